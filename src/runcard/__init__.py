@@ -1,0 +1,79 @@
+"""runcard: every AI run leaves a record that you can trust.
+
+The record lies in the output directory as plain files. Data flows one way, and imports point the other way only:
+
+    cli                   the command line
+    operations            one module for each thing a user can do; returns results, never prints
+    store                 how records lie on disk
+    documents             what a record says: models, schemas, rules, versions. Pure
+    checksums             SHA256SUMS: making, reading, comparing
+    files                 atomic writing, hostile names, locks, a walk in stable order
+    digests, encoding     digests as values; bytes ⇄ plain data
+    errors                who must act, and the exit codes
+
+The names below are the library; each is imported when it is first used, so that `import runcard` costs next to nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from runcard.documents.archive_index import ArchiveIndex
+    from runcard.documents.document import Document
+    from runcard.documents.findings import Finding, InvalidDocument, Report
+    from runcard.documents.generation import Generation
+    from runcard.documents.instance import Instance
+    from runcard.documents.manifest import Manifest
+    from runcard.documents.team import Team
+    from runcard.encoding import Limits
+    from runcard.errors import RuncardError
+    from runcard.operations.load import load
+    from runcard.operations.migrate import migrate
+    from runcard.operations.validate import validate
+
+_HOMES = {
+    "ArchiveIndex": "documents.archive_index",
+    "Document": "documents.document",
+    "Finding": "documents.findings",
+    "Generation": "documents.generation",
+    "Instance": "documents.instance",
+    "InvalidDocument": "documents.findings",
+    "Limits": "encoding",
+    "Manifest": "documents.manifest",
+    "Report": "documents.findings",
+    "RuncardError": "errors",
+    "Team": "documents.team",
+    "load": "operations.load",
+    "migrate": "operations.migrate",
+    "validate": "operations.validate",
+}
+
+__all__ = [
+    "ArchiveIndex",
+    "Document",
+    "Finding",
+    "Generation",
+    "Instance",
+    "InvalidDocument",
+    "Limits",
+    "Manifest",
+    "Report",
+    "RuncardError",
+    "Team",
+    "load",
+    "migrate",
+    "validate",
+]
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401
+    if name not in _HOMES:
+        raise AttributeError(f"module 'runcard' has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f"runcard.{_HOMES[name]}"), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

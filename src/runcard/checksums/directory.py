@@ -1,0 +1,191 @@
+"""A directory beside its listing: making one, and finding all that differs from it.
+
+Only regular files are hashed. Symbolic links and everything else (FIFOs, sockets, devices) are handed back beside, in
+the order of their paths, for the one who wrote them down to compare. Nothing here raises because of a difference.
+
+Invariant: on a directory that nobody touched, `compare(root, make(root).listing)` has no differences.
+"""
+
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from runcard.checksums.hashing import hash_files
+from runcard.checksums.listing import Listing
+from runcard.checksums.problems import NotRegularError, VanishedError
+from runcard.checksums.tally import Progress
+from runcard.digests import Digest
+from runcard.errors import RuncardError
+from runcard.files import Entry, Kind, decode_name, encode_name, failure, walk
+
+OnError = Callable[[str, RuncardError], object]
+
+
+@dataclass(frozen=True, slots=True)
+class Symlink:
+    """A symbolic link and the text it holds, which is not followed."""
+
+    path: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What is below a directory; `others` are the paths of FIFOs, sockets and devices."""
+
+    listing: Listing
+    symlinks: tuple[Symlink, ...]
+    others: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """The file has other bytes than listed."""
+
+    path: str
+    expected: Digest
+    found: Digest
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """The file is listed and not there."""
+
+    path: str
+    expected: Digest
+
+
+@dataclass(frozen=True, slots=True)
+class Unexpected:
+    """The file is there and not listed."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class NotRegular:
+    """What is listed as a file is something else now."""
+
+    path: str
+    found_kind: Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """Nobody can tell: a file or directory that could not be read, or was written to meanwhile."""
+
+    path: str
+    reason: str
+
+
+Difference = Changed | Missing | Unexpected | NotRegular | Unreadable
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """All differences by path, and the links and other things that are there now."""
+
+    differences: tuple[Difference, ...]
+    symlinks: tuple[Symlink, ...]
+    others: tuple[str, ...]
+
+
+def make(
+    root: str | os.PathLike[str], *, exclude: Collection[str] = (), progress: Progress | None = None
+) -> Contents:
+    """List every regular file below `root` whose relative path is not in `exclude`."""
+    survey = _Survey(root)
+    files = (path for path, kind in survey if kind is Kind.FILE and path not in exclude)
+    listing = hash_files(root, files, progress=progress)
+    return Contents(listing, tuple(survey.symlinks), tuple(survey.others))
+
+
+def compare(
+    root: str | os.PathLike[str],
+    listing: Listing,
+    *,
+    exclude: Collection[str] = (),
+    progress: Progress | None = None,
+) -> Comparison:
+    """Hash every listed file and tell all that differs; files in `exclude` need not be listed."""
+    judge = _Judge(listing, exclude)
+    survey = _Survey(root, judge.unreadable)
+    judge.conclude(hash_files(root, judge.listed(survey), progress=progress, on_error=judge.not_hashed))
+    return Comparison(judge.verdict(), tuple(survey.symlinks), tuple(survey.others))
+
+
+class _Survey:
+    """A walk that keeps the links and the other things on its way."""
+
+    def __init__(self, root: str | os.PathLike[str], on_error: OnError | None = None) -> None:
+        self._root, self._on_error = root, on_error
+        self.symlinks: list[Symlink] = []
+        self.others: list[str] = []
+
+    def __iter__(self) -> Iterator[Entry]:
+        for entry in walk(self._root, on_error=self._on_error):
+            if entry.kind is Kind.SYMLINK:
+                self._note_link(entry.path)
+            elif entry.kind is Kind.OTHER:
+                self.others.append(entry.path)
+            yield entry
+
+    def _note_link(self, path: str) -> None:
+        try:
+            target = os.readlink(os.path.join(os.fsencode(self._root), encode_name(path)))
+        except OSError as error:
+            problem = failure(error, path, "read the symbolic link")
+            if self._on_error is None:
+                raise problem from error
+            self._on_error(path, problem)
+        else:
+            self.symlinks.append(Symlink(path, decode_name(target)))
+
+
+class _Judge:
+    """Collects the differences, at most one for each path."""
+
+    def __init__(self, listing: Listing, exclude: Collection[str]) -> None:
+        self._listing, self._exclude = listing, exclude
+        self._differences: dict[str, Difference] = {}
+
+    def listed(self, entries: Iterable[Entry]) -> Iterator[str]:
+        """The files to be hashed."""
+        for path, kind in entries:
+            if path in self._listing:
+                if kind is Kind.FILE:
+                    yield path
+                else:
+                    self._differences[path] = NotRegular(path, kind)
+            elif kind is Kind.FILE and path not in self._exclude:
+                self._differences[path] = Unexpected(path)
+
+    def unreadable(self, path: str, problem: RuncardError) -> None:
+        self._differences[path] = Unreadable(path, problem.message)
+
+    def not_hashed(self, path: str, problem: RuncardError) -> None:
+        if isinstance(problem, VanishedError):
+            self._differences[path] = Missing(path, self._listing[path])
+        elif isinstance(problem, NotRegularError):
+            self._differences[path] = NotRegular(path, problem.kind)
+        else:
+            self.unreadable(path, problem)
+
+    def conclude(self, found: Listing) -> None:
+        for path in self._listing.differing(found):
+            self._differences[path] = Changed(path, self._listing[path], found[path])
+        closed = {path: entry for path, entry in self._differences.items() if isinstance(entry, Unreadable)}
+        for path in self._listing:
+            if path not in found and path not in self._differences:
+                self._differences[path] = self._not_seen(path, closed)
+
+    def _not_seen(self, path: str, closed: Mapping[str, Unreadable]) -> Difference:
+        """Missing, unless it lies in a directory that could not be looked into."""
+        parts = path.split("/")
+        for depth in range(1, len(parts)):
+            if (above := closed.get("/".join(parts[:depth]))) is not None:
+                return Unreadable(path, above.reason)
+        return Missing(path, self._listing[path])
+
+    def verdict(self) -> tuple[Difference, ...]:
+        return tuple(self._differences[path] for path in sorted(self._differences, key=encode_name))

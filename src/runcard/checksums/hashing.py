@@ -1,0 +1,99 @@
+"""Hashing many files below a directory, on all cores.
+
+Each file is first tried in passing, which is all that a small one needs; helper processes share that work when it
+lasts. What is large or odd is left for threads that look closely. The caller sees none of this.
+
+It hashes what it is told to: which files belong to a record, and what a difference means, is decided elsewhere.
+
+Invariant: every path given has a digest in the result, or an error that names it.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+
+from runcard.checksums.crew import Chunk, Crew
+from runcard.checksums.listing import Listing
+from runcard.checksums.tally import Progress, Tally
+from runcard.checksums.thorough import Thorough
+from runcard.checksums.worker import ELSEWHERE, Folder, hash_all_small
+from runcard.errors import RuncardError
+from runcard.files import encode_name, failure
+
+_CHUNK = 256  # files: some milliseconds of work
+
+
+def hash_files(
+    root: str | os.PathLike[str],
+    paths: Iterable[str],
+    *,
+    progress: Progress | None = None,
+    on_error: Callable[[str, RuncardError], object] | None = None,
+) -> Listing:
+    """The digests of regular files below `root`, by the plain relative paths that `walk` and `read` give.
+
+    A file that cannot be hashed raises StoreError (VanishedError, NotRegularError, UnsteadyError) or MachineError; with
+    `on_error` that is called with the path and the error instead, and the listing lacks the file. `progress` is called
+    with the files and bytes so far, at most ten times a second and once at the end.
+    """
+    try:
+        top = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError as error:
+        raise failure(error, os.fspath(root), "read the directory") from error
+    tally, cores = Tally(progress), _cores()
+    try:
+        digests, rest = _sort_out(_in_passing(top, paths, cores, tally))
+        thorough = Thorough(top, rest, tally, stop_at_error=on_error is None)
+        thorough.run(cores)
+    finally:
+        os.close(top)
+    for path, problem in sorted(thorough.errors.items()):
+        if on_error is None:
+            raise problem
+        on_error(path, problem)
+    tally.finish()
+    digests.update((path, digest.hex) for path, digest in thorough.digests.items())
+    return Listing.from_hex(digests)
+
+
+def _in_passing(top: int, paths: Iterable[str], cores: int, tally: Tally) -> list[Chunk]:
+    folder = Folder(top)
+    done: list[Chunk] = []
+    try:
+        with Crew(top, cores, tally) as crew:
+            for chunk in _chunks(paths):
+                done.append(chunk)
+                if not crew.offer(chunk):
+                    chunk.answer(hash_all_small(folder, chunk.names), tally)
+                tally.tell()
+            while (waiting := crew.take_back()) is not None:
+                waiting.answer(hash_all_small(folder, waiting.names), tally)
+        for chunk in done:
+            if chunk.answers is None:  # its helper died
+                chunk.answer(hash_all_small(folder, chunk.names), tally)
+    finally:
+        folder.close()
+    return done
+
+
+def _chunks(paths: Iterable[str]) -> Iterator[Chunk]:
+    source = iter(paths)
+    while some := list(islice(source, _CHUNK)):
+        yield Chunk(some, [encode_name(path) for path in some])
+
+
+def _sort_out(chunks: list[Chunk]) -> tuple[dict[str, str], list[str]]:
+    """The digests there are, and the paths still to do: the largest first, so that no thread begins it last."""
+    digests: dict[str, str] = {}
+    rest: dict[str, int] = {}
+    for chunk in chunks:
+        for path, (digest, size) in zip(chunk.paths, chunk.answers or (), strict=True):
+            if digest == ELSEWHERE:
+                rest[path] = size
+            else:
+                digests[path] = digest.hex()
+    return digests, sorted(rest, key=rest.__getitem__, reverse=True)
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

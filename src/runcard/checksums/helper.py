@@ -1,0 +1,73 @@
+"""One helper process, and the thread that asks it.
+
+It is a new interpreter with nothing but the worker file; nothing is forked, since that is unsafe in a program with
+threads. The two take turns, a question and its answer, so neither can wait for the other with a full pipe.
+
+Invariant: an answer is complete or none.
+"""
+
+import contextlib
+import subprocess
+import sys
+from queue import SimpleQueue
+from threading import Thread
+from typing import IO, cast
+
+from runcard.checksums import worker
+from runcard.checksums.crew import Chunk
+from runcard.checksums.tally import Tally
+
+
+class Helper:
+    """It takes chunks from a queue until there comes None, or until its process fails."""
+
+    def __init__(self, root: int, waiting: SimpleQueue[Chunk | None], tally: Tally) -> None:
+        self._waiting, self._tally = waiting, tally
+        self._process = subprocess.Popen(  # noqa: S603 - this interpreter and our own file
+            [sys.executable, "-I", "-S", worker.__file__, str(root)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            pass_fds=(root,),
+        )
+        self._questions = cast("IO[bytes]", self._process.stdin)  # pipes were asked for, so they are there
+        self._answers = cast("IO[bytes]", self._process.stdout)
+        self._thread = Thread(target=self._serve, daemon=True)
+        try:
+            self._thread.start()
+        except RuntimeError:
+            self.kill()
+            self._close()
+            raise
+
+    def kill(self) -> None:
+        self._process.kill()
+
+    def end(self) -> None:
+        """Wait until the queue says that there is no more."""
+        self._thread.join()
+        self._close()
+
+    def _close(self) -> None:
+        with contextlib.suppress(OSError):  # what a dead process did not take
+            self._questions.close()
+        self._answers.close()
+        self._process.wait()
+
+    def _serve(self) -> None:
+        while (chunk := self._waiting.get()) is not None:
+            answers = self._ask(chunk.names)
+            if answers is None:
+                return
+            chunk.answer(answers, self._tally)
+
+    def _ask(self, names: list[bytes]) -> list[worker.Answer] | None:
+        question = b"\0".join(names)
+        size = worker.RECORD.size * len(names)
+        try:
+            self._questions.write(worker.LENGTH.pack(len(question)) + question)
+            self._questions.flush()
+            reply = self._answers.read(size)
+        except OSError:
+            return None
+        return list(worker.RECORD.iter_unpack(reply)) if len(reply) == size else None

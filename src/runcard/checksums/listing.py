@@ -1,0 +1,138 @@
+r"""SHA256SUMS: the listing as a value, its writer and its reader.
+
+The format is that of coreutils: `<hex>  <relative path>` on a line for each file, here sorted by the path's bytes. A
+name with a backslash, a newline or a carriage return is written `\\`, `\n`, `\r`, and its line begins with a backslash.
+The one name that `sha256sum -c` would misread is `-`, its word for standard input: it is written `./-`.
+
+Reading is strict, because a listing decides what is believed. Accepted beside what the writer writes are ` *` before
+the name (binary mode), a leading `./`, any order, and CRLF when every line ends with it: then a text tool has converted
+the whole file. A carriage return anywhere else is refused, since it may belong to a name or to a line end.
+
+Invariant: `read(listing.to_bytes()) == listing`.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Self
+
+from runcard.digests import Digest, sha256_bytes
+from runcard.errors import EncodingError
+from runcard.files import check_relative, decode_name, encode_name, printable
+
+_LINE = re.compile(rb"(\\?)([0-9a-f]{64}) [ *]([^\r\0]+)")
+_NEEDS_ESCAPE = re.compile(r"[\\\n\r]")
+_ESCAPES = str.maketrans({"\\": r"\\", "\n": r"\n", "\r": r"\r"})
+_ESCAPED = re.compile(rb"\\(.?)")
+_UNESCAPES = {b"\\": b"\\", b"n": b"\n", b"r": b"\r"}
+
+
+class Listing(Mapping[str, Digest]):
+    """The digest of each file by its path, in the order of the paths' bytes. It never changes."""
+
+    # The digests are kept as bare hex: a value object for each of a million files would cost more than hashing them.
+    __slots__ = ("_hexes",)
+
+    def __init__(self, digests: Mapping[str, Digest]) -> None:
+        self._hexes = _sorted({path: digest.hex for path, digest in digests.items()})
+
+    @classmethod
+    def from_hex(cls, hexes: Mapping[str, str]) -> Self:
+        """A listing of digests that come from hashing or were checked."""
+        listing = cls({})
+        listing._hexes = _sorted(hexes)
+        return listing
+
+    def __getitem__(self, path: str) -> Digest:
+        return Digest("sha256", self._hexes[path])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._hexes)
+
+    def __len__(self) -> int:
+        return len(self._hexes)
+
+    def __contains__(self, path: object) -> bool:
+        return path in self._hexes
+
+    def __repr__(self) -> str:
+        return f"<Listing of {len(self)} files>"
+
+    def differing(self, other: "Listing") -> list[str]:
+        """The paths that both have, with different digests."""
+        theirs = other._hexes  # noqa: SLF001 - of the same class
+        return [path for path, digits in self._hexes.items() if theirs.get(path, digits) != digits]
+
+    def to_bytes(self) -> bytes:
+        """What `sha256sum` prints for these files in this order."""
+        return encode_name("".join([_line(path, digits) for path, digits in self._hexes.items()]))
+
+    @property
+    def digest(self) -> Digest:
+        """The digest of `to_bytes()`. A file that was read can say the same in other bytes: hash those themselves."""
+        return sha256_bytes(self.to_bytes())
+
+
+def read(data: bytes) -> Listing:
+    """Read a SHA256SUMS file; raises EncodingError with the number of the line that is wrong."""
+    hexes: dict[str, str] = {}
+    for number, line in enumerate(_lines(data), start=1):
+        path, digits = _parse(line, number)
+        if path in hexes:
+            raise EncodingError(
+                "checksums.duplicate",
+                f"{printable(path)} is listed twice",
+                line=number,
+                hint="remove one of the two lines, or make the listing again",
+            )
+        hexes[path] = digits
+    return Listing.from_hex(hexes)
+
+
+def _sorted(hexes: Mapping[str, str]) -> dict[str, str]:
+    return dict(sorted(hexes.items(), key=lambda item: encode_name(item[0])))
+
+
+def _line(path: str, digits: str) -> str:
+    if path == "-":
+        path = "./-"
+    if _NEEDS_ESCAPE.search(path):
+        return f"\\{digits}  {path.translate(_ESCAPES)}\n"
+    return f"{digits}  {path}\n"
+
+
+def _lines(data: bytes) -> list[bytes]:
+    *lines, rest = data.split(b"\n")
+    if rest:
+        raise _malformed("the last line has no end: the file was cut", len(lines) + 1)
+    if all(line.endswith(b"\r") for line in lines):
+        return [line[:-1] for line in lines]
+    return lines
+
+
+def _parse(line: bytes, number: int) -> tuple[str, str]:
+    match = _LINE.fullmatch(line)
+    if match is None:
+        raise _malformed("this is not 64 lower-case hex digits, two blanks and a path", number)
+    escaped, digits, name = match.groups()
+    path = decode_name(_unescape(name, number) if escaped else name).removeprefix("./")
+    if reason := check_relative(path):
+        raise EncodingError(
+            "checksums.path",
+            f"the path {printable(path)!r} is refused: {reason}",
+            line=number,
+            hint="a listing names files below its own directory",
+        )
+    return path, digits.decode("ascii")
+
+
+def _unescape(name: bytes, number: int) -> bytes:
+    try:
+        return _ESCAPED.sub(lambda match: _UNESCAPES[match[1]], name)
+    except KeyError:
+        raise _malformed("after a backslash only \\, n and r can stand", number) from None
+
+
+def _malformed(what: str, number: int) -> EncodingError:
+    return EncodingError(
+        "checksums.line", what, line=number, hint="restore the file from a copy, or make the listing again"
+    )

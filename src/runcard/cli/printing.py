@@ -1,0 +1,52 @@
+"""How things look on the terminal: colours only there, data on stdout, messages on stderr, nothing hostile anywhere."""
+
+import os
+import re
+from typing import Any
+
+import click
+
+from runcard.documents.findings import Finding, Severity
+from runcard.encoding import encode_json
+from runcard.files import printable
+
+# What JSON lets stand in a string although a terminal may act on it or hide it.
+_UNSEEN = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
+
+_COLOURS = {"Error": "red", "Warning": "yellow"}
+
+
+def colour() -> bool | None:
+    """Whether to colour: click decides by the terminal, unless the user said no."""
+    return False if os.environ.get("NO_COLOR") else None
+
+
+def say(text: str) -> None:
+    """A line of data."""
+    click.echo(text, color=colour())
+
+
+def say_json(data: Any) -> None:  # noqa: ANN401
+    """Data for machines, on stdout."""
+    text = encode_json(data).decode()
+    click.echo(_UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", text), nl=False)
+
+
+def complain(word: str, message: str, *, hint: str | None = None) -> None:
+    """A message for people, on stderr."""
+    label = click.style(f"{word}:", fg=_COLOURS[word], bold=True)
+    click.echo(f"{label} {message}", err=True, color=colour())
+    if hint:
+        print_hint(hint)
+
+
+def print_hint(hint: str) -> None:
+    click.echo(f"  hint: {hint}", err=True, color=colour())
+
+
+def complain_about(found: Finding, path: str) -> None:
+    """A finding as compilers print them: where, what, which rule, and how to mend it."""
+    place = printable(path) + (f":{found.line}:{found.column}" if found.line else "")
+    pointer = f" {printable(found.path)}:" if found.path else ""
+    word = "Error" if found.severity is Severity.ERROR else "Warning"
+    complain(word, f"{place}:{pointer} {found.message} [{found.rule}]", hint=found.hint)

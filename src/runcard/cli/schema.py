@@ -1,0 +1,16 @@
+"""runcard schema"""
+
+import click
+
+from runcard.documents.kinds import KINDS
+
+
+@click.command("schema", short_help="Print a published JSON Schema.")
+@click.argument("kind", type=click.Choice(sorted(KINDS)))
+@click.option("--version", metavar="V", help="The version of the format; the latest unless given.")
+def command(kind: str, version: str | None) -> int:
+    """Print the published JSON Schema of a KIND of document, for editors and other languages."""
+    from runcard.documents.schema import schema_bytes  # noqa: PLC0415
+
+    click.echo(schema_bytes(kind, version), nl=False)
+    return 0

@@ -1,0 +1,45 @@
+"""runcard validate"""
+
+import sys
+
+import click
+
+from runcard.cli.options import json_option, kind_option
+
+
+@click.command("validate", short_help="Check documents: their schema, then their rules.")
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=click.Path(allow_dash=True))
+@kind_option
+@json_option
+@click.option("--strict", is_flag=True, help="Take warnings as errors.")
+def command(paths: tuple[str, ...], kind: str | None, as_json: bool, strict: bool) -> int:
+    """Check every document at PATH: a file, a folder, or - for standard input.
+
+    The kind and the version of a document are told by its content. In a folder, runs and sessions are asked for their
+    own documents only; files that are no documents are passed over.
+
+    Exit codes: 0 all good, 1 something is wrong, 2 good with warnings.
+    """
+    from runcard.cli.printing import complain_about, say, say_json  # noqa: PLC0415
+    from runcard.cli.progress import counted  # noqa: PLC0415
+    from runcard.errors import ExitCode  # noqa: PLC0415
+    from runcard.files import printable  # noqa: PLC0415
+    from runcard.operations.validate import summary, validate  # noqa: PLC0415
+
+    results = []
+    for checked in counted(validate(*paths, kind=kind, strict=strict), "documents"):
+        results.append(checked)
+        if checked.report.valid and not as_json:
+            report = checked.report
+            say(f"{printable(checked.path)}: valid {report.kind} {report.version or '(unversioned)'}")
+    if as_json:
+        say_json(summary(results))
+    else:
+        # What is wrong comes first, so that the first word on stderr tells the exit code.
+        sys.stdout.flush()
+        for checked in sorted(results, key=lambda checked: checked.report.valid):
+            for found in (*checked.report.errors, *checked.report.warnings):
+                complain_about(found, checked.path)
+    if not all(checked.report.valid for checked in results):
+        return ExitCode.FAILED
+    return ExitCode.WARNINGS if any(checked.report.findings for checked in results) else ExitCode.OK

@@ -1,0 +1,70 @@
+"""Digests: values that carry their algorithm, and hashing of bytes and streams.
+
+Which bytes a digest is of, and where it is written down, is decided elsewhere. SHA-256 is the only algorithm there is.
+
+Invariant: a `Digest` that exists is well formed, and `Digest.parse(str(digest)) == digest`.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Protocol, Self
+
+_BLOCK = 256 * 1024  # large enough that reading costs little, small enough to stay in the processor's cache
+_HEX = re.compile("[0-9a-f]{64}")
+
+
+class Readable(Protocol):
+    """A binary stream, as far as hashing needs one."""
+
+    def readinto(self, buffer: memoryview, /) -> int | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Digest:
+    """A SHA-256 digest; as text `sha256:` and 64 lower-case hex digits."""
+
+    algorithm: str
+    hex: str
+
+    def __post_init__(self) -> None:
+        if self.algorithm != "sha256":
+            raise ValueError(f"the algorithm of a digest is sha256, not {self.algorithm!r}")
+        if _HEX.fullmatch(self.hex) is None:
+            raise ValueError(f"a SHA-256 digest is 64 lower-case hex digits, not {self.hex!r}")
+
+    def __str__(self) -> str:
+        return f"{self.algorithm}:{self.hex}"
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """The digest that `text` names; raises ValueError unless it is exactly `sha256:` and 64 hex digits."""
+        algorithm, colon, hexadecimal = text.partition(":")
+        if not colon:
+            raise ValueError(f"a digest is written sha256:<64 hex digits>, not {text!r}")
+        return cls(algorithm, hexadecimal)
+
+
+def sha256_bytes(data: bytes) -> Digest:
+    return Digest("sha256", sha256(data).hexdigest())
+
+
+def sha256_stream(stream: Readable, *, on_block: Callable[[int], object] | None = None) -> Digest:
+    """Hash what is left of a blocking stream; `on_block` hears the size of each block, and may raise to stop."""
+    hasher = sha256()
+    buffer = memoryview(bytearray(_BLOCK))
+    while count := stream.readinto(buffer):
+        hasher.update(buffer[:count])
+        if on_block is not None:
+            on_block(count)
+    return Digest("sha256", hasher.hexdigest())
+
+
+def sha256_descriptor(descriptor: int, *, on_block: Callable[[int], object] | None = None) -> Digest:
+    """Hash an open file from where it stands to its end.
+
+    It reads instead of mapping the file into memory: a mapped file that somebody cuts kills the process.
+    """
+    with open(descriptor, "rb", buffering=0, closefd=False) as stream:
+        return sha256_stream(stream, on_block=on_block)

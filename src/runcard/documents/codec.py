@@ -1,0 +1,147 @@
+"""The one road in and out: bytes → kind → version → upgrade → findings → document.
+
+`examine` judges bytes and never raises for what they say; `load` makes a document of them or raises everything that was
+found. Kind and version are told by content, never by a file's name.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from runcard.documents.archive_index import ArchiveIndex
+from runcard.documents.document import Document
+from runcard.documents.findings import Finding, InvalidDocument, Report, finding, shown, sorted_findings
+from runcard.documents.generation import Generation
+from runcard.documents.instance import Instance
+from runcard.documents.kinds import KINDS, Kind, detect, is_legacy
+from runcard.documents.manifest import Manifest
+from runcard.documents.migrations import Moved, migrate
+from runcard.documents.team import Team
+from runcard.encoding import BOM, Limits, as_text, decode_json, locate
+from runcard.errors import EncodingError
+
+MODELS: dict[str, type[Document]] = {
+    model.kind.name: model for model in (Generation, Team, Instance, Manifest, ArchiveIndex)
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """What was read, and everything that was found about it."""
+
+    report: Report
+    data: dict[str, Any] | None = None  # as it stands in the bytes
+    upgraded: dict[str, Any] | None = (
+        None  # in the current version, for a shape that has no schema of its own
+    )
+
+
+def examine(data: bytes, *, kind: str | None = None, limits: Limits | None = None) -> Examined:
+    """Everything that is wrong with these bytes as a document; of the kind that their content shows, unless told."""
+    limits = limits or Limits()
+    try:
+        value = decode_json(data, limits)
+    except EncodingError as error:
+        return Examined(Report((_undecodable(error),), kind))
+    examined = _judge(value, kind)
+    findings = examined.report.findings
+    if data.startswith(BOM):
+        findings = (_bom(), *findings)
+    if findings:
+        findings = _located(findings, as_text(data, limits))
+    return replace(examined, report=replace(examined.report, findings=findings))
+
+
+def load(data: bytes, *, kind: str | None = None, limits: Limits | None = None) -> Document:
+    """The document that these bytes hold; older shapes are upgraded in memory, the bytes stay as they are."""
+    examined = examine(data, kind=kind, limits=limits)
+    report = examined.report
+    if not report.valid or report.kind is None or examined.data is None:
+        raise InvalidDocument(report)
+    return MODELS[report.kind](
+        source=data,
+        version=report.version,
+        warnings=report.findings,
+        upgraded=examined.upgraded is not None,
+        _data=examined.upgraded or examined.data,
+    )
+
+
+def migrated(examined: Examined, target: str, zone: Any = None) -> Moved:  # noqa: ANN401
+    """A valid document's data in another version."""
+    kind = examined.report.kind
+    if kind is None or examined.data is None:
+        raise InvalidDocument(examined.report)
+    return migrate(kind, examined.data, examined.report.version, target, zone)
+
+
+def _judge(value: object, named: str | None) -> Examined:
+    if not isinstance(value, dict):
+        return Examined(Report((_not_an_object(value),), named))
+    kind = KINDS[named] if named else detect(value)
+    if kind is None:
+        return Examined(Report((_unknown(value),)), value)
+    model = MODELS[kind.name]
+    if kind is Generation.kind and is_legacy(value):
+        return _judge_legacy(value, model)
+    return Examined(model.judge(value), value)
+
+
+def _judge_legacy(value: dict[str, Any], model: type[Document]) -> Examined:
+    """An older shape has no schema: what counts is whether the upgrade of it is valid."""
+    stated = value.get("version")
+    moved = migrate(model.kind.name, value, stated, model.kind.latest)
+    report = model.judge(moved.data)
+    notes = "".join(f"; {note}" for note in moved.notes)
+    older = finding(
+        "version.older",
+        "",
+        f"an older shape ({f'version {stated}' if stated else 'without a version'}), read as {report.version}{notes}",
+        hint=f"`runcard migrate --to {model.kind.latest}` rewrites it",
+        found=stated,
+    )
+    return Examined(Report((older, *report.findings), model.kind.name, stated), value, moved.data)
+
+
+def _located(findings: Iterable[Finding], text: str) -> tuple[Finding, ...]:
+    found = list(findings)
+    places = locate(text, {f.path for f in found})
+    return sorted_findings(replace(f, line=places[f.path].line, column=places[f.path].column) for f in found)
+
+
+def _undecodable(error: EncodingError) -> Finding:
+    found = finding(error.rule, "", error.message, hint=error.hint)
+    return replace(found, line=error.line, column=error.column)
+
+
+def _bom() -> Finding:
+    return finding(
+        "encoding.bom", "", "the text begins with a byte order mark", hint="save it as UTF-8 without one"
+    )
+
+
+def _not_an_object(value: object) -> Finding:
+    return finding(
+        "document.not-an-object",
+        "",
+        f"a document is an object, found {shown(value)}",
+        hint=f"expected one of: {_expected()}",
+    )
+
+
+def _unknown(value: dict[str, Any]) -> Finding:
+    keys = ", ".join(shown(key) for key in list(value)[:5]) or "none"
+    return finding(
+        "document.unknown-kind",
+        "",
+        f"no document of a known kind; its first keys are: {keys}",
+        hint=f"expected one of: {_expected()}; name one with --kind to see what is missing",
+    )
+
+
+def _expected() -> str:
+    return ", ".join(f"{kind.name} ({_mark(kind)})" for kind in KINDS.values())
+
+
+def _mark(kind: Kind) -> str:
+    return "has " + " or ".join(f"'{key}'" for key in sorted(kind.sure))

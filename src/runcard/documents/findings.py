@@ -1,0 +1,191 @@
+"""What a check found, as data. Printing and raising are somebody else's job.
+
+Every rule has an id, a severity and a meaning in `RULES`, its only owner; the page of rules in the docs is held to it.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from json import dumps
+from typing import Any, Self
+
+from runcard.errors import DocumentError
+from runcard.files import printable
+
+
+class Severity(StrEnum):
+    """How bad a finding is."""
+
+    ERROR = "error"
+    WARNING = "warning"
+
+
+ERROR, WARNING = Severity.ERROR, Severity.WARNING
+
+RULES: dict[str, tuple[Severity, str]] = {
+    "file.missing": (ERROR, "the path does not exist"),
+    "file.unreadable": (ERROR, "the file cannot be read"),
+    "file.nothing-found": (ERROR, "the folder holds no document of a known kind"),
+    "encoding.too-big": (ERROR, "the document is larger than the limit"),
+    "encoding.utf-8": (ERROR, "the bytes are not UTF-8 text"),
+    "encoding.bom": (WARNING, "the text begins with a byte order mark"),
+    "json.syntax": (ERROR, "the text is not JSON"),
+    "json.duplicate-key": (ERROR, "a key stands twice in one object"),
+    "json.not-finite": (ERROR, "NaN, Infinity, or a number beyond the largest"),
+    "json.lone-surrogate": (ERROR, "half of a surrogate pair"),
+    "json.too-deep": (ERROR, "nested deeper than the limit"),
+    "json.too-many-digits": (ERROR, "an integer longer than the limit"),
+    "json.not-plain": (ERROR, "a value that JSON has no word for"),
+    "document.not-an-object": (ERROR, "the document is a list, a string or a number"),
+    "document.unknown-kind": (ERROR, "no known kind of document"),
+    "version.newer-major": (ERROR, "a major version that this runcard does not know"),
+    "version.newer-minor": (WARNING, "a newer minor version of a known major: read, never rewritten"),
+    "version.unknown": (ERROR, "no version that was ever published"),
+    "version.older": (WARNING, "an older shape, read by upgrading it in memory"),
+    "schema.required": (ERROR, "a required field is missing"),
+    "schema.type": (ERROR, "a value of the wrong type"),
+    "schema.enum": (ERROR, "a value that is not one of the allowed ones"),
+    "schema.minimum": (ERROR, "a number below the least allowed"),
+    "schema.min-length": (ERROR, "a text that is too short"),
+    "schema.pattern": (ERROR, "a text of the wrong form"),
+    "schema.format": (ERROR, "not a time with a zone as RFC 3339 writes it"),
+    "schema.other": (ERROR, "another demand of the schema is not met"),
+    "id.form": (
+        ERROR,
+        "an id that may become a file name has a character or length that names must not have",
+    ),
+    "id.duplicate": (ERROR, "an id stands twice"),
+    "path.hostile": (ERROR, "a path that leads out of its directory"),
+    "path.duplicate": (ERROR, "two entries name the same file"),
+    "time.order": (ERROR, "an end before its beginning"),
+    "time.duration": (WARNING, "a duration that is not the time between beginning and end"),
+    "count.instances": (ERROR, "a count of instances that is not the number of instances"),
+    "count.completed": (ERROR, "a count by status that is not the number of instances with that status"),
+    "count.files": (ERROR, "a count or size that does not agree with the files listed"),
+    "count.children": (ERROR, "a count of children that is not the number of instances naming this parent"),
+    "sum.tokens": (ERROR, "a token total that is not the sum of its parts"),
+    "sum.cost": (ERROR, "a cost that is not the sum of its parts"),
+    "sum.average": (ERROR, "an average that is not the total divided by the count"),
+    "sum.unknown": (WARNING, "a total although a part is unknown"),
+    "sum.absent": (WARNING, "a summary without totals"),
+    "source.tokens": (ERROR, "a token total that claims a better source than its parts"),
+    "source.cost": (ERROR, "a computed cost without the price rows it was computed from"),
+    "digest.config": (ERROR, "checksums.config is not the digest of the configuration"),
+    "parent.missing": (ERROR, "a parent that the team does not have"),
+    "parent.cycle": (ERROR, "instances that are each other's parents"),
+    "summary.times": (ERROR, "start, end or duration that do not agree with the instances"),
+    "status.running": (WARNING, "not finished"),
+    "expected.absent": (WARNING, "a field that is expected is missing"),
+    "name.file-type": (WARNING, "a file type that is not a lower-case suffix with its dot"),
+    "name.timezone": (WARNING, "a timezone that is not an IANA name"),
+    "name.language": (WARNING, "a language that is not written as POSIX writes it"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is wrong, where, and how to mend it."""
+
+    rule: str
+    severity: Severity
+    path: str  # JSON pointer
+    message: str
+    hint: str | None = None
+    expected: Any = None
+    found: Any = None
+    line: int | None = None
+    column: int | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        said: dict[str, Any] = {
+            "rule": self.rule,
+            "path": self.path,
+            "message": self.message,
+            "hint": self.hint,
+        }
+        extra = {"expected": self.expected, "found": self.found, "line": self.line, "column": self.column}
+        return said | {key: value for key, value in extra.items() if value is not None}
+
+
+def finding(
+    rule: str,
+    path: str,
+    message: str,
+    *,
+    hint: str | None = None,
+    expected: object = None,
+    found: object = None,
+) -> Finding:
+    """A finding with the severity that its rule has."""
+    return Finding(rule, RULES[rule][0], path, message, hint, expected, brief(found))
+
+
+def shown(value: object, limit: int = 60) -> str:
+    """A value as it may stand in a message: on one line, short, and harmless to a terminal."""
+    if isinstance(value, dict | list):
+        return f"{'an object' if isinstance(value, dict) else 'a list'} of {len(value):,}"
+    text = printable(value[: limit + 1]) if isinstance(value, str) else dumps(value)
+    text = text if len(text) <= limit else text[: limit - 1] + "…"
+    return f"'{text}'" if isinstance(value, str) else text
+
+
+def brief(value: object) -> object:
+    """A value as it may stand in a report: itself when it is small."""
+    if isinstance(value, dict | list) or (isinstance(value, str | int) and len(str(value)) > 200):
+        return shown(value, 200)
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """All that was found about one document."""
+
+    findings: tuple[Finding, ...] = ()
+    kind: str | None = None
+    version: str | None = None
+
+    @property
+    def errors(self) -> list[Finding]:
+        return [f for f in self.findings if f.severity is ERROR]
+
+    @property
+    def warnings(self) -> list[Finding]:
+        return [f for f in self.findings if f.severity is WARNING]
+
+    @property
+    def valid(self) -> bool:
+        return not any(f.severity is ERROR for f in self.findings)
+
+    def strict(self) -> Self:
+        """The same report with every warning taken as an error."""
+        return replace(self, findings=tuple(replace(f, severity=ERROR) for f in self.findings))
+
+
+class InvalidDocument(DocumentError):  # noqa: N818 - reads as what it is
+    """A document that breaks its schema or a rule; `report` says everything that was found."""
+
+    def __init__(self, report: Report, name: str = "the document") -> None:
+        self.report = report
+        errors = report.errors
+        more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+        where = f" at {errors[0].path}" if errors[0].path else ""
+        super().__init__(f"{name} is not valid{where}: {errors[0].message}{more}", hint=errors[0].hint)
+
+
+def sorted_findings(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """In the order of the text, errors before warnings at the same place."""
+    return tuple(sorted(findings, key=lambda f: (f.line or 0, f.column or 0, f.severity)))
+
+
+__all__ = [
+    "ERROR",
+    "RULES",
+    "WARNING",
+    "Finding",
+    "InvalidDocument",
+    "Report",
+    "Severity",
+    "brief",
+    "finding",
+    "shown",
+]

@@ -1,0 +1,99 @@
+"""The kinds of document and their versions: plain facts, light to import.
+
+A kind is told by the keys that only it has, never by a file's name.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind of document."""
+
+    name: str
+    about: str
+    version_key: str
+    versions: tuple[str, ...]  # published, oldest first
+    sure: frozenset[str]  # any one of these keys decides
+    likely: frozenset[str]  # three of these decide as well
+    unversioned: str | None = None  # what a document without a version is
+
+    @property
+    def latest(self) -> str:
+        return self.versions[-1]
+
+
+GENERATION = Kind(
+    name="generation",
+    about="one LLM generation: metadata.json of a run",
+    version_key="metadata_version",
+    versions=("1.0",),
+    sure=frozenset({"metadata_version"}),
+    likely=frozenset({"generation", "configuration", "data_sources", "environment", "costs", "checksums"}),
+)
+TEAM = Kind(
+    name="team",
+    about="a team of agents: metadata.json of a session",
+    version_key="version",
+    versions=("1.0.0", "2.0.0"),
+    sure=frozenset({"execution_summary"}),
+    likely=frozenset({"team_session_id", "instances", "total_instances", "system_info", "created_at"}),
+)
+INSTANCE = Kind(
+    name="instance",
+    about="one agent of a team: instances/<id>/metadata.json of a session",
+    version_key="version",
+    versions=("1.0.0", "2.0.0"),
+    sure=frozenset({"children_instance_ids"}),
+    likely=frozenset({"instance_id", "role", "model", "status", "created_at", "terminated_at", "workspace"}),
+)
+MANIFEST = Kind(
+    name="manifest",
+    about="the index of a session's instances: manifest.json",
+    version_key="version",
+    versions=("1.0.0",),
+    sure=frozenset({"instances_index"}),
+    likely=frozenset({"team_session_id", "timestamp", "summary"}),
+)
+ARCHIVE_INDEX = Kind(
+    name="archive-index",
+    about="what an archive holds: archive_index.json",
+    version_key="version",
+    versions=("1.0.0",),
+    sure=frozenset({"archived_sessions", "archived_runs"}),
+    likely=frozenset(),
+    unversioned="1.0.0",
+)
+
+# The surest first: a manifest has a team_session_id as well.
+KINDS = {kind.name: kind for kind in (MANIFEST, ARCHIVE_INDEX, GENERATION, TEAM, INSTANCE)}
+
+# The older shapes of a generation document, which name no schema: the keys that give them away.
+_FLAT = frozenset(
+    {"generated_at", "persona_count", "source_files", "input_tokens", "output_tokens", "total_tokens"}
+)
+_FLAT_0_1_0 = frozenset({"experiment", "input_files", "generation_parameters", "timestamp"})
+
+
+def detect(data: Mapping[str, Any]) -> Kind | None:
+    """The kind of a document, by its keys."""
+    keys = data.keys()
+    for kind in KINDS.values():
+        if not kind.sure.isdisjoint(keys):
+            return kind
+    for kind in KINDS.values():
+        if len(kind.likely & keys) >= 3:
+            return kind
+    return GENERATION if is_legacy(data) else None
+
+
+def is_legacy(data: Mapping[str, Any]) -> bool:
+    """Whether this is a generation document of one of the two older, flat shapes."""
+    keys = data.keys()
+    if "metadata_version" in keys:
+        return False
+    if data.get("version") == "0.1.0":
+        return len(_FLAT_0_1_0 & keys) >= 2
+    return "generated_at" in keys and "version" not in keys and len(_FLAT & keys) >= 2

@@ -1,0 +1,131 @@
+"""From one version of a document to another, in small steps, each pure: data in, data and what was dropped out.
+
+Nothing is changed in place: what a step keeps, it shares with the data it was given. Whoever runs a migration checks the
+result and records where it came from (`origin`); no step invents a value that the older document did not have.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from datetime import tzinfo
+from typing import Any
+
+from runcard.documents import legacy
+from runcard.errors import DocumentError
+
+Fields = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """Data in another version, with what had no room there and what could not be carried over as it was."""
+
+    data: Fields
+    dropped: tuple[str, ...] = ()  # JSON pointers into the older data
+    notes: tuple[str, ...] = ()
+
+
+Step = Callable[[Fields, tzinfo | None], Moved]
+
+# What 2.0.0 added, and 1.0.0 therefore has no room for.
+_ADDED_TO_BOTH = ("performance", "resources", "price_rows", "token_source", "labels", "trace")
+_ADDED_TO_INSTANCE = (
+    *_ADDED_TO_BOTH,
+    "cost_source",
+    "error_details",
+    "role_title",
+    "terminated_at_source",
+    "tokens",
+)
+_ADDED_TO_TEAM = (
+    *_ADDED_TO_BOTH,
+    "producer",
+    "checksums",
+    "symlinks",
+    "relations",
+    "event_chains",
+    "ledger_head",
+    "audit",
+    "origin",
+)
+_ADDED_TO_SUMMARY = ("status_counts", "known_cost", "known_tokens")
+
+
+def _team_up(data: Fields, _: tzinfo | None) -> Moved:
+    return Moved({**data, "version": "2.0.0"})
+
+
+def _team_down(data: Fields, _: tzinfo | None) -> Moved:
+    dropped = [f"/{name}" for name in _ADDED_TO_TEAM if name in data]
+    instances = []
+    for index, instance in enumerate(data["instances"]):
+        instances.append(_without(instance, _ADDED_TO_INSTANCE))
+        dropped += [f"/instances/{index}/{name}" for name in _ADDED_TO_INSTANCE if name in instance]
+    summary = data["execution_summary"]
+    dropped += [f"/execution_summary/{name}" for name in _ADDED_TO_SUMMARY if name in summary]
+    older = _without(data, _ADDED_TO_TEAM) | {
+        "version": "1.0.0",
+        "instances": instances,
+        "execution_summary": _without(summary, _ADDED_TO_SUMMARY),
+    }
+    return Moved(older, tuple(dropped))
+
+
+def _instance_up(data: Fields, _: tzinfo | None) -> Moved:
+    return Moved({**data, "version": "2.0.0"})
+
+
+def _instance_down(data: Fields, _: tzinfo | None) -> Moved:
+    names = (*_ADDED_TO_INSTANCE, "producer", "checksums", "origin")
+    dropped = tuple(f"/{name}" for name in names if name in data)
+    return Moved(_without(data, names) | {"version": "1.0.0"}, dropped)
+
+
+def _without(data: Fields, names: Iterable[str]) -> Fields:
+    gone = frozenset(names)
+    return {key: value for key, value in data.items() if key not in gone}
+
+
+def _flat_up(data: Fields, zone: tzinfo | None) -> Moved:
+    return Moved(*legacy.from_flat(data, zone))
+
+
+def _flat_0_1_0_up(data: Fields, zone: tzinfo | None) -> Moved:
+    return Moved(*legacy.from_0_1_0(data, zone))
+
+
+STEPS: dict[tuple[str, str | None, str], Step] = {
+    ("generation", None, "1.0"): _flat_up,
+    ("generation", "0.1.0", "1.0"): _flat_0_1_0_up,
+    ("team", "1.0.0", "2.0.0"): _team_up,
+    ("team", "2.0.0", "1.0.0"): _team_down,
+    ("instance", "1.0.0", "2.0.0"): _instance_up,
+    ("instance", "2.0.0", "1.0.0"): _instance_down,
+}
+
+
+def migrate(kind: str, data: Fields, source: str | None, target: str, zone: tzinfo | None = None) -> Moved:
+    """The data in another version; raises DocumentError when no steps lead there."""
+    moved = Moved(data)
+    for step in _way(kind, source, target):
+        taken = step(moved.data, zone)
+        moved = replace(taken, dropped=(*moved.dropped, *taken.dropped), notes=(*moved.notes, *taken.notes))
+    return moved
+
+
+def _way(kind: str, source: str | None, target: str) -> list[Step]:
+    """The shortest chain of steps from one version to another."""
+    ways: dict[str | None, list[Step]] = {source: []}
+    frontier = [source]
+    while frontier and target not in ways:
+        here = frontier.pop(0)
+        for (name, begin, end), step in STEPS.items():
+            if name == kind and begin == here and end not in ways:
+                ways[end] = [*ways[here], step]
+                frontier.append(end)
+    if target not in ways:
+        reachable = sorted(version for version in ways if version is not None and version != source)
+        raise DocumentError(
+            f"a {kind} document of version {source or 'none'} cannot be migrated to {target}",
+            hint=f"possible: {', '.join(reachable)}" if reachable else "there are no steps from this version",
+        )
+    return ways[target]

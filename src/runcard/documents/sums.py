@@ -1,0 +1,31 @@
+"""Adding up: what is only known when all parts are, and money, exactly where it matters."""
+
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+from math import fsum
+from typing import TypeVar
+
+T = TypeVar("T")
+
+TOLERANCE = Decimal("0.00005")  # half a cent of a cent: how far a total may be from the sum of its parts
+
+
+def all_known(parts: Iterable[T | None]) -> list[T] | None:
+    """The parts, when none of them is unknown."""
+    known = list(parts)
+    return None if None in known else known  # type: ignore[return-value]
+
+
+def exact_sum(amounts: Sequence[float]) -> Decimal:
+    return sum((Decimal(str(amount)) for amount in amounts), Decimal(0))
+
+
+def money_agrees(parts: Sequence[float], total: float, *, at_least: bool = False) -> bool:
+    """Whether amounts add up to a total; with `at_least`, whether they do not exceed it."""
+    try:
+        if abs(fsum(parts) - total) < 0.00004:
+            return True  # far enough from the border for floats
+    except OverflowError:
+        pass
+    exact = exact_sum(parts) - Decimal(str(total))
+    return exact <= TOLERANCE if at_least else abs(exact) <= TOLERANCE

@@ -1,0 +1,358 @@
+"""The team document: what a session's metadata.json says, and the rules that join its fields.
+
+The instances' own documents are in `instance.py`. Nothing here reads files: what must agree with the disk is checked
+where records are verified.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from runcard.documents.document import Document
+from runcard.documents.findings import Finding, finding, shown
+from runcard.documents.kinds import TEAM
+from runcard.documents.sums import exact_sum, money_agrees
+from runcard.documents.times import instant, whole_seconds
+from runcard.files import is_safe_id
+
+Fields = dict[str, Any]
+Findings = Iterator[Finding]
+Life = tuple[datetime | None, datetime | None]  # from its creation to its end, as far as known
+
+ID_FORM = "1 to 128 letters, digits, dots, dashes or underscores, beginning with a letter or digit"
+
+
+class Team(Document):
+    """A team session."""
+
+    __slots__ = ()
+    kind = TEAM
+
+    @property
+    def session_id(self) -> str:
+        return str(self._data["team_session_id"])
+
+    @property
+    def created_at(self) -> datetime | None:
+        return instant(self._data["created_at"])
+
+    @property
+    def instances(self) -> tuple[Fields, ...]:
+        """The instances as the document lists them; the first without a parent is the root."""
+        return tuple(self.to_dict()["instances"])
+
+    @property
+    def total_cost(self) -> Decimal | None:
+        """The cost in dollars as the document states it; None when it is not known."""
+        cost = self._data["execution_summary"].get("total_cost")
+        return None if cost is None else Decimal(str(cost))
+
+    @staticmethod
+    def rules(document: Fields) -> Findings:
+        listed = document.get("instances") or ()
+        instances = [instance or {} for instance in listed]
+        summary = document.get("execution_summary") or {}
+        lives = [(instant(i.get("created_at")), instant(i.get("terminated_at"))) for i in instances]
+        yield from id_form("/team_session_id", document.get("team_session_id"))
+        yield from _count("/total_instances", document.get("total_instances"), len(instances))
+        yield from _ids(instances)
+        if None not in listed:  # a list with a faulty entry does not add up, and that is said already
+            yield from _parents(instances)
+            yield from _tokens(summary, instances)
+            yield from _costs(summary, instances)
+        for index, (instance, life) in enumerate(zip(instances, lives, strict=True)):
+            if instance.get("status") == "running" or _backwards(life):
+                yield from life_rules(instance, life, f"/instances/{index}")
+        yield from _statuses(summary, instances)
+        yield from _times(summary, lives)
+
+
+def _backwards(life: Life) -> bool:
+    start, end = life
+    return start is not None and end is not None and start > end
+
+
+def life_rules(instance: Fields, life: Life, at: str) -> Findings:
+    """What holds for the time and the end of an instance wherever it is described."""
+    if _backwards(life):
+        created, terminated = instance["created_at"], instance["terminated_at"]
+        yield finding(
+            "time.order",
+            f"{at}/terminated_at",
+            f"terminated at {terminated}, before it was created at {created}",
+            hint="exchange the two, or correct the wrong one",
+            expected=f">= {created}",
+            found=terminated,
+        )
+    if instance.get("status") == "running":
+        yield finding(
+            "status.running",
+            f"{at}/status",
+            f"{shown(instance.get('name') or instance.get('instance_id'))} is still running",
+            hint="collect again when it has ended",
+            found="running",
+        )
+
+
+def id_form(pointer: str, value: str | None) -> Findings:
+    if value is not None and not is_safe_id(value):
+        yield finding(
+            "id.form",
+            pointer,
+            f"{shown(value)} cannot be a file name",
+            hint=f"use {ID_FORM}",
+            expected=ID_FORM,
+            found=value,
+        )
+
+
+def unique(pointers: Iterable[tuple[str, str | None]], rule: str, what: str) -> Findings:
+    """A finding for each value that stands again at a later place."""
+    first: dict[str, str] = {}
+    for pointer, value in pointers:
+        if value is None:
+            continue
+        if value in first:
+            yield finding(
+                rule,
+                pointer,
+                f"{what} {shown(value)} stands at {first[value]} already",
+                hint="each may stand once",
+                found=value,
+            )
+        else:
+            first[value] = pointer
+
+
+def _count(pointer: str, stated: int | None, actual: int) -> Findings:
+    if stated is not None and stated != actual:
+        yield finding(
+            "count.instances",
+            pointer,
+            f"{shown(stated)} instances are stated, {actual} are listed",
+            hint=f"write {actual}, or list the missing ones",
+            expected=actual,
+            found=stated,
+        )
+
+
+def _ids(instances: list[Fields]) -> Findings:
+    ids = [instance.get("instance_id") for instance in instances]
+    for index, value in enumerate(ids):
+        if value is not None and not is_safe_id(value):
+            yield from id_form(f"/instances/{index}/instance_id", value)
+    if len(set(ids)) != len(ids):
+        places = [(f"/instances/{index}/instance_id", value) for index, value in enumerate(ids)]
+        yield from unique(places, "id.duplicate", "the instance_id")
+
+
+def _parents(instances: list[Fields]) -> Findings:
+    parents = {i["instance_id"]: i.get("parent_instance_id") for i in instances if i.get("instance_id")}
+    children: dict[str | None, int] = {}
+    for parent in parents.values():
+        children[parent] = children.get(parent, 0) + 1
+    for index, instance in enumerate(instances):
+        parent, stated = instance.get("parent_instance_id"), instance.get("children_count")
+        if parent is not None and parent not in parents:
+            yield finding(
+                "parent.missing",
+                f"/instances/{index}/parent_instance_id",
+                f"the parent {shown(parent)} is not in the team",
+                hint="name the instance_id of an instance in the list, or null for a root",
+                found=parent,
+            )
+        own = instance.get("instance_id")
+        if stated is not None and own is not None and stated != children.get(own, 0):
+            actual = children.get(own, 0)
+            yield finding(
+                "count.children",
+                f"/instances/{index}/children_count",
+                f"{shown(stated)} children are stated, {actual} instances name this one as their parent",
+                hint=f"write {actual}, or correct the parents",
+                expected=actual,
+                found=stated,
+            )
+    yield from _cycles(parents, instances)
+
+
+def _cycles(parents: dict[str, str | None], instances: list[Fields]) -> Findings:
+    """Each cycle once, told whole. Every instance has one parent, so following parents finds them all."""
+    seen: dict[str, str] = {}  # instance → from where it was first reached
+    for start in parents:
+        node: str | None = start
+        while node in parents and node not in seen:
+            seen[node] = start
+            node = parents[node]
+        if node is not None and seen.get(node) == start:
+            yield _cycle(node, parents, instances)
+
+
+def _cycle(node: str, parents: dict[str, str | None], instances: list[Fields]) -> Finding:
+    names, step = [node], parents[node]
+    while step is not None and step != node:
+        names.append(step)
+        step = parents[step]
+    told = [shown(name).strip("'") for name in (*names, node)]
+    if len(told) > 20:
+        told[10:-10] = [f"({len(told) - 20:,} more)"]
+    index = next(i for i, instance in enumerate(instances) if instance.get("instance_id") == node)
+    return finding(
+        "parent.cycle",
+        f"/instances/{index}/parent_instance_id",
+        f"a cycle of parents: {' → '.join(told)}",
+        hint="one of them must have a parent outside the cycle, or null",
+        found=parents[node],
+    )
+
+
+def _statuses(summary: Fields, instances: list[Fields]) -> Findings:
+    yield from _count("/execution_summary/total_instances", summary.get("total_instances"), len(instances))
+    statuses = [instance.get("status") for instance in instances]
+    if None in statuses:
+        return
+    completed = statuses.count("completed")
+    failed = len(statuses) - completed
+    for field, actual in (
+        ("completed_instances", completed),
+        ("failed_instances", failed),
+        ("all_completed", failed == 0),
+    ):
+        stated = summary.get(field)
+        if stated is not None and stated != actual:
+            yield finding(
+                "count.completed",
+                f"/execution_summary/{field}",
+                f"{field} is {shown(stated)}, but {completed} of {len(statuses)} instances are completed",
+                hint=f"write {shown(actual)}; every status but 'completed' counts as failed",
+                expected=actual,
+                found=stated,
+            )
+    counts = summary.get("status_counts")
+    if counts is not None and {s: n for s, n in counts.items() if n} != Counter(statuses):
+        yield finding(
+            "count.completed",
+            "/execution_summary/status_counts",
+            "status_counts does not count the instances by their status",
+            hint="count every instance once",
+            expected=dict(Counter(statuses)),
+        )
+
+
+def _times(summary: Fields, lives: list[Life]) -> Findings:
+    created = [start for start, _ in lives if start]
+    terminated = [end for _, end in lives if end]
+    start = min(created) if lives and len(created) == len(lives) else None
+    end = max(terminated) if lives and len(terminated) == len(lives) else None
+    for field, actual, what in (
+        ("execution_start", start, "the earliest created_at"),
+        ("execution_end", end, "the latest terminated_at"),
+    ):
+        stated = summary.get(field)
+        moment = instant(stated)
+        if moment and actual and moment != actual:
+            said = actual.isoformat().replace("+00:00", "Z")
+            yield finding(
+                "summary.times",
+                f"/execution_summary/{field}",
+                f"{field} is {stated}, but {what} is {said}",
+                hint=f"write {said}",
+                expected=said,
+                found=stated,
+            )
+    stated = summary.get("total_execution_time_seconds")
+    if stated is not None and start and end and stated != whole_seconds(start, end):
+        seconds = whole_seconds(start, end)
+        yield finding(
+            "summary.times",
+            "/execution_summary/total_execution_time_seconds",
+            f"{shown(stated)} seconds are stated; from the first start to the last end it is {seconds}",
+            hint=f"write {seconds}",
+            expected=seconds,
+            found=stated,
+        )
+
+
+def _known(instances: list[Fields], field: str) -> list[Any] | None:
+    """The values that are stated; None when one of them is faulty, since nothing can be said of their sum then."""
+    known = [instance[field] for instance in instances if field in instance]
+    return None if None in known else known
+
+
+def _tokens(summary: Fields, instances: list[Fields]) -> Findings:
+    known = _known(instances, "tokens_used")
+    if known is None:
+        return
+    total, average = summary.get("total_tokens"), summary.get("average_tokens_per_instance")
+    actual = sum(known)
+    all_known = len(known) == len(instances)
+    if total is not None and (total != actual if all_known else total < actual):
+        yield _wrong_sum("sum.tokens", "total_tokens", total, actual, "tokens")
+    yield from _unknown_parts(
+        summary, "total_tokens", "known_tokens", len(instances) - len(known), "tokens_used"
+    )
+    if summary.get("known_tokens") not in (None, actual):
+        yield _wrong_sum("sum.tokens", "known_tokens", summary["known_tokens"], actual, "tokens")
+    whole = total if total is not None else actual if all_known else None
+    if (
+        average is not None
+        and whole is not None
+        and instances
+        and not _is_average(average, whole, len(instances))
+    ):
+        yield finding(
+            "sum.average",
+            "/execution_summary/average_tokens_per_instance",
+            f"the average is {shown(average)}, but {shown(whole)} tokens over {len(instances)} instances are stated",
+            hint="divide the total by the number of instances",
+            found=average,
+        )
+
+
+def _is_average(average: float, whole: int, count: int) -> bool:
+    if average * count == whole:
+        return True
+    return abs(Decimal(str(average)) * count - Decimal(whole)) <= Decimal("0.01") * count
+
+
+def _costs(summary: Fields, instances: list[Fields]) -> Findings:
+    known = _known(instances, "cost")
+    if known is None:
+        return
+    total = summary.get("total_cost")
+    all_known = len(known) == len(instances)
+    if total is not None and not money_agrees(known, total, at_least=not all_known):
+        yield _wrong_sum("sum.cost", "total_cost", total, exact_sum(known), "dollars")
+    yield from _unknown_parts(summary, "total_cost", "known_cost", len(instances) - len(known), "cost")
+    if summary.get("known_cost") is not None and not money_agrees(known, summary["known_cost"]):
+        yield _wrong_sum("sum.cost", "known_cost", summary["known_cost"], exact_sum(known), "dollars")
+
+
+def _unknown_parts(summary: Fields, total: str, known: str, unknown: int, part: str) -> Findings:
+    if summary.get(total) is None and not (unknown and summary.get(known) is not None):
+        yield finding(
+            "sum.absent",
+            "/execution_summary",
+            f"the summary has no {total}"
+            + (f": {part} is unknown for {unknown} of the instances" if unknown else ""),
+            hint=f"state {part} for every instance and {total} for all" if unknown else f"add {total}",
+        )
+    if summary.get(total) is not None and unknown:
+        yield finding(
+            "sum.unknown",
+            f"/execution_summary/{total}",
+            f"{total} is stated, but {part} is unknown for {unknown} of the instances",
+            hint=f"leave {total} out, or state {part} for every instance",
+        )
+
+
+def _wrong_sum(rule: str, field: str, stated: object, actual: object, unit: str) -> Finding:
+    return finding(
+        rule,
+        f"/execution_summary/{field}",
+        f"{field} is {shown(stated)}, but the instances' {unit} add up to {actual}",
+        hint=f"write {actual}, or correct the instances",
+        expected=str(actual) if isinstance(actual, Decimal) else actual,
+        found=stated,
+    )

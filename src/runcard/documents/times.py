@@ -1,0 +1,40 @@
+"""Times as documents write them: RFC 3339 with a zone."""
+
+from datetime import UTC, datetime, timedelta
+
+SECOND = timedelta(seconds=1)
+
+
+def instant(text: str | None) -> datetime | None:
+    """The moment that a time names; None for what is no time or has no zone."""
+    if text is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return _unusual(text)
+    return moment if moment.tzinfo else None
+
+
+def _unusual(text: str) -> datetime | None:
+    """What RFC 3339 allows and Python does not read: lower-case letters and leap seconds."""
+    upper = text.upper()
+    leap = upper[16:19] == ":60"
+    try:
+        moment = datetime.fromisoformat(f"{upper[:16]}:59{upper[19:]}" if leap else upper)
+        return moment + SECOND if leap and moment.tzinfo else moment if moment.tzinfo else None
+    except (ValueError, OverflowError):
+        return None
+
+
+def whole_seconds(start: datetime, end: datetime) -> int:
+    """The time between two moments in seconds, rounded down."""
+    return (end - start) // SECOND
+
+
+def written(moment: datetime) -> str:
+    """A time as runcard writes it: UTC with Z, with a fraction only where there is one.
+
+    Raises OverflowError within a day of the first and the last year.
+    """
+    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")

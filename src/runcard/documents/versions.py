@@ -1,0 +1,86 @@
+"""Which version a document has, and whether this runcard may read it.
+
+A newer major is refused; a newer minor of a known major is read with a warning by the newest schema of that major; a
+version that was never published is an error, and the rest of the document is still checked.
+"""
+
+import re
+from typing import Any, NamedTuple
+
+from runcard.documents.findings import Finding, finding, shown
+from runcard.documents.kinds import Kind
+
+_VERSION = re.compile(r"(\d{1,9})\.(\d{1,9})(?:\.(\d{1,9}))?", re.ASCII)
+
+
+class Settled(NamedTuple):
+    """What is known of a document's version."""
+
+    stated: str | None
+    schema: str | None  # the published version to check it by; None: refused
+    findings: tuple[Finding, ...] = ()
+
+
+def settle(kind: Kind, data: dict[str, Any]) -> Settled:
+    """The version of a document and the schema it is to be checked by."""
+    stated = data.get(kind.version_key, kind.unversioned)
+    if not isinstance(stated, str):
+        return Settled(None, kind.latest)
+    if stated in kind.versions:
+        return Settled(stated, stated)
+    parts = _parts(stated)
+    if parts is None:
+        return Settled(stated, kind.latest)
+    newest = max(kind.versions, key=_key)
+    if parts[0] > _key(newest)[0]:
+        return Settled(stated, None, (_newer_major(kind, stated),))
+    older = [known for known in kind.versions if _key(known)[0] == parts[0] and _key(known) < parts]
+    if older:
+        return Settled(stated, older[-1], (_newer_minor(kind, stated, older[-1]),))
+    return Settled(stated, kind.versions[0], (_unknown(kind, stated),))
+
+
+def _parts(stated: str) -> tuple[int, ...] | None:
+    match = _VERSION.fullmatch(stated)
+    return tuple(int(part or 0) for part in match.groups()) if match else None
+
+
+def _key(version: str) -> tuple[int, ...]:
+    return _parts(version) or (0, 0, 0)
+
+
+def _known(kind: Kind) -> str:
+    return ", ".join(kind.versions)
+
+
+def _newer_major(kind: Kind, stated: str) -> Finding:
+    return finding(
+        "version.newer-major",
+        f"/{kind.version_key}",
+        f"{kind.name} version {stated} is newer than this runcard, which knows {_known(kind)}",
+        hint="install a newer runcard; the document was not changed",
+        expected=list(kind.versions),
+        found=stated,
+    )
+
+
+def _newer_minor(kind: Kind, stated: str, used: str) -> Finding:
+    return finding(
+        "version.newer-minor",
+        f"/{kind.version_key}",
+        f"{kind.name} version {stated} is newer than {used}; it was read as {used}",
+        hint="a newer runcard may know more of its fields; this one will not rewrite it",
+        expected=list(kind.versions),
+        found=stated,
+    )
+
+
+def _unknown(kind: Kind, stated: str) -> Finding:
+    return finding(
+        "version.unknown",
+        f"/{kind.version_key}",
+        f"{shown(stated)} is no version of a {kind.name} document",
+        hint=f"published versions: {_known(kind)}",
+        expected=list(kind.versions),
+        found=stated,
+    )

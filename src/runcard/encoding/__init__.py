@@ -1,0 +1,28 @@
+"""Bytes ⇄ plain data (dict, list, str, int, float, bool, None), strictly and with positions.
+
+What JSON parsers usually let pass is refused here: duplicate keys, NaN and Infinity, numbers beyond a float, lone
+surrogates, nesting and sizes beyond the limits. Every refusal says where. Nothing here knows what a document means.
+
+Invariants: `decode_json(encode_json(x)) == x`; `edit_json` touches only what differs; no input makes these functions
+recurse as deep as the input is nested.
+"""
+
+from runcard.encoding.canonical import canonical_json
+from runcard.encoding.edit import edit_json
+from runcard.encoding.limits import Limits
+from runcard.encoding.reader import BOM, as_text, decode_json
+from runcard.encoding.spans import Position, join_pointer, locate
+from runcard.encoding.writer import encode_json
+
+__all__ = [
+    "BOM",
+    "Limits",
+    "Position",
+    "as_text",
+    "canonical_json",
+    "decode_json",
+    "edit_json",
+    "encode_json",
+    "join_pointer",
+    "locate",
+]

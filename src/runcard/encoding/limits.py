@@ -1,0 +1,15 @@
+"""How much a reader takes before it refuses: a hostile document must cost little."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The limits of reading one document."""
+
+    size: int = 64 * 1024 * 1024  # bytes
+    depth: int = 1_000  # nested lists and objects
+    digits: int = 4_300  # of one integer; Python itself refuses more unless told otherwise
+
+
+DEFAULT = Limits()

@@ -1,0 +1,132 @@
+"""Where things stand in a JSON text that is known to be good: pointers, positions, and the spans of values.
+
+A position counts lines and characters from 1, as editors do. A pointer is that of RFC 6901; the root is the empty text.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+_SPACE = re.compile(r"[ \t\n\r]*+")
+_BRACKET = re.compile(r'"(?:[^"\\]++|\\.)*+"|[\[\]{}]', re.DOTALL)
+_SCALAR = re.compile(r'"(?:[^"\\]++|\\.)*+"|[^,\]}\s]++', re.DOTALL)
+
+
+class Position(NamedTuple):
+    """A place in a text, counted from 1."""
+
+    line: int
+    column: int
+
+
+class Span(NamedTuple):
+    """A member of an object or an element of a list: its key, where it begins, and where its value stands."""
+
+    key: str
+    begin: int  # of the key, or of the value in a list
+    start: int  # of the value
+    end: int
+
+
+def position(text: str, offset: int) -> Position:
+    return Position(text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset))
+
+
+def join_pointer(path: Iterable[str | int]) -> str:
+    """The JSON pointer of a path of keys and indexes."""
+    return "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in path)
+
+
+def split_pointer(pointer: str) -> list[str]:
+    return [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]]
+
+
+def skip_space(text: str, offset: int) -> int:
+    match = _SPACE.match(text, offset)
+    return match.end() if match else offset
+
+
+def end_of_value(text: str, offset: int) -> int:
+    if text[offset] not in "[{":
+        match = _SCALAR.match(text, offset)
+        return match.end() if match else offset
+    depth = 0
+    for match in _BRACKET.finditer(text, offset):
+        if match[0] in "[{":
+            depth += 1
+        elif match[0] in "]}":
+            depth -= 1
+            if depth == 0:
+                return match.end()
+    return len(text)
+
+
+def spans(text: str, offset: int) -> Iterator[Span]:
+    """The members of the object, or the elements of the list, that begins at `offset`."""
+    is_object = text[offset] == "{"
+    at = skip_space(text, offset + 1)
+    index = 0
+    while text[at] not in "]}":
+        begin, key = at, str(index)
+        if is_object:
+            end = end_of_value(text, at)
+            key = json.loads(text[at:end])
+            at = skip_space(text, skip_space(text, end) + 1)
+        end = end_of_value(text, at)
+        yield Span(key, begin, at, end)
+        index += 1
+        at = skip_space(text, end)
+        if text[at] == ",":
+            at = skip_space(text, at + 1)
+
+
+class _Wanted(dict[str, "_Wanted"]):
+    """The pointers to be found, as a tree."""
+
+    pointers: Sequence[str] = ()
+
+
+def locate(text: str, pointers: Iterable[str]) -> dict[str, Position]:
+    """Where the values at these pointers stand; for one that does not exist, where its nearest ancestor does."""
+    offsets = {}
+    wanted = _tree(pointers)
+    stack = [(skip_space(text, 0), wanted)]
+    while stack:
+        offset, node = stack.pop()
+        for pointer in _below(node):
+            offsets[pointer] = offset
+        if node and text[offset] in "[{":
+            stack += [(span.start, node[span.key]) for span in spans(text, offset) if span.key in node]
+    return _positions(text, offsets)
+
+
+def _tree(pointers: Iterable[str]) -> _Wanted:
+    root = _Wanted()
+    for pointer in pointers:
+        node = root
+        for step in split_pointer(pointer):
+            node = node.setdefault(step, _Wanted())
+        node.pointers = (*node.pointers, pointer)
+    return root
+
+
+def _below(node: _Wanted) -> Iterator[str]:
+    """All pointers at and below a node: those that are not found keep the position of this one."""
+    stack = [node]
+    while stack:
+        node = stack.pop()
+        yield from node.pointers
+        stack += node.values()
+
+
+def _positions(text: str, offsets: dict[str, int]) -> dict[str, Position]:
+    """Offsets to lines and columns in one pass over the text."""
+    found = {}
+    line, newline, counted = 1, -1, 0
+    for pointer, offset in sorted(offsets.items(), key=lambda item: item[1]):
+        line += text.count("\n", counted, offset)
+        newline = max(newline, text.rfind("\n", counted, offset))
+        counted = offset
+        found[pointer] = Position(line, offset - newline)
+    return found

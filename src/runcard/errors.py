@@ -1,0 +1,67 @@
+"""The exception tree, by who must act, and the exit codes of the command line.
+
+It imports nothing, so that every module may use it. Checks do not raise: they return findings; the errors here
+are for what stops the work. Each says what to do next in `hint`.
+"""
+
+from enum import IntEnum
+
+
+class ExitCode(IntEnum):
+    """What a command tells the shell."""
+
+    OK = 0
+    FAILED = 1  # an error, or a check that failed
+    WARNINGS = 2  # good, with warnings
+    USAGE = 64  # the command line itself was wrong
+
+
+class RuncardError(Exception):
+    """The root of all errors that runcard raises on purpose."""
+
+    exit_code = ExitCode.FAILED
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class DocumentError(RuncardError):
+    """The author of a document must act."""
+
+
+class EncodingError(DocumentError):
+    """Bytes that cannot be read as data, or data that cannot be written as bytes."""
+
+    def __init__(
+        self,
+        rule: str,
+        message: str,
+        *,
+        line: int | None = None,
+        column: int | None = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.rule = rule
+        self.line = line
+        self.column = column
+
+
+class StoreError(RuncardError):
+    """The owner of a store must act: a file there is missing, damaged, in the way or sealed."""
+
+
+class UsageError(RuncardError):
+    """The caller must act: the question itself was wrong."""
+
+    exit_code = ExitCode.USAGE
+
+
+class MachineError(RuncardError):
+    """Whoever looks after the machine must act: permissions, a full disk, a failing device."""
+
+
+class RuncardWarning(UserWarning):
+    """Something was not as it should be, and the work went on."""

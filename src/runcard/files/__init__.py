@@ -1,0 +1,30 @@
+"""Files on disk: atomic writing, hostile paths and names, locks, and a walk in stable order.
+
+Names are `str` whose bytes are UTF-8 with `surrogateescape`, in every locale. Nothing here knows what a record is.
+"""
+
+from runcard.files.atomic import fsync_directory, write_atomic
+from runcard.files.failures import failure
+from runcard.files.locks import locked
+from runcard.files.names import JsonName, decode_name, encode_name, json_name, printable
+from runcard.files.paths import SAFE_ID, check_relative, is_safe_id, resolve_below
+from runcard.files.walk import Entry, Kind, walk
+
+__all__ = [
+    "SAFE_ID",
+    "Entry",
+    "JsonName",
+    "Kind",
+    "check_relative",
+    "decode_name",
+    "encode_name",
+    "failure",
+    "fsync_directory",
+    "is_safe_id",
+    "json_name",
+    "locked",
+    "printable",
+    "resolve_below",
+    "walk",
+    "write_atomic",
+]

@@ -1,0 +1,112 @@
+"""Writing a document so that a reader sees the old one or the new one, whole.
+
+The bytes go to a temporary file in the same directory, reach the disk, take the name in one step, and then the
+directory reaches the disk. It writes single documents; many files are made durable in other ways.
+
+Invariants: after an error the old document is untouched and the temporary file gone; at no moment can the new file be
+read by somebody whom its final mode shuts out. A process that is killed can leave its temporary file behind:
+`.<name>.<8 hex digits>.tmp`.
+"""
+
+import contextlib
+import errno
+import os
+from stat import S_IMODE
+
+_NAME_MAX = 255
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+
+
+def write_atomic(
+    path: str | os.PathLike[str], data: bytes, *, mode: int | None = None, replace: bool = True
+) -> None:
+    """Make `data` the contents of `path`, durably.
+
+    Without `mode` a file that is replaced hands its permission bits on, and a new one gets what the umask says. A
+    symbolic link stays: what it points to is replaced. With `replace=False` anything that has the name, a link
+    included, raises FileExistsError. Every OSError names `path`.
+    """
+    given = os.fspath(path)
+    try:
+        target = _behind_links(given) if replace else given
+        folder, name = os.path.split(target)
+        directory = os.open(folder or ".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            _write_in(directory, name, data, mode=mode, replace=replace)
+        finally:
+            os.close(directory)
+    except OSError as error:
+        # The system names the temporary file, or none at all: that would help nobody.
+        raise OSError(error.errno, error.strerror, given) from error
+
+
+def fsync_directory(path: str | os.PathLike[str]) -> None:
+    """Make the names in a directory durable: what was created, renamed or removed there."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _behind_links(path: str) -> str:
+    if not os.path.islink(path):
+        return path
+    real = os.path.realpath(path)
+    if os.path.islink(real):
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+    return real
+
+
+def _write_in(directory: int, name: str, data: bytes, *, mode: int | None, replace: bool) -> None:
+    wanted = _mode_of(directory, name) if mode is None else mode
+    descriptor, temporary = _create(directory, name, 0o666 if wanted is None else wanted)
+    try:
+        try:
+            if wanted is not None and S_IMODE(os.fstat(descriptor).st_mode) != wanted:
+                os.fchmod(descriptor, wanted)  # what the umask took away; the file is still empty
+            _write_all(descriptor, data)
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        _take_name(directory, temporary, name, replace=replace)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):  # an interrupt can come just after the name was taken
+            os.unlink(temporary, dir_fd=directory)
+        raise
+    os.fsync(directory)
+
+
+def _mode_of(directory: int, name: str) -> int | None:
+    try:
+        return os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode & 0o777
+    except FileNotFoundError:
+        return None
+
+
+def _create(directory: int, name: str, mode: int) -> tuple[int, str]:
+    """A new file that nobody else has; its name is that of the document, as much of it as fits."""
+    while True:
+        ending = f".{os.urandom(4).hex()}.tmp"
+        stem = os.fsencode(name)[: _NAME_MAX - 1 - len(ending)].decode("utf-8", "ignore")
+        temporary = f".{stem}{ending}"
+        try:
+            return os.open(temporary, _CREATE, mode, dir_fd=directory), temporary
+        except FileExistsError:
+            continue
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]
+
+
+def _take_name(directory: int, temporary: str, name: str, *, replace: bool) -> None:
+    if replace:
+        os.rename(temporary, name, src_dir_fd=directory, dst_dir_fd=directory)
+        return
+    # Here, because it loads ctypes, which costs more than a durable write and which most programs never need.
+    from runcard.files.noreplace import rename_noreplace  # noqa: PLC0415
+
+    rename_noreplace(temporary, name, directory)

@@ -1,0 +1,33 @@
+"""What the operating system refused, as an error that names the file and says what to do next.
+
+It is the one place that decides who must act on an `OSError`: the owner of the store when something is in the way or
+gone, whoever looks after the machine for everything else.
+"""
+
+import errno
+import os
+
+from runcard.errors import MachineError, RuncardError, StoreError
+from runcard.files.names import printable
+
+_OWNER_HINTS = {
+    errno.ENOENT: "put it back, or run the command again when nothing moves files there",
+    errno.ENOTDIR: "put the directory back, or run the command again when nothing moves files there",
+    errno.ELOOP: "put the file itself in the place of the symbolic link",
+    errno.ENAMETOOLONG: "move it to a place with a shorter path",
+}
+_MACHINE_HINTS = {
+    errno.EACCES: "give yourself permission to it, or run the command as its owner",
+    errno.EPERM: "give yourself permission to it, or run the command as its owner",
+    errno.EMFILE: "raise the limit of open files (ulimit -n)",
+    errno.EIO: "the disk is failing: save what you can, then restore the file from a copy",
+}
+
+
+def failure(error: OSError, path: str, doing: str) -> RuncardError:
+    """The error to raise `from` an OSError that stopped `doing` something (`"read the file"`) to `path`."""
+    number = error.errno or 0
+    message = f"cannot {doing} {printable(path)}: {os.strerror(number)}"
+    if number in _OWNER_HINTS:
+        return StoreError(message, hint=_OWNER_HINTS[number])
+    return MachineError(message, hint=_MACHINE_HINTS.get(number, "see what the system says about this disk"))

@@ -1,0 +1,135 @@
+"""Locks between processes, held on a directory or file that exists anyway.
+
+They are advisory (`flock`) and end with their holder, also when it is killed: nothing stale is left behind. Lock a
+directory, or a file that is never replaced by another one; a lock belongs to the file, not to its name. Network
+file systems may refuse to lock a directory; that is an error, never a lock that does not hold.
+
+Invariant: a child process keeps no lock of its parent.
+"""
+
+import contextlib
+import fcntl
+import os
+import re
+import time
+from collections.abc import Iterator
+
+from runcard.errors import RuncardError, StoreError
+from runcard.files.failures import failure
+from runcard.files.names import printable
+
+_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.002, 0.1
+_HOLDER = re.compile(r"^\d+: FLOCK +\S+ +\S+ (\d+) ([0-9a-f]+):([0-9a-f]+):(\d+) ", re.MULTILINE)
+
+_held: set[int] = set()  # descriptors that hold a lock or wait for one
+
+
+@contextlib.contextmanager
+def locked(
+    path: str | os.PathLike[str], *, shared: bool = False, timeout: float | None = None
+) -> Iterator[None]:
+    """Hold a lock on `path` inside the `with` block; wait for it at most `timeout` seconds, or as long as it takes.
+
+    Shared locks stand each other, not an exclusive one. Raises StoreError when the time is over.
+    """
+    deadline = None if timeout is None else time.monotonic() + timeout
+    operation = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
+    descriptor = _acquire(os.fspath(path), operation, deadline)
+    try:
+        yield
+    finally:
+        if descriptor in _held:  # not in a child that was forked inside the block
+            fcntl.flock(
+                descriptor, fcntl.LOCK_UN
+            )  # closing does not do, while a child that is starting shares it
+            _close(descriptor)
+
+
+def _acquire(path: str, operation: int, deadline: float | None) -> int:
+    """A descriptor that holds the lock, of the file that has this path now."""
+    try:
+        while True:
+            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            _held.add(descriptor)
+            if _take(descriptor, operation, deadline, path):
+                return descriptor
+    except OSError as error:
+        raise failure(error, path, "lock") from error
+
+
+def _take(descriptor: int, operation: int, deadline: float | None, path: str) -> bool:
+    """Lock an open file; False when another one has its path by then, whose lock another process may hold."""
+    current = False
+    try:
+        _wait(descriptor, operation, deadline, path)
+        current = _is_current(descriptor, path)
+    finally:
+        if not current:
+            _close(descriptor)
+    return current
+
+
+def _close(descriptor: int) -> None:
+    _held.remove(descriptor)
+    os.close(descriptor)
+
+
+def _wait(descriptor: int, operation: int, deadline: float | None, path: str) -> None:
+    if deadline is None:
+        fcntl.flock(descriptor, operation)
+        return
+    pause = _SHORTEST_PAUSE
+    while True:
+        try:
+            fcntl.flock(descriptor, operation | fcntl.LOCK_NB)
+        except BlockingIOError:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise _busy(descriptor, path) from None
+            time.sleep(min(pause, left))
+            pause = min(pause * 2, _LONGEST_PAUSE)
+        else:
+            return
+
+
+def _is_current(descriptor: int, path: str) -> bool:
+    ours, named = os.fstat(descriptor), os.stat(path)
+    return (ours.st_dev, ours.st_ino) == (named.st_dev, named.st_ino)
+
+
+def _busy(descriptor: int, path: str) -> RuncardError:
+    holders = " and ".join(_holders(descriptor)) or "another process"
+    return StoreError(
+        f"{printable(path)} is locked by {holders}",
+        hint=f"wait until {holders} is done, then run the command again",
+    )
+
+
+def _holders(descriptor: int) -> list[str]:
+    """Who holds the lock, where the system tells (Linux does)."""
+    status = os.fstat(descriptor)
+    wanted = (os.major(status.st_dev), os.minor(status.st_dev), status.st_ino)
+    try:
+        with open("/proc/locks", encoding="ascii") as table:
+            rows = _HOLDER.findall(table.read())
+    except OSError:
+        return []
+    pids = {pid for pid, major, minor, node in rows if (int(major, 16), int(minor, 16), int(node)) == wanted}
+    return [_process(pid) for pid in sorted(pids, key=int)]
+
+
+def _process(pid: str) -> str:
+    try:
+        with open(f"/proc/{pid}/comm", encoding="utf-8", errors="surrogateescape") as comm:
+            return f"process {pid} ({printable(comm.read().strip())})"
+    except OSError:
+        return f"process {pid}"
+
+
+def _forget_in_child() -> None:
+    """A forked child shares its parent's locks; it lets go of its share, which leaves the parent's alone."""
+    while _held:
+        os.close(_held.pop())
+
+
+os.register_at_fork(after_in_child=_forget_in_child)

@@ -1,0 +1,66 @@
+"""How the name of a file is shown: on a terminal, in a table, in JSON.
+
+A name on POSIX is any bytes without NUL and `/`. Here it is a `str` in which bytes that are not UTF-8 are lone
+surrogates (`surrogateescape`), whatever the locale says. Nothing here opens a file or judges whether a name is allowed.
+
+Invariants: what `printable` gives moves no cursor and reorders no text; two names never have the same `json_name`.
+"""
+
+import re
+from base64 import b64encode
+from typing import NamedTuple
+
+_UNPRINTABLE = re.compile(
+    "["
+    "\x00-\x1f\x7f-\x9f"  # control characters
+    "\u061c\u200e\u200f\u202a-\u202e"  # marks that turn the direction of text; the isolates stand below
+    "\u200b-\u200d\ufeff"  # characters without width
+    "\u2028\u2029"  # line and paragraph separators
+    "\u2060-\u206f"  # more without width or with a direction
+    "\ud800-\udfff"  # surrogates: bytes that are not UTF-8
+    "\U000e0000-\U000e007f"  # tags: invisible letters
+    "]"
+)
+_SHORT = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
+_RAW_BYTES = range(0xDC80, 0xDD00)  # where surrogateescape puts the bytes 0x80 to 0xff
+
+
+class JsonName(NamedTuple):
+    """A name as JSON can hold it; `base64` has the bytes when they are not UTF-8."""
+
+    text: str
+    base64: str | None
+
+
+def encode_name(name: str) -> bytes:
+    """The bytes of a name, as the file system has them."""
+    return name.encode("utf-8", "surrogateescape")
+
+
+def decode_name(raw: bytes) -> str:
+    return raw.decode("utf-8", "surrogateescape")
+
+
+def printable(text: str) -> str:
+    r"""`text` with everything escaped that must not reach a terminal: a newline as `\n`, ESC as `\x1b`, and so on."""
+    return _UNPRINTABLE.sub(lambda match: _escaped(match[0]), text)
+
+
+def json_name(name: str) -> JsonName:
+    r"""A name for JSON: itself when it is UTF-8, otherwise with `\xNN` for its stray bytes and `\\` for a backslash."""
+    raw = encode_name(name)
+    try:
+        raw.decode("utf-8")
+    except UnicodeDecodeError:
+        text = raw.replace(b"\\", rb"\\").decode("utf-8", "backslashreplace")
+        return JsonName(text, b64encode(raw).decode("ascii"))
+    return JsonName(name, None)
+
+
+def _escaped(character: str) -> str:
+    code = ord(character)
+    if code in _RAW_BYTES:
+        code -= 0xDC00
+    if code < 0x100:
+        return _SHORT.get(character, f"\\x{code:02x}")
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

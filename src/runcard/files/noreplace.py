@@ -1,0 +1,34 @@
+"""Taking a name only when it is free.
+
+Plain `rename` replaces what is there. Linux can rename without replacing; where the kernel or the file system cannot,
+a hard link does the same in two steps.
+
+Invariant: what already has the name is never touched.
+"""
+
+import ctypes
+import errno
+import os
+
+_RENAME_NOREPLACE = 1
+_UNSUPPORTED = {errno.ENOSYS, errno.EINVAL, errno.ENOTSUP}
+
+
+def rename_noreplace(source: str, target: str, directory: int) -> None:
+    """Rename within an open directory; raises FileExistsError when `target` is taken."""
+    try:
+        _renameat2(source, target, directory)
+    except OSError as error:
+        if error.errno not in _UNSUPPORTED:
+            raise
+        os.link(source, target, src_dir_fd=directory, dst_dir_fd=directory, follow_symlinks=False)
+        os.unlink(source, dir_fd=directory)
+
+
+def _renameat2(source: str, target: str, directory: int) -> None:
+    call = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    if call is None:
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+    if call(directory, os.fsencode(source), directory, os.fsencode(target), _RENAME_NOREPLACE) != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number), target)

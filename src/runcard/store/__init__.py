@@ -1,0 +1,1 @@
+"""How records live on disk, and stay true."""
