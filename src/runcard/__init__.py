@@ -15,11 +15,13 @@ The names below are the library; each is imported when it is first used, so that
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
+TYPE_CHECKING = False  # as in typing, whose import alone would take longer than all of this
 if TYPE_CHECKING:
+    from typing import Any
+
     from runcard.documents.archive_index import ArchiveIndex
     from runcard.documents.document import Document
     from runcard.documents.findings import Finding, InvalidDocument, Report
@@ -68,7 +70,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:  # noqa: ANN401
+def __getattr__(name: str) -> "Any":  # noqa: ANN401
     if name not in _HOMES:
         raise AttributeError(f"module 'runcard' has no attribute {name!r}")
     value = globals()[name] = getattr(import_module(f"runcard.{_HOMES[name]}"), name)

@@ -19,7 +19,7 @@ from runcard.checksums.worker import ELSEWHERE, Answer
 if TYPE_CHECKING:
     from runcard.checksums.helper import Helper
 
-PATIENCE = 0.02  # seconds of work before a helper is started, and before each further one
+PATIENCE = 0.01  # seconds of work before a helper is started, and before each further one
 _MOST = 7  # more than these cannot be fed by one process
 _AHEAD = 2  # chunks that wait for each helper
 

@@ -16,7 +16,7 @@ from runcard.checksums.crew import Chunk, Crew
 from runcard.checksums.listing import Listing
 from runcard.checksums.tally import Progress, Tally
 from runcard.checksums.thorough import Thorough
-from runcard.checksums.worker import ELSEWHERE, Folder, hash_all_small
+from runcard.checksums.worker import ELSEWHERE, Folder, hash_small
 from runcard.errors import RuncardError
 from runcard.files import encode_name, failure
 
@@ -64,13 +64,13 @@ def _in_passing(top: int, paths: Iterable[str], cores: int, tally: Tally) -> lis
             for chunk in _chunks(paths):
                 done.append(chunk)
                 if not crew.offer(chunk):
-                    chunk.answer(hash_all_small(folder, chunk.names), tally)
+                    chunk.answer(hash_small(folder, chunk.names), tally)
                 tally.tell()
             while (waiting := crew.take_back()) is not None:
-                waiting.answer(hash_all_small(folder, waiting.names), tally)
+                waiting.answer(hash_small(folder, waiting.names), tally)
         for chunk in done:
             if chunk.answers is None:  # its helper died
-                chunk.answer(hash_all_small(folder, chunk.names), tally)
+                chunk.answer(hash_small(folder, chunk.names), tally)
     finally:
         folder.close()
     return done

@@ -89,7 +89,9 @@ def read(data: bytes) -> Listing:
 
 
 def _sorted(hexes: Mapping[str, str]) -> dict[str, str]:
-    return dict(sorted(hexes.items(), key=lambda item: encode_name(item[0])))
+    if "".join(hexes).isascii():  # then text has the order of its bytes, and is sorted faster
+        return {path: hexes[path] for path in sorted(hexes)}
+    return {path: hexes[path] for path in sorted(hexes, key=encode_name)}
 
 
 def _line(path: str, digits: str) -> str:

@@ -60,27 +60,28 @@ class Folder:
         self._path = path
 
 
-def hash_small(folder: Folder, path: bytes) -> Answer:
-    """The digest and the size; ELSEWHERE in place of the digest when it is not a small file that can be read."""
-    try:
-        descriptor = folder.open(path)
-    except OSError:
-        return ELSEWHERE, -1
-    try:
-        status = os.fstat(descriptor)
-        size = status.st_size
-        if size > LARGE or not S_ISREG(status.st_mode):
-            return ELSEWHERE, size
-        data = os.read(descriptor, size + 1)  # one more than there should be, to see a file that grows
-        return (sha256(data).digest(), size) if len(data) == size else (ELSEWHERE, -1)
-    except OSError:
-        return ELSEWHERE, -1
-    finally:
-        os.close(descriptor)
-
-
-def hash_all_small(folder: Folder, paths: Iterable[bytes]) -> list[Answer]:
-    return [hash_small(folder, path) for path in paths]
+def hash_small(folder: Folder, paths: Iterable[bytes]) -> list[Answer]:
+    """The digest and size of each file; ELSEWHERE in place of the digest when it is not a small one that can be read."""
+    answers = []
+    for path in paths:
+        try:
+            descriptor = folder.open(path)
+            try:
+                status = os.fstat(descriptor)
+                size = status.st_size
+                if size > LARGE or not S_ISREG(status.st_mode):
+                    answers.append((ELSEWHERE, size))
+                    continue
+                data = os.read(
+                    descriptor, size + 1
+                )  # one more than there should be, to see a file that grows
+            finally:
+                os.close(descriptor)
+        except OSError:
+            answers.append((ELSEWHERE, -1))
+        else:
+            answers.append((sha256(data).digest() if len(data) == size else ELSEWHERE, size))
+    return answers
 
 
 def main() -> None:
@@ -90,7 +91,7 @@ def main() -> None:
     while header := questions.read(LENGTH.size):
         (length,) = LENGTH.unpack(header)
         paths = questions.read(length).split(b"\0")
-        answers.write(b"".join([RECORD.pack(*record) for record in hash_all_small(folder, paths)]))
+        answers.write(b"".join([RECORD.pack(*record) for record in hash_small(folder, paths)]))
         answers.flush()
 
 

@@ -2,13 +2,12 @@
 
 import os
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from runcard.documents.findings import Finding, Severity
-from runcard.encoding import encode_json
-from runcard.files import printable
+if TYPE_CHECKING:
+    from runcard.documents.findings import Finding
 
 # What JSON lets stand in a string although a terminal may act on it or hide it.
 _UNSEEN = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
@@ -28,6 +27,8 @@ def say(text: str) -> None:
 
 def say_json(data: Any) -> None:  # noqa: ANN401
     """Data for machines, on stdout."""
+    from runcard.encoding import encode_json  # noqa: PLC0415
+
     text = encode_json(data).decode()
     click.echo(_UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", text), nl=False)
 
@@ -44,9 +45,11 @@ def print_hint(hint: str) -> None:
     click.echo(f"  hint: {hint}", err=True, color=colour())
 
 
-def complain_about(found: Finding, path: str) -> None:
+def complain_about(found: "Finding", path: str) -> None:
     """A finding as compilers print them: where, what, which rule, and how to mend it."""
+    from runcard.files import printable  # noqa: PLC0415
+
     place = printable(path) + (f":{found.line}:{found.column}" if found.line else "")
     pointer = f" {printable(found.path)}:" if found.path else ""
-    word = "Error" if found.severity is Severity.ERROR else "Warning"
+    word = found.severity.capitalize()
     complain(word, f"{place}:{pointer} {found.message} [{found.rule}]", hint=found.hint)

@@ -7,16 +7,18 @@ Invariant: the bytes of the paths it yields are strictly increasing.
 """
 
 import os
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Callable, Collection, Iterator
 from enum import StrEnum
 from stat import S_ISDIR, S_ISLNK, S_ISREG
 from typing import NamedTuple, Self
 
 from runcard.errors import RuncardError
 from runcard.files.failures import failure
-from runcard.files.names import decode_name
+from runcard.files.names import decode_name, encode_name
 
-_DIRECTORY_ONLY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_NAMES_ARE_UTF8 = sys.getfilesystemencoding() == "utf-8"
 
 
 class Kind(StrEnum):
@@ -53,7 +55,7 @@ def walk(
     directory's path and the error, and the walk goes on without it.
     """
     try:
-        top = os.open(root, _DIRECTORY_ONLY)
+        top = os.open(root, _DIRECTORY)
     except OSError as error:
         raise failure(error, os.fspath(root), "read the directory") from error
     try:
@@ -63,45 +65,45 @@ def walk(
 
 
 def _walk_below(top: int, on_error: Callable[[str, RuncardError], object] | None) -> Iterator[Entry]:
-    waiting: list[tuple[bytes, Kind | None]] = [(b"./", None)]
+    waiting: list[tuple[str, Kind | None]] = [("", None)]
     while waiting:
         path, kind = waiting.pop()
         if kind is not None:
-            yield Entry(decode_name(path), kind)
+            yield Entry(path, kind)
             continue
         try:
             found = _entries(top, path)
         except OSError as error:
-            name = decode_name(path[:-1])
-            problem = failure(error, name, "read the directory")
+            problem = failure(error, path[:-1], "read the directory")
             if on_error is None:
                 raise problem from error
-            on_error(name, problem)
-            continue
-        prefix = b"" if path == b"./" else path
-        waiting.extend([(prefix + name, found[name]) for name in sorted(found, reverse=True)])
+            on_error(path[:-1], problem)
+        else:
+            waiting.extend([(path + name, found[name]) for name in _last_first(found)])
 
 
-def _entries(top: int, path: bytes) -> dict[bytes, Kind | None]:
+def _entries(top: int, path: str) -> dict[str, Kind | None]:
     """The names in a directory; each subdirectory has a second one, with `/`, where its contents belong in the order."""
     # O_NOFOLLOW: a directory that was swapped for a link since it was listed is not entered.
-    descriptor = os.open(path.rstrip(b"/"), _DIRECTORY_ONLY | os.O_NOFOLLOW, dir_fd=top)
-    found: dict[bytes, Kind | None] = {}
+    descriptor = os.open(encode_name(path.rstrip("/") or "."), _DIRECTORY | os.O_NOFOLLOW, dir_fd=top)
+    found: dict[str, Kind | None] = {}
     try:
         with os.scandir(descriptor) as scan:
             for entry in scan:
-                name = os.fsencode(entry.name)
-                kind = found[name] = _kind(entry)
-                if kind is Kind.DIRECTORY:
-                    found[name + b"/"] = None
+                name = entry.name if _NAMES_ARE_UTF8 else decode_name(os.fsencode(entry.name))
+                if entry.is_file(follow_symlinks=False):
+                    found[name] = Kind.FILE
+                elif entry.is_dir(follow_symlinks=False):
+                    found[name] = Kind.DIRECTORY
+                    found[name + "/"] = None
+                else:
+                    found[name] = Kind.SYMLINK if entry.is_symlink() else Kind.OTHER
     finally:
         os.close(descriptor)
     return found
 
 
-def _kind(entry: os.DirEntry[str]) -> Kind:
-    if entry.is_file(follow_symlinks=False):
-        return Kind.FILE
-    if entry.is_dir(follow_symlinks=False):
-        return Kind.DIRECTORY
-    return Kind.SYMLINK if entry.is_symlink() else Kind.OTHER
+def _last_first(names: Collection[str]) -> list[str]:
+    if "".join(names).isascii():  # then text has the order of its bytes, and is sorted faster
+        return sorted(names, reverse=True)
+    return sorted(names, key=encode_name, reverse=True)

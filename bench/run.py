@@ -1,0 +1,29 @@
+"""All benchmarks, as one table: ours beside the peers, measured in turns on the same machine.
+
+make bench                  everything at full size
+make bench ARGS=--quick     smaller sizes, for a first look
+make bench ARGS=startup     one part: startup, documents or hashing
+"""
+
+import sys
+
+import documents
+import hashing
+import startup
+from table import Row, print_table
+
+PARTS = {"startup": startup.measure, "documents": documents.measure, "hashing": hashing.measure}
+
+
+def main() -> int:
+    wanted = [argument for argument in sys.argv[1:] if argument in PARTS] or list(PARTS)
+    rows: list[Row] = []
+    for part in wanted:
+        print(f"measuring {part} ...", file=sys.stderr)
+        rows += PARTS[part](quick="--quick" in sys.argv)
+    print_table(rows)
+    return 0 if all(row.ok for row in rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
