@@ -4,7 +4,9 @@ The record lies in the output directory as plain files. Data flows one way, and 
 
     cli                   the command line
     operations            one module for each thing a user can do; returns results, never prints
-    store                 how records lie on disk
+    views                 how people see records
+    store, observe        how records live on disk and stay true; where facts come from
+    redaction, accounting masking of secrets; usage, tokens and prices
     documents             what a record says: models, schemas, rules, versions. Pure
     checksums             SHA256SUMS: making, reading, comparing
     files                 atomic writing, hostile names, locks, a walk in stable order
@@ -16,7 +18,7 @@ The names below are the library; each is imported when it is first used, so that
 
 from importlib import import_module
 
-__version__ = "0.1.0"
+from runcard.version import __version__
 
 TYPE_CHECKING = False  # as in typing, whose import alone would take longer than all of this
 if TYPE_CHECKING:
@@ -30,10 +32,13 @@ if TYPE_CHECKING:
     from runcard.documents.manifest import Manifest
     from runcard.documents.team import Team
     from runcard.encoding import Limits
-    from runcard.errors import RuncardError
+    from runcard.errors import RuncardError, RuncardWarning
     from runcard.operations.load import load
     from runcard.operations.migrate import migrate
+    from runcard.operations.record import Run, current_run, record
+    from runcard.operations.recorder import MetadataRecorder
     from runcard.operations.validate import validate
+    from runcard.operations.verify import verify
 
 _HOMES = {
     "ArchiveIndex": "documents.archive_index",
@@ -44,12 +49,18 @@ _HOMES = {
     "InvalidDocument": "documents.findings",
     "Limits": "encoding",
     "Manifest": "documents.manifest",
+    "MetadataRecorder": "operations.recorder",
     "Report": "documents.findings",
+    "Run": "operations.record",
     "RuncardError": "errors",
+    "RuncardWarning": "errors",
     "Team": "documents.team",
+    "current_run": "operations.record",
     "load": "operations.load",
     "migrate": "operations.migrate",
+    "record": "operations.record",
     "validate": "operations.validate",
+    "verify": "operations.verify",
 }
 
 __all__ = [
@@ -61,12 +72,19 @@ __all__ = [
     "InvalidDocument",
     "Limits",
     "Manifest",
+    "MetadataRecorder",
     "Report",
+    "Run",
     "RuncardError",
+    "RuncardWarning",
     "Team",
+    "__version__",
+    "current_run",
     "load",
     "migrate",
+    "record",
     "validate",
+    "verify",
 ]
 
 

@@ -3,7 +3,7 @@
 For small files the interpreter itself is what costs time, so threads do not help and processes do. Helpers are started
 one by one, and only when the work has lasted longer than a start takes: a short job never pays for one.
 
-Invariant: a helper that cannot be started or dies loses no work: its chunk keeps `answers` None, and who asked does it.
+Invariant: a helper that cannot be started or dies loses no work: its chunk keeps `digests` None, and who asked does it.
 """
 
 import sys
@@ -14,7 +14,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from runcard.checksums.tally import Tally
-from runcard.checksums.worker import ELSEWHERE, Answer
+from runcard.checksums.worker import Answer
+from runcard.files import encode_name
 
 if TYPE_CHECKING:
     from runcard.checksums.helper import Helper
@@ -26,16 +27,18 @@ _AHEAD = 2  # chunks that wait for each helper
 
 @dataclass(slots=True, eq=False)
 class Chunk:
-    """Some files, and what hashing them gave."""
+    """Some files, and their digests one after the other."""
 
     paths: list[str]
-    names: list[bytes]
-    answers: list[Answer] | None = None
+    digests: bytes | None = None
 
-    def answer(self, answers: list[Answer], tally: Tally) -> None:
-        self.answers = answers
-        sizes = [size for digest, size in answers if digest != ELSEWHERE]
-        tally.add(len(sizes), sum(sizes))
+    @property
+    def names(self) -> bytes:
+        return encode_name("\0".join(self.paths))
+
+    def answer(self, answer: Answer, tally: Tally) -> None:
+        files, size, self.digests = answer
+        tally.add(files, size)
 
 
 class Crew:

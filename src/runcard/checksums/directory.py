@@ -7,7 +7,7 @@ Invariant: on a directory that nobody touched, `compare(root, make(root).listing
 """
 
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from runcard.checksums.hashing import hash_files
@@ -16,9 +16,9 @@ from runcard.checksums.problems import NotRegularError, VanishedError
 from runcard.checksums.tally import Progress
 from runcard.digests import Digest
 from runcard.errors import RuncardError
-from runcard.files import Entry, Kind, decode_name, encode_name, failure, walk
+from runcard.files import Entry, Kind, OnError, decode_name, encode_name, failure, walk
 
-OnError = Callable[[str, RuncardError], object]
+_FILE = Kind.FILE  # looked up for each file, which takes long in an enumeration
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ def make(
 ) -> Contents:
     """List every regular file below `root` whose relative path is not in `exclude`."""
     survey = _Survey(root)
-    files = (path for path, kind in survey if kind is Kind.FILE and path not in exclude)
+    files = (path for path, kind in survey if kind is _FILE and path not in exclude)
     listing = hash_files(root, files, progress=progress)
     return Contents(listing, tuple(survey.symlinks), tuple(survey.others))
 
@@ -124,13 +124,17 @@ class _Survey:
 
     def __iter__(self) -> Iterator[Entry]:
         for entry in walk(self._root, on_error=self._on_error):
-            if entry.kind is Kind.SYMLINK:
-                self._note_link(entry.path)
-            elif entry.kind is Kind.OTHER:
-                self.others.append(entry.path)
+            if entry.kind is not _FILE:
+                self._note(entry)
             yield entry
 
-    def _note_link(self, path: str) -> None:
+    def _note(self, entry: Entry) -> None:
+        if entry.kind is Kind.SYMLINK:
+            self._read_link(entry.path)
+        elif entry.kind is Kind.OTHER:
+            self.others.append(entry.path)
+
+    def _read_link(self, path: str) -> None:
         try:
             target = os.readlink(os.path.join(os.fsencode(self._root), encode_name(path)))
         except OSError as error:
@@ -153,11 +157,11 @@ class _Judge:
         """The files to be hashed."""
         for path, kind in entries:
             if path in self._listing:
-                if kind is Kind.FILE:
+                if kind is _FILE:
                     yield path
                 else:
                     self._differences[path] = NotRegular(path, kind)
-            elif kind is Kind.FILE and path not in self._exclude:
+            elif kind is _FILE and path not in self._exclude:
                 self._differences[path] = Unexpected(path)
 
     def unreadable(self, path: str, problem: RuncardError) -> None:

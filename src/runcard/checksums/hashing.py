@@ -9,7 +9,7 @@ Invariant: every path given has a digest in the result, or an error that names i
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 
 from runcard.checksums.crew import Chunk, Crew
@@ -17,8 +17,7 @@ from runcard.checksums.listing import Listing
 from runcard.checksums.tally import Progress, Tally
 from runcard.checksums.thorough import Thorough
 from runcard.checksums.worker import ELSEWHERE, Folder, hash_small
-from runcard.errors import RuncardError
-from runcard.files import encode_name, failure
+from runcard.files import OnError, failure
 
 _CHUNK = 256  # files: some milliseconds of work
 
@@ -28,7 +27,7 @@ def hash_files(
     paths: Iterable[str],
     *,
     progress: Progress | None = None,
-    on_error: Callable[[str, RuncardError], object] | None = None,
+    on_error: OnError | None = None,
 ) -> Listing:
     """The digests of regular files below `root`, by the plain relative paths that `walk` and `read` give.
 
@@ -58,41 +57,42 @@ def hash_files(
 
 def _in_passing(top: int, paths: Iterable[str], cores: int, tally: Tally) -> list[Chunk]:
     folder = Folder(top)
-    done: list[Chunk] = []
+    chunks: list[Chunk] = []
     try:
         with Crew(top, cores, tally) as crew:
             for chunk in _chunks(paths):
-                done.append(chunk)
+                chunks.append(chunk)
                 if not crew.offer(chunk):
                     chunk.answer(hash_small(folder, chunk.names), tally)
                 tally.tell()
             while (waiting := crew.take_back()) is not None:
                 waiting.answer(hash_small(folder, waiting.names), tally)
-        for chunk in done:
-            if chunk.answers is None:  # its helper died
+        for chunk in chunks:
+            if chunk.digests is None:  # its helper died
                 chunk.answer(hash_small(folder, chunk.names), tally)
     finally:
         folder.close()
-    return done
+    return chunks
 
 
 def _chunks(paths: Iterable[str]) -> Iterator[Chunk]:
     source = iter(paths)
     while some := list(islice(source, _CHUNK)):
-        yield Chunk(some, [encode_name(path) for path in some])
+        yield Chunk(some)
 
 
 def _sort_out(chunks: list[Chunk]) -> tuple[dict[str, str], list[str]]:
-    """The digests there are, and the paths still to do: the largest first, so that no thread begins it last."""
+    """The digests there are, and the paths still to do."""
     digests: dict[str, str] = {}
-    rest: dict[str, int] = {}
     for chunk in chunks:
-        for path, (digest, size) in zip(chunk.paths, chunk.answers or (), strict=True):
-            if digest == ELSEWHERE:
-                rest[path] = size
-            else:
-                digests[path] = digest.hex()
-    return digests, sorted(rest, key=rest.__getitem__, reverse=True)
+        hexes = (chunk.digests or b"").hex()
+        for start, path in zip(range(0, len(hexes), 64), chunk.paths, strict=True):
+            digests[path] = hexes[start : start + 64]
+    elsewhere = ELSEWHERE.hex()
+    rest = [path for path, digest in digests.items() if digest == elsewhere]
+    for path in rest:
+        del digests[path]
+    return digests, rest
 
 
 def _cores() -> int:

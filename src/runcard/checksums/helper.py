@@ -56,18 +56,21 @@ class Helper:
 
     def _serve(self) -> None:
         while (chunk := self._waiting.get()) is not None:
-            answers = self._ask(chunk.names)
-            if answers is None:
+            answer = self._ask(chunk.names, len(chunk.paths))
+            if answer is None:
                 return
-            chunk.answer(answers, self._tally)
+            chunk.answer(answer, self._tally)
 
-    def _ask(self, names: list[bytes]) -> list[worker.Answer] | None:
-        question = b"\0".join(names)
-        size = worker.RECORD.size * len(names)
+    def _ask(self, names: bytes, count: int) -> worker.Answer | None:
+        start = worker.ANSWER.size
+        size = start + count * len(worker.ELSEWHERE)
         try:
-            self._questions.write(worker.LENGTH.pack(len(question)) + question)
+            self._questions.write(worker.QUESTION.pack(len(names)) + names)
             self._questions.flush()
             reply = self._answers.read(size)
         except OSError:
             return None
-        return list(worker.RECORD.iter_unpack(reply)) if len(reply) == size else None
+        if len(reply) < size:
+            return None
+        files, total = worker.ANSWER.unpack(reply[:start])
+        return files, total, reply[start:]

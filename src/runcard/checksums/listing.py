@@ -19,11 +19,10 @@ from runcard.digests import Digest, sha256_bytes
 from runcard.errors import EncodingError
 from runcard.files import check_relative, decode_name, encode_name, printable
 
-_LINE = re.compile(rb"(\\?)([0-9a-f]{64}) [ *]([^\r\0]+)")
-_NEEDS_ESCAPE = re.compile(r"[\\\n\r]")
+_LINE = re.compile(r"(\\?)([0-9a-f]{64}) [ *]([^\r\0]+)")
 _ESCAPES = str.maketrans({"\\": r"\\", "\n": r"\n", "\r": r"\r"})
-_ESCAPED = re.compile(rb"\\(.?)")
-_UNESCAPES = {b"\\": b"\\", b"n": b"\n", b"r": b"\r"}
+_ESCAPED = re.compile(r"\\(.?)")
+_UNESCAPES = {"\\": "\\", "n": "\n", "r": "\r"}
 
 
 class Listing(Mapping[str, Digest]):
@@ -97,26 +96,28 @@ def _sorted(hexes: Mapping[str, str]) -> dict[str, str]:
 def _line(path: str, digits: str) -> str:
     if path == "-":
         path = "./-"
-    if _NEEDS_ESCAPE.search(path):
+    if "\\" in path or "\n" in path or "\r" in path:
         return f"\\{digits}  {path.translate(_ESCAPES)}\n"
     return f"{digits}  {path}\n"
 
 
-def _lines(data: bytes) -> list[bytes]:
-    *lines, rest = data.split(b"\n")
+def _lines(data: bytes) -> list[str]:
+    *lines, rest = decode_name(data).split("\n")
     if rest:
         raise _malformed("the last line has no end: the file was cut", len(lines) + 1)
-    if all(line.endswith(b"\r") for line in lines):
+    if all(line.endswith("\r") for line in lines):
         return [line[:-1] for line in lines]
     return lines
 
 
-def _parse(line: bytes, number: int) -> tuple[str, str]:
+def _parse(line: str, number: int) -> tuple[str, str]:
     match = _LINE.fullmatch(line)
     if match is None:
         raise _malformed("this is not 64 lower-case hex digits, two blanks and a path", number)
-    escaped, digits, name = match.groups()
-    path = decode_name(_unescape(name, number) if escaped else name).removeprefix("./")
+    escaped, digits, path = match.groups()
+    if escaped:
+        path = _unescape(path, number)
+    path = path.removeprefix("./")
     if reason := check_relative(path):
         raise EncodingError(
             "checksums.path",
@@ -124,12 +125,12 @@ def _parse(line: bytes, number: int) -> tuple[str, str]:
             line=number,
             hint="a listing names files below its own directory",
         )
-    return path, digits.decode("ascii")
+    return path, digits
 
 
-def _unescape(name: bytes, number: int) -> bytes:
+def _unescape(path: str, number: int) -> str:
     try:
-        return _ESCAPED.sub(lambda match: _UNESCAPES[match[1]], name)
+        return _ESCAPED.sub(lambda match: _UNESCAPES[match[1]], path)
     except KeyError:
         raise _malformed("after a backslash only \\, n and r can stand", number) from None
 

@@ -9,6 +9,7 @@ it; an interrupt ends the threads within a block.
 import contextlib
 import errno
 import os
+import sys
 from collections import deque
 from collections.abc import Callable
 from stat import S_ISREG
@@ -39,7 +40,10 @@ class Thorough:
     def __init__(self, root: int, paths: list[str], tally: Tally, *, stop_at_error: bool) -> None:
         self.digests: dict[str, Digest] = {}
         self.errors: dict[str, RuncardError] = {}
-        self._root, self._paths, self._tally = root, paths, tally
+        self._root, self._tally = root, tally
+        self._paths = sorted(
+            paths, key=self._size, reverse=True
+        )  # so that no thread begins the largest one last
         self._stop_at_error = stop_at_error
         self._stopped = False
 
@@ -56,6 +60,13 @@ class Thorough:
             self._stopped = True
             for thread in threads:
                 thread.join()
+
+    def _size(self, path: str) -> int:
+        try:
+            status = os.stat(encode_name(path), dir_fd=self._root, follow_symlinks=False)
+        except OSError:
+            return sys.maxsize
+        return status.st_size if S_ISREG(status.st_mode) else sys.maxsize
 
     def _start(self, count: int) -> list[Thread]:
         waiting = deque(self._paths)

@@ -1,29 +1,29 @@
 """Hashing many small files: the same code here and, as a script, in helper processes.
 
 A helper is started without site-packages, so this file imports the standard library only. It is asked on stdin (eight
-bytes of length, then names separated by NUL) and answers on stdout with a record for each name, until stdin ends.
+bytes of length, then names separated by NUL) and answers on stdout (how many files and bytes it hashed, then 32 bytes
+for each name) until stdin ends.
 
-What is large, unreadable or not a regular file is not done here: the answer says so, and the one who asked looks into
-it and explains what is wrong.
+What is large, empty, unreadable or not a regular file is not done here: the answer says so, and the one who asked looks
+closely and explains what is wrong. The test for that is whether a file has a size and can be read at a position: it
+takes a seventh of the time of `fstat`, and FIFOs, sockets, terminals and directories fail it.
 
-Invariant: no symbolic link is followed at any level, and nothing that could block is read.
+Invariant: no symbolic link is followed at any level, and nothing is read that could block.
 """
 
 import os
 import struct
 import sys
-from collections.abc import Iterable
 from hashlib import sha256
-from stat import S_ISREG
 
 LARGE = (
     128 * 1024
 )  # from here on threads hash as fast as processes, because the interpreter is free meanwhile
 ELSEWHERE = bytes(32)  # in the place of a digest: not hashed here
-RECORD = struct.Struct("=32sq")
-LENGTH = struct.Struct("=Q")
+QUESTION = struct.Struct("=Q")
+ANSWER = struct.Struct("=QQ")
 
-Answer = tuple[bytes, int]  # the digest and the size
+Answer = tuple[int, int, bytes]  # how many files and bytes were hashed, and the digests, one after the other
 
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -60,38 +60,38 @@ class Folder:
         self._path = path
 
 
-def hash_small(folder: Folder, paths: Iterable[bytes]) -> list[Answer]:
-    """The digest and size of each file; ELSEWHERE in place of the digest when it is not a small one that can be read."""
-    answers = []
-    for path in paths:
+def hash_small(folder: Folder, names: bytes) -> Answer:
+    """Hash files whose names are separated by NUL; what is not a small file that can be read is left ELSEWHERE."""
+    digests, total = [], 0
+    for path in names.split(b"\0"):
+        digest = ELSEWHERE
         try:
             descriptor = folder.open(path)
             try:
-                status = os.fstat(descriptor)
-                size = status.st_size
-                if size > LARGE or not S_ISREG(status.st_mode):
-                    answers.append((ELSEWHERE, size))
-                    continue
-                data = os.read(
-                    descriptor, size + 1
-                )  # one more than there should be, to see a file that grows
+                size = os.lseek(descriptor, 0, os.SEEK_END)
+                if 0 < size <= LARGE:
+                    data = os.pread(
+                        descriptor, size + 1, 0
+                    )  # one more than there should be: it may be growing
+                    if len(data) == size:
+                        digest = sha256(data).digest()
+                        total += size
             finally:
                 os.close(descriptor)
         except OSError:
-            answers.append((ELSEWHERE, -1))
-        else:
-            answers.append((sha256(data).digest() if len(data) == size else ELSEWHERE, size))
-    return answers
+            pass  # who asked finds out what is wrong
+        digests.append(digest)
+    return len(digests) - digests.count(ELSEWHERE), total, b"".join(digests)
 
 
 def main() -> None:
     """Be a helper: the argument is the descriptor of the directory that names are relative to."""
     folder = Folder(int(sys.argv[1]))
     questions, answers = sys.stdin.buffer, sys.stdout.buffer
-    while header := questions.read(LENGTH.size):
-        (length,) = LENGTH.unpack(header)
-        paths = questions.read(length).split(b"\0")
-        answers.write(b"".join([RECORD.pack(*record) for record in hash_small(folder, paths)]))
+    while header := questions.read(QUESTION.size):
+        (length,) = QUESTION.unpack(header)
+        files, size, digests = hash_small(folder, questions.read(length))
+        answers.write(ANSWER.pack(files, size) + digests)
         answers.flush()
 
 

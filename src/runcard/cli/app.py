@@ -6,12 +6,11 @@ from importlib import import_module
 
 import click
 
-from runcard import __version__
 from runcard.cli.main import ABOUT, COMMANDS, EXITS
-from runcard.cli.printing import complain, print_hint
-from runcard.errors import ExitCode, RuncardError, UsageError
+from runcard.cli.printing import complain
+from runcard.errors import ExitCode, RuncardError
+from runcard.version import __version__
 
-INTERRUPTED = 130
 BROKEN_PIPE = 141
 
 
@@ -35,35 +34,55 @@ def root() -> None: ...
 
 def run(arguments: list[str]) -> int:
     """Run a command and return its exit code."""
-    for stream in (sys.stdout, sys.stderr):
-        # A name that the terminal's encoding lacks must not stop the work.
-        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
-        code = root.main(arguments, prog_name="runcard", standalone_mode=False)
+        for stream in (sys.stdout, sys.stderr):
+            # A name that the terminal's encoding lacks must not stop the work.
+            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+        code = _invoke(arguments)
         sys.stdout.flush()
-        return int(code or 0)
     except click.UsageError as error:
-        return _usage(error.format_message(), error.ctx)
-    except click.ClickException as error:
-        complain("Error", error.format_message())
-        return ExitCode.FAILED
-    except UsageError as error:
-        complain("Error", error.message, hint=error.hint)
+        hint = f"see `{error.ctx.command_path} --help`" if error.ctx else None
+        complain("Error", " ".join(error.format_message().split()), hint=hint)
         return ExitCode.USAGE
     except RuncardError as error:
         complain("Error", error.message, hint=error.hint)
         return error.exit_code
-    except (click.Abort, KeyboardInterrupt):
-        complain("Error", "interrupted")
-        return INTERRUPTED
-    except BrokenPipeError:
-        # Whoever read our output has left. Python would complain once more when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # whoever read our output has left
+        _drop_output()
         return BROKEN_PIPE
+    except OSError as error:
+        return _failed(error)
+    return code
 
 
-def _usage(message: str, context: click.Context | None) -> int:
-    complain("Error", message)
-    if context is not None:
-        print_hint(f"see `{context.command_path} --help`")
-    return ExitCode.USAGE
+def _invoke(arguments: list[str]) -> int:
+    """Let click do the work, and none of what it does about errors."""
+    if "_RUNCARD_COMPLETE" in os.environ:
+        root.main(arguments, prog_name="runcard")
+    try:
+        with root.make_context("runcard", arguments) as context:
+            return int(root.invoke(context) or 0)
+    except click.exceptions.Exit as wanted:
+        return wanted.exit_code
+
+
+def _failed(error: OSError) -> int:
+    """Say what the system refused; where it names no file, it was the output."""
+    from runcard.files import failure  # noqa: PLC0415
+
+    if error.filename is None:
+        _drop_output()
+        complain(
+            "Error",
+            f"cannot write the output: {error.strerror}",
+            hint="send it elsewhere, and run the command again",
+        )
+        return ExitCode.FAILED
+    problem = failure(error, os.fsdecode(error.filename), "use")
+    complain("Error", problem.message, hint=problem.hint)
+    return problem.exit_code
+
+
+def _drop_output() -> None:
+    """What could not be written is given up; Python would try, and complain, once more at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,12 +1,13 @@
 """runcard completion"""
 
 import click
+from click.shell_completion import BashComplete, FishComplete, ZshComplete
 
-_SHELLS = ("bash", "zsh", "fish")
+_SHELLS = {"bash": BashComplete, "zsh": ZshComplete, "fish": FishComplete}
 
 
 @click.command("completion", short_help="Print the script that completes commands in your shell.")
-@click.argument("shell", type=click.Choice(_SHELLS))
+@click.argument("shell", type=click.Choice(list(_SHELLS)))
 def command(shell: str) -> int:
     """Print the script that completes commands, options and files in SHELL.
 
@@ -15,11 +16,7 @@ def command(shell: str) -> int:
     zsh:   echo 'eval "$(runcard completion zsh)"' >> ~/.zshrc
     fish:  runcard completion fish > ~/.config/fish/completions/runcard.fish
     """
-    from click.shell_completion import get_completion_class  # noqa: PLC0415
-
     from runcard.cli.app import root  # noqa: PLC0415
 
-    completer = get_completion_class(shell)
-    if completer is not None:
-        click.echo(completer(root, {}, "runcard", "_RUNCARD_COMPLETE").source())
+    click.echo(_SHELLS[shell](root, {}, "runcard", "_RUNCARD_COMPLETE").source())
     return 0

@@ -4,15 +4,20 @@ import os
 import sys
 
 COMMANDS = {
+    "close": "Close runs whose process is gone.",
     "completion": "Print the script that completes commands in your shell.",
     "migrate": "Bring documents to another version of their format.",
     "schema": "Print a published JSON Schema.",
+    "show": "Show a run on one screen.",
     "validate": "Check documents: their schema, then their rules.",
+    "verify": "Check that records are what they were when closed.",
 }
 
 ABOUT = "Every AI run leaves a record that you can trust."
 
-EXITS = "Exit codes: 0 good, 1 error or failed check, 2 good with warnings, 64 wrong usage."
+INTERRUPTED = 130
+
+EXITS = "Exit codes: 0 good, 1 error or failed check, 2 warnings, 64 wrong usage."
 
 
 def root_help() -> str:
@@ -27,16 +32,44 @@ def root_help() -> str:
 
 
 def main() -> int:
-    arguments = sys.argv[1:]
+    """Do what the command line says; the exit code."""
+    try:
+        return _run(sys.argv[1:])
+    except KeyboardInterrupt:  # here, since it can come while a command is still being imported
+        after_echo = "\n" if sys.stderr.isatty() else ""  # the terminal shows ^C
+        sys.stderr.write(f"{after_echo}Error: interrupted\n")
+        return INTERRUPTED
+
+
+def _run(arguments: list[str]) -> int:
+    _open_streams()
     if "_RUNCARD_COMPLETE" not in os.environ:
         if not arguments or arguments in (["--help"], ["-h"]):
-            sys.stdout.write(root_help())
-            return 0
-        if arguments == ["--version"]:
-            from runcard import __version__  # noqa: PLC0415
+            arguments = ["--help"]
+            if _printed(root_help()):
+                return 0
+        elif arguments == ["--version"]:
+            from runcard.version import __version__  # noqa: PLC0415
 
-            sys.stdout.write(f"runcard {__version__}\n")
-            return 0
+            if _printed(f"runcard {__version__}\n"):
+                return 0
     from runcard.cli.app import run  # noqa: PLC0415 - click
 
     return run(arguments)
+
+
+def _open_streams() -> None:
+    """Where the caller closed a standard stream, what is written to it is thrown away."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - for good
+
+
+def _printed(text: str) -> bool:
+    """Print a text; false when that fails: the long way through click fails as well, and says why."""
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except OSError:
+        return False
+    return True

@@ -1,5 +1,6 @@
 """runcard migrate"""
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -40,41 +41,54 @@ def command(
     older version has no room for is listed, and the exit code is 2.
     """
     from runcard.cli.printing import say_json  # noqa: PLC0415
-    from runcard.errors import ExitCode, RuncardError, UsageError  # noqa: PLC0415
+    from runcard.errors import ExitCode, RuncardError  # noqa: PLC0415
     from runcard.operations.migrate import migrate  # noqa: PLC0415
 
-    if output is not None and len(paths) > 1:
-        raise UsageError("--output takes one PATH", hint="migrate them one by one, or in place")
-    to_stdout = output == "-" or (output is None and "-" in paths)
+    to_stdout = not dry_run and (paths[0] if output is None else output) == "-"
+    _check_usage(paths, output, says_twice=as_json and to_stdout)
     zone = _zone(timezone)
-    codes: list[int] = []
+    done: list[Migrated] = []
+    refused: list[tuple[str, RuncardError]] = []
     said: list[dict[str, Any]] = []
     for path in paths:
         try:
             moved = migrate(
-                path,
-                target,
-                kind=kind,
-                zone=zone,
-                output=None if to_stdout else output,
-                backup=not no_backup,
-                dry_run=dry_run or to_stdout,
+                path, target, kind=kind, zone=zone, output=output, backup=not no_backup, dry_run=dry_run
             )
-        except UsageError:
-            raise
         except RuncardError as error:
-            codes.append(ExitCode.FAILED)
-            said.append(_refused(path, error))
+            refused.append((path, error))
+            said.append(_refusal(path, error))
         else:
-            if to_stdout and not dry_run:
+            done.append(moved)
+            said.append(moved.to_dict())
+            if to_stdout:
                 click.echo(moved.after, nl=False)
             elif not as_json:
                 _show(moved, dry_run=dry_run)
-            codes.append(_warned(moved))
-            said.append(moved.to_dict())
-    if as_json and not to_stdout:
+    if as_json:
         say_json({"documents": said})
-    return ExitCode.FAILED if ExitCode.FAILED in codes else max(codes)
+    sys.stdout.flush()
+    # What was refused comes first, so that the first word on stderr tells the exit code.
+    for path, reason in refused:
+        _complain_of(path, reason)
+    for moved in done:
+        _warn_of(moved)
+    if refused:
+        return max(reason.exit_code for _, reason in refused)
+    return ExitCode.WARNINGS if any(moved.dropped or moved.notes for moved in done) else ExitCode.OK
+
+
+def _check_usage(paths: tuple[str, ...], output: str | None, *, says_twice: bool) -> None:
+    from runcard.errors import UsageError  # noqa: PLC0415
+
+    if len(paths) > 1 and output is not None:
+        raise UsageError("--output takes one PATH", hint="migrate them one by one, or in place")
+    if len(paths) > 1 and "-" in paths:
+        raise UsageError("- for standard input takes no other PATH", hint="migrate it by itself")
+    if says_twice:
+        raise UsageError(
+            "--json and the document itself cannot both go to stdout", hint="name a file with --output"
+        )
 
 
 def _zone(name: str | None) -> "tzinfo | None":
@@ -92,67 +106,64 @@ def _zone(name: str | None) -> "tzinfo | None":
         ) from error
 
 
-def _refused(path: str, error: "RuncardError") -> dict[str, Any]:
-    """Say why a document was not migrated, with everything that is wrong with it."""
-    from runcard.cli.printing import complain, complain_about  # noqa: PLC0415
+def _refusal(path: str, error: "RuncardError") -> dict[str, Any]:
+    """Why a document was not migrated, as data."""
     from runcard.documents.findings import InvalidDocument  # noqa: PLC0415
-    from runcard.files import printable  # noqa: PLC0415
+    from runcard.files import json_name  # noqa: PLC0415
 
     errors = error.report.errors if isinstance(error, InvalidDocument) else []
-    for found in errors:
-        complain_about(found, path)
-    if not errors:
-        complain("Error", error.message, hint=error.hint)
     return {
-        "path": printable(path),
+        "path": json_name(path).text,
         "error": error.message,
         "hint": error.hint,
         "errors": [found.to_dict() for found in errors],
     }
 
 
+def _complain_of(path: str, error: "RuncardError") -> None:
+    """Say why a document was not migrated, with everything that is wrong with it."""
+    from runcard.cli.printing import complain, complain_about  # noqa: PLC0415
+    from runcard.documents.findings import InvalidDocument  # noqa: PLC0415
+
+    if not isinstance(error, InvalidDocument):
+        complain("Error", error.message, hint=error.hint)
+        return
+    for found in error.report.errors:
+        complain_about(found, path)
+
+
 def _show(moved: "Migrated", *, dry_run: bool) -> None:
     from runcard.cli.printing import say  # noqa: PLC0415
-    from runcard.files import printable  # noqa: PLC0415
 
-    name = printable(moved.path)
-    if not moved.changed:
-        say(f"{name}: {moved.kind} {moved.target} already")
-        return
-    if dry_run:
+    if moved.changed:
+        said = f"{moved.path}: {moved.kind} {moved.source or '(unversioned)'} → {moved.target}"
+    else:
+        said = f"{moved.path}: {moved.kind} {moved.target} already"
+    if moved.changed and dry_run:
         _show_difference(moved)
-    said = f"{name}: {moved.kind} {moved.source or '(unversioned)'} → {moved.target}"
-    if dry_run:
         said += " (nothing was written)"
-    elif moved.written != moved.path:
-        said += f", now in {printable(moved.written or '')}"
-    elif moved.backup:
-        said += f", old bytes in {printable(moved.backup)}"
+    if moved.written not in {None, moved.path}:
+        said += f", now in {moved.written}"
+    if moved.backup:
+        said += f", old bytes in {moved.backup}"
     say(said)
 
 
-def _warned(moved: "Migrated") -> int:
-    """Say what was lost on the way; the exit code."""
+def _warn_of(moved: "Migrated") -> None:
+    """Say what was lost on the way."""
     from runcard.cli.printing import complain  # noqa: PLC0415
-    from runcard.errors import ExitCode  # noqa: PLC0415
-    from runcard.files import printable  # noqa: PLC0415
 
-    name = printable(moved.path)
     for pointer in moved.dropped:
-        complain(
-            "Warning", f"{name}: {moved.kind} {moved.target} has no room for {printable(pointer)}: dropped"
-        )
+        complain("Warning", f"{moved.path}: {moved.kind} {moved.target} has no room for {pointer}: dropped")
     for note in moved.notes:
-        complain("Warning", f"{name}: {printable(note)}")
-    return ExitCode.WARNINGS if moved.dropped or moved.notes else ExitCode.OK
+        complain("Warning", f"{moved.path}: {note}")
 
 
 def _show_difference(moved: "Migrated") -> None:
     from difflib import unified_diff  # noqa: PLC0415
 
     from runcard.cli.printing import say  # noqa: PLC0415
-    from runcard.files import printable  # noqa: PLC0415
 
     before, after = (data.decode("utf-8-sig").splitlines() for data in (moved.before, moved.after))
     for line in unified_diff(before, after, moved.path, moved.path, lineterm=""):
-        say(printable(line))
+        say(line)

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from runcard.documents.findings import Finding
 
 # What JSON lets stand in a string although a terminal may act on it or hide it.
-_UNSEEN = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
+_UNSEEN = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]")
 
 _COLOURS = {"Error": "red", "Warning": "yellow"}
 
@@ -22,34 +22,37 @@ def colour() -> bool | None:
 
 def say(text: str) -> None:
     """A line of data."""
-    click.echo(text, color=colour())
+    click.echo(_harmless(text), color=colour())
 
 
 def say_json(data: Any) -> None:  # noqa: ANN401
     """Data for machines, on stdout."""
+    from json import dumps  # noqa: PLC0415
+
     from runcard.encoding import encode_json  # noqa: PLC0415
 
     text = encode_json(data).decode()
-    click.echo(_UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", text), nl=False)
+    click.echo(_UNSEEN.sub(lambda match: dumps(match[0])[1:-1], text), nl=False)
 
 
 def complain(word: str, message: str, *, hint: str | None = None) -> None:
     """A message for people, on stderr."""
     label = click.style(f"{word}:", fg=_COLOURS[word], bold=True)
-    click.echo(f"{label} {message}", err=True, color=colour())
+    click.echo(f"{label} {_harmless(message)}", err=True, color=colour())
     if hint:
-        print_hint(hint)
-
-
-def print_hint(hint: str) -> None:
-    click.echo(f"  hint: {hint}", err=True, color=colour())
+        click.echo(f"  hint: {_harmless(hint)}", err=True, color=colour())
 
 
 def complain_about(found: "Finding", path: str) -> None:
     """A finding as compilers print them: where, what, which rule, and how to mend it."""
-    from runcard.files import printable  # noqa: PLC0415
-
-    place = printable(path) + (f":{found.line}:{found.column}" if found.line else "")
-    pointer = f" {printable(found.path)}:" if found.path else ""
+    place = (path or "''") + (f":{found.line}:{found.column}" if found.line else "")
+    pointer = f" {found.path}:" if found.path else ""
     word = found.severity.capitalize()
     complain(word, f"{place}:{pointer} {found.message} [{found.rule}]", hint=found.hint)
+
+
+def _harmless(text: str) -> str:
+    """A text on one line; whoever prints need not ask where each part of it comes from."""
+    from runcard.files import printable  # noqa: PLC0415
+
+    return printable(text)

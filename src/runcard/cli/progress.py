@@ -11,20 +11,40 @@ _PATIENCE = 1.0  # seconds before anything is shown
 _EVERY = 0.1
 
 
-def counted(items: Iterable[T], what: str) -> Iterator[T]:
-    """The same items, with a running count on stderr when that is a terminal and it takes long."""
-    if not sys.stderr.isatty():
-        yield from items
-        return
-    began = time.monotonic()
-    due = began + _PATIENCE
-    for count, item in enumerate(items, 1):
-        if (now := time.monotonic()) >= due:
-            rate = count / (now - began)
-            sys.stderr.write(f"\r\x1b[K{count:,} {what}, {rate:,.0f} a second")
-            sys.stderr.flush()
-            due = now + _EVERY
-        yield item
-    if due > began + _PATIENCE:
-        sys.stderr.write("\r\x1b[K")
+class Progress:
+    """A running count on stderr, when that is a terminal and the work takes long."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._shown = False
+
+    def over(self, items: Iterable[T]) -> Iterator[T]:
+        """The same items, counted."""
+        if not sys.stderr.isatty():
+            yield from items
+            return
+        began = time.monotonic()
+        due = began + _PATIENCE
+        try:
+            for count, item in enumerate(items, 1):
+                if (now := time.monotonic()) >= due:
+                    self._show(f"{count:,} {self._what}, {count / (now - began):,.0f} a second")
+                    due = now + _EVERY
+                yield item
+        finally:
+            self.wipe()
+
+    def wipe(self) -> None:
+        """Clear the line for somebody else's text."""
+        if self._shown:
+            self._write("")
+            self._shown = False
+
+    def _show(self, text: str) -> None:
+        self._write(text)
+        self._shown = True
+
+    @staticmethod
+    def _write(text: str) -> None:
+        sys.stderr.write(f"\r\x1b[K{text}")
         sys.stderr.flush()

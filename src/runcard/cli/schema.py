@@ -6,10 +6,13 @@ from runcard.documents.kinds import KINDS
 
 
 @click.command("schema", short_help="Print a published JSON Schema.")
-@click.argument("kind", type=click.Choice(sorted(KINDS)))
+@click.argument("kind", metavar="KIND", type=click.Choice(sorted(KINDS)))
 @click.option("--version", metavar="V", help="The version of the format; the latest unless given.")
 def command(kind: str, version: str | None) -> int:
-    """Print the published JSON Schema of a KIND of document, for editors and other languages."""
+    """Print the published JSON Schema of a KIND of document, for editors and other languages.
+
+    KIND is one of archive-index, generation, instance, manifest, team.
+    """
     from runcard.documents.schema import schema_bytes  # noqa: PLC0415
 
     click.echo(schema_bytes(kind, version), nl=False)

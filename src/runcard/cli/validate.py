@@ -21,17 +21,18 @@ def command(paths: tuple[str, ...], kind: str | None, as_json: bool, strict: boo
     Exit codes: 0 all good, 1 something is wrong, 2 good with warnings.
     """
     from runcard.cli.printing import complain_about, say, say_json  # noqa: PLC0415
-    from runcard.cli.progress import counted  # noqa: PLC0415
+    from runcard.cli.progress import Progress  # noqa: PLC0415
     from runcard.errors import ExitCode  # noqa: PLC0415
-    from runcard.files import printable  # noqa: PLC0415
     from runcard.operations.validate import summary, validate  # noqa: PLC0415
 
     results = []
-    for checked in counted(validate(*paths, kind=kind, strict=strict), "documents"):
+    progress = Progress("documents")
+    for checked in progress.over(validate(*paths, kind=kind, strict=strict)):
         results.append(checked)
         if checked.report.valid and not as_json:
             report = checked.report
-            say(f"{printable(checked.path)}: valid {report.kind} {report.version or '(unversioned)'}")
+            progress.wipe()
+            say(f"{checked.path}: valid {report.kind} {report.version or '(unversioned)'}")
     if as_json:
         say_json(summary(results))
     else:

@@ -12,6 +12,7 @@ from runcard.documents.findings import Finding, InvalidDocument, Report
 from runcard.documents.kinds import Kind
 from runcard.documents.versions import settle
 from runcard.encoding import decode_json, edit_json, encode_json
+from runcard.encoding.limits import NONE
 from runcard.errors import DocumentError
 
 
@@ -46,20 +47,20 @@ class Document:
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
         """A new document; raises InvalidDocument with all findings when the data are not valid."""
-        return cls._born(encode_json(data), data)
+        source = encode_json(data)
+        return cls._born(source, decode_json(source))
 
     @classmethod
     def _born(cls, source: bytes, data: dict[str, Any]) -> Self:
+        """What is judged is what was written, so that nothing but plain data is ever looked at."""
         report = cls.judge(data)
         if not report.valid:
             raise InvalidDocument(report, f"the {cls.kind.name} document")
-        return cls(source=source, version=report.version, warnings=report.findings, _data=decode_json(source))
+        return cls(source=source, version=report.version, warnings=report.findings, _data=data)
 
     def to_dict(self) -> dict[str, Any]:
         """The data, the caller's own to change."""
-        if self.upgraded:
-            return _copy(self._data)
-        data: dict[str, Any] = decode_json(self.source)
+        data: dict[str, Any] = decode_json(encode_json(self._data) if self.upgraded else self.source, NONE)
         return data
 
     def to_bytes(self) -> bytes:
@@ -73,9 +74,5 @@ class Document:
                 f"a {self.kind.name} document of version {self.version} is not rewritten",
                 hint="`runcard migrate` brings older documents up to date; newer ones need a newer runcard",
             )
-        return self._born(edit_json(self.source, self._data, data), data)
-
-
-def _copy(data: dict[str, Any]) -> dict[str, Any]:
-    copy: dict[str, Any] = decode_json(encode_json(data))
-    return copy
+        source = edit_json(self.source, self._data, data)
+        return self._born(source, decode_json(source, NONE))

@@ -5,6 +5,7 @@ Every rule has an id, a severity and a meaning in `RULES`, its only owner; the p
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from enum import StrEnum
 from json import dumps
 from typing import Any, Self
@@ -82,6 +83,9 @@ RULES: dict[str, tuple[Severity, str]] = {
 }
 
 
+_LONG = 10**200
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One thing that is wrong, where, and how to mend it."""
@@ -117,6 +121,7 @@ def finding(
     found: object = None,
 ) -> Finding:
     """A finding with the severity that its rule has."""
+    expected = brief(expected) if isinstance(expected, int) else expected
     return Finding(rule, RULES[rule][0], path, message, hint, expected, brief(found))
 
 
@@ -124,16 +129,22 @@ def shown(value: object, limit: int = 60) -> str:
     """A value as it may stand in a message: on one line, short, and harmless to a terminal."""
     if isinstance(value, dict | list):
         return f"{'an object' if isinstance(value, dict) else 'a list'} of {len(value):,}"
-    text = printable(value[: limit + 1]) if isinstance(value, str) else dumps(value)
+    text = printable(value[: limit + 1]) if isinstance(value, str) else _literal(value)
     text = text if len(text) <= limit else text[: limit - 1] + "…"
     return f"'{text}'" if isinstance(value, str) else text
 
 
+def _literal(value: object) -> str:
+    try:
+        return str(value) if isinstance(value, Decimal) else dumps(value)
+    except ValueError:  # a sum can have more digits than Python writes
+        return "a number of too many digits to show"
+
+
 def brief(value: object) -> object:
     """A value as it may stand in a report: itself when it is small."""
-    if isinstance(value, dict | list) or (isinstance(value, str | int) and len(str(value)) > 200):
-        return shown(value, 200)
-    return value
+    is_long = len(value) > 200 if isinstance(value, str) else isinstance(value, int) and abs(value) >= _LONG
+    return shown(value, 200) if isinstance(value, dict | list) or is_long else value
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +179,7 @@ class InvalidDocument(DocumentError):  # noqa: N818 - reads as what it is
         self.report = report
         errors = report.errors
         more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
-        where = f" at {errors[0].path}" if errors[0].path else ""
+        where = f" at {printable(errors[0].path)}" if errors[0].path else ""
         super().__init__(f"{name} is not valid{where}: {errors[0].message}{more}", hint=errors[0].hint)
 
 

@@ -9,7 +9,7 @@ from runcard.digests import sha256_bytes
 from runcard.documents.document import Document
 from runcard.documents.findings import Finding, finding, shown
 from runcard.documents.kinds import GENERATION
-from runcard.documents.sums import all_known, exact_sum, money_agrees
+from runcard.documents.sums import all_known, exact_sum, money_agrees, whole_sum
 from runcard.documents.times import instant
 from runcard.encoding import canonical_json
 
@@ -115,7 +115,7 @@ def _configuration(document: Fields) -> Findings:
             "digest.config",
             "/checksums/config",
             "the digest is not that of the configuration: one of the two was changed",
-            hint="it is made of the canonical JSON (RFC 8785) of `configuration`; see docs/hashing.md",
+            hint="it is the SHA-256 of the canonical JSON (RFC 8785) of `configuration`",
             expected=actual,
             found=stated,
         )
@@ -133,7 +133,7 @@ def _inputs(sources: Fields) -> Findings:
     ):
         parts = all_known(file.get(field) for file in known)
         if files and len(known) == len(files) and parts is not None:
-            checks.append((total, sum(parts), f"{field} are listed", rule))
+            checks.append((total, whole_sum(parts), f"{field} are listed", rule))
     for total, actual, what, rule in checks:
         if sources.get(total) is not None and sources[total] != actual:
             yield finding(
@@ -178,14 +178,14 @@ def _costs(costs: Fields) -> Findings:
         )
     cached = [costs.get(field) for field in ("cache_read_tokens", "cache_write_tokens")]
     total = costs.get("input_tokens")
-    known = sum(part for part in cached if part is not None)
+    known = whole_sum(part for part in cached if part is not None)
     if total is not None and known > total:
         yield finding(
             "sum.tokens",
             "/costs/input_tokens",
-            f"{shown(total)} input tokens are stated, but {known} of them were cached",
+            f"{shown(total)} input tokens are stated, but {shown(known)} of them were cached",
             hint="input_tokens counts all input that was sent, cached or not",
-            expected=f">= {known}",
+            expected=f">= {shown(known)}",
             found=total,
         )
 
@@ -193,7 +193,9 @@ def _costs(costs: Fields) -> Findings:
 def _usage(usage: Fields, costs: Fields) -> Findings:
     inputs, outputs = usage.get("total_input_tokens"), usage.get("total_output_tokens")
     if inputs is not None and outputs is not None:
-        yield from _agree("/token_usage/total_tokens", usage.get("total_tokens"), inputs + outputs)
+        yield from _agree(
+            "/token_usage/total_tokens", usage.get("total_tokens"), whole_sum((inputs, outputs))
+        )
     yield from _agree("/token_usage/total_input_tokens", inputs, costs.get("input_tokens"))
     yield from _agree("/token_usage/total_output_tokens", outputs, costs.get("output_tokens"))
     for breakdown in ("breakdown_by_step", "breakdown_by_model"):
@@ -201,7 +203,7 @@ def _usage(usage: Fields, costs: Fields) -> Findings:
         for field, total in (("input", inputs), ("output", outputs)):
             counts = all_known(part.get(field) for part in parts)
             if parts and counts is not None:
-                yield from _agree(f"/token_usage/{breakdown}", total, sum(counts), field)
+                yield from _agree(f"/token_usage/{breakdown}", total, whole_sum(counts), field)
         amounts = all_known(part.get("cost_usd") for part in parts)
         stated = costs.get("total_cost_usd")
         if parts and amounts is not None and stated is not None and not money_agrees(amounts, stated):

@@ -7,6 +7,7 @@ from typing import Any
 from runcard.documents.document import Document
 from runcard.documents.findings import Finding, finding, shown
 from runcard.documents.kinds import INSTANCE
+from runcard.documents.sums import whole_sum
 from runcard.documents.team import id_form, life_rules, unique
 from runcard.documents.times import instant
 
@@ -74,7 +75,7 @@ def _workspace(workspace: Fields) -> Findings:
                 hint='write the last suffix in lower case with its dot (".py"), "" for files without one',
                 found=suffix,
             )
-    count, listed = workspace.get("files_count"), sum(n for n in types.values() if n is not None)
+    count, listed = workspace.get("files_count"), whole_sum(n for n in types.values() if n is not None)
     if count is not None and listed > count:
         yield finding(
             "count.files",

@@ -8,11 +8,13 @@ the zone that the user names.
 from datetime import datetime, tzinfo
 from typing import Any
 
+from runcard.documents.findings import shown
 from runcard.documents.times import instant, written
 
 Fields = dict[str, Any]
 Upgraded = tuple[Fields, tuple[str, ...], tuple[str, ...]]  # data, dropped (nothing ever is), notes
 
+_TEXTS = ("model", "provider")
 _COSTS = ("total_cost_usd", "cost_usd", "total_cost", "cost")
 
 
@@ -32,11 +34,15 @@ def from_0_1_0(old: Fields, zone: tzinfo | None) -> Upgraded:
     end = taking.time("timestamp")
     configuration = taking.settings(("model", "provider"))
     parameters = old.get("generation_parameters")
-    if isinstance(parameters, dict) and not parameters.keys() & configuration.keys():
+    if isinstance(parameters, dict) and _fits(parameters) and not parameters.keys() & configuration.keys():
         configuration |= parameters
         taking.left.pop("generation_parameters")
     files = taking.files("input_files")
     return taking.document(end, taking.text("experiment"), configuration, files)
+
+
+def _fits(configuration: Fields) -> bool:
+    return all(isinstance(configuration.get(field), str | None) for field in _TEXTS)
 
 
 class _Taking:
@@ -55,7 +61,7 @@ class _Taking:
         utc = self._utc(text)
         if utc is None:
             self.notes.append(
-                f"{field} {text!r} has no zone: timestamp_end is null and the text is kept under legacy"
+                f"{field} {shown(text)} is no time with a zone: timestamp_end is null and the text is kept under legacy"
                 " (name the zone with --timezone)"
             )
             return None
@@ -72,11 +78,10 @@ class _Taking:
             return None
 
     def settings(self, fields: tuple[str, ...]) -> Fields:
-        texts = {"model", "provider"}
         return {
             field: self.left.pop(field)
             for field in fields
-            if field in self.left and (field not in texts or isinstance(self.left[field], str | None))
+            if field in self.left and (field not in _TEXTS or isinstance(self.left[field], str | None))
         }
 
     def text(self, field: str) -> str | None:
@@ -121,7 +126,9 @@ class _Taking:
             "environment": dict.fromkeys(("runcard_version", "python_version", "platform", "timezone")),
             "costs": costs,
         }
-        if inputs is not None and outputs is not None and self.left.get("total_tokens") == inputs + outputs:
+        total = self.left.get("total_tokens")
+        is_sum = inputs is not None and outputs is not None and total == inputs + outputs
+        if is_sum and not isinstance(total, bool):
             new["token_usage"] = {
                 "total_input_tokens": inputs,
                 "total_output_tokens": outputs,

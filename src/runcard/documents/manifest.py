@@ -6,7 +6,7 @@ from typing import Any
 from runcard.documents.document import Document
 from runcard.documents.findings import Finding, finding, shown
 from runcard.documents.kinds import MANIFEST
-from runcard.documents.sums import all_known, exact_sum, money_agrees
+from runcard.documents.sums import all_known, exact_sum, money_agrees, whole_sum
 from runcard.documents.team import id_form, unique
 from runcard.files import check_relative
 
@@ -65,10 +65,8 @@ def _summary(summary: Fields, index: list[Fields]) -> Findings:
         return
     if len(index) > total:
         yield _wrong("count.instances", "total_instances", total, len(index), "are listed")
-    if completed is not None and failed is not None and completed + failed != total:
-        yield _wrong(
-            "count.completed", "total_instances", total, completed + failed, "are completed or failed"
-        )
+    if completed is not None and failed is not None and (ended := whole_sum((completed, failed))) != total:
+        yield _wrong("count.completed", "total_instances", total, ended, "are completed or failed")
     if len(index) != total:
         return
     statuses = [entry.get("status") for entry in index]
@@ -83,8 +81,8 @@ def _wrong(rule: str, field: str, stated: object, actual: object, what: str) -> 
     return finding(
         rule,
         f"/summary/{field}",
-        f"{field} is {shown(stated)}, but {actual} {what}",
-        hint=f"write {actual}, or correct the index",
+        f"{field} is {shown(stated)}, but {shown(actual)} {what}",
+        hint=f"write {shown(actual)}, or correct the index",
         expected=actual if isinstance(actual, int) else str(actual),
         found=stated,
     )

@@ -63,7 +63,12 @@ def check(kind: Kind, version: str, data: dict[str, Any]) -> tuple[list[Finding]
         errors = list(validator.iter_errors(data))
     except ValueError:
         errors = list(validator.iter_errors(_flattened(data)))
-    found = [_said(error, data, kind) for error in errors]
+    mistyped = {tuple(error.instance_path) for error in errors if error.kind.name == "type"}
+    found = [
+        _said(error, data, kind)
+        for error in errors
+        if error.kind.name != "enum" or tuple(error.instance_path) not in mistyped
+    ]
     faulty = [error.instance_path for error in errors if error.kind.name not in {"required", "anyOf"}]
     return found, _without(data, faulty)
 
@@ -110,7 +115,7 @@ def _said(error: "ValidationError", data: dict[str, Any], kind: Kind) -> Finding
     path = error.instance_path
     pointer, value = join_pointer(path), _at(data, path)
     facts: dict[str, Any] = error.kind.as_dict()
-    field = f" for field '{path[-1]}'" if path else ""
+    field = f" for field {shown(str(path[-1]))}" if path else ""
     match error.kind.name:
         case "required":
             return _required(pointer, [facts["property"]], kind)
@@ -120,9 +125,9 @@ def _said(error: "ValidationError", data: dict[str, Any], kind: Kind) -> Finding
         case "type":
             return _type(pointer, value, facts["types"], field)
         case "enum":
-            return _enum(pointer, value, facts["options"], path)
+            return _enum(pointer, value, facts["options"], field)
         case "const":
-            return _enum(pointer, value, [facts["expected_value"]], path)
+            return _enum(pointer, value, [facts["expected_value"]], field)
         case "pattern" if facts["pattern"] in _FORMS:
             rule, form = _FORMS[facts["pattern"]]
             return finding(
@@ -196,20 +201,20 @@ def _type(pointer: str, value: object, types: list[str], field: str) -> Finding:
     )
 
 
-def _enum(pointer: str, value: object, options: list[Any], path: Sequence[str | int]) -> Finding:
+def _enum(pointer: str, value: object, options: list[Any], field: str) -> Finding:
     listed = ", ".join(shown(option) for option in options)
-    hint = f"use one of {listed}"
+    hint = "use one of these values"
     if isinstance(value, str):
         from difflib import get_close_matches  # noqa: PLC0415 - only for a document that is wrong
 
-        role = SYNONYMS.get(value) if path and path[-1] == "role" else None
-        near = [role] if role else get_close_matches(value, [o for o in options if o], 1)
+        role = SYNONYMS.get(value) if pointer.endswith("/role") else None
+        near = [role] if role else get_close_matches(value[:100], [o for o in options if o], 1)
         if near:
-            hint = f"use '{near[0]}'; all values: {listed}"
+            hint = f"use '{near[0]}'"
     return finding(
         "schema.enum",
         pointer,
-        f"{shown(value)} is not one of {listed}" + (f" for field '{path[-1]}'" if path else ""),
+        f"{shown(value)} is not one of {listed}{field}",
         hint=hint,
         expected=options,
         found=value,

@@ -16,6 +16,11 @@ def all_known(parts: Iterable[T | None]) -> list[T] | None:
     return None if None in known else known  # type: ignore[return-value]
 
 
+def whole_sum(counts: Iterable[float]) -> int:
+    """Whole numbers added up exactly, also those that a document writes as 3.0 or 1e300."""
+    return sum(map(int, counts))
+
+
 def exact_sum(amounts: Sequence[float]) -> Decimal:
     return sum((Decimal(str(amount)) for amount in amounts), Decimal(0))
 
@@ -29,3 +34,8 @@ def money_agrees(parts: Sequence[float], total: float, *, at_least: bool = False
         pass
     exact = exact_sum(parts) - Decimal(str(total))
     return exact <= TOLERANCE if at_least else abs(exact) <= TOLERANCE
+
+
+def plain_number(amount: Decimal) -> float | int:
+    """An amount as a JSON number that reads back as the same decimal."""
+    return int(amount) if amount == amount.to_integral_value() else float(amount)

@@ -13,7 +13,7 @@ from typing import Any
 from runcard.documents.document import Document
 from runcard.documents.findings import Finding, finding, shown
 from runcard.documents.kinds import TEAM
-from runcard.documents.sums import exact_sum, money_agrees
+from runcard.documents.sums import exact_sum, money_agrees, whole_sum
 from runcard.documents.times import instant, whole_seconds
 from runcard.files import is_safe_id
 
@@ -51,22 +51,30 @@ class Team(Document):
 
     @staticmethod
     def rules(document: Fields) -> Findings:
-        listed = document.get("instances") or ()
-        instances = [instance or {} for instance in listed]
-        summary = document.get("execution_summary") or {}
-        lives = [(instant(i.get("created_at")), instant(i.get("terminated_at"))) for i in instances]
         yield from id_form("/team_session_id", document.get("team_session_id"))
+        listed, summary = document.get("instances"), document.get("execution_summary")
+        if listed is None:  # absent or no list, and that is said already
+            return
+        instances = [instance or {} for instance in listed]
+        lives = [(instant(i.get("created_at")), instant(i.get("terminated_at"))) for i in instances]
+        adds_up = None not in listed  # a list with a faulty entry does not, and that is said already
         yield from _count("/total_instances", document.get("total_instances"), len(instances))
         yield from _ids(instances)
-        if None not in listed:  # a list with a faulty entry does not add up, and that is said already
+        if adds_up:
             yield from _parents(instances)
-            yield from _tokens(summary, instances)
-            yield from _costs(summary, instances)
         for index, (instance, life) in enumerate(zip(instances, lives, strict=True)):
             if instance.get("status") == "running" or _backwards(life):
                 yield from life_rules(instance, life, f"/instances/{index}")
-        yield from _statuses(summary, instances)
-        yield from _times(summary, lives)
+        if summary is not None:
+            yield from _summary(summary, instances, lives, adds_up=adds_up)
+
+
+def _summary(summary: Fields, instances: list[Fields], lives: list[Life], *, adds_up: bool) -> Findings:
+    if adds_up:
+        yield from _tokens(summary, instances)
+        yield from _costs(summary, instances)
+    yield from _statuses(summary, instances)
+    yield from _times(summary, lives)
 
 
 def _backwards(life: Life) -> bool:
@@ -131,7 +139,7 @@ def _count(pointer: str, stated: int | None, actual: int) -> Findings:
         yield finding(
             "count.instances",
             pointer,
-            f"{shown(stated)} instances are stated, {actual} are listed",
+            f"the stated number of instances is {shown(stated)}, the listed number {actual}",
             hint=f"write {actual}, or list the missing ones",
             expected=actual,
             found=stated,
@@ -150,8 +158,9 @@ def _ids(instances: list[Fields]) -> Findings:
 
 def _parents(instances: list[Fields]) -> Findings:
     parents = {i["instance_id"]: i.get("parent_instance_id") for i in instances if i.get("instance_id")}
-    children: dict[str | None, int] = {}
-    for parent in parents.values():
+    children: dict[str | None, int] = {}  # a Counter would take as long as all the rest here
+    for instance in instances:
+        parent = instance.get("parent_instance_id")
         children[parent] = children.get(parent, 0) + 1
     for index, instance in enumerate(instances):
         parent, stated = instance.get("parent_instance_id"), instance.get("children_count")
@@ -169,7 +178,7 @@ def _parents(instances: list[Fields]) -> Findings:
             yield finding(
                 "count.children",
                 f"/instances/{index}/children_count",
-                f"{shown(stated)} children are stated, {actual} instances name this one as their parent",
+                f"children_count is {shown(stated)}, but the number of instances naming this one as parent is {actual}",
                 hint=f"write {actual}, or correct the parents",
                 expected=actual,
                 found=stated,
@@ -180,24 +189,25 @@ def _parents(instances: list[Fields]) -> Findings:
 def _cycles(parents: dict[str, str | None], instances: list[Fields]) -> Findings:
     """Each cycle once, told whole. Every instance has one parent, so following parents finds them all."""
     seen: dict[str, str] = {}  # instance → from where it was first reached
+    places: dict[str | None, int] = {}  # only made when there is a cycle
     for start in parents:
         node: str | None = start
         while node in parents and node not in seen:
             seen[node] = start
             node = parents[node]
         if node is not None and seen.get(node) == start:
-            yield _cycle(node, parents, instances)
+            places = places or {instance.get("instance_id"): index for index, instance in enumerate(instances)}
+            yield _cycle(node, parents, places[node])
 
 
-def _cycle(node: str, parents: dict[str, str | None], instances: list[Fields]) -> Finding:
+def _cycle(node: str, parents: dict[str, str | None], index: int) -> Finding:
     names, step = [node], parents[node]
     while step is not None and step != node:
         names.append(step)
         step = parents[step]
     told = [shown(name).strip("'") for name in (*names, node)]
-    if len(told) > 20:
-        told[10:-10] = [f"({len(told) - 20:,} more)"]
-    index = next(i for i, instance in enumerate(instances) if instance.get("instance_id") == node)
+    if len(told) > 100:
+        told[50:-50] = [f"({len(told) - 100:,} more)"]
     return finding(
         "parent.cycle",
         f"/instances/{index}/parent_instance_id",
@@ -230,7 +240,9 @@ def _statuses(summary: Fields, instances: list[Fields]) -> Findings:
                 found=stated,
             )
     counts = summary.get("status_counts")
-    if counts is not None and {s: n for s, n in counts.items() if n} != Counter(statuses):
+    if counts is None or None in counts.values():
+        return
+    if {status: count for status, count in counts.items() if count} != Counter(statuses):
         yield finding(
             "count.completed",
             "/execution_summary/status_counts",
@@ -285,7 +297,7 @@ def _tokens(summary: Fields, instances: list[Fields]) -> Findings:
     if known is None:
         return
     total, average = summary.get("total_tokens"), summary.get("average_tokens_per_instance")
-    actual = sum(known)
+    actual = whole_sum(known)
     all_known = len(known) == len(instances)
     if total is not None and (total != actual if all_known else total < actual):
         yield _wrong_sum("sum.tokens", "total_tokens", total, actual, "tokens")
@@ -351,8 +363,8 @@ def _wrong_sum(rule: str, field: str, stated: object, actual: object, unit: str)
     return finding(
         rule,
         f"/execution_summary/{field}",
-        f"{field} is {shown(stated)}, but the instances' {unit} add up to {actual}",
-        hint=f"write {actual}, or correct the instances",
+        f"{field} is {shown(stated)}, but the instances' {unit} add up to {shown(actual)}",
+        hint=f"write {shown(actual)}, or correct the instances",
         expected=str(actual) if isinstance(actual, Decimal) else actual,
         found=stated,
     )

@@ -1,6 +1,7 @@
 """How much a reader takes before it refuses: a hostile document must cost little."""
 
 from dataclasses import dataclass
+from sys import maxsize
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,3 +14,4 @@ class Limits:
 
 
 DEFAULT = Limits()
+NONE = Limits(size=maxsize, depth=maxsize, digits=maxsize)  # for what was accepted once already

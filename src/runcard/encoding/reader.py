@@ -7,6 +7,7 @@ is iterative, so nesting costs no stack, and whose errors have a line and a colu
 import json
 import math
 import re
+import sys
 from functools import lru_cache
 from typing import Any, NoReturn
 
@@ -54,23 +55,26 @@ def as_text(data: bytes, limits: Limits = DEFAULT) -> str:
     if len(data) > limits.size:
         raise EncodingError(
             "encoding.too-big",
-            f"the document has {len(data):,} bytes; the limit is {limits.size:,}",
+            f"the document has more than {limits.size:,} bytes, which is the limit",
             hint="keep bulky data in files of their own and name them in the document",
         )
+    data = data.removeprefix(BOM)
+    if data[:2].count(0) == 1:  # ASCII in UTF-16 is UTF-8 as well, and never JSON
+        raise _not_utf8(data, 0)
     try:
-        return data.decode("utf-8-sig")
+        return data.decode()
     except UnicodeDecodeError as error:
-        raise _not_utf8(data, error) from None
+        raise _not_utf8(data, error.start) from None
 
 
-def _not_utf8(data: bytes, error: UnicodeDecodeError) -> EncodingError:
-    if data.startswith(_UTF16) or data[1:2] == b"\0":
+def _not_utf8(data: bytes, offset: int) -> EncodingError:
+    if data.startswith(_UTF16) or data[:2].count(0) == 1:
         what = "the document is UTF-16, not UTF-8"
     elif b"\0" in data[:1024]:
         what = "the document is binary data, not text"
     else:
-        what = f"byte 0x{data[error.start]:02x} is not UTF-8"
-    before = data[: error.start].decode("utf-8-sig", "replace")
+        what = f"byte 0x{data[offset]:02x} is not UTF-8"
+    before = data[:offset].decode()
     at = position(before, len(before))
     return EncodingError(
         "encoding.utf-8", what, line=at.line, column=at.column, hint="save the file as UTF-8"
@@ -261,13 +265,12 @@ class _Strict:
         return value
 
     def _integer(self, digits: str) -> int:
-        if len(digits) <= self.limits.digits:
-            try:
-                return int(digits)
-            except ValueError:
-                pass  # the interpreter's own limit is lower than ours
+        count = len(digits.removeprefix("-"))
+        limit = min(self.limits.digits, sys.get_int_max_str_digits() or count)
+        if count <= limit:
+            return int(digits)
         self._fail(
-            f"an integer of {len(digits):,} digits; the limit is {self.limits.digits:,}",
+            f"an integer of {count:,} digits; the limit is {limit:,}",
             rule="json.too-many-digits",
             hint="write it as a string",
         )

@@ -26,6 +26,7 @@ class Layout:
     """How a text looks: line breaks, blanks, the order of keys and the form of numbers."""
 
     indent: str | None = "  "  # None: everything on one line
+    newline: str = "\n"
     comma: str = ","
     colon: str = ": "
     prefix: str = ""  # the indentation of the line on which the value begins
@@ -34,7 +35,7 @@ class Layout:
     keys: Callable[[list[str]], list[str]] | None = None
 
     def line(self, depth: int) -> str:
-        return "" if self.indent is None else f"\n{self.prefix}{self.indent * depth}"
+        return "" if self.indent is None else f"{self.newline}{self.prefix}{self.indent * depth}"
 
 
 READABLE = Layout()
@@ -63,6 +64,8 @@ def render(root: Any, layout: Layout) -> str:  # noqa: ANN401
     value, have_value = root, True
     while True:
         if have_value and isinstance(value, dict | list | tuple) and value:
+            if any(frame.container is value for frame in frames):
+                raise _refused("json.not-plain", "a container that holds itself", frames)
             frames.append(_Frame(value, layout))
             parts.append(frames[-1].opening)
         elif have_value:
@@ -89,7 +92,9 @@ class _Frame:
         self.is_object = isinstance(container, dict)
         self.opening, self.closing = "{}" if self.is_object else "[]"
         if isinstance(container, dict):
-            keys = list(container) if layout.keys is None else layout.keys(_texts(container))
+            keys = (
+                list(container) if layout.keys is None else layout.keys([text_key(key) for key in container])
+            )
             self.keys: list[str] | range = keys
         else:
             self.keys = range(len(container))
@@ -110,20 +115,13 @@ class _Frame:
         self.first = False
         if not self.is_object:
             return comma + layout.line(depth)
-        if not isinstance(self.key, str):
-            raise _not_text(self.key)
-        return f"{comma}{layout.line(depth)}{quoted(self.key)}{layout.colon}"
+        return f"{comma}{layout.line(depth)}{quoted(text_key(self.key))}{layout.colon}"
 
 
-def _texts(container: dict[str, Any]) -> list[str]:
-    for key in container:
-        if not isinstance(key, str):
-            raise _not_text(key)
-    return list(container)
-
-
-def _not_text(key: object) -> EncodingError:
-    return EncodingError("json.not-plain", f"a key must be text, found {key!r} ({type(key).__name__})")
+def text_key(key: object) -> str:
+    if isinstance(key, str):
+        return key
+    raise EncodingError("json.not-plain", f"a key must be text, found {key!r} ({type(key).__name__})")
 
 
 def _scalar(value: object, layout: Layout, frames: list[_Frame]) -> str:
@@ -144,5 +142,9 @@ def _scalar(value: object, layout: Layout, frames: list[_Frame]) -> str:
         return "{}" if isinstance(value, dict) else "[]"
     else:
         message, rule = f"{type(value).__name__} is not plain data", "json.not-plain"
+    raise _refused(rule, message, frames)
+
+
+def _refused(rule: str, message: str, frames: list[_Frame]) -> EncodingError:
     pointer = join_pointer(frame.key for frame in frames)
-    raise EncodingError(rule, f"{message}, at {pointer or 'the root'}")
+    return EncodingError(rule, f"{message}, at {pointer or 'the root'}")

@@ -3,18 +3,19 @@
 Names are `str` whose bytes are UTF-8 with `surrogateescape`, in every locale. Nothing here knows what a record is.
 """
 
-from runcard.files.atomic import fsync_directory, write_atomic
+from runcard.files.atomic import fsync_directory, sync_filesystem, write_atomic
 from runcard.files.failures import failure
 from runcard.files.locks import locked
 from runcard.files.names import JsonName, decode_name, encode_name, json_name, printable
 from runcard.files.paths import SAFE_ID, check_relative, is_safe_id, resolve_below
-from runcard.files.walk import Entry, Kind, walk
+from runcard.files.walk import Entry, Kind, OnError, walk
 
 __all__ = [
     "SAFE_ID",
     "Entry",
     "JsonName",
     "Kind",
+    "OnError",
     "check_relative",
     "decode_name",
     "encode_name",
@@ -25,6 +26,7 @@ __all__ = [
     "locked",
     "printable",
     "resolve_below",
+    "sync_filesystem",
     "walk",
     "write_atomic",
 ]

@@ -18,9 +18,14 @@ _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 def write_atomic(
-    path: str | os.PathLike[str], data: bytes, *, mode: int | None = None, replace: bool = True
+    path: str | os.PathLike[str],
+    data: bytes,
+    *,
+    mode: int | None = None,
+    replace: bool = True,
+    durable: bool = True,
 ) -> None:
-    """Make `data` the contents of `path`, durably.
+    """Make `data` the contents of `path`, durably unless many files are to be made durable together.
 
     Without `mode` a file that is replaced hands its permission bits on, and a new one gets what the umask says. A
     symbolic link stays: what it points to is replaced. With `replace=False` anything that has the name, a link
@@ -32,7 +37,7 @@ def write_atomic(
         folder, name = os.path.split(target)
         directory = os.open(folder or ".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            _write_in(directory, name, data, mode=mode, replace=replace)
+            _write_in(directory, name, data, mode=mode, replace=replace, durable=durable)
         finally:
             os.close(directory)
     except OSError as error:
@@ -49,6 +54,23 @@ def fsync_directory(path: str | os.PathLike[str]) -> None:
         os.close(descriptor)
 
 
+def sync_filesystem(path: str | os.PathLike[str]) -> None:
+    """Make everything durable that was written to the file system of a directory, in one step."""
+    import ctypes  # noqa: PLC0415 - see _take_name
+
+    call = getattr(ctypes.CDLL(None, use_errno=True), "syncfs", None)
+    if call is None:
+        os.sync()
+        return
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        if call(descriptor) != 0:
+            number = ctypes.get_errno()
+            raise OSError(number, os.strerror(number), os.fspath(path))
+    finally:
+        os.close(descriptor)
+
+
 def _behind_links(path: str) -> str:
     if not os.path.islink(path):
         return path
@@ -58,7 +80,9 @@ def _behind_links(path: str) -> str:
     return real
 
 
-def _write_in(directory: int, name: str, data: bytes, *, mode: int | None, replace: bool) -> None:
+def _write_in(
+    directory: int, name: str, data: bytes, *, mode: int | None, replace: bool, durable: bool
+) -> None:
     wanted = _mode_of(directory, name) if mode is None else mode
     descriptor, temporary = _create(directory, name, 0o666 if wanted is None else wanted)
     try:
@@ -66,7 +90,8 @@ def _write_in(directory: int, name: str, data: bytes, *, mode: int | None, repla
             if wanted is not None and S_IMODE(os.fstat(descriptor).st_mode) != wanted:
                 os.fchmod(descriptor, wanted)  # what the umask took away; the file is still empty
             _write_all(descriptor, data)
-            os.fsync(descriptor)
+            if durable:
+                os.fsync(descriptor)
         finally:
             os.close(descriptor)
         _take_name(directory, temporary, name, replace=replace)
@@ -74,7 +99,8 @@ def _write_in(directory: int, name: str, data: bytes, *, mode: int | None, repla
         with contextlib.suppress(FileNotFoundError):  # an interrupt can come just after the name was taken
             os.unlink(temporary, dir_fd=directory)
         raise
-    os.fsync(directory)
+    if durable:
+        os.fsync(directory)
 
 
 def _mode_of(directory: int, name: str) -> int | None:

@@ -19,6 +19,7 @@ from runcard.files.failures import failure
 from runcard.files.names import printable
 
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.002, 0.1
+_PROC = "/proc"
 _HOLDER = re.compile(r"^\d+: FLOCK +\S+ +\S+ (\d+) ([0-9a-f]+):([0-9a-f]+):(\d+) ", re.MULTILINE)
 
 _held: set[int] = set()  # descriptors that hold a lock or wait for one
@@ -110,7 +111,7 @@ def _holders(descriptor: int) -> list[str]:
     status = os.fstat(descriptor)
     wanted = (os.major(status.st_dev), os.minor(status.st_dev), status.st_ino)
     try:
-        with open("/proc/locks", encoding="ascii") as table:
+        with open(f"{_PROC}/locks", encoding="ascii") as table:
             rows = _HOLDER.findall(table.read())
     except OSError:
         return []
@@ -120,7 +121,7 @@ def _holders(descriptor: int) -> list[str]:
 
 def _process(pid: str) -> str:
     try:
-        with open(f"/proc/{pid}/comm", encoding="utf-8", errors="surrogateescape") as comm:
+        with open(f"{_PROC}/{pid}/comm", encoding="utf-8", errors="surrogateescape") as comm:
             return f"process {pid} ({printable(comm.read().strip())})"
     except OSError:
         return f"process {pid}"

@@ -1,7 +1,7 @@
 """Taking a name only when it is free.
 
 Plain `rename` replaces what is there. Linux can rename without replacing; where the kernel or the file system cannot,
-a hard link does the same in two steps.
+a hard link does the same for a file in two steps, and an empty directory holds the place for a directory.
 
 Invariant: what already has the name is never touched.
 """
@@ -9,6 +9,7 @@ Invariant: what already has the name is never touched.
 import ctypes
 import errno
 import os
+import stat
 
 _RENAME_NOREPLACE = 1
 _UNSUPPORTED = {errno.ENOSYS, errno.EINVAL, errno.ENOTSUP}
@@ -21,8 +22,16 @@ def rename_noreplace(source: str, target: str, directory: int) -> None:
     except OSError as error:
         if error.errno not in _UNSUPPORTED:
             raise
-        os.link(source, target, src_dir_fd=directory, dst_dir_fd=directory, follow_symlinks=False)
-        os.unlink(source, dir_fd=directory)
+        _in_two_steps(source, target, directory)
+
+
+def _in_two_steps(source: str, target: str, directory: int) -> None:
+    if stat.S_ISDIR(os.stat(source, dir_fd=directory, follow_symlinks=False).st_mode):
+        os.mkdir(target, dir_fd=directory)  # renaming a directory onto an empty one replaces it
+        os.rename(source, target, src_dir_fd=directory, dst_dir_fd=directory)
+        return
+    os.link(source, target, src_dir_fd=directory, dst_dir_fd=directory, follow_symlinks=False)
+    os.unlink(source, dir_fd=directory)
 
 
 def _renameat2(source: str, target: str, directory: int) -> None:

@@ -28,10 +28,10 @@ def check_relative(text: str) -> str | None:
         return "it contains a NUL byte"
     if text.startswith("/"):
         return "it is absolute"
-    parts = text.split("/")
-    if ".." in parts:
+    enclosed = f"/{text}/"  # looking into it takes a third of the time of looking at its parts
+    if "/../" in enclosed:
         return "it leads upwards with '..'"
-    if "" in parts or "." in parts:
+    if "//" in enclosed or "/./" in enclosed:
         return "it has an empty or '.' part, so that one file has two names"
     return None
 

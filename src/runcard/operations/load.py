@@ -1,5 +1,6 @@
 """Reading one document from disk."""
 
+import errno
 import os
 import stat
 import sys
@@ -8,8 +9,9 @@ from typing import BinaryIO
 from runcard.documents import codec
 from runcard.documents.document import Document
 from runcard.documents.findings import InvalidDocument
+from runcard.documents.kinds import KINDS
 from runcard.encoding import Limits
-from runcard.errors import StoreError
+from runcard.errors import RuncardError, StoreError, UsageError
 from runcard.files import failure, printable
 
 STDIN = "-"
@@ -20,6 +22,7 @@ _OPEN = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 
 def load(path: str | os.PathLike[str], *, kind: str | None = None, limits: Limits | None = None) -> Document:
     """The document in a file; raises InvalidDocument with everything that is wrong with it."""
+    check_kind(kind)
     name = os.fspath(path)
     try:
         return codec.load(read_document(name, limits or Limits()), kind=kind, limits=limits)
@@ -27,22 +30,43 @@ def load(path: str | os.PathLike[str], *, kind: str | None = None, limits: Limit
         raise InvalidDocument(error.report, printable(name)) from None
 
 
+def check_kind(kind: str | None) -> None:
+    """Raise UsageError for the name of a kind that does not exist."""
+    if kind is not None and kind not in KINDS:
+        raise UsageError(f"no such kind: {kind}", hint=f"one of {', '.join(sorted(KINDS))}")
+
+
 def read_document(path: str, limits: Limits) -> bytes:
     """The bytes of a document, at most one more than the limit; `-` is standard input."""
-    if path == STDIN:
-        return _read(sys.stdin.buffer, limits)
     try:
+        if path == STDIN:
+            return _read_stdin(limits)
         descriptor = os.open(path, _OPEN)
-    except OSError as error:
-        raise failure(error, path, "read") from error
-    with open(descriptor, "rb", buffering=0) as file:
-        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
-            raise StoreError(f"{printable(path)} is a directory", hint="name a file")
-        os.set_blocking(descriptor, True)
         try:
-            return _read(file, limits)
-        except OSError as error:
-            raise failure(error, path, "read") from error
+            if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+                raise StoreError(f"{printable(path)} is a directory", hint="name a file")
+            os.set_blocking(descriptor, True)
+            with open(descriptor, "rb", buffering=0, closefd=False) as file:
+                return _read(file, limits)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        raise unreadable(error, path) from error
+
+
+def unreadable(error: OSError, path: str) -> RuncardError:
+    """Why a file that somebody named cannot be read."""
+    if isinstance(error, FileNotFoundError):
+        return StoreError(f"{printable(path)} does not exist", hint="check the path")
+    if error.errno == errno.ENXIO:
+        return StoreError(f"{printable(path)} is a socket or a device, not a file", hint="name a file")
+    return failure(error, path, "read")
+
+
+def _read_stdin(limits: Limits) -> bytes:
+    if sys.stdin is None:
+        raise StoreError("standard input is closed", hint="send the document there, or name a file")
+    return _read(sys.stdin.buffer, limits)
 
 
 def _read(file: BinaryIO, limits: Limits) -> bytes:

@@ -4,6 +4,7 @@ The result is checked before anything is written; the old bytes are kept beside 
 """
 
 import os
+import stat
 from dataclasses import dataclass, replace
 from datetime import tzinfo
 from typing import Any
@@ -14,8 +15,8 @@ from runcard.documents.findings import InvalidDocument
 from runcard.documents.kinds import KINDS
 from runcard.encoding import Limits, edit_json
 from runcard.errors import DocumentError, StoreError, UsageError
-from runcard.files import failure, locked, printable, write_atomic
-from runcard.operations.load import STDIN, read_document
+from runcard.files import failure, json_name, locked, printable, write_atomic
+from runcard.operations.load import STDIN, check_kind, read_document, unreadable
 from runcard.store import layout
 
 # Where a document can say what it was migrated from; 1.0.0 has no room for it.
@@ -43,15 +44,15 @@ class Migrated:
 
     def to_dict(self) -> dict[str, Any]:
         return {
-            "path": printable(self.path),
+            "path": json_name(self.path).text,
             "kind": self.kind,
             "from": self.source,
             "to": self.target,
             "changed": self.changed,
             "dropped": list(self.dropped),
             "notes": list(self.notes),
-            "written": self.written,
-            "backup": self.backup,
+            "written": self.written and json_name(self.written).text,
+            "backup": self.backup and json_name(self.backup).text,
         }
 
 
@@ -66,22 +67,35 @@ def migrate(
     dry_run: bool = False,
     limits: Limits | None = None,
 ) -> Migrated:
-    """Migrate the document at `path`, in place unless `output` names a new file.
+    """Migrate the document at `path`, in place unless `output` names a new file; `-` stands for the caller.
 
     In place, the old bytes are kept beside it as `.bak` unless `backup` is false. With `dry_run` nothing is written.
     """
+    check_kind(kind)
     name = os.fspath(path)
     target = None if output is None else os.fspath(output)
-    if dry_run or target is not None or name == STDIN:
-        moved = _moved(name, to, kind, zone, limits or Limits())
-        return moved if dry_run or target is None else _written_to(moved, target)
-    if record := layout.sealed_record(name):
+    limits = limits or Limits()
+    if target is None and name != STDIN:
+        _check_rewritable(name)
+        if not dry_run:
+            with locked(os.path.dirname(os.path.abspath(name))):
+                return _in_place(_moved(name, to, kind, zone, limits), keep=backup)
+    moved = _moved(name, to, kind, zone, limits)
+    return moved if dry_run or target in {None, STDIN} else _written_to(moved, str(target))
+
+
+def _check_rewritable(path: str) -> None:
+    try:
+        is_file = stat.S_ISREG(os.stat(path).st_mode)
+    except OSError as error:
+        raise unreadable(error, path) from error
+    if not is_file:
+        raise StoreError(f"{printable(path)} is not a regular file", hint="name the file of a document")
+    if record := layout.sealed_record(path):
         raise StoreError(
-            f"{printable(name)} belongs to a closed record, {printable(record)}: changing it would break its checksums",
+            f"{printable(path)} belongs to a closed record, {printable(record)}: changing it would break its checksums",
             hint="write the migrated document elsewhere with --output",
         )
-    with locked(os.path.dirname(os.path.abspath(name))):
-        return _in_place(_moved(name, to, kind, zone, limits or Limits()), keep=backup)
 
 
 def _moved(path: str, to: str, kind: str | None, zone: tzinfo | None, limits: Limits) -> Migrated:
@@ -92,7 +106,7 @@ def _moved(path: str, to: str, kind: str | None, zone: tzinfo | None, limits: Li
         raise InvalidDocument(report, printable(path))
     if to not in KINDS[report.kind].versions:
         raise UsageError(
-            f"a {report.kind} document has no version {to}",
+            f"{printable(path)}: there is no {report.kind} version {to}",
             hint=f"published: {', '.join(KINDS[report.kind].versions)}",
         )
     if any(found.rule == "version.newer-minor" for found in report.findings):
@@ -134,6 +148,17 @@ def _in_place(moved: Migrated, *, keep: bool) -> Migrated:
     return replace(moved, written=moved.path, backup=kept)
 
 
+def _holds(path: str, data: bytes) -> bool:
+    """Whether a regular file has these bytes; what else may have its name is neither read nor followed."""
+    try:
+        if not stat.S_ISREG(os.lstat(path).st_mode):
+            return False
+        with open(path, "rb") as file:
+            return file.read(len(data) + 1) == data
+    except OSError:
+        return False
+
+
 def _keep(path: str, data: bytes) -> str:
     """Keep the old bytes beside the document, under the first name that is free or holds them already."""
     mode = os.stat(path).st_mode & 0o777
@@ -143,6 +168,8 @@ def _keep(path: str, data: bytes) -> str:
         try:
             write_atomic(name, data, mode=mode, replace=False)
         except FileExistsError:
+            if _holds(name, data):
+                return name
             number += 1
         else:
             return name

@@ -15,9 +15,9 @@ from runcard.documents import codec
 from runcard.documents.findings import Finding, Report, finding
 from runcard.documents.kinds import GENERATION, INSTANCE, KINDS, TEAM
 from runcard.encoding import Limits
-from runcard.errors import RuncardError, UsageError
-from runcard.files import failure, printable
-from runcard.operations.load import STDIN, read_document
+from runcard.errors import RuncardError
+from runcard.files import json_name
+from runcard.operations.load import STDIN, check_kind, read_document, unreadable
 from runcard.store import layout
 
 _FOREIGN = {"document.unknown-kind", "document.not-an-object"}
@@ -36,7 +36,7 @@ class Checked:
     def to_dict(self) -> dict[str, Any]:
         report = self.report
         return {
-            "path": printable(self.path),
+            "path": json_name(self.path).text,
             "kind": report.kind,
             "version": report.version,
             "valid": report.valid,
@@ -52,17 +52,17 @@ def validate(
     limits: Limits | None = None,
 ) -> Iterator[Checked]:
     """Check every document at these paths, one after the other; with `strict` a warning is an error."""
-    if kind is not None and kind not in KINDS:
-        raise UsageError(f"no such kind: {kind}", hint=f"one of {', '.join(sorted(KINDS))}")
-    check = _Check(kind, limits or Limits())
+    check_kind(kind)
+    results = _checked([os.fspath(path) for path in paths], _Check(kind, limits or Limits()))
+    return (Checked(one.path, one.report.strict()) for one in results) if strict else results
+
+
+def _checked(paths: list[str], check: "_Check") -> Iterator[Checked]:
     for path in paths:
-        name = os.fspath(path)
-        for checked in check.folder(name) if _is_folder(name) else (check.file(name),):
-            yield Checked(checked.path, checked.report.strict()) if strict else checked
-
-
-def _is_folder(path: str) -> bool:
-    return path != STDIN and os.path.isdir(path)
+        if path != STDIN and os.path.isdir(path):
+            yield from check.folder(path)
+        else:
+            yield check.file(path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,14 +74,16 @@ class _Check:
         try:
             data = read_document(path, self.limits)
         except RuncardError as error:
-            return Checked(path, Report((_unreadable(error),), self.kind))
+            return Checked(path, Report((_unread(error),), self.kind))
         return Checked(path, codec.examine(data, kind=self.kind, limits=self.limits).report)
 
     def folder(self, root: str) -> Iterator[Checked]:
+        """What lies in a folder is found by content also when a kind is named; then it is judged as that kind."""
         count = 0
-        for checked in self._below(root):
+        for checked in _Check(None, self.limits).below(root):
             count += 1
-            yield checked
+            is_known = checked.report.kind is not None
+            yield self.file(checked.path) if self.kind and is_known else checked
         if not count:
             nothing = finding(
                 "file.nothing-found",
@@ -91,14 +93,14 @@ class _Check:
             )
             yield Checked(root, Report((nothing,)))
 
-    def _below(self, root: str) -> Iterator[Checked]:
+    def below(self, root: str) -> Iterator[Checked]:
         folders = [root]
         while folders:
             folder = folders.pop()
             try:
                 entries = sorted(os.scandir(folder), key=lambda entry: os.fsencode(entry.name))
             except OSError as error:
-                yield Checked(folder, Report((_unreadable(failure(error, folder, "read the folder")),)))
+                yield _unread_folder(error, folder)
                 continue
             own = list(self._record(folder))
             if own:
@@ -121,7 +123,12 @@ class _Check:
         if damaged or kind in {GENERATION.name, TEAM.name, INSTANCE.name}:
             yield checked
         if damaged or kind == TEAM.name:
-            yield from (self.file(document) for document in layout.session_documents(folder))
+            try:
+                documents = layout.session_documents(folder)
+            except OSError as error:
+                yield _unread_folder(error, str(error.filename))
+            else:
+                yield from map(self.file, documents)
 
     def _candidate(self, path: str) -> Iterator[Checked]:
         checked = self.file(path)
@@ -129,9 +136,12 @@ class _Check:
             yield checked
 
     def _is_damaged(self, path: str, checked: Checked) -> bool:
-        """Whether a file that could not be read as a document is one nevertheless."""
-        if _rules(checked) & _FOREIGN:
+        """Whether a file that could not be read as a document is one nevertheless, or may be."""
+        rules = _rules(checked)
+        if rules & _FOREIGN:
             return False
+        if "file.unreadable" in rules:
+            return True
         if os.path.basename(path) in {layout.METADATA, layout.MANIFEST}:
             return True
         try:
@@ -144,9 +154,21 @@ def _rules(checked: Checked) -> set[str]:
     return {found.rule for found in checked.report.findings}
 
 
-def _unreadable(error: RuncardError) -> Finding:
-    missing = isinstance(error.__cause__, FileNotFoundError)
-    return finding("file.missing" if missing else "file.unreadable", "", error.message, hint=error.hint)
+def _unread(error: RuncardError) -> Finding:
+    """The finding for a file that could not be read; whoever prints it names the file."""
+    match error.__cause__:
+        case FileNotFoundError():
+            return finding("file.missing", "", "it does not exist", hint=error.hint)
+        case OSError(errno=int(number)):
+            what = f"it cannot be read: {os.strerror(number)}"
+            return finding("file.unreadable", "", what, hint=error.hint)
+    return finding("file.unreadable", "", error.message, hint=error.hint)
+
+
+def _unread_folder(error: OSError, folder: str) -> Checked:
+    problem = unreadable(error, folder)
+    problem.__cause__ = error
+    return Checked(folder, Report((_unread(problem),)))
 
 
 def summary(results: Iterable[Checked]) -> dict[str, Any]:

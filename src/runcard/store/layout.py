@@ -1,17 +1,73 @@
-"""The names of the files that make up a record: the only module that knows them.
+"""The names of the files that make up a record and a store: the only module that knows them.
 
 A run is a directory with a generation document; a session is a directory with a team document, a manifest and a
 directory for each instance. What else lies in them is output, and none of runcard's business.
 """
 
 import os
-from collections.abc import Iterator
+import re
+import stat
+from datetime import datetime
 
 METADATA = "metadata.json"
 MANIFEST = "manifest.json"
 INSTANCES = "instances"
 CHECKSUMS = "SHA256SUMS"
 JOURNAL = "experiment.jsonl"
+README = "README.md"
+OTHER_README = "RUNCARD.md"  # where the user's program wrote a README.md of its own
+AMENDMENTS = "amendments.jsonl"
+SIGNATURE = "metadata.json.sig"
+USER = "user"  # where a user's file goes that has one of these names
+
+# What SHA256SUMS does not cover: itself, and what is written or may change after it.
+NOT_LISTED = frozenset({CHECKSUMS, METADATA, AMENDMENTS, SIGNATURE})
+
+_STORE = ".runcard"
+_OPEN = "open"
+_OTHER_JOURNAL = re.compile(r"experiment\.(w-[0-9a-f]+)\.jsonl")
+_UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+def run_name(moment: datetime, attempt: int) -> str:
+    """The name of a run's directory; the second one of the same second gets a number."""
+    return f"{moment:%Y-%m-%d_%H%M%S}" + (f"-{attempt}" if attempt > 1 else "")
+
+
+def other_journal(writer: str) -> str:
+    return f"experiment.{writer}.jsonl"
+
+
+def journals(run: str) -> list[str]:
+    """The journals of a run that is open: the owner's first."""
+    others = sorted(name for name in os.listdir(run) if _OTHER_JOURNAL.fullmatch(name))
+    paths = (os.path.join(run, name) for name in (JOURNAL, *others))
+    return [path for path in paths if os.path.isfile(path) and not os.path.islink(path)]
+
+
+def own_folder(store: str) -> str:
+    """Where a store keeps what is its own."""
+    return os.path.join(store, _STORE)
+
+
+def open_folder(store: str) -> str:
+    """Where a store keeps the names of the runs that are open."""
+    return os.path.join(store, _STORE, _OPEN)
+
+
+def original(store: str, digest: str) -> str:
+    """Where the bytes lie that an amendment replaced."""
+    return os.path.join(store, _STORE, "originals", digest)
+
+
+def store_of(record: str) -> str:
+    """The store that a record lies in."""
+    return os.path.dirname(os.path.abspath(record))
+
+
+def safe_name(text: str) -> str:
+    """A text as a part of a file name."""
+    return _UNSAFE.sub("-", text).strip("-.")
 
 
 def is_record(folder: str) -> bool:
@@ -19,24 +75,44 @@ def is_record(folder: str) -> bool:
     return any(os.path.exists(os.path.join(folder, name)) for name in (CHECKSUMS, JOURNAL, INSTANCES))
 
 
-def session_documents(session: str) -> Iterator[str]:
-    """The paths of a session's own documents besides its metadata: those that are there."""
-    manifest = os.path.join(session, MANIFEST)
-    if os.path.isfile(manifest):
-        yield manifest
+def session_documents(session: str) -> list[str]:
+    """The paths of a session's own documents besides its metadata: those that are there, links left aside.
+
+    Raises OSError when the folder of the instances cannot be listed.
+    """
     folder = os.path.join(session, INSTANCES)
-    if os.path.isdir(folder) and not os.path.islink(folder):
-        for name in sorted(os.listdir(folder)):
-            document = os.path.join(folder, name, METADATA)
-            if os.path.isfile(document):
-                yield document
+    instances = sorted(os.listdir(folder), key=os.fsencode) if _is_folder(folder) else []
+    folders = [path for path in (os.path.join(folder, name) for name in instances) if _is_folder(path)]
+    documents = [os.path.join(session, MANIFEST), *(os.path.join(path, METADATA) for path in folders)]
+    return [path for path in documents if _may_be_file(path)]
+
+
+def _is_folder(path: str) -> bool:
+    return os.path.isdir(path) and not os.path.islink(path)
+
+
+def _may_be_file(path: str) -> bool:
+    """Whether a file lies there; also when nobody may look, so that reading it tells why."""
+    try:
+        return stat.S_ISREG(os.lstat(path).st_mode)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
 
 
 def sealed_record(document: str) -> str | None:
-    """The directory of the closed record that a document belongs to, if it does."""
-    folder = os.path.dirname(os.path.abspath(document))
-    for record in (folder, os.path.dirname(os.path.dirname(folder))):
-        is_inside = record == folder or os.path.basename(os.path.dirname(folder)) == INSTANCES
-        if is_inside and os.path.isfile(os.path.join(record, CHECKSUMS)):
-            return record
+    """The directory of the closed record that a document lies in, if it does; where a link leads counts as well."""
+    for path in (os.path.abspath(document), os.path.realpath(document)):
+        folder = os.path.dirname(path)
+        if _has(folder, CHECKSUMS):
+            return folder
+        while (above := os.path.dirname(folder)) != folder:
+            folder = above
+            if _has(folder, CHECKSUMS) and _has(folder, METADATA):
+                return folder
     return None
+
+
+def _has(folder: str, name: str) -> bool:
+    return os.path.isfile(os.path.join(folder, name))

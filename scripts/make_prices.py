@@ -1,0 +1,213 @@
+"""Make the packaged price table from the genai-prices package: `python scripts/make_prices.py --as-of 2026-10-30`.
+
+It needs genai-prices installed, and nothing else does. The package does not say of which day its prices are, so
+`--as-of` does: the day the installed version was published. The same version and day give the same bytes.
+
+What is taken: prices of text tokens, with their tiers, dates, hours and service tiers, and the clauses by which the package
+finds a model. What is not: prices for pictures, sound, searches and pages, which nobody can apply to a count of tokens. A
+model that always charges for more than the tokens we count keeps its name and has no price.
+"""  # noqa: INP001 - a script of its own
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, time
+from importlib import import_module, metadata
+from pathlib import Path
+from typing import Any
+
+TARGET = Path(__file__).parents[1] / "src" / "runcard" / "accounting" / "prices.json"
+ABOUT = "US dollars for a million text tokens. Made by scripts/make_prices.py: do not edit"
+CLASSES = {
+    "input": "input_mtok",
+    "output": "output_mtok",
+    "cache_read": "cache_read_mtok",
+    "cache_write_5m": "cache_write_mtok",
+    "cache_write_1h": "cache_write_1h_mtok",
+}
+# Charged for every call, whatever is in it: a price without them would be too low.
+BESIDES = ("requests_kcount", "output_reasoning_mtok", "output_citation_mtok")
+CONTEXTS = {"processing", "service_tier"}
+LONG_AGO = date(1970, 1, 1)
+
+Plain = dict[str, Any]
+
+
+def build(as_of: date) -> str:
+    """The text of the table: a line for each model."""
+    providers = import_module("genai_prices.data").providers
+    lines = [
+        "{",
+        f'"about": {_text(ABOUT)},',
+        f'"source": "genai-prices", "version": {_text(metadata.version("genai-prices"))}, "as_of": "{as_of}",',
+        '"providers": {',
+        ",\n".join(_provider(provider) for provider in providers),
+        "}}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _provider(provider: Any) -> str:  # noqa: ANN401 - the package is not there for a type checker
+    owns = [] if provider.model_match is None else _clause(provider.model_match)
+    also = (
+        f', "also": {_text(provider.fallback_model_providers)}' if provider.fallback_model_providers else ""
+    )
+    models = ",\n".join(_text(_model(model)) for model in provider.models)
+    return f'{_text(provider.id)}: {{"owns": {_text(owns)}{also}, "models": [\n{models}]}}'
+
+
+def _model(model: Any) -> Plain:  # noqa: ANN401
+    prices = [*_usual(model), *_special(model)]
+    entry: Plain = {"model": model.id}
+    if (match := _clause(model.match)) != model.id.lower():
+        entry["match"] = match
+    if not prices:
+        return entry
+    return entry | (prices[0] if len(prices) == 1 else {"prices": prices})
+
+
+def _clause(clause: Any) -> Any:  # noqa: ANN401
+    """A clause in our form: a text is an exact id, a list has alternatives."""
+    ((kind, value),) = vars(clause).items()
+    if kind == "or_":
+        return [_clause(part) for part in value]
+    if kind == "and_":
+        return {"and": [_clause(part) for part in value]}
+    if kind == "equals":
+        return value.lower()
+    return {kind: value if kind == "regex" else value.lower()}
+
+
+def _usual(model: Any) -> list[Plain]:  # noqa: ANN401
+    prices = []
+    for condition, said in _conditions(model):
+        if (price := _price(model, said)) is None:
+            return []
+        prices.append(price | condition)
+    return prices
+
+
+def _conditions(model: Any) -> Iterator[tuple[Plain, Any]]:  # noqa: ANN401
+    """The prices as they follow each other; the first has no condition, and later ones come before it."""
+    if not isinstance(model.prices, list):
+        yield {}, model.prices
+        return
+    for conditional in model.prices:
+        yield _condition(conditional.constraint), conditional.prices
+
+
+def _condition(constraint: Any) -> Plain:  # noqa: ANN401
+    if constraint is None:
+        return {}
+    if hasattr(constraint, "start_date"):
+        return {"from": constraint.start_date.isoformat()}
+    return {"daily": {"from": _utc(constraint.start_time), "to": _utc(constraint.end_time)}}
+
+
+def _utc(moment: time) -> str:
+    if moment.tzinfo is not None:
+        moment = datetime.combine(LONG_AGO, moment).astimezone(UTC).time()
+    return moment.isoformat("auto").removesuffix(":00")
+
+
+def _special(model: Any) -> list[Plain]:  # noqa: ANN401
+    """The prices of service tiers, put together with the usual ones as the package does it, for each day of change."""
+    prices: list[Plain] = []
+    for context in _contexts(model):
+        ((key, tier),) = context
+        days = sorted({LONG_AGO, *_starts(model.prices), *_starts(model.price_variants)})
+        for day in days:
+            when = datetime.combine(day, time(12), UTC)
+            if not any(_active(variant, when, context) for variant in model.price_variants):
+                continue
+            price = _price(model, model.get_prices(when, {key: tier}))
+            said = {} if price is None else price | {"from": day.isoformat(), "service_tier": tier}
+            if price is not None and not (prices and _same(prices[-1], said)):
+                prices.append(said)
+    return prices
+
+
+def _contexts(model: Any) -> list[tuple[tuple[str, str], ...]]:  # noqa: ANN401
+    found = {
+        tuple(variant.when.items()): None for variant in model.price_variants or () if vars(variant.prices)
+    }
+    return [context for context in found if len(context) == 1 and context[0][0] in CONTEXTS]
+
+
+def _starts(conditions: Any) -> set[date]:  # noqa: ANN401
+    constraints = [condition.constraint for condition in conditions] if isinstance(conditions, list) else []
+    return {constraint.start_date for constraint in constraints if hasattr(constraint, "start_date")}
+
+
+def _active(variant: Any, when: datetime, context: tuple[tuple[str, str], ...]) -> bool:  # noqa: ANN401
+    return tuple(variant.when.items()) == context and (
+        variant.constraint is None or variant.constraint.active(when)
+    )
+
+
+def _same(one: Plain, other: Plain) -> bool:
+    return {**one, "from": None} == {**other, "from": None}
+
+
+def _price(model: Any, said: Any) -> Plain | None:  # noqa: ANN401
+    """The rates of text tokens and their tiers; None where tokens are not what is paid for, or not all of it."""
+    values = {key: value for key, value in vars(said).items() if value is not None}
+    if not values and model.id.endswith(":free"):
+        return {"usd_per_million": dict.fromkeys(CLASSES, 0)}
+    rates = {name: values[key] for name, key in CLASSES.items() if key in values}
+    if not rates or any(key in values for key in BESIDES):
+        return None
+    price: Plain = {"usd_per_million": {name: _number(_base(value)) for name, value in rates.items()}}
+    tiers = [
+        _tier(start, rates)
+        for start in sorted({tier.start for value in rates.values() for tier in _tiers(value)})
+    ]
+    return price | {"tiers": tiers} if tiers else price
+
+
+def _tier(start: int, rates: Plain) -> Plain:
+    """The rates that change there."""
+    changed = {
+        name: _number(tier.price)
+        for name, value in rates.items()
+        for tier in _tiers(value)
+        if tier.start == start
+    }
+    return {"above_input_tokens": start, "usd_per_million": changed}
+
+
+def _base(value: Any) -> Any:  # noqa: ANN401
+    return getattr(value, "base", value)
+
+
+def _tiers(value: Any) -> list[Any]:  # noqa: ANN401
+    return getattr(value, "tiers", [])
+
+
+def _number(rate: Any) -> float:  # noqa: ANN401
+    """A decimal as the JSON number with the same digits."""
+    number = int(rate) if rate == int(rate) else float(rate)
+    if type(rate)(repr(number)) != rate:
+        raise ValueError(f"{rate} has too many digits for a JSON number")
+    return number
+
+
+def _text(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument(
+        "--as-of", required=True, type=date.fromisoformat, help="when this version was published"
+    )
+    parser.add_argument("--output", type=Path, default=TARGET)
+    chosen = parser.parse_args()
+    text = build(chosen.as_of)
+    chosen.output.write_text(text, "utf-8")
+    sys.stdout.write(f"{chosen.output}: {len(text.encode()):,} bytes, {text.count(chr(10)):,} lines\n")
+
+
+if __name__ == "__main__":
+    main()

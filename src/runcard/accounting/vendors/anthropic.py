@@ -1,0 +1,83 @@
+"""Anthropic's Messages: `input_tokens` leaves out what the cache had a part in, so all three counts are added.
+
+A message without a `stop_reason` is the beginning of a stream: its output count is a placeholder. Compaction and advisors
+are calls of their own, which the counts of the message leave out.
+"""
+
+from runcard.accounting.call import Usage
+from runcard.accounting.fields import Fields
+from runcard.accounting.tokens import Tokens, split_writes
+
+_OWN = (
+    "cache_creation_input_tokens",
+    "cache_read_input_tokens",
+    "cache_creation",
+    "server_tool_use",
+    "inference_geo",
+)
+_CALLS_INSIDE = ("compaction", "advisor_message")
+_USUAL = (None, "standard", "global", "not_available")
+
+
+def is_reply(reply: Fields) -> bool:
+    return reply.text("type") in {"message", "message_delta"}
+
+
+def is_usage(usage: Fields) -> bool:
+    return usage.has(*_OWN) or usage.part("output_tokens_details").has("thinking_tokens")
+
+
+def read(reply: Fields, usage: Fields) -> Usage:
+    """A message, the `message_delta` that ends a stream, or usage alone."""
+    stop_reason = reply.text("stop_reason") or reply.part("delta").text("stop_reason")
+    whole = is_reply(reply)
+    return Usage(
+        tokens=_tokens(usage),
+        provider="anthropic",
+        model=reply.text("model"),
+        response_id=reply.text("id"),
+        stop_reason=stop_reason,
+        source="partial" if whole and stop_reason is None else "reported",
+        service_tier=_service_tier(usage),
+        also=tuple(_calls_inside(reply, usage)),
+    )
+
+
+def _tokens(usage: Fields) -> Tokens:
+    uncached, read = usage.count("input_tokens"), usage.count("cache_read_input_tokens")
+    short, long = _writes(usage)
+    return Tokens(
+        input=None if uncached is None else uncached + (read or 0) + (short or 0) + (long or 0),
+        output=usage.count("output_tokens"),
+        cache_read=read,
+        cache_write_5m=short,
+        cache_write_1h=long,
+        reasoning=usage.part("output_tokens_details").count("thinking_tokens"),
+    )
+
+
+def _writes(usage: Fields) -> tuple[int | None, int | None]:
+    """What was written to the cache for five minutes and for an hour; five minutes where the reply does not say."""
+    name, split = "cache_creation_input_tokens", usage.part("cache_creation")
+    short, long = split.count("ephemeral_5m_input_tokens"), split.count("ephemeral_1h_input_tokens")
+    return split_writes(usage.count(name), short, long, name)
+
+
+def _service_tier(usage: Fields) -> str | None:
+    """What has another price than the usual: batch or priority, fast mode, a chosen region."""
+    said = (usage.text("service_tier"), usage.text("speed"), usage.text("inference_geo"))
+    return "+".join(word for word in said if word and word not in _USUAL) or None
+
+
+def _calls_inside(reply: Fields, usage: Fields) -> list[Usage]:
+    return [
+        Usage(
+            tokens=_tokens(call),
+            provider="anthropic",
+            model=call.text("model") or reply.text("model"),
+            source="reported",
+            service_tier=_service_tier(usage),
+        )
+        for call in usage.parts("iterations")
+        if call.text("type") in _CALLS_INSIDE
+    ]

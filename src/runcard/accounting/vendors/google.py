@@ -1,0 +1,78 @@
+"""Google's Gemini, in camelCase as the API writes it and in snake_case as its Python library does.
+
+The prompt includes what was cached; what tools sent comes on top of it. Candidates leave out the thoughts, which are
+output as well. A count of zero is left out of a reply, so the total says what missing candidates were. A candidate
+without a reason to finish belongs to a stream that goes on.
+"""
+
+from runcard.accounting.call import Usage
+from runcard.accounting.fields import Fields
+from runcard.accounting.tokens import AS_IT_CAME, Tokens
+from runcard.errors import UsageError
+
+METADATA = ("usageMetadata", "usage_metadata")
+
+_PROMPT = ("promptTokenCount", "prompt_token_count")
+_TOOLS = ("toolUsePromptTokenCount", "tool_use_prompt_token_count")
+_CACHED = ("cachedContentTokenCount", "cached_content_token_count")
+_CANDIDATES = (
+    "candidatesTokenCount",
+    "candidates_token_count",
+    "responseTokenCount",  # as the live API calls it
+    "response_token_count",
+)
+_THOUGHTS = ("thoughtsTokenCount", "thoughts_token_count")
+_TOTAL = ("totalTokenCount", "total_token_count")
+_TRAFFIC = ("trafficType", "traffic_type")
+_TIER = ("serviceTier", "service_tier")
+_USUAL = {"on_demand", "standard", "unspecified", "traffic_type_unspecified"}
+
+
+def is_reply(reply: Fields) -> bool:
+    return reply.has(*METADATA, "candidates")
+
+
+def is_usage(usage: Fields) -> bool:
+    return usage.has(*_PROMPT, *_TOTAL, *_CANDIDATES)
+
+
+def read(reply: Fields, usage: Fields) -> Usage:
+    """A reply, a chunk of a stream, or its usage metadata alone."""
+    candidates = reply.parts("candidates")
+    reasons = [candidate.text("finishReason", "finish_reason") for candidate in candidates]
+    return Usage(
+        tokens=_tokens(usage),
+        provider="google",
+        model=reply.text("modelVersion", "model_version"),
+        response_id=reply.text("responseId", "response_id"),
+        stop_reason=next(filter(None, reasons), None),
+        source="partial" if None in reasons else "reported",
+        service_tier=_service_tier(usage),
+    )
+
+
+def _tokens(usage: Fields) -> Tokens:
+    prompt, tools, thoughts = usage.count(*_PROMPT), usage.count(*_TOOLS), usage.count(*_THOUGHTS)
+    sent = None if prompt is None else prompt + (tools or 0)
+    return Tokens(
+        input=sent,
+        output=_output(usage, sent, thoughts),
+        cache_read=usage.count(*_CACHED),
+        reasoning=thoughts,
+    )
+
+
+def _output(usage: Fields, sent: int | None, thoughts: int | None) -> int | None:
+    candidates, total = usage.count(*_CANDIDATES), usage.count(*_TOTAL)
+    if candidates is not None:
+        return candidates + (thoughts or 0)
+    if sent is None or total is None:
+        return None
+    if total < sent:
+        raise UsageError(f"{_TOTAL[0]} is {total:,}, less than the {sent:,} that were sent", hint=AS_IT_CAME)
+    return total - sent
+
+
+def _service_tier(usage: Fields) -> str | None:
+    said = (usage.text(*_TIER) or usage.text(*_TRAFFIC) or "").lower()
+    return None if said in _USUAL else said.removeprefix("on_demand_") or None

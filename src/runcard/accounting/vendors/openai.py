@@ -1,0 +1,87 @@
+"""OpenAI's Chat Completions and Responses: input includes what was cached, output includes reasoning.
+
+Many servers speak the first of the two. Where a total shows that reasoning stands beside the output instead of within it
+(xAI), it is added; where the output is left out (embeddings), the total says what it was.
+"""
+
+from runcard.accounting.call import Source, Usage
+from runcard.accounting.fields import Fields
+from runcard.accounting.tokens import AS_IT_CAME, Tokens, split_writes
+from runcard.errors import UsageError
+
+_UNFINISHED = {"in_progress", "queued", "cancelled"}
+_USUAL = {"default", "standard", "on_demand"}
+
+
+def is_reply(reply: Fields) -> bool:
+    kind = reply.text("object") or ""
+    return reply.has("choices") or kind == "response" or kind.startswith("chat.completion")
+
+
+def is_usage(usage: Fields) -> bool:
+    """`total_tokens` and the details tell OpenAI's input_tokens from Anthropic's, which never has them."""
+    return usage.has("prompt_tokens", "input_tokens_details") or (
+        usage.has("input_tokens")
+        and (usage.has("total_tokens") or usage.part("output_tokens_details").has("reasoning_tokens"))
+    )
+
+
+def read(reply: Fields, usage: Fields) -> Usage:
+    """A completion, a response, the last chunk of a stream, embeddings, or usage alone."""
+    tier = reply.text("service_tier")
+    return Usage(
+        tokens=_tokens(usage),
+        provider="openai",
+        model=reply.text("model"),
+        response_id=reply.text("id"),
+        stop_reason=_stop_reason(reply),
+        source=_source(reply),
+        service_tier=None if tier in _USUAL else tier,
+    )
+
+
+def _tokens(usage: Fields) -> Tokens:
+    inputs = usage.part("prompt_tokens_details", "input_tokens_details")
+    outputs = usage.part("completion_tokens_details", "output_tokens_details")
+    short, long = _writes(inputs)
+    return Tokens(
+        input=usage.count("prompt_tokens", "input_tokens"),
+        output=_output(usage, outputs.count("reasoning_tokens")),
+        cache_read=inputs.count("cached_tokens"),
+        cache_write_5m=short,
+        cache_write_1h=long,
+        reasoning=outputs.count("reasoning_tokens"),
+    )
+
+
+def _output(usage: Fields, reasoning: int | None) -> int | None:
+    sent, output = (
+        usage.count("prompt_tokens", "input_tokens"),
+        usage.count("completion_tokens", "output_tokens"),
+    )
+    total = usage.count("total_tokens")
+    if sent is None or total is None:
+        return output
+    if total < sent + (output or 0):
+        raise UsageError(f"total_tokens is {total:,}, less than its parts", hint=AS_IT_CAME)
+    beside = reasoning is not None and output is not None and total == sent + output + reasoning
+    return total - sent if output is None or beside else output
+
+
+def _writes(inputs: Fields) -> tuple[int | None, int | None]:
+    """What was written to the cache for the usual time, and for longer."""
+    name, split = "cache_write_tokens", inputs.part("cache_write_tokens_details")
+    short, long = split.count("ttl_30m_tokens"), split.count("ttl_12h_tokens")
+    return split_writes(inputs.count(name), short, long, name)
+
+
+def _stop_reason(reply: Fields) -> str | None:
+    reasons = [choice.text("finish_reason") for choice in reply.parts("choices")]
+    said = next(filter(None, reasons), None)
+    return said or reply.part("incomplete_details").text("reason") or reply.text("status")
+
+
+def _source(reply: Fields) -> Source:
+    choices = reply.parts("choices")
+    running = any(choice.text("finish_reason") is None for choice in choices)
+    return "partial" if running or reply.text("status") in _UNFINISHED else "reported"

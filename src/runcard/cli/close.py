@@ -1,0 +1,48 @@
+"""runcard close"""
+
+import click
+
+from runcard.cli.options import json_option
+
+
+@click.command("close", short_help="Close runs whose process is gone.")
+@click.argument("runs", nargs=-1, metavar="[RUN]...", type=click.Path())
+@click.option(
+    "--outputs", default="outputs", show_default=True, metavar="DIR", help="The store, when no RUN is named."
+)
+@json_option
+def command(runs: tuple[str, ...], outputs: str, as_json: bool) -> int:
+    """Close the runs that were left open when their process died: those named, or all of a store.
+
+    A closed run is marked as interrupted, with its end estimated from the last thing it did. Runs that are still at work
+    are left alone.
+    """
+    from runcard.cli.printing import complain, say, say_json  # noqa: PLC0415
+    from runcard.errors import ExitCode, RuncardError  # noqa: PLC0415
+    from runcard.files import printable  # noqa: PLC0415
+    from runcard.operations.close import close, dead_runs  # noqa: PLC0415
+
+    code, said = ExitCode.OK, []
+    for run in runs or dead_runs(outputs):
+        try:
+            (closing,) = close(run)
+        except RuncardError as error:
+            code = ExitCode.FAILED
+            complain("Error", error.message, hint=error.hint)
+            said.append({"path": printable(run), "closed": False, "reason": error.message})
+            continue
+        said.append(
+            {
+                "path": printable(closing.path),
+                "closed": closing.closed,
+                "status": closing.status,
+                "reason": closing.reason,
+            }
+        )
+        if not as_json and closing.closed:
+            say(f"{printable(closing.path)}: closed as {closing.status}")
+        elif not as_json:
+            say(f"{printable(closing.path)}: {closing.status}, left alone: {closing.reason}")
+    if as_json:
+        say_json({"runs": said})
+    return code

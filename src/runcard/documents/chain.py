@@ -1,0 +1,168 @@
+"""The chain that joins the lines of a journal, so that no line can be changed, moved or taken out unseen.
+
+Each line has `seq`, `writer`, `prev`, `payload_sha256`, `salt`, `payload` and `hash` beside what it says:
+
+* `payload_sha256` is the SHA-256 of the salt's text followed by the canonical JSON of the payload;
+* `hash` is the SHA-256 of the canonical JSON of the line without `payload`, `salt` and `hash`;
+* `prev` is the `hash` of the same writer's line before; the first one is fixed by the record and the writer.
+
+A payload can be taken out together with its salt: the chain still holds, and the digest cannot be guessed back.
+All digests here are bare hex. Nothing here reads or writes files.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from runcard.digests import sha256_bytes
+from runcard.encoding import canonical_json, decode_json
+from runcard.errors import EncodingError
+
+Line = dict[str, Any]
+
+_NOT_HASHED = frozenset({"payload", "salt", "hash"})
+_SALT = re.compile("[0-9a-f]{32}")
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The end of one writer's chain."""
+
+    writer: str
+    count: int
+    head: str
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"writer": self.writer, "count": self.count, "head": self.head}
+
+
+def first_link(record_id: str, writer: str) -> str:
+    """The `prev` of a writer's first line."""
+    return sha256_bytes(f"runcard-journal-1:{record_id}:{writer}".encode()).hex
+
+
+def make_line(fields: Mapping[str, Any], payload: Any, salt: str, prev: str) -> Line:  # noqa: ANN401
+    """A line of a journal; `fields` has `seq`, `writer` and whatever else the line says."""
+    line = {**fields, "prev": prev, "payload_sha256": payload_digest(salt, payload)}
+    return {**line, "salt": salt, "payload": payload, "hash": line_hash(line)}
+
+
+def payload_digest(salt: str, payload: Any) -> str:  # noqa: ANN401
+    return sha256_bytes(salt.encode() + canonical_json(payload)).hex
+
+
+def line_hash(line: Mapping[str, Any]) -> str:
+    hashed = {key: value for key, value in line.items() if key not in _NOT_HASHED}
+    return sha256_bytes(canonical_json(hashed)).hex
+
+
+class Entry(NamedTuple):
+    """A line of a journal as it was found."""
+
+    number: int  # in its file, from 1
+    raw: bytes  # without the newline
+    line: Line
+
+
+@dataclass(frozen=True, slots=True)
+class Journal:
+    """The lines of a journal as they were found."""
+
+    entries: list[Entry]
+    torn: bytes = b""  # an unfinished last line
+    damaged: list[int] = field(default_factory=list)  # numbers of lines that cannot be read
+
+
+def parse(data: bytes) -> Journal:
+    """Read a journal. A last line without its newline is torn: the writer died over it."""
+    whole, newline, torn = data.rpartition(b"\n")
+    entries, damaged = [], []
+    for number, raw in enumerate(whole.split(b"\n"), 1) if newline else ():
+        line = _line(raw)
+        if line is None:
+            damaged.append(number)
+        else:
+            entries.append(Entry(number, raw, line))
+    return Journal(entries, torn, damaged)
+
+
+def _line(raw: bytes) -> Line | None:
+    try:
+        line = decode_json(raw)
+    except EncodingError:
+        return None
+    has_shape = (
+        isinstance(line, dict)
+        and isinstance(line.get("seq"), int)
+        and all(isinstance(line.get(key), str) for key in ("writer", "prev", "payload_sha256", "hash"))
+    )
+    return line if has_shape else None
+
+
+class Fault(NamedTuple):
+    """A place where a chain does not hold."""
+
+    number: int  # of the line in the file
+    writer: str
+    seq: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What the chains of a journal say."""
+
+    heads: tuple[Head, ...]
+    faults: tuple[Fault, ...]
+    withheld: tuple[Entry, ...]  # lines whose payload was taken out
+
+
+def check(journal: Journal, record_id: str, *, first: str | None = None) -> Checked:
+    """Follow every writer's chain; `first` is the first link where it is not made of record and writer."""
+    heads: dict[str, Head] = {}
+    faults = [Fault(number, "", 0, "the line cannot be read") for number in journal.damaged]
+    withheld = []
+    for entry in journal.entries:
+        writer, seq = entry.line["writer"], entry.line["seq"]
+        before = heads.get(writer) or Head(writer, 0, first or first_link(record_id, writer))
+        faults += [Fault(entry.number, writer, seq, reason) for reason in _reasons(entry.line, before)]
+        if "payload" not in entry.line and "salt" not in entry.line:
+            withheld.append(entry)
+        heads[writer] = Head(writer, seq, entry.line["hash"])
+    return Checked(tuple(heads.values()), tuple(faults), tuple(withheld))
+
+
+def _reasons(line: Line, before: Head) -> Iterable[str]:
+    if line["seq"] != before.count + 1:
+        yield f"seq {line['seq']} follows {before.count}"
+    elif line["prev"] != before.head:
+        yield "prev is not the hash of the line before"
+    if line["hash"] != line_hash(line):
+        yield "the line is not what its hash says"
+    if "payload" in line or "salt" in line:
+        salt = line.get("salt")
+        if not isinstance(salt, str) or not _SALT.fullmatch(salt) or "payload" not in line:
+            yield "a payload and its salt stand or go together"
+        elif line["payload_sha256"] != payload_digest(salt, line["payload"]):
+            yield "the payload is not what its digest says"
+
+
+def merge(journals: Iterable[Journal]) -> list[Entry]:
+    """The lines of all writers in one order: by time, each writer's in its own order, none twice."""
+    queues: dict[str, list[Entry]] = {}
+    for journal in journals:
+        for entry in journal.entries:
+            queue = queues.setdefault(entry.line["writer"], [])
+            if not queue or entry.line["seq"] > queue[-1].line["seq"]:
+                queue.append(entry)
+    merged: list[Entry] = []
+    waiting = {writer: iter(queue) for writer, queue in queues.items()}
+    heads = {writer: next(entries) for writer, entries in waiting.items()}
+    while heads:
+        writer = min(heads, key=lambda name: (str(heads[name].line.get("timestamp", "")), name))
+        merged.append(heads.pop(writer))
+        following = next(waiting[writer], None)
+        if following is not None:
+            heads[writer] = following
+    return merged

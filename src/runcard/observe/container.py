@@ -1,0 +1,84 @@
+"""The container that the process runs in, as far as it can be seen from the inside.
+
+Engines leave marks: files of their own, environment variables, the names of control groups, and mounts. The outermost
+name that people would use is given (`kubernetes`, whatever engine it works with). Virtual machines are no containers.
+
+Invariant: without a mark there is no container, and an id or image that no mark tells is None.
+"""
+
+import os
+import re
+from collections.abc import Mapping
+
+from runcard.files import json_name
+
+_HEX = "[0-9a-f]{64}"
+_CONTROL_GROUP = re.compile(rf"(?:^|[/:-])({_HEX})(?:\.scope)?$", re.MULTILINE)
+_MOUNT = re.compile(
+    rf"^\S+ \S+ \S+ \S*/(?:overlay-)?containers/({_HEX})/\S* /etc/(?:hostname|hosts|resolv\.conf) ",
+    re.MULTILINE,
+)
+_GROUPS = {
+    "kubernetes": re.compile(r"[/:-]kubepods\b"),
+    "podman": re.compile(rf"[/:]libpod-{_HEX}"),
+    "docker": re.compile(rf"[/:]docker[/-]{_HEX}"),  # the daemon itself is in docker.service
+    "lxc": re.compile(r"[/:]lxc(?:\.payload)?[./]"),
+}
+_LARGEST = 1 << 20  # bytes of a mark that are looked at
+
+
+def container(variables: Mapping[str, str], root: str = "/") -> dict[str, str | None] | None:
+    """`runtime`, `id` and `image`; None where nothing tells of a container."""
+    for runtime in ("apptainer", "singularity"):
+        if image := variables.get(f"{runtime.upper()}_CONTAINER"):
+            return {"runtime": runtime, "id": None, "image": json_name(image).text}
+    note = _podman_note(root)
+    named = _runtime(variables, root, note)
+    if named is None:
+        return None
+    stated = note or {}
+    return {
+        "runtime": json_name(named).text,
+        "id": stated.get("id") or _container_id(root),
+        "image": stated.get("image") or None,
+    }
+
+
+def _runtime(variables: Mapping[str, str], root: str, note: Mapping[str, str] | None) -> str | None:
+    if variables.get("KUBERNETES_SERVICE_HOST"):
+        return "kubernetes"
+    if note is not None:
+        return "podman"
+    if os.path.lexists(os.path.join(root, ".dockerenv")):
+        return "docker"
+    named = variables.get("container") or _text(root, "run/systemd/container").strip()
+    return named or _by_control_group(root)
+
+
+def _by_control_group(root: str) -> str | None:
+    groups = _text(root, "proc/self/cgroup")
+    return next((name for name, mark in _GROUPS.items() if mark.search(groups)), None)
+
+
+def _podman_note(root: str) -> dict[str, str] | None:
+    """What podman writes about a container into it: lines such as `image="docker.io/library/python:3.12"`."""
+    if not os.path.lexists(os.path.join(root, "run/.containerenv")):
+        return None
+    lines = [line.partition("=") for line in _text(root, "run/.containerenv").splitlines()]
+    return {name: value.strip('"') for name, equals, value in lines if equals}
+
+
+def _container_id(root: str) -> str | None:
+    """The id in the name of the control group, or in the place that the engine mounts a file of its own from."""
+    match = _CONTROL_GROUP.search(_text(root, "proc/self/cgroup")) or _MOUNT.search(
+        _text(root, "proc/self/mountinfo")
+    )
+    return match[1] if match else None
+
+
+def _text(root: str, path: str) -> str:
+    try:
+        with open(os.path.join(root, path), encoding="utf-8", errors="replace") as file:
+            return file.read(_LARGEST)
+    except OSError:
+        return ""

@@ -1,0 +1,91 @@
+"""The environment of a run: versions, zone, git, packages, lock files, container.
+
+Each fact has a module of its own beside this one; here they are put together, in the order of what they cost, so that a
+gathering that is cut short lacks only what takes long.
+
+Invariants: the keys are always the same, and what is not known is None. Gathering raises nothing because the world is
+odd. `Background` never keeps its caller waiting longer than it is told.
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+from threading import Thread
+from typing import Any
+
+from runcard.observe.directories import absolute
+from runcard.version import __version__
+
+PATIENCE = 2.0  # seconds that a program waits at its end for what is not yet known
+
+_KEYS = (
+    *("runcard_version", "python_version", "platform", "timezone"),
+    *("git", "packages", "lockfiles", "container"),
+)
+
+
+def environment(
+    directory: str | os.PathLike[str], *, without: Sequence[str | os.PathLike[str]] = ()
+) -> dict[str, Any]:
+    """All facts about the environment of a run that starts in a directory.
+
+    Paths of `without`, such as the store that the run is written to, do not make its repository dirty.
+    """
+    circumstances = _Circumstances(directory, without)
+    circumstances.gather()
+    return circumstances.facts
+
+
+class Background:
+    """The same, gathered in a thread that starts at once and ends with the program."""
+
+    def __init__(
+        self, directory: str | os.PathLike[str], *, without: Sequence[str | os.PathLike[str]] = ()
+    ) -> None:
+        self._circumstances = _Circumstances(directory, without)
+        self._process = os.getpid()
+        self._thread = Thread(target=self._circumstances.gather, name="runcard-environment", daemon=True)
+        try:
+            self._thread.start()
+        except RuntimeError:  # no more threads, or the interpreter is ending
+            self._circumstances.gather_quickly()
+
+    def result(self, timeout: float = PATIENCE) -> dict[str, Any]:
+        """The facts; those still unknown after so many seconds are None.
+
+        A forked child has no such thread: it gets what was known when it was forked.
+        """
+        if os.getpid() == self._process and self._thread.ident is not None:
+            self._thread.join(timeout)
+        return dict(self._circumstances.facts)
+
+
+class _Circumstances:
+    """What is looked at, as it was when it began: a program may change its directory, path and variables meanwhile."""
+
+    def __init__(self, directory: str | os.PathLike[str], without: Sequence[str | os.PathLike[str]]) -> None:
+        self.facts: dict[str, Any] = dict.fromkeys(_KEYS)
+        self._directory = absolute(directory)
+        self._without = without
+        self._variables = dict(os.environ)
+        self._path = list(sys.path)
+
+    def gather(self) -> None:
+        self.gather_quickly()
+        # Here and below, so that they are loaded in the thread.
+        from runcard.observe import git, lockfiles  # noqa: PLC0415
+
+        self.facts["lockfiles"] = lockfiles.lockfiles(self._directory)
+        for state in git.growing(self._directory, self._variables, without=self._without):
+            self.facts["git"] = state  # what is known so far can be read at any time
+
+    def gather_quickly(self) -> None:
+        """What takes no more than a few system calls."""
+        from runcard.observe import container, packages, timezone  # noqa: PLC0415
+
+        self.facts["runcard_version"] = __version__
+        self.facts["python_version"] = sys.version.split()[0]
+        self.facts["platform"] = sys.platform
+        self.facts["timezone"] = timezone.timezone(self._variables)
+        self.facts["container"] = container.container(self._variables)
+        self.facts["packages"] = packages.packages(self._path)

@@ -1,0 +1,159 @@
+"""The input files of a run: which they are, and what they held when it started.
+
+Paths are recorded relative to the directory that the run started in where they lie below it, and absolute elsewhere.
+Nothing is copied. Which files a pattern means is told by `runcard.observe.patterns`.
+
+Invariant: an entry has the size and the digest of the same contents. A file for which both cannot be had, because it
+cannot be read or is being written to, is named in a warning and left out.
+"""
+
+import os
+from collections.abc import Callable, Iterable
+from stat import S_ISLNK
+from typing import Any, NamedTuple
+
+from runcard.errors import RuncardError
+from runcard.files import decode_name, encode_name, json_name
+from runcard.observe.directories import absolute
+from runcard.observe.patterns import find_files, shown
+
+Progress = Callable[[int, int], object]  # files and bytes so far
+
+
+class _Input(NamedTuple):
+    """A file to be hashed: its real path, and what it looked like before."""
+
+    real: str
+    size: int
+    modified: int
+
+
+def inputs(
+    patterns: Iterable[str | os.PathLike[str]],
+    directory: str | os.PathLike[str],
+    *,
+    progress: Progress | None = None,
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """The files that paths and patterns mean, as `data_sources.files` lists them, and warnings in words.
+
+    Each is `path`, `bytes` and `sha256`, with `path_base64` for a name that is not UTF-8; they are sorted by the bytes of
+    their paths, and none comes twice.
+    """
+    warnings: list[str] = []
+    places = _Places(absolute(directory))
+    found: dict[str, _Input] = {}
+    for pattern in patterns:
+        for path in find_files(os.fspath(pattern), places.directory, warnings.append):
+            recorded = places.recorded(path)
+            if recorded not in found:
+                try:
+                    found[recorded] = places.look(path)
+                except OSError as error:
+                    warnings.append(f"cannot read {shown(path)}: {error.strerror}")
+    digests = _hashed(found, warnings, progress)
+    paths = sorted(digests, key=encode_name)
+    return [_entry(path, found[path].size, digests[path]) for path in paths], list(dict.fromkeys(warnings))
+
+
+class _Places:
+    """Where paths lie. Real paths of folders are kept, because finding them takes longer than hashing a small file."""
+
+    def __init__(self, directory: str) -> None:
+        self.directory = directory
+        self._real_folders: dict[str, str] = {}
+        self._bases = (_with_slash(directory), _with_slash(_real(directory)))
+
+    def recorded(self, path: str) -> str:
+        """A path as the record names it."""
+        if ".." not in path.split("/"):  # behind a link, only the system knows what `..` is
+            plain = os.path.normpath(path)
+            if plain.startswith(self._bases[0]):
+                return _name(plain.removeprefix(self._bases[0]))
+        else:
+            plain = self._real_place(path)
+        real = self._real_place(path)
+        return _name(real.removeprefix(self._bases[1]) if real.startswith(self._bases[1]) else plain)
+
+    def look(self, path: str) -> _Input:
+        is_link = S_ISLNK(os.lstat(path).st_mode)
+        status = os.stat(path)
+        real = _real(path) if is_link else self._real_place(path)
+        return _Input(real, status.st_size, status.st_mtime_ns)
+
+    def _real_place(self, path: str) -> str:
+        """The path with every link but a last one resolved."""
+        folder, name = os.path.split(path)
+        if folder not in self._real_folders:
+            self._real_folders[folder] = _real(folder)
+        return os.path.join(self._real_folders[folder], name)
+
+
+def _hashed(found: dict[str, _Input], warnings: list[str], progress: Progress | None) -> dict[str, str]:
+    """The digest of each file that could be read and stayed as it was meanwhile."""
+    hexes, troubles = _hash_all({file.real for file in found.values()}, progress)
+    digests: dict[str, str] = {}
+    for path, file in found.items():
+        if file.real not in hexes:
+            warnings.append(f"the input {shown(path)} is left out: {troubles[file.real]}")
+        elif not _is_unchanged(file):
+            warnings.append(f"the input {shown(path)} is left out: it changed while it was read")
+        else:
+            digests[path] = hexes[file.real]
+    return digests
+
+
+def _hash_all(files: set[str], progress: Progress | None) -> tuple[dict[str, str], dict[str, str]]:
+    """The digests of files by their real paths, and what is wrong with those that have none."""
+    if not files:
+        return {}, {}
+    from runcard.checksums import hash_files  # noqa: PLC0415 - most programs have no inputs
+
+    root = _readable(os.path.commonpath([os.path.dirname(file) for file in files]))
+    names = {_name(file.removeprefix(_with_slash(root))): file for file in sorted(files)}
+    troubles: dict[str, str] = {}
+
+    def on_error(name: str, error: RuncardError) -> None:
+        troubles[names[name]] = error.message
+
+    try:
+        listing = hash_files(root, names, progress=progress, on_error=on_error)
+    except RuncardError as error:  # the folder that all of them are in
+        return {}, dict.fromkeys(files, error.message)
+    return {names[name]: digest.hex for name, digest in listing.items()}, troubles
+
+
+def _readable(folder: str) -> str:
+    """This folder or the next one above that can be opened: to read a file, nobody needs to read its folder."""
+    while not os.access(folder, os.R_OK) and folder != "/":
+        folder = os.path.dirname(folder)
+    return folder
+
+
+def _is_unchanged(file: _Input) -> bool:
+    try:
+        status = os.stat(file.real)
+    except OSError:
+        return False
+    return (status.st_size, status.st_mtime_ns) == (file.size, file.modified)
+
+
+def _entry(path: str, size: int, digest: str) -> dict[str, Any]:
+    text, base64 = json_name(path)
+    name = {"path": text} if base64 is None else {"path": text, "path_base64": base64}
+    return {**name, "bytes": size, "sha256": digest}
+
+
+def _real(path: str) -> str:
+    try:
+        return os.path.realpath(path)
+    except OSError:  # a relative one, when the current directory is gone
+        return path
+
+
+def _with_slash(path: str) -> str:
+    return path if path.endswith("/") else path + "/"
+
+
+def _name(path: str) -> str:
+    """A path as runcard writes names: its bytes as UTF-8, in every locale."""
+    return decode_name(os.fsencode(path))

@@ -1,0 +1,300 @@
+"""Recording a run while it happens: `with runcard.record(...) as run:`.
+
+The run exists on disk from the first moment and is closed when the block ends, however it ends. The user's exception
+always passes unchanged; a failure of the recording itself is a warning, unless the user asked for strictness.
+"""
+
+import functools
+import inspect
+import os
+import tempfile
+import threading
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from runcard.accounting import Prices
+from runcard.documents import fold
+from runcard.encoding import encode_json
+from runcard.errors import RuncardError, RuncardWarning, StoreError, UsageError
+from runcard.files import failure, is_safe_id
+from runcard.observe.clock import Clock
+from runcard.observe.environment import Background
+from runcard.observe.ids import new_id
+from runcard.observe.process import resources
+from runcard.operations.close import close, seal
+from runcard.operations.endings import Terminated, TerminationGuard, status_of
+from runcard.operations.events import Events
+from runcard.operations.start import start_document
+from runcard.store import experiments, layout
+from runcard.store.journal import JournalWriter, new_writer
+from runcard.store.runs import NewRun
+
+if TYPE_CHECKING:
+    from contextvars import Token
+
+Fields = dict[str, Any]
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+_PATIENCE = 2.0  # seconds that closing waits for git and packages
+
+_current: ContextVar["Run | None"] = ContextVar("runcard_run", default=None)
+
+
+class Run(Events):
+    """A run that is being recorded; made by `runcard.record`, found again by `runcard.current_run`."""
+
+    def __init__(
+        self,
+        path: str,
+        document: Fields,
+        clock: Clock,
+        journal: JournalWriter | None,
+        **settings: Any,  # noqa: ANN401
+    ) -> None:
+        super().__init__(**settings)
+        self.path = Path(path)
+        self.id: str = document["generation"]["run_id"]
+        self._document = document
+        self._configuration = dict(document["configuration"])
+        self._clock = clock
+        self._journal = journal
+        self._pid = os.getpid()
+        self._joining = threading.Lock()
+
+    def emit(self, event: str, payload: Fields, *, level: str = "info") -> None:
+        now = self._clock.read()
+        fields = {
+            "timestamp": now.timestamp,
+            "level": level,
+            "event": event,
+            "experiment_id": self._document["generation"]["experiment_id"],
+            "run_id": self.id,
+            "elapsed": now.elapsed,
+        }
+        with self.guarded():
+            journal = self._own_journal()
+            if journal is not None:
+                journal.append(fields, payload)
+
+    def _own_journal(self) -> JournalWriter | None:
+        """The journal that this process may write: a forked child, or one that joined, begins its own."""
+        with self._joining:
+            if self._pid != os.getpid():
+                writer = new_writer()
+                path = str(self.path / layout.other_journal(writer))
+                self._journal, self._pid = JournalWriter(path, self.id, writer), os.getpid()
+        return self._journal
+
+    @property
+    def environ(self) -> dict[str, str]:
+        """What a child process needs in its environment to find this run."""
+        found = {"RUNCARD_RUN_DIR": str(self.path), "RUNCARD_RUN_ID": self.id, "RUNCARD_PARENT": self.id}
+        trace = (self._document.get("trace") or {}).get("traceparent")
+        return found | ({"TRACEPARENT": trace} if trace else {})
+
+    def end(self, status: str, *, exit_code: int | None = None, facts: Fields | None = None) -> None:
+        """Write down how it ended, and close the record."""
+        if facts is not None:
+            self.emit(fold.ENVIRONMENT, {"environment": facts})
+        now = self._clock.read()
+        said = {
+            "status": status,
+            "timestamp_end": now.timestamp,
+            "duration_seconds": now.elapsed,
+            "exit_code": exit_code,
+            "resources": resources(),
+        }
+        self.emit(fold.ENDED, said)
+        with self.guarded():
+            if self._journal is not None:
+                try:
+                    seal(str(self.path))
+                finally:
+                    self._journal.close()
+
+
+def current_run() -> Run | None:
+    """The run that this code belongs to: that of the enclosing `with` block, or of the parent process."""
+    run = _current.get()
+    if run is None and (path := os.environ.get("RUNCARD_RUN_DIR")):
+        run = _joined(os.path.abspath(path))
+    return run
+
+
+@functools.lru_cache(maxsize=8)
+def _joined(path: str) -> Run:
+    """The run of another process, to which this one adds events in a journal of its own."""
+    from runcard.operations.load import load  # noqa: PLC0415
+
+    document = load(os.path.join(path, layout.METADATA)).to_dict()
+    if document["generation"].get("status") != "running":
+        raise StoreError(f"the run in {path} is closed", hint="unset RUNCARD_RUN_DIR")
+    run = Run(path, document, Clock(), None, strict=False, prices=None, keep_secrets=False)
+    run._pid = 0  # noqa: SLF001 - so that the first event begins a journal
+    return run
+
+
+@dataclass(frozen=True, slots=True)
+class _Order:
+    """What a recording was asked for."""
+
+    outputs: str
+    settings: Fields
+    inputs: tuple[str, ...]
+    prices: Prices | None
+    keep_secrets: bool
+    strict: bool
+
+    @property
+    def options(self) -> Fields:
+        return {"prices": self.prices, "keep_secrets": self.keep_secrets, "strict": self.strict}
+
+
+def record(  # noqa: PLR0913 - the library's front door: each is a thing to say about a run
+    outputs: str | os.PathLike[str] = "outputs",
+    *,
+    model: str | None = None,
+    provider: str | None = None,
+    config: Mapping[str, Any] | None = None,
+    inputs: Iterable[str] = (),
+    experiment: str | None = None,
+    labels: Mapping[str, str] | None = None,
+    parent: str | None = None,
+    prices: Prices | None = None,
+    keep_secrets: bool = False,
+    strict: bool = False,
+) -> "Recording":
+    """Record what happens in a `with` block (or `async with`, or the calls of a function) as a run below `outputs`.
+
+    `inputs` are paths and patterns of files that are read. What `config`, labels or errors hold that looks like a
+    secret is masked, unless `keep_secrets` is set. When the recording itself fails, the block goes on with a
+    RuncardWarning; with `strict` it raises.
+    """
+    for name, given in (("experiment", experiment), ("parent", parent)):
+        if given is not None and not is_safe_id(given):
+            raise UsageError(
+                f"{name} {given!r} cannot be a name", hint="use letters, digits, dots, dashes, underscores"
+            )
+    if isinstance(inputs, str):
+        raise UsageError(
+            "inputs takes a list of paths and patterns, not one text", hint=f"write inputs=[{inputs!r}]"
+        )
+    settings: Fields = {
+        "model": model,
+        "provider": provider,
+        "config": dict(config or {}),
+        "experiment": experiment,
+        "labels": {str(key): str(value) for key, value in (labels or {}).items()},
+        "parent": parent,
+    }
+    encode_json(settings["config"])  # wrong arguments raise at once, not in the middle of the recording
+    order = _Order(os.fspath(outputs), settings, tuple(inputs), prices, keep_secrets, strict)
+    return Recording(order)
+
+
+class Recording:
+    """A recording that is about to begin: a context manager, sync and async, and a decorator."""
+
+    def __init__(self, order: _Order) -> None:
+        self._order = order
+        self._run: Run | None = None
+        self._token: Token[Run | None] | None = None
+
+    def __enter__(self) -> Run:
+        if self._run is not None:
+            raise UsageError(
+                "this recording has begun already", hint="call runcard.record again for another run"
+            )
+        order = self._order
+        self._signals = TerminationGuard()
+        self._background = Background(os.getcwd(), without=[order.outputs])
+        try:
+            run = _begin(order)
+        except (RuncardError, OSError) as error:
+            if order.strict:
+                raise
+            warnings.warn(f"this run is not recorded: {error}", RuncardWarning, stacklevel=2)
+            run = _unrecorded(order)
+        self._run, self._token = run, _current.set(run)
+        self._signals.begin()
+        if order.inputs:
+            run.add_input(*order.inputs)
+        return run
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        run, token = self._run, self._token
+        if run is None or token is None:
+            return
+        _current.reset(token)
+        status, code = status_of(error)
+        if error is not None and status == "failed":
+            run.add_error(error)
+        run.end(status, exit_code=code, facts=self._background.result(_PATIENCE))
+        self._signals.end(error if isinstance(error, Terminated) else None)
+
+    async def __aenter__(self) -> Run:
+        return self.__enter__()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.__exit__(kind, error, trace)
+
+    def __call__(self, function: Function) -> Function:
+        """Record every call of a function as a run of its own."""
+        if inspect.iscoroutinefunction(function):
+
+            @functools.wraps(function)
+            async def recorded_async(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+                async with Recording(self._order):
+                    return await function(*args, **kwargs)
+
+            return cast("Function", recorded_async)
+
+        @functools.wraps(function)
+        def recorded(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+            with Recording(self._order):
+                return function(*args, **kwargs)
+
+        return cast("Function", recorded)
+
+
+def _begin(order: _Order) -> Run:
+    store, settings = os.path.abspath(order.outputs), order.settings
+    try:
+        os.makedirs(store, exist_ok=True)
+    except OSError as error:
+        raise failure(error, order.outputs, "create") from error
+    for _ in close(store=store):  # what a recorder left open that died here
+        pass
+    name = settings["experiment"]
+    identity = experiments.id_of_name(name) if name else experiments.id_of_store(store, new_id("exp"))
+    clock, run_id = Clock(), new_id("run")
+    enclosing = _current.get()
+    parent = settings["parent"] or (enclosing.id if enclosing else os.environ.get("RUNCARD_PARENT"))
+    document, counts = start_document(
+        clock, run_id, identity, settings, parent, keep_secrets=order.keep_secrets
+    )
+    new = NewRun(store, run_id, new_writer())
+    run = Run(store, document, clock, new.journal, **order.options)
+    run.emit(fold.STARTED, document)
+    for where, masked in counts.items():
+        run.count_masked(masked, where)
+    run.path = Path(new.place(clock.started, encode_json(document)))
+    return run
+
+
+def _unrecorded(order: _Order) -> Run:
+    """A run that goes nowhere, so that the user's code can go on."""
+    clock = Clock()
+    document, _ = start_document(
+        clock, new_id("run"), new_id("exp"), order.settings, None, keep_secrets=order.keep_secrets
+    )
+    return Run(tempfile.mkdtemp(prefix="runcard-"), document, clock, None, **order.options)

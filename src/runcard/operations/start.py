@@ -1,0 +1,80 @@
+"""The document a run begins with: what is known before anything has happened."""
+
+import os
+import re
+from typing import Any
+
+from runcard.observe.clock import Clock, timestamp
+from runcard.observe.process import this_process
+from runcard.redaction import mask_command, mask_data
+from runcard.version import __version__
+
+Fields = dict[str, Any]
+Counts = dict[str, dict[str, int]]  # where → rule → how often
+
+_TRACEPARENT = re.compile("[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
+
+
+def start_document(
+    clock: Clock,
+    run_id: str | None,
+    experiment_id: str | None,
+    settings: Fields,
+    parent: str | None,
+    *,
+    keep_secrets: bool,
+) -> tuple[Fields, Counts]:
+    """The start document of a run, and what was masked in it."""
+    configuration, command = _configuration(settings), settings.get("command")
+    counts: Counts = {}
+    if not keep_secrets:
+        masked = mask_data(configuration)
+        configuration, counts["configuration"] = masked.value, dict(masked.counts)
+        if command is not None:
+            masked_command = mask_command(command)
+            command, counts["command"] = masked_command.value, dict(masked_command.counts)
+    document: Fields = {
+        "metadata_version": "1.0",
+        "producer": {"name": "runcard", "version": __version__},
+        "generation": {
+            "experiment_id": experiment_id,
+            "experiment_name": settings["experiment"],
+            "run_id": run_id,
+            "status": "running",
+            "timestamp_start": timestamp(clock.started),
+            "timestamp_end": None,
+            "duration_seconds": None,
+            "command": command,
+            "exit_code": None,
+            "labels": settings["labels"],
+            "process": this_process(),
+            "estimated": [],
+        },
+        "configuration": configuration,
+        "data_sources": {"files": [], "total_files": 0, "total_bytes": 0, "total_tokens": None},
+        "environment": {
+            "runcard_version": __version__,
+            **dict.fromkeys(
+                ("python_version", "platform", "timezone", "git", "packages", "lockfiles", "container")
+            ),
+        },
+        "costs": {"input_tokens": None, "output_tokens": None, "total_cost_usd": None},
+        "relations": [{"type": "parent", "id": parent}] if parent else [],
+        "trace": _trace(),
+        "checksums": {"config": None, "data": None, "output": None},
+    }
+    if keep_secrets:
+        document["keep_secrets"] = True
+    return document, counts
+
+
+def _configuration(settings: Fields) -> Fields:
+    """The user's configuration; what is said of model and provider apart from it comes first."""
+    given = {key: settings[key] for key in ("model", "provider") if settings[key] is not None}
+    return {"model": None, "provider": None, **settings["config"], **given}
+
+
+def _trace() -> Fields | None:
+    """The trace that this run is a part of, where the caller says so."""
+    parent = os.environ.get("TRACEPARENT", "")
+    return {"traceparent": parent} if _TRACEPARENT.fullmatch(parent) else None

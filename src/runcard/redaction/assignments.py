@@ -1,0 +1,119 @@
+r"""Telling names in a text, with their values: `API_KEY=…`, `"token": "…"`, `password: …`, `<password>…<`.
+
+The words that make a name telling are found fast, together with what must follow them; then the whole name is taken
+apart (`names.py`) and the value is judged (`values.py`). A value in quotes, after `NAME=` in capitals, after `--name=`
+or in a connection string stands in a strict place, any other in a loose one.
+
+Invariant: a value is replaced from its first character to its last, and its quotes stay.
+"""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import NamedTuple
+
+from runcard.redaction import headers, spans
+from runcard.redaction.found import Found
+from runcard.redaction.names import telling
+from runcard.redaction.spans import Span
+from runcard.redaction.values import Place, verdict
+
+_NAME_BYTES = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-."
+_LONGEST_NAME = 64  # before the telling word
+
+_COLOUR = rb"(?:\x1b\[[0-9;]{0,12}m)?"
+_VALUE = (
+    rb"(?=([a-z0-9_.\-]{0,40}+)"  # 1: the rest of the name
+    rb"(?:\\{0,7}[\"'])?\]?" + _COLOUR + rb"[ \t]{0,16}+"
+    rb"(=>|:=|={1,3}|:|>)"  # 2: what stands between name and value
+    rb"[ \t]{0,16}+" + _COLOUR + rb"(?:[bfru]{0,2}(\\{0,7}[\"'`])"  # 3: the quote
+    rb"|(?![0-9.]{1,20}+[^A-Za-z0-9_./+-]))"  # a bare number is no secret
+    rb"([^\s\"'`\\:=,;+)}\]][^\r\n\"'`]{2}))"  # 4: the value
+)
+
+
+class _Spot(NamedTuple):
+    name: str
+    place: Place
+    ends: bytes  # what ends a bare value here
+
+
+def find_assigned(text: bytes, lowered: bytes, begin: int) -> Iterator[Found]:
+    for pattern in _patterns():
+        for match in pattern.finditer(lowered, begin):
+            spot = _spot(text, match)
+            if spot and (found := _judged(text, match, spot)):
+                yield found
+
+
+@cache
+def _patterns() -> list[re.Pattern[bytes]]:
+    words = (
+        rb"k(?:ey(?<=[a-z0-9_\-. ]key)|en(?<=token)|ie(?<=cookie))",
+        rb"p(?:ass|wd)",
+        rb"c(?:ret(?<=secret)|red)",
+        rb"u(?:th(?<=auth))",
+    )
+    return [re.compile(word + _VALUE) for word in words]
+
+
+def _spot(text: bytes, match: re.Match[bytes]) -> _Spot | None:
+    """The name that the telling word belongs to, and what kind of place its value has."""
+    name, start = _name(text, match.start(), match.end(1))
+    before, sign = text[start - 1 : start], match[2]
+    in_markup = sign == b">"
+    if in_markup and (before != b"<" or match[3]):
+        return None
+    tight = sign == b"=" and match.end(1) == match.start(2) and match.end(2) == match.start(4)
+    in_query = tight and before in {b"?", b"&"}
+    in_shell = tight and not in_query and (name.isupper() or name.startswith("--"))
+    in_list = tight and text[max(0, start - 2) : start].rstrip().endswith(b";")
+    ends = spans.MARKUP if in_markup else spans.SHELL if in_shell else spans.LOOSE
+    strict = in_markup or in_list or in_query or match[3] is not None
+    place = Place.SURE if in_shell else Place.STRICT if strict else Place.LOOSE
+    return _Spot(_with_word_before(text, start, name), place, ends)
+
+
+def _name(text: bytes, at: int, end: int) -> tuple[str, int]:
+    """The name around `at`, and where it starts: without the letter of an escape, without a terminal's colour."""
+    head = text[max(0, at - _LONGEST_NAME) : at]
+    start = at - len(head) + len(head.rstrip(_NAME_BYTES))
+    name, before = text[start:end], text[max(0, start - 1) : start]
+    if before == b"\\" and name[:1] in {b"n", b"r", b"t"}:
+        start += 1
+    elif before in {b"[", b";"} and (colour := re.match(rb"[0-9]+m", name)):
+        start += colour.end()
+    return text[start:end].decode("ascii"), start
+
+
+def _with_word_before(text: bytes, start: int, name: str) -> str:
+    """`api key` when `api` and a space stand before `key`, if that is more telling."""
+    if text[max(0, start - 1) : start] != b" ":
+        return name
+    word, _ = _name(text, start - 1, start - 1)
+    joined = f"{word}_{name}"
+    more, less = telling(joined), telling(name)
+    return joined if more and (not less or more.strength > less.strength) else name
+
+
+def _judged(text: bytes, match: re.Match[bytes], spot: _Spot) -> Found | None:
+    said, anchor, start = telling(spot.name), match.start(), match.start(4)
+    if said is None:
+        return None
+    is_header = said.rule in {"authorization", "cookie"} and spot.ends == spans.LOOSE
+    span = _span(text, start, match[3], spans.HEADER if is_header and match[2] == b":" else spot.ends)
+    if is_header and said.rule == "authorization":
+        return headers.authorization(text, anchor, start, span)
+    if is_header:
+        is_set = spot.name.lower().startswith("set")
+        if found := headers.cookie(text, anchor, start, span, is_set=is_set):
+            return found
+        span = _span(text, start, match[3], spot.ends)
+    value = text[start : min(span.end, start + spans.WINDOW)].decode("latin-1")
+    rule = verdict(spot.name, value, spot.place)
+    return Found(anchor, start, span.end, rule, span.more) if rule and len(value) >= 3 else None
+
+
+def _span(text: bytes, start: int, quote: bytes | None, ends: bytes) -> Span:
+    closed = spans.quoted(text, start, quote) if quote else None
+    return closed or spans.bare(text, start, ends)

@@ -1,0 +1,85 @@
+"""Masking of plain data: a configuration, an event's payload, an environment.
+
+Strings are masked by pattern wherever they stand, and as a whole under a telling name. The name is the nearest key
+above a value; in a list of `{"name": …, "value": …}` it is what `name` or `key` says. A list of strings is read like a
+command line. Numbers, booleans and null are never secrets here.
+
+Invariants: the shape stays (same keys but for secrets in them, same lengths, same types); the data given is not
+touched; depth costs no recursion.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from runcard.redaction.command import mask_arguments
+from runcard.redaction.marks import Masked, count
+from runcard.redaction.named import mask_named
+from runcard.redaction.names import telling
+from runcard.redaction.stream import mask_text
+from runcard.redaction.values import Place
+
+_Counts = dict[str, int]
+_Work = list[tuple[Any, Any, Any, str]]  # where the result goes: container and slot; the value, and its name
+
+
+def mask_data(value: Any) -> Masked[Any]:  # noqa: ANN401
+    """Plain data (dict, list, str, int, float, bool, None) without its secrets."""
+    counts: _Counts = {}
+    result: list[Any] = [None]
+    work: _Work = [(result, 0, value, "")]
+    while work:
+        into, slot, item, name = work.pop()
+        if isinstance(item, str):
+            into[slot] = mask_named(name, item, counts)
+        elif isinstance(item, dict):
+            into[slot] = _opened(item, name, work, counts)
+        elif isinstance(item, list | tuple):
+            into[slot] = _listed(item, name, work, counts)
+        else:
+            into[slot] = item
+    return Masked(result[0], counts)
+
+
+def mask_environment(variables: Mapping[str, str]) -> Masked[dict[str, str]]:
+    """The variables of a process without their secrets."""
+    counts: _Counts = {}
+    return Masked({name: mask_named(name, value, counts, Place.SURE) for name, value in variables.items()}, counts)
+
+
+def _opened(item: dict[Any, Any], name: str, work: _Work, counts: _Counts) -> dict[Any, Any]:
+    """A dict for the result, with its keys in place; its values become work."""
+    opened: dict[Any, Any] = {}
+    spoken = _spoken_name(item)
+    for key, value in item.items():
+        new = _free_key(key, opened, counts)
+        opened[new] = None
+        own = spoken if key == "value" and spoken else str(key)
+        work.append((opened, new, value, own if telling(own) or not telling(name) else f"{name}.{own}"))
+    return opened
+
+
+def _listed(item: list[Any] | tuple[Any, ...], name: str, work: _Work, counts: _Counts) -> list[Any]:
+    if item and not telling(name) and all(isinstance(one, str) for one in item):
+        return mask_arguments(list(item), counts)
+    listed: list[Any] = [None] * len(item)
+    work.extend((listed, index, value, name) for index, value in enumerate(item))
+    return listed
+
+
+def _spoken_name(item: dict[Any, Any]) -> str:
+    for key in ("name", "key"):
+        if isinstance(item.get(key), str) and isinstance(item.get("value"), str):
+            return str(item[key])
+    return ""
+
+
+def _free_key(key: Any, taken: dict[Any, Any], counts: _Counts) -> Any:  # noqa: ANN401
+    """A key without its secrets, and with a number when another key has become the same."""
+    if not isinstance(key, str):
+        return key
+    masked = mask_text(key)
+    count(counts, masked.counts)
+    new, number = masked.value, 2
+    while new in taken:
+        new, number = f"{masked.value} ({number})", number + 1
+    return new

@@ -1,0 +1,94 @@
+"""The headers of HTTP that carry secrets: `Authorization`, `Cookie`, `Set-Cookie`; and a bearer token wherever it is.
+
+Their values have a form of their own: a scheme and then a credential, pairs of names and values. The scheme and the
+name of a cookie that is set stay readable. Other headers (`X-Api-Key`) are names like any other.
+
+Invariant: what is found begins within the value that was given.
+"""
+
+import re
+from base64 import b64decode
+from binascii import Error as Base64Error
+from collections.abc import Iterator
+from functools import cache
+from typing import NamedTuple
+
+from runcard.redaction import spans
+from runcard.redaction.found import Found
+from runcard.redaction.spans import Span
+from runcard.redaction.values import is_placeholder, looks_random
+
+_ONE_WORD = frozenset({b"bearer", b"basic", b"token", b"bot", b"apikey", b"api-key", b"key", b"oauth"})
+_WORDS_ABOUT = frozenset(["auth", "authentication", "authorization", "credentials", "error", "header", "realm", "scheme", "token", "tokens"])
+
+
+def authorization(text: bytes, anchor: int, start: int, span: Span) -> Found | None:
+    """What is secret in the value of an `Authorization` header that begins at `start`."""
+    scheme = _patterns().scheme.match(text, start, span.end)
+    at, name = (scheme.end(), scheme[1].lower()) if scheme else (start, b"")
+    if scheme and name not in _ONE_WORD:
+        known = not is_placeholder(_text(text, at, span.end))
+        return Found(anchor, at, span.end, "authorization", span.more) if known else None
+    word = spans.bare(text, at, spans.LOOSE)
+    end = min(word.end, span.end)
+    rule = {b"bearer": "bearer-token", b"basic": "basic-auth"}.get(name, "authorization")
+    return Found(anchor, at, end, rule, word.more) if _is_credential(name, _text(text, at, end)) else None
+
+
+def cookie(text: bytes, anchor: int, start: int, span: Span, *, is_set: bool) -> Found | None:
+    """What is secret in the value of a `Cookie` or `Set-Cookie` header."""
+    pair = _patterns().pair.match(text, start, span.end)
+    if pair is None or is_placeholder(_text(text, start, span.end)):
+        return None
+    if not is_set:
+        return Found(anchor, start, span.end, "cookie", span.more)
+    value = spans.bare(text, pair.end(), spans.SHELL)
+    return Found(anchor, pair.end(), min(value.end, span.end), "cookie", value.more)
+
+
+def find_bearer(text: bytes, lowered: bytes, begin: int) -> Iterator[Found]:
+    """Bearer tokens that stand in no header: only what looks random."""
+    for match in _patterns().bearer.finditer(lowered, begin):
+        start = match.start(1)
+        span = spans.bare(text, start, spans.LOOSE)
+        value = _text(text, start, span.end)
+        if looks_random(value) and not is_placeholder(value):
+            yield Found(match.start(), start, span.end, "bearer-token", span.more)
+
+
+def _is_credential(scheme: bytes, value: str) -> bool:
+    if len(value) < 4 or is_placeholder(value) or value.lower() in _WORDS_ABOUT:
+        return False
+    if not scheme:
+        return len(value) >= 10 and looks_random(value)
+    return scheme != b"basic" or looks_random(value) or b":" in _decoded(value)
+
+
+def _decoded(value: str) -> bytes:
+    try:
+        return b64decode(value, validate=True)
+    except (Base64Error, ValueError):
+        return b""
+
+
+def _text(text: bytes, start: int, end: int) -> str:
+    return text[start : min(end, start + spans.WINDOW)].decode("latin-1")
+
+
+class _Patterns(NamedTuple):
+    scheme: re.Pattern[bytes]
+    pair: re.Pattern[bytes]
+    bearer: re.Pattern[bytes]
+
+
+@cache
+def _patterns() -> _Patterns:
+    return _Patterns(
+        re.compile(
+            rb"(bearer|basic|token|bot|api-?key|key|oauth|digest|negotiate|ntlm|hawk|aws4-hmac-sha256|sharedkey(?:lite)?)"
+            rb"[ \t]+",
+            re.IGNORECASE,
+        ),
+        re.compile(rb"[^\s=;\"'\\]{1,64}=(?=[^\s;\"'\\])"),
+        re.compile(rb"b(?<![a-z0-9_]b)(?=earer[ \t]{1,4}([a-z0-9._~+/=-]{16}))"),
+    )

@@ -1,0 +1,83 @@
+r"""Private key blocks: the only secrets that go over many lines.
+
+A block is taken whole, from its BEGIN line to its END line, whatever stands before the lines (a `+`, a `>`, quotes);
+without an END line, as far as lines of base64 go. Line breaks may be real or written `\n`. Certificates and public
+keys are no secrets, and a BEGIN line without a key behind it (documentation, code) stays.
+
+Invariant: what is decided depends on the `WINDOW` bytes after a BEGIN line and on nothing else.
+"""
+
+import re
+from functools import cache
+from typing import NamedTuple
+
+from runcard.redaction.found import Found
+
+WINDOW = 32 * 1024  # the longest keys in use take half of it
+_RULE = "private-key"
+_LONGEST_LINE = 80  # of a BEGIN or END line
+
+
+class Blocks(NamedTuple):
+    """The blocks of a text, and where one begins that cannot be judged before more of the text is there."""
+
+    found: list[Found]
+    waiting: int | None
+
+
+def find_blocks(text: bytes, begin: int, *, final: bool) -> Blocks:
+    found: list[Found] = []
+    start = text.find(b"-----BEGIN ", begin)
+    while start >= 0:
+        after = start + 1
+        if header := _patterns().begin.match(text, start):
+            after = header.end()
+            if not final and _needs_more(text, after):
+                return Blocks(found, start)
+            if end := _end(text, after):
+                found.append(Found(start, start, end, _RULE))
+                after = end
+        start = text.find(b"-----BEGIN ", after)
+    return Blocks(found, None)
+
+
+class _Patterns(NamedTuple):
+    begin: re.Pattern[bytes]
+    end: re.Pattern[bytes]
+    key: re.Pattern[bytes]
+    cut_off: re.Pattern[bytes]
+
+
+@cache
+def _patterns() -> _Patterns:
+    break_ = rb"(?:\s|\\+[nr])"
+    return _Patterns(
+        re.compile(rb"-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----"),
+        re.compile(rb"-----END (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----"),
+        re.compile(rb"[A-Za-z0-9+/]{32}"),
+        re.compile(
+            rb"(?:" + break_ + rb"{1,8}(?:Proc-Type|DEK-Info)[^\n\\]{0,80}){0,2}"
+            rb"(?:" + break_ + rb"{1,8}+[A-Za-z0-9+/=]{16,}+)+"
+        ),
+    )
+
+
+def _needs_more(text: bytes, after: int) -> bool:
+    dashes = text.find(b"-----", after, after + WINDOW)
+    known = after + WINDOW if dashes < 0 else dashes + _LONGEST_LINE
+    return len(text) < known
+
+
+def _end(text: bytes, after: int) -> int | None:
+    """Where the block ends whose BEGIN line ends at `after`; None when it is no block."""
+    dashes = text.find(b"-----", after, after + WINDOW)
+    last = _patterns().end.match(text, dashes) if dashes >= 0 else None
+    if last and _patterns().key.search(text, after, dashes) and not _has_brackets(text[after:dashes]):
+        return last.end()
+    cut_off = _patterns().cut_off.match(text, after, min(len(text), after + WINDOW))
+    return cut_off.end() if cut_off else None
+
+
+def _has_brackets(body: bytes) -> bool:
+    """Brackets and braces never stand in a key, and taking them out would break JSON."""
+    return any(bracket in body for bracket in (b"[", b"]", b"{", b"}"))

@@ -1,0 +1,43 @@
+"""Masking of one value whose name is known: a key of a configuration, a variable, an option of a command.
+
+Invariant: a value is masked whole or by its secret parts, never less than by pattern alone.
+"""
+
+from runcard.redaction import headers
+from runcard.redaction.marks import MARK, count, mark
+from runcard.redaction.names import telling
+from runcard.redaction.spans import Span
+from runcard.redaction.stream import mask_text
+from runcard.redaction.values import Place, verdict
+
+
+def mask_named(name: str, value: str, counts: dict[str, int], place: Place = Place.STRICT) -> str:
+    """`value` as it may be shown under `name`; what was masked is added to `counts`."""
+    by_pattern = mask_text(value)
+    whole = by_pattern.value.startswith(MARK) and by_pattern.value.find("]") == len(by_pattern.value) - 1
+    if whole or not telling(name):
+        count(counts, by_pattern.counts)
+        return by_pattern.value
+    if header := _header(name, value, counts):
+        return header
+    if rule := verdict(name, value, place):
+        count(counts, {rule: 1})
+        return mark(rule)
+    count(counts, by_pattern.counts)
+    return by_pattern.value
+
+
+def _header(name: str, value: str, counts: dict[str, int]) -> str | None:
+    """The value of an `Authorization` or `Cookie` header; None when the name is no header's, or it has no secret."""
+    said = telling(name)
+    raw = value.encode("utf-8", "surrogatepass")
+    if said and said.rule == "authorization":
+        found = headers.authorization(raw, 0, 0, Span(len(raw)))
+    elif said and said.rule == "cookie":
+        found = headers.cookie(raw, 0, 0, Span(len(raw)), is_set=name.lower().startswith("set"))
+    else:
+        return None
+    if found is None:
+        return None
+    count(counts, {found.rule: 1})
+    return (raw[: found.start] + mark(found.rule).encode("ascii") + raw[found.end :]).decode("utf-8", "surrogatepass")

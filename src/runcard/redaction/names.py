@@ -1,0 +1,123 @@
+"""Telling names: under which names a value is a secret, and how sure that is.
+
+A name is taken apart into words, whatever its style: `DB_PASSWORD`, `db-password`, `dbPassword`, `db.password`. What
+the value looks like is judged in `values.py`.
+
+Invariant: a name of a number of tokens, of a token's kind or of a place where a secret lies is not telling.
+"""
+
+import re
+from enum import IntEnum
+from functools import lru_cache
+from itertools import pairwise
+from typing import NamedTuple
+
+
+class Strength(IntEnum):
+    """How sure a name makes us that its value is a secret."""
+
+    SOFT = 1  # perhaps: only what looks random
+    HARD = 2  # nearly: anything that is not a placeholder
+
+
+class Telling(NamedTuple):
+    """What a telling name says about its value."""
+
+    strength: Strength
+    rule: str
+
+
+_PASSWORDS = ("password", "passwords", "passwd", "passphrase", "passcode", "pwd")
+_PASS_OF = frozenset(["admin", "auth", "basic", "db", "ftp", "http", "login", "mail", "mysql", "pg", "proxy", "redis", "root", "smtp", "ssh", "sudo", "user"])
+_VENDORS = frozenset(
+    ["anthropic", "aws", "azure", "bitbucket", "claude", "cohere", "databricks", "datadog", "deepseek", "discord", "elevenlabs", "fireworks", "gemini", "gh", "github", "gitlab", "google", "groq", "heroku", "hf", "hub", "huggingface", "jira", "langfuse", "langsmith", "linear", "mistral", "netlify", "notion", "npm", "nvidia", "openai", "openrouter", "perplexity", "pinecone", "pypi", "qdrant", "replicate", "sendgrid", "sentry", "slack", "stripe", "tavily", "telegram", "together", "twilio", "vault", "vercel", "voyage", "wandb", "xai"]
+)
+_KEY_OF = _VENDORS | frozenset(
+    ["access", "account", "admin", "api", "app", "auth", "client", "consumer", "deploy", "encryption", "master", "private", "role", "secret", "service", "session", "shared", "signing", "subscription", "webhook"]
+)
+_TOKEN_OF = _VENDORS | frozenset(
+    ["access", "api", "auth", "authentication", "bearer", "bot", "ci", "csrf", "deploy", "id", "identity", "jwt", "oauth", "personal", "push", "refresh", "registry", "reset", "secret", "security", "session", "user", "xsrf"]
+)
+_HARD_ENDS = (  # a name may also be written in one word: `dbpassword`, `apikey`, `authtoken`
+    *_PASSWORDS,
+    *("secret", "secrets", "credential", "credentials", "authorization", "connectionstring"),
+    *("apikey", "apikeys", "accesskey", "accountkey", "privatekey", "secretkey", "sessionkey", "signingkey"),
+    *("accesstoken", "apitoken", "authtoken", "bearertoken", "oauthtoken", "refreshtoken", "sessiontoken"),
+)
+_SOFT = frozenset({"auth", "cookie", "cookies", "bearer", "jwt"})
+_INSIDE = (*_PASSWORDS, "secret", "secrets", "credential", "credentials", "apikey", "privatekey")  # wherever they stand
+
+# Words that end a name without making it less telling.
+_TRAILING = frozenset(
+    ["b64", "backup", "base64", "base", "default", "dev", "development", "encoded", "enc", "hash", "hashed", "live", "main", "new", "old", "plain", "plaintext", "primary", "prod", "production", "qa", "raw", "secondary", "staging", "stg", "str", "test", "text", "value"]
+)
+# The value under a name that ends so says something about a secret, and is none.
+_HARMLESS = frozenset(
+    ["age", "alg", "algorithm", "allowed", "arn", "at", "attempts", "available", "budget", "bytes", "callback", "chars", "class", "column", "command", "cost", "count", "counter", "counts", "date", "deprecated", "description", "desc", "dim", "dir", "directory", "disabled", "domain", "embedding", "embeddings", "enabled", "endpoint", "entropy", "env", "error", "errors", "estimate", "estimated", "exists", "expected", "expired", "expires", "expiration", "expiry", "field", "file", "fingerprint", "folder", "format", "found", "func", "function", "generator", "handler", "header", "help", "hint", "id", "ids", "index", "input", "interval", "invalid", "issuer", "kind", "label", "len", "length", "level", "limit", "limits", "location", "lookup", "manager", "mapping", "max", "message", "method", "min", "missing", "mode", "name", "names", "number", "offset", "optional", "options", "params", "parser", "path", "pattern", "per", "placeholder", "policy", "position", "prefix", "present", "price", "prompt", "provider", "rate", "ratio", "reader", "ref", "reference", "regex", "required", "role", "rotation", "rule", "rules", "schema", "scheme", "scope", "scopes", "service", "set", "sha256", "size", "sock", "source", "sources", "state", "status", "storage", "store", "strategy", "strength", "suffix", "table", "time", "timeout", "timestamp", "title", "total", "ttl", "type", "types", "unit", "uri", "url", "usage", "used", "user", "username", "valid", "validation", "validator", "var", "variable", "version"]
+)
+_HARMLESS_FIRST = frozenset({"no", "without", "disable", "skip", "use", "is", "has", "with", "public"})
+# Tokens that language models, parsers and pagers speak of.
+_PLAIN_TOKENS = frozenset(
+    ["a", "any", "audio", "bos", "cached", "cancellation", "class", "cls", "completion", "continuation", "current", "cursor", "each", "end", "eos", "first", "image", "input", "keyword", "last", "mask", "max", "min", "n", "next", "num", "of", "output", "pad", "page", "pagination", "per", "prefix", "prev", "previous", "prompt", "punctuation", "reasoning", "resume", "sep", "special", "start", "stop", "string", "suffix", "sync", "text", "the", "thinking", "this", "total", "unk", "unknown", "vision", "word"]
+)
+_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_RULE_BY_WORD = {
+    "authorization": "authorization",
+    "cookie": "cookie",
+    "cookies": "cookie",
+    "aws": "aws-secret-key",
+    "accountkey": "azure-key",
+    "azure": "azure-key",
+    "cohere": "cohere-key",
+    "mistral": "mistral-key",
+    "twilio": "twilio-key",
+}
+_RULE_BY_END = {
+    ("co", "api", "key"): "cohere-key",
+    ("secret", "access", "key"): "aws-secret-key",
+    ("shared", "access", "key"): "azure-key",
+    ("account", "key"): "azure-key",
+}
+
+
+@lru_cache(maxsize=4096)
+def telling(name: str) -> Telling | None:
+    """What `name` says about its value; None when it says nothing."""
+    words = [word.lower() for word in _WORDS.findall(name)]
+    while len(words) > 1 and (words[-1].isdigit() or words[-1] in _TRAILING):
+        words.pop()
+    if not words or words[-1] in _HARMLESS or words[0] in _HARMLESS_FIRST:
+        return None
+    strength = _strength(words)
+    return Telling(strength, _rule(words)) if strength else None
+
+
+def _strength(words: list[str]) -> Strength | None:
+    last, before = words[-1], words[-2] if len(words) > 1 else ""
+    if last.endswith(_HARD_ENDS) or last in {"pw", "dsn"} or _is_pair(before, last):
+        return Strength.HARD
+    if last.endswith("token"):
+        return None if before in _PLAIN_TOKENS else Strength.SOFT
+    inside = words[0] == "token" or any(word.endswith(_INSIDE) for word in words)
+    inside = inside or any(_is_pair(first, second) for first, second in pairwise(words))
+    return Strength.SOFT if last in _SOFT or inside else None
+
+
+def _is_pair(first: str, second: str) -> bool:
+    """Whether two words together name a secret: `api key`, `access token`, `connection string`, `db pass`."""
+    if second in {"key", "keys"}:
+        return first in _KEY_OF
+    if second in {"token", "tokens"}:
+        return first in _TOKEN_OF
+    if second == "pass":
+        return first in _PASS_OF or not first
+    return (first, second) == ("connection", "string")
+
+
+def _rule(words: list[str]) -> str:
+    if any(word.endswith((*_PASSWORDS, "pass", "pw")) for word in words):
+        return "password"
+    for end, rule in _RULE_BY_END.items():
+        if tuple(words[-len(end) :]) == end:
+            return rule
+    return next((_RULE_BY_WORD[word] for word in words if word in _RULE_BY_WORD), "named-secret")

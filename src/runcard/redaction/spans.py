@@ -1,0 +1,82 @@
+"""Where a value ends that begins here: in quotes, or bare.
+
+Quotes may be escaped, once or more often, as JSON in JSON has them. A bare value ends where its surroundings say so;
+a backslash belongs to it unless it escapes a quote or a line break, so no escape sequence is ever cut in two.
+
+Invariant: a span never goes beyond its line.
+"""
+
+import re
+from functools import cache
+from typing import NamedTuple
+
+WINDOW = 2048  # so much of a value is looked at; the rest belongs to it all the same
+
+
+class Span(NamedTuple):
+    """A value from where it was looked for to `end`, and on as far as `more` goes."""
+
+    end: int
+    more: re.Pattern[bytes] | None = None
+
+
+# What ends a bare value, beside white space, quotes and escape characters.
+LOOSE = rb",;&)}\]>|<"
+SHELL = rb";"
+MARKUP = rb"<"
+WORD = rb""
+HEADER = rb"\r\n"  # a header's value goes to the end of its line
+
+
+def bare(text: bytes, start: int, ends: bytes) -> Span:
+    pattern = _bare(ends)
+    return Span(_end(pattern, text, start), pattern)
+
+
+def quoted(text: bytes, start: int, quote: bytes) -> Span | None:
+    """The value behind `quote`, a quote with the backslashes before it; None when it is not closed on its line."""
+    escapes, mark = len(quote) - 1, quote[-1:]
+    stop = _line_end(text, start)
+    for match in _quotes(mark).finditer(text, start, stop):
+        slashes = len(match[1])
+        if match[2] != mark:
+            if slashes == 0 and _ends_json(text, match.end()):
+                return None  # the quotes that begin here close behind the end of a JSON string
+        elif slashes < escapes or (slashes - escapes) % (2 * (escapes + 1)) == 0:
+            return Span(match.start(2) - min(slashes, escapes))
+    if stop < start + WINDOW:
+        return None
+    pattern = _unclosed(mark, escaped=escapes > 0)
+    return Span(_end(pattern, text, start), pattern)
+
+
+def _end(pattern: re.Pattern[bytes], text: bytes, start: int) -> int:
+    match = pattern.match(text, start, start + WINDOW)
+    return match.end() if match else start
+
+
+def _line_end(text: bytes, start: int) -> int:
+    end = text.find(b"\n", start, start + WINDOW)
+    return min(start + WINDOW, len(text)) if end < 0 else end
+
+
+def _ends_json(text: bytes, after: int) -> bool:
+    return text[after : after + 1] in {b"", b",", b":", b"}", b"]", b" ", b"\n", b"\r"}
+
+
+@cache
+def _bare(ends: bytes) -> re.Pattern[bytes]:
+    if ends == HEADER:
+        return re.compile(rb"(?:[^\r\n\"'`\\\x1b]|\\[^nr\"'`\r\n])*+")
+    return re.compile(rb"(?:[^\s\"'`\\\x1b" + ends + rb"]|\\[^nrt\"'`\s])*+")
+
+
+@cache
+def _quotes(mark: bytes) -> re.Pattern[bytes]:
+    return re.compile(rb"(\\*+)(" + mark + rb"|\")")
+
+
+@cache
+def _unclosed(mark: bytes, *, escaped: bool) -> re.Pattern[bytes]:
+    behind = rb"[^\r\n\"'`]" if escaped else rb"[^\r\n]"
+    return re.compile(rb"(?:[^\r\n\\" + mark + rb"]|\\" + behind + rb")*+")

@@ -1,0 +1,130 @@
+"""Journals on disk: append-only, chained, one for each writer process.
+
+A line is on its way to the disk before `append` returns, so it survives the death of the process; every second, and at
+closing, it is made durable against a power cut as well. The owner of a run holds a lock on its journal as long as it
+lives: that the lock is free means that the owner is gone.
+
+Invariant: a journal ends with a whole line, or with one torn line that nobody ever continues.
+"""
+
+import fcntl
+import os
+import threading
+import time
+from collections.abc import Mapping
+from typing import Any
+from weakref import WeakSet
+
+from runcard.documents.chain import Head, Journal, first_link, make_line, parse
+from runcard.encoding import Layout, encode_json
+from runcard.errors import StoreError
+from runcard.files import failure, printable
+
+COMPACT = Layout(indent=None, comma=",", colon=":")
+_DURABLE_EVERY = 1.0  # seconds
+_CREATE = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+
+_writers: WeakSet["JournalWriter"] = WeakSet()
+
+
+def new_writer() -> str:
+    """A name for a writer that no other has."""
+    return f"w-{os.urandom(4).hex()}"
+
+
+class JournalWriter:
+    """One process's own journal; threads may share it."""
+
+    def __init__(self, path: str, record_id: str, writer: str, *, lock: bool = False) -> None:
+        self.path = path
+        self.head = Head(writer, 0, first_link(record_id, writer))
+        self._mutex = threading.Lock()
+        self._durable_at = time.monotonic()
+        self._pid = os.getpid()
+        try:
+            self._descriptor = os.open(path, _CREATE, 0o666)
+        except OSError as error:
+            raise failure(error, path, "create the journal") from error
+        if lock:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _writers.add(self)
+
+    def append(self, fields: Mapping[str, Any], payload: Any) -> None:  # noqa: ANN401
+        """Add a line; `fields` is what it says beside the chain."""
+        with self._mutex:
+            if self._descriptor < 0 or self._pid != os.getpid():
+                raise StoreError(
+                    f"the journal {printable(self.path)} is closed", hint="record before the end of the run"
+                )
+            seq = self.head.count + 1
+            line = make_line(
+                {"seq": seq, **fields, "writer": self.head.writer},
+                payload,
+                os.urandom(16).hex(),
+                self.head.head,
+            )
+            self._write(encode_json(line, COMPACT))
+            self.head = Head(self.head.writer, seq, line["hash"])
+
+    def _write(self, data: bytes) -> None:
+        size = os.fstat(self._descriptor).st_size
+        try:
+            rest = memoryview(data)
+            while rest:
+                rest = rest[os.write(self._descriptor, rest) :]
+            if time.monotonic() - self._durable_at >= _DURABLE_EVERY:
+                self.sync()
+        except OSError as error:
+            os.ftruncate(self._descriptor, size)  # half a line would join with the next one
+            raise failure(error, self.path, "write the journal") from error
+
+    def sync(self) -> None:
+        """Make every line so far durable."""
+        os.fsync(self._descriptor)
+        self._durable_at = time.monotonic()
+
+    def close(self) -> None:
+        """Let go of the journal and its lock."""
+        with self._mutex:
+            if self._descriptor >= 0:
+                os.close(self._descriptor)
+                self._descriptor = -1
+
+
+def _forget_in_child() -> None:
+    """A forked child would keep its parent's lock alive, and must not write its parent's lines."""
+    for writer in list(_writers):
+        if writer._descriptor >= 0:  # noqa: SLF001 - of this module
+            os.close(writer._descriptor)  # noqa: SLF001
+            writer._descriptor = -1  # noqa: SLF001
+        writer._mutex = threading.Lock()  # noqa: SLF001 - another thread of the parent may have held it
+    _writers.clear()
+
+
+os.register_at_fork(after_in_child=_forget_in_child)
+
+
+def read_journal(path: str) -> Journal:
+    """The journal in a file; raises an error that names it when it cannot be read."""
+    try:
+        with open(path, "rb") as file:
+            return parse(file.read())
+    except OSError as error:
+        raise failure(error, path, "read the journal") from error
+
+
+def try_lock(path: str) -> int | None:
+    """A descriptor holding the lock of a journal whose owner is gone; None when the owner lives.
+
+    Raises OSError where the file system knows no locks.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        return None
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor

@@ -1,0 +1,127 @@
+"""The ledger of a store: every record that was closed there, chained like a journal, one file for each host.
+
+It makes a removed, replaced or added record visible. An entry is appended under a lock and durable before the append
+returns. The very last entries of a ledger can be cut unseen, unless a record that names them as its head is still there.
+"""
+
+import os
+from collections.abc import Iterator
+from typing import Any, NamedTuple, Self
+
+from runcard.documents.chain import Checked, Head, Journal, check, first_link, make_line
+from runcard.encoding import decode_json, encode_json
+from runcard.files import failure, locked
+from runcard.store import layout
+from runcard.store.journal import COMPACT, read_journal
+
+CLOSED = "record.closed"
+
+_TAIL = 65_536
+
+
+class LedgerEntry(NamedTuple):
+    """One record as a ledger knows it."""
+
+    event: str
+    kind: str
+    id: str
+    path: str  # relative to the store
+    sha256: str  # of the metadata document
+    hash: str  # of the entry
+
+
+def host_name() -> str:
+    """This host's name as it may stand in a file name."""
+    return layout.safe_name(os.uname().nodename) or "unknown"
+
+
+class Ledger:
+    """This host's ledger in a store, locked while it is open."""
+
+    def __init__(self, store: str) -> None:
+        self._folder = layout.own_folder(store)
+        self._id = f"ledger-{host_name()}"
+        self.path = os.path.join(self._folder, f"{self._id}.jsonl")
+
+    def __enter__(self) -> Self:
+        os.makedirs(self._folder, exist_ok=True)
+        self._lock = locked(self._folder)
+        self._lock.__enter__()
+        self._head = self._read_head()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._lock.__exit__(None, None, None)
+
+    @property
+    def head(self) -> str | None:
+        """The hash of the last entry; None for a ledger that has none yet."""
+        return self._head.head if self._head.count else None
+
+    def append(self, event: str, timestamp: str, payload: dict[str, Any]) -> None:
+        """Add an entry and make it durable."""
+        seq = self._head.count + 1
+        fields = {"seq": seq, "timestamp": timestamp, "event": event, "writer": self._head.writer}
+        line = make_line(fields, payload, os.urandom(16).hex(), self._head.head)
+        try:
+            descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
+            try:
+                _append(descriptor, encode_json(line, COMPACT))
+            finally:
+                os.close(descriptor)
+        except OSError as error:
+            raise failure(error, self.path, "write the ledger") from error
+        self._head = Head(self._head.writer, seq, line["hash"])
+
+    def _read_head(self) -> Head:
+        writer = self._id
+        nothing = Head(writer, 0, first_link(self._id, writer))
+        try:
+            with open(self.path, "rb") as file:
+                size = file.seek(0, os.SEEK_END)
+                file.seek(max(0, size - _TAIL))
+                lines = file.read().split(b"\n")
+        except FileNotFoundError:
+            return nothing
+        if len(lines) < 2:
+            return nothing
+        last = decode_json(lines[-2])  # behind the last newline stands nothing, or a torn line
+        return Head(writer, last["seq"], last["hash"])
+
+
+def _append(descriptor: int, data: bytes) -> None:
+    """Write after the last whole line: what a crash tore is written over."""
+    size = os.lseek(descriptor, 0, os.SEEK_END)
+    start = max(0, size - _TAIL)
+    end = start + os.pread(descriptor, _TAIL, start).rfind(b"\n") + 1
+    os.ftruncate(descriptor, end)
+    try:
+        written = 0
+        while written < len(data):
+            written += os.pwrite(descriptor, data[written:], end + written)
+        os.fsync(descriptor)
+    except OSError:
+        os.ftruncate(descriptor, end)
+        raise
+
+
+def ledgers(store: str) -> Iterator[tuple[str, Journal, Checked]]:
+    """Every host's ledger in a store: its path, its lines, and what its chain says."""
+    folder = layout.own_folder(store)
+    names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
+    for name in names:
+        if name.startswith("ledger-") and name.endswith(".jsonl"):
+            path = os.path.join(folder, name)
+            journal = read_journal(path)
+            yield path, journal, check(journal, name.removesuffix(".jsonl"))
+
+
+def entries(journal: Journal) -> Iterator[LedgerEntry]:
+    """What a ledger says, line by line; withheld and foreign lines are passed over."""
+    for entry in journal.entries:
+        payload = entry.line.get("payload")
+        if isinstance(payload, dict) and all(
+            isinstance(payload.get(key), str) for key in ("kind", "id", "path", "sha256")
+        ):
+            said = (payload["kind"], payload["id"], payload["path"], payload["sha256"])
+            yield LedgerEntry(str(entry.line.get("event")), *said, entry.line["hash"])

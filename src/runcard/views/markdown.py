@@ -1,0 +1,192 @@
+"""Markdown for people who browse: README.md of a run.
+
+It is made of the document and the names of the files alone, so it is the same whoever writes it. Names are escaped: none
+can break the table or hide in it.
+"""
+
+import re
+from shlex import join
+from typing import Any
+
+from runcard.files import printable
+
+Fields = dict[str, Any]
+
+_SHOWN = 30  # files
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#~])")
+_STATUS = {"completed": "✅", "failed": "❌", "interrupted": "⚠️"}
+
+
+def escape(text: object) -> str:
+    """A text as it may stand in a sentence or a table."""
+    return _SPECIAL.sub(r"\\\1", printable(str(text)))
+
+
+def code(text: object) -> str:
+    """A text in code font, whatever it holds."""
+    plain = printable(str(text)).replace("|", "\\|")
+    longest = max((len(run) for run in re.findall("`+", plain)), default=0)
+    fence = "`" * (longest + 1)
+    return f"{fence} {plain} {fence}" if longest else f"`{plain}`"
+
+
+def readme(document: Fields, files: list[tuple[str, int]]) -> str:
+    """The page that greets whoever opens a run's directory."""
+    generation = document["generation"]
+    title = generation.get("experiment_name") or generation["run_id"]
+    sections = [
+        f"{_mark(generation['run_id'])}\n# {escape(title)}",
+        _summary(document),
+        _made(files),
+        _from(document["data_sources"]),
+        _with(document),
+        _cost(document),
+        _trouble(document),
+        _verify(),
+        _again(document),
+    ]
+    return "\n\n".join(section for section in sections if section) + "\n"
+
+
+def _mark(run_id: str) -> str:
+    return f"<!-- runcard {run_id} -->"
+
+
+def is_readme_of(beginning: bytes, run_id: str) -> bool:
+    """Whether a file that begins like this is the page that runcard wrote for this run."""
+    return beginning.startswith(_mark(run_id).encode())
+
+
+def _summary(document: Fields) -> str:
+    generation = document["generation"]
+    status = generation["status"]
+    estimated = " (estimated: the end was not seen)" if generation.get("estimated") else ""
+    lines = [
+        f"**Run** {code(generation['run_id'])} {_STATUS.get(status, '')} {status}",
+        f"**Started** {generation['timestamp_start']}",
+        f"**Took** {duration(generation['duration_seconds'])}{estimated}",
+    ]
+    return "  \n".join(lines)
+
+
+def duration(seconds: float | None) -> str:
+    """A time span as people say it."""
+    if seconds is None:
+        return "unknown"
+    if seconds < 60:
+        return f"{seconds:.3g} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s"
+
+
+def size(count: int) -> str:
+    """A number of bytes as people say it."""
+    if count < 1000:
+        return f"{count} B"
+    amount = float(count)
+    for unit in ("kB", "MB", "GB", "TB"):
+        amount /= 1000
+        if amount < 999.95 or unit == "TB":
+            break
+    return f"{amount:.1f} {unit}"
+
+
+def _made(files: list[tuple[str, int]]) -> str:
+    if not files:
+        return "## What was made\n\nNo files."
+    rows = [f"| {code(path)} | {size(count)} |" for path, count in files[:_SHOWN]]
+    more = (
+        f"\n\n… and {len(files) - _SHOWN} more; `SHA256SUMS` lists them all." if len(files) > _SHOWN else ""
+    )
+    return "## What was made\n\n| File | Size |\n|---|---:|\n" + "\n".join(rows) + more
+
+
+def _from(sources: Fields) -> str:
+    files = sources["files"] or []
+    if not files:
+        return "## From what\n\nNo inputs were recorded."
+    rows = [
+        f"| {code(file['path'])} | {size(file['bytes']) if file.get('bytes') is not None else 'unknown'}"
+        f" | {tokens(file.get('tokens'))} |"
+        for file in files[:_SHOWN]
+    ]
+    more = f"\n\n… and {len(files) - _SHOWN} more." if len(files) > _SHOWN else ""
+    return "## From what\n\n| Input | Size | Tokens |\n|---|---:|---:|\n" + "\n".join(rows) + more
+
+
+def tokens(count: int | None) -> str:
+    return "unknown" if count is None else f"{count:,}"
+
+
+def money(amount: float | None) -> str:
+    """Dollars; unknown is not zero."""
+    if amount is None:
+        return "unknown"
+    return f"${amount:,.2f}" if amount == 0 or amount >= 1 else f"${amount:.6f}".rstrip("0")
+
+
+def _with(document: Fields) -> str:
+    environment = document["environment"]
+    rows = list(document["configuration"].items())
+    git = environment.get("git") or {}
+    if git.get("commit"):
+        rows.append(("git commit", git["commit"] + (" with uncommitted changes" if git.get("dirty") else "")))
+    rows += [
+        (label, environment[key])
+        for key, label in (("python_version", "Python"), ("platform", "platform"), ("timezone", "timezone"))
+        if environment.get(key)
+    ]
+    command = document["generation"].get("command")
+    if command:
+        rows.append(("command", " ".join(command)))
+    table = "\n".join(f"| {escape(key)} | {code(_short(value))} |" for key, value in rows)
+    return f"## With what\n\n| | |\n|---|---|\n{table}"
+
+
+def _short(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= 120 else text[:119] + "…"
+
+
+def _cost(document: Fields) -> str:
+    costs = document["costs"]
+    lines = [
+        f"* **Cost**: {money(costs['total_cost_usd'])}"
+        + (f" ({costs['cost_source']})" if costs.get("cost_source") else ""),
+        f"* **Input tokens**: {tokens(costs['input_tokens'])}"
+        + (
+            f", {tokens(costs['cache_read_tokens'])} of them from the cache"
+            if costs.get("cache_read_tokens")
+            else ""
+        ),
+        f"* **Output tokens**: {tokens(costs['output_tokens'])}",
+    ]
+    if costs.get("token_source"):
+        lines.append(f"* **Token counts are**: {costs['token_source']}")
+    return "## For how much\n\n" + "\n".join(lines)
+
+
+def _trouble(document: Fields) -> str:
+    lines = [
+        f"* **{word}**: {escape(problem.get('type') or '')} {escape(_short(problem['message']))}"
+        for key, word in (("errors", "Error"), ("warnings", "Warning"))
+        for problem in document[key]
+    ]
+    return "## What went wrong\n\n" + "\n".join(lines) if lines else ""
+
+
+def _verify() -> str:
+    return (
+        "## How to check it\n\n"
+        "```console\n$ runcard verify .\n$ sha256sum -c SHA256SUMS\n```\n\n"
+        "`metadata.json` holds the whole record, `experiment.jsonl` everything that happened, line by line."
+    )
+
+
+def _again(document: Fields) -> str:
+    command = document["generation"].get("command")
+    if not command:
+        return ""
+    shown = printable(join(command)).replace("```", "` ` `")
+    return f"## How to run it again\n\n```console\n$ {shown}\n```"

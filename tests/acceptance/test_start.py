@@ -1,0 +1,88 @@
+"""How the command starts: its help, its version, what it imports, and what it says about wrong usage."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from acceptance.command import TIMEOUT, environment, finished, runcard
+from runcard import __version__
+from runcard.cli.main import COMMANDS, root_help
+
+_NEW_MODULES = """\
+import sys
+before = set(sys.modules)
+sys.argv = ["runcard", *sys.argv[1:]]
+if len(sys.argv) > 1:
+    from runcard.cli.main import main
+    main()
+else:
+    import runcard
+print(*sorted(set(sys.modules) - before), file=sys.stderr)
+"""
+
+
+def _modules(*arguments: str) -> set[str]:
+    """What a fresh interpreter imports for a command, or for `import runcard` when none is given."""
+    done = subprocess.run(
+        [sys.executable, "-c", _NEW_MODULES, *arguments],
+        capture_output=True,
+        text=True,
+        env=environment(),
+        timeout=TIMEOUT,
+        check=True,
+    )
+    return set(done.stderr.split())
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["-h"], []], ids=["--help", "-h", "nothing"])
+def test_the_root_help_is_the_same_however_it_is_asked_for(arguments: list[str]) -> None:
+    done = runcard(*arguments, measured=True)
+    assert (done.code, done.text, done.messages) == (0, root_help(), "")
+
+
+def test_the_installed_script_is_the_same_command() -> None:
+    script = Path(sys.executable).with_name("runcard")
+    done = finished([script, "--version"], env=environment())
+    assert (done.code, done.text) == (0, f"runcard {__version__}\n")
+    assert runcard("--version") == done
+
+
+def test_importing_the_library_imports_nothing_heavy() -> None:
+    modules = _modules()
+    assert "runcard" in modules
+    assert not modules & {"click", "jsonschema_rs", "json", "decimal", "runcard.documents", "runcard.cli"}
+
+
+@pytest.mark.parametrize("argument", ["--help", "--version"])
+def test_the_root_help_and_the_version_need_no_library(argument: str) -> None:
+    modules = _modules(argument)
+    assert "runcard.cli.main" in modules
+    assert not modules & {"click", "jsonschema_rs", "json", "decimal", "runcard.cli.app"}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_help_of_a_command_does_not_load_the_schema_engine(command: str) -> None:
+    modules = _modules(command, "--help")
+    assert f"runcard.cli.{command}" in modules
+    assert not modules & {"jsonschema_rs", "runcard.documents.codec"}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["vaildate"],
+        ["--colour"],
+        ["validate"],
+        ["validate", "--bogus", "x"],
+        ["migrate", "x"],
+        ["schema", "x"],
+    ],
+    ids=" ".join,
+)
+def test_wrong_usage_is_64_with_an_error_and_no_data(arguments: list[str]) -> None:
+    done = runcard(*arguments)
+    assert (done.code, done.out) == (64, b"")
+    assert done.messages.startswith("Error: ")
+    assert "--help`" in done.messages

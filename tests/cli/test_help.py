@@ -1,0 +1,102 @@
+"""What the command line says about itself."""
+
+import re
+from importlib import import_module
+from pathlib import Path
+
+import click
+import pytest
+
+import runcard.cli
+from conftest import Cli
+from runcard import __version__
+from runcard.cli.app import root, run
+from runcard.cli.main import COMMANDS, root_help
+
+_COMMANDS = {name: import_module(f"runcard.cli.{name}").command for name in COMMANDS}
+
+
+def test_the_root_help_is_what_click_would_print(capsys: pytest.CaptureFixture[str]) -> None:
+    with root.make_context("runcard", ["schema", "team"], resilient_parsing=True) as context:
+        context.terminal_width = 80
+        assert root.get_help(context) + "\n" == root_help()
+    assert run(["--help"]) == 0
+    assert capsys.readouterr().out == root_help()
+
+
+def test_no_line_of_the_root_help_is_wider_than_a_terminal() -> None:
+    assert max(map(len, root_help().splitlines())) <= 78
+
+
+def test_every_command_has_a_file_of_its_own_and_every_file_is_listed() -> None:
+    folder = Path(runcard.cli.__path__[0])
+    with_command = {file.stem for file in folder.glob("*.py") if "@click.command(" in file.read_text()}
+    assert with_command == set(COMMANDS)
+    assert root.list_commands(click.Context(root)) == list(COMMANDS)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_is_listed_with_its_own_short_help(name: str) -> None:
+    assert _COMMANDS[name].name == name
+    assert _COMMANDS[name].short_help == COMMANDS[name]
+
+
+@pytest.mark.parametrize("flag", ["--help", "-h"])
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help_on_stdout(cli: Cli, name: str, flag: str) -> None:
+    done = cli(name, flag)
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith(f"Usage: runcard {name} [OPTIONS]")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_option_says_what_it_is_for(name: str) -> None:
+    for option in _COMMANDS[name].params:
+        if isinstance(option, click.Option):
+            assert option.help, option.name
+            assert re.fullmatch(r"[A-Z].*\.", option.help), option.help
+
+
+@pytest.mark.parametrize("arguments", [["--version"], ["--version", "--help"]], ids=" ".join)
+def test_the_version_is_the_packages_also_by_the_long_way(cli: Cli, arguments: list[str]) -> None:
+    done = cli(*arguments)
+    assert (done.code, done.out, done.err) == (0, f"runcard {__version__}\n", "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["bogus"], "Error: No such command 'bogus'.\n  hint: see `runcard --help`\n"),
+        (["validate"], "Error: Missing argument 'PATH...'.\n  hint: see `runcard validate --help`\n"),
+        (["migrate", "x"], "Error: Missing option '--to'.\n  hint: see `runcard migrate --help`\n"),
+        (["--colour"], "Error: No such option '--colour'.\n  hint: see `runcard --help`\n"),
+    ],
+    ids=["command", "argument", "required option", "option"],
+)
+def test_wrong_usage_is_told_in_a_line_and_a_hint(cli: Cli, arguments: list[str], message: str) -> None:
+    done = cli(*arguments)
+    assert (done.code, done.out, done.err) == (64, "", message)
+
+
+def test_a_missing_choice_is_told_on_one_line(cli: Cli) -> None:
+    done = cli("schema")
+    assert done.code == 64
+    assert "Choose from: archive-index, generation, instance, manifest, team\n" in done.err
+    assert len(done.err.splitlines()) == 2
+
+
+def test_what_the_user_typed_is_shown_harmless(cli: Cli) -> None:
+    done = cli("schema", "\x1b[31mteam\u202e")
+    assert done.code == 64
+    assert "\x1b" not in done.err
+    assert "\u202e" not in done.err
+    assert r"\x1b[31mteam" in done.err
+
+
+def test_an_interrupt_while_a_command_is_imported_is_130(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(_: list[str]) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("runcard.cli.app.run", interrupted)
+    done = cli("validate", "x")
+    assert (done.code, done.out, done.err) == (130, "", "Error: interrupted\n")

@@ -1,0 +1,54 @@
+"""How things look: harmless, and coloured only on a terminal."""
+
+import json
+
+import click
+import pytest
+
+from runcard.cli.printing import colour, complain, say, say_json
+
+_HOSTILE = "a\x1b[31m\x07\x7f\x9b1m\u061c\u200b\u200f\u2028\u202e\u2066\u206f\ufeff\U000e0041z"
+
+
+def _seen(text: str) -> set[str]:
+    return {character for character in text if not character.isprintable() and character != "\n"}
+
+
+def test_lines_and_messages_show_hostile_characters_escaped(capsys: pytest.CaptureFixture[str]) -> None:
+    say(_HOSTILE + "\n")
+    complain("Error", _HOSTILE + "\nError: forged", hint=_HOSTILE)
+    out, err = capsys.readouterr()
+    assert _seen(out + err) == set()
+    assert out.count("\n") == 1
+    assert err.count("\n") == 2
+    assert r"a\x1b[31m" in out
+
+
+def test_json_escapes_hostile_characters_and_stays_the_same_data(capsys: pytest.CaptureFixture[str]) -> None:
+    data = {_HOSTILE: [_HOSTILE, "é→😀"]}
+    say_json(data)
+    out = capsys.readouterr().out
+    assert _seen(out) == set()
+    assert "é→😀" in out
+    assert json.loads(out) == data
+
+
+def test_a_label_is_coloured_only_for_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    with click.Context(click.Command("x"), color=True):  # as on a terminal
+        complain("Warning", "look")
+    assert capsys.readouterr().err == "\x1b[33m\x1b[1mWarning:\x1b[0m look\n"
+    complain("Warning", "look")
+    assert capsys.readouterr().err == "Warning: look\n"
+
+
+@pytest.mark.parametrize(("value", "wanted"), [(None, None), ("", None), ("1", False), ("0", False)])
+def test_no_color_switches_colours_off_when_it_is_not_empty(
+    monkeypatch: pytest.MonkeyPatch, value: str | None, *, wanted: bool | None
+) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    if value is not None:
+        monkeypatch.setenv("NO_COLOR", value)
+    assert colour() is wanted

@@ -1,0 +1,58 @@
+"""What all tests may ask for: the command line inside this process, and files with documents in them."""
+
+import io
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from operations.samples import written
+from runcard.cli.main import main
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a command did."""
+
+    code: int
+    out: str
+    err: str
+
+
+class Cli:
+    """`runcard` in this process: quick, for everything that does not need a process of its own."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+        self._monkeypatch = monkeypatch
+        self._capsys = capsys
+
+    def __call__(self, *arguments: str | Path, stdin: bytes = b"") -> Outcome:
+        self._monkeypatch.setattr(sys, "argv", ["runcard", *map(str, arguments)])
+        self._monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        self._capsys.readouterr()
+        code = main()
+        out, err = self._capsys.readouterr()
+        return Outcome(code, out, err)
+
+
+@pytest.fixture
+def cli(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Cli:
+    return Cli(monkeypatch, capsys)
+
+
+Put = Callable[[str, object], Path]
+
+
+@pytest.fixture
+def put(tmp_path: Path) -> Put:
+    """Write bytes, or data as a document, to a file below the temporary folder."""
+
+    def write(name: str, content: object) -> Path:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else written(content))
+        return path
+
+    return write

@@ -1,0 +1,34 @@
+"""Links between pages lead somewhere."""
+
+from pathlib import Path
+
+import pytest
+
+from docs.pages import PAGES, ROOT, anchors, links, name
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_links_lead_to_files_and_headings_that_exist(page: Path) -> None:
+    for link in links(page):
+        if "://" in link or link.startswith("mailto:"):
+            continue
+        path, _, fragment = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        assert target.is_relative_to(ROOT), link
+        assert target.exists(), link
+        if fragment:
+            assert fragment in anchors(target), link
+
+
+def test_every_page_can_be_reached_from_the_readme() -> None:
+    reached = {ROOT / "README.md"}
+    waiting = list(reached)
+    while waiting:
+        page = waiting.pop()
+        targets = {
+            (page.parent / link.partition("#")[0]).resolve() for link in links(page) if "://" not in link
+        }
+        found = {target for target in targets if target.suffix == ".md"} - reached
+        reached |= found
+        waiting += found
+    assert set(PAGES) - reached == set()

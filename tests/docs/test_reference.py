@@ -1,0 +1,143 @@
+"""The reference is complete: rules, commands, options, exit codes, names of the library, migrations, limits."""
+
+import re
+from importlib import import_module
+
+import click
+import pytest
+
+import runcard
+from docs.pages import ROOT, blocks, code, headings, prose, rows
+from runcard import errors
+from runcard.cli.main import COMMANDS
+from runcard.documents.findings import RULES
+from runcard.documents.migrations import STEPS
+from runcard.documents.roles import ROLES, SYNONYMS
+from runcard.errors import ExitCode, RuncardError
+
+DOCS = ROOT / "docs"
+COMMAND_LINE = DOCS / "command-line.md"
+LIBRARY = DOCS / "library.md"
+
+
+def test_the_table_of_rules_is_that_of_the_code() -> None:
+    told = {
+        code(row["rule"]): (row["severity"], row["meaning"])
+        for row in rows(DOCS / "rules.md", "rule", "severity")
+    }
+    known = {rule: (str(severity), meaning) for rule, (severity, meaning) in RULES.items()}
+    wanted = "\n".join(
+        f"| `{rule}` | {severity} | {meaning} |" for rule, (severity, meaning) in known.items()
+    )
+    assert told == known, f"docs/rules.md should have these rows:\n{wanted}"
+
+
+def section(command: str) -> str:
+    """The text of a command's section, its samples included."""
+    text = COMMAND_LINE.read_text("utf-8")
+    match = re.search(rf"^## runcard {command}\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
+    assert match is not None, f"docs/command-line.md has no section for runcard {command}"
+    return match[1]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_has_a_section_with_its_help(command: str) -> None:
+    """The help in it is run and compared with all other samples, so it is up to date."""
+    assert f"$ runcard {command} --help\n" in section(command)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_option_is_explained(command: str) -> None:
+    found: click.Command = import_module(f"runcard.cli.{command}").command
+    options = {
+        option.opts[0]
+        for option in found.params
+        if isinstance(option, click.Option) and "--help" not in option.opts
+    }
+    explained = set(re.findall(r"^\| `(--[a-z-]+)` \|", section(command), re.MULTILINE))
+    assert explained == options
+
+
+def test_there_is_no_section_for_a_command_that_does_not_exist() -> None:
+    told = {
+        heading.removeprefix("runcard ")
+        for heading in headings(COMMAND_LINE)
+        if heading.startswith("runcard ")
+    }
+    assert told == set(COMMANDS)
+
+
+def test_no_page_shows_a_command_that_does_not_exist() -> None:
+    for page in [*ROOT.glob("*.md"), *DOCS.glob("**/*.md")]:
+        text = prose(page) + "".join(f"`{block.text}" for block in blocks(page, "console"))
+        for command in re.findall(r"(?:`|\$ |\| )runcard ([a-z]+)", text):
+            assert command in COMMANDS, f"{page}: runcard {command}"
+
+
+@pytest.mark.parametrize("page", ["command-line.md", "validation.md", "adr/0006-exit-codes-and-streams.md"])
+def test_the_exit_codes_are_those_of_the_code(page: str) -> None:
+    told = {int(row["code"]) for row in rows(DOCS / page, "code", "meaning")}
+    assert set(ExitCode) <= told
+    assert told - set(ExitCode) <= {130, 141}
+
+
+def test_every_name_of_the_library_is_explained() -> None:
+    text = LIBRARY.read_text("utf-8")
+    for name in runcard.__all__:
+        assert re.search(rf"`(?:runcard\.)?{name}\b|runcard\.{name}\b", text), name
+
+
+def test_every_branch_of_errors_says_who_must_act() -> None:
+    told = {code(row["class"]) for row in rows(LIBRARY, "class", "who must act")}
+    assert told == {
+        branch.__name__ for branch in RuncardError.__subclasses__() if branch.__module__ == errors.__name__
+    }
+
+
+def test_every_migration_is_listed() -> None:
+    told = {
+        (row["kind"], row["from"], row["to"]) for row in rows(DOCS / "migrating.md", "kind", "from", "to")
+    }
+    words = {
+        ("generation", None): "the flat shape without a version",
+        ("generation", "0.1.0"): "the flat shape 0.1.0",
+    }
+    assert told == {(kind, words.get((kind, begin), begin), end) for kind, begin, end in STEPS}
+
+
+def test_the_limits_are_those_of_the_code() -> None:
+    told = {row["limit"]: row["value"] for row in rows(DOCS / "validation.md", "limit", "value")}
+    limits = runcard.Limits()
+    assert list(told.values()) == [f"{limits.size // 2**20} MiB", f"{limits.depth:,}", f"{limits.digits:,}"]
+
+
+def test_roles_and_their_synonyms_are_those_of_the_code() -> None:
+    page = DOCS / "formats" / "index.md"
+    words = {
+        code(word): code(row["role"])
+        for row in rows(page, "word", "role")
+        for word in row["word"].split(", ")
+    }
+    assert words == SYNONYMS
+    listed = prose(page).partition("### Roles")[2].partition(".")[0]
+    assert tuple(re.findall(r"`(\w+)`", listed)) == ROLES
+
+
+def test_the_glossary_is_in_order_and_says_each_word_once() -> None:
+    words = [row["word"].removesuffix(" ◦") for row in rows(DOCS / "glossary.md", "word", "means")]
+    assert words == sorted(set(words))
+
+
+def test_the_changelog_has_the_current_version() -> None:
+    assert any(runcard.__version__ in heading for heading in headings(ROOT / "CHANGELOG.md"))
+
+
+def test_the_decisions_are_numbered_and_listed() -> None:
+    pages = sorted(page.name for page in (DOCS / "adr").glob("0*.md"))
+    assert [page[:4] for page in pages] == [f"{number:04}" for number in range(1, len(pages) + 1)]
+    listed = re.findall(r"\((0[^)]+\.md)\)", (DOCS / "adr" / "index.md").read_text("utf-8"))
+    assert listed == pages
+    for page in pages:
+        (title, *_) = headings(DOCS / "adr" / page)
+        assert title.startswith(page[:4])
+        assert title[5:] in prose(DOCS / "adr" / "index.md")

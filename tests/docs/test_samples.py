@@ -1,0 +1,69 @@
+"""Every sample in the documentation is run."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from docs.pages import PAGES, ROOT, blocks, name, prose
+from docs.sessions import Step, matches, run_console, run_python, steps
+
+EXAMPLES = sorted((ROOT / "examples").glob("*.json"))
+SPOKEN = [page for page in PAGES if blocks(page, "console", "python")]
+
+
+@pytest.mark.parametrize("page", SPOKEN, ids=name)
+def test_a_page_can_be_followed_from_top_to_bottom(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Typing what a page shows, in order, beside the examples and its own files, prints what it says."""
+    samples = blocks(page)
+    if any("sha256sum" in sample.text for sample in samples) and not shutil.which("sha256sum"):
+        pytest.skip("needs sha256sum")
+    for example in EXAMPLES:
+        shutil.copy(example, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {"__name__": "__main__"}
+    for sample in samples:
+        if sample.language == "console":
+            run_console(sample, tmp_path)
+        elif sample.language == "python":
+            run_python(sample, names, name(page))
+        elif sample.words:  # a sample with a name becomes that file
+            (tmp_path / sample.words[0]).write_text(sample.text, "utf-8")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_no_sample_escapes_being_run(page: Path) -> None:
+    """Blocks in other languages are for what cannot be run: trees, tables of bytes, and installing."""
+    for block in blocks(page):
+        where = f"{name(page)}:{block.line}"
+        assert block.language in {"console", "python", "json", "text", "sh"}, where
+        if block.language == "json":
+            json.loads(block.text)
+        if block.language == "text":
+            assert "$ " not in block.text, where
+        if block.language == "sh":
+            for line in block.text.splitlines():
+                assert re.match("pip install |make |git |cd |python3 -m venv |pipx |uv ", line), (
+                    f"{where}: {line}"
+                )
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_what_can_be_made_is_in_the_makefile(page: Path) -> None:
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    written = prose(page) + "".join(block.text for block in blocks(page, "sh", "console"))
+    for target in re.findall(r"(?:`|^)make ([a-z]+)", written, re.MULTILINE):
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
+
+
+def test_a_session_notices_a_wrong_sample() -> None:
+    """The checks above are worth something only when they can fail."""
+    assert matches("a\n...\nc\n", "a\nb\nb\nc\n")
+    assert not matches("a\n...\nc\n", "a\nb\n")
+    assert not matches("a.c\n", "abc\n")
+    assert list(steps("$ one\n> two\nsaid\n$ three\n")) == [Step("one\ntwo\n", "said\n"), Step("three\n", "")]

@@ -1,0 +1,255 @@
+"""The published schemas: frozen, sound, and 2.0.0 takes all that 1.0.0 takes."""
+
+import json
+import subprocess
+import sys
+from copy import deepcopy
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import jsonschema_rs
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from documents.samples import CORPUS, at, files, rich_instance, rich_team
+from encoding.plain_data import values
+from runcard.documents import schema
+from runcard.documents.kinds import KINDS
+from runcard.documents.roles import ROLES
+from runcard.errors import UsageError
+
+FOLDER = Path(schema.__file__).parent / "schemas"
+
+# What was published never changes: a new version is a new file, with a new line here.
+DIGESTS = {
+    "archive-index-1.0.0.json": "59bd41987f9112e44220c2e225ad0a77e960fbced958137c9637c2932306554f",
+    "generation-1.0.json": "f9954a99151da55327d01d1373da7ce31d238efe82f9261013cfc7460efe05d2",
+    "instance-1.0.0.json": "71814d31041523169846cac4d5a9d51c0b71fb615fc968d7fd975bf1602d04f5",
+    "instance-2.0.0.json": "00d7f5e84e467e4dc289bdf069cb37d6f5b37e37630562d3c1c6cfcbcaa2450e",
+    "manifest-1.0.0.json": "b8dd3b5a24283d66cdd638f4308c5efd435fe0246b84db94ed433fa9828e6532",
+    "team-1.0.0.json": "52e67d231982c6bf5af2632ee601491bf11922080cc40e547f29f255d52c8657",
+    "team-2.0.0.json": "dcdc3a71fc86a0c6638abe310f9958437381104b04eaf07ab019eb2dfb7b9837",
+}
+
+
+def test_the_published_schemas_are_frozen() -> None:
+    assert {path.name: sha256(path.read_bytes()).hexdigest() for path in FOLDER.iterdir()} == DIGESTS
+
+
+def test_every_version_has_its_schema_and_no_other_is_there() -> None:
+    assert {f"{kind.name}-{version}.json" for kind in KINDS.values() for version in kind.versions} == set(
+        DIGESTS
+    )
+
+
+@pytest.mark.parametrize("name", DIGESTS)
+def test_a_schema_is_draft_07_and_satisfies_it(name: str) -> None:
+    content = json.loads((FOLDER / name).read_bytes())
+    assert content["$schema"] == "http://json-schema.org/draft-07/schema#"
+    assert jsonschema_rs.meta.is_valid(content)
+
+
+def _check_jsonschema(*arguments: str | Path) -> int:
+    command = [sys.executable, "-m", "check_jsonschema", *map(str, arguments)]
+    return subprocess.run(command, check=False, capture_output=True).returncode
+
+
+def test_another_tool_finds_the_schemas_sound() -> None:
+    assert _check_jsonschema("--check-metaschema", *FOLDER.iterdir()) == 0
+
+
+@pytest.mark.parametrize("folder", sorted((CORPUS / "valid").iterdir()), ids=lambda folder: folder.name)
+def test_another_tool_finds_the_valid_documents_valid(folder: Path) -> None:
+    assert _check_jsonschema("--schemafile", FOLDER / f"{folder.name}.json", *folder.iterdir()) == 0
+
+
+def test_another_tool_finds_every_document_invalid_that_breaks_a_schema() -> None:
+    broken = [path for path in files("invalid") if path.name.startswith(("schema.type--", "schema.minimum"))]
+    teams = [
+        path
+        for path in broken
+        if b'"version": "1.0.0"' in path.read_bytes() and b'"instances"' in path.read_bytes()
+    ]
+    assert len(teams) > 5
+    assert all(not validator("team-1.0.0").is_valid(json.loads(path.read_bytes())) for path in teams)
+    assert _check_jsonschema("--schemafile", FOLDER / "team-1.0.0.json", teams[0]) == 1
+
+
+def test_a_schema_is_given_out_as_it_was_published() -> None:
+    assert schema.schema_bytes("team") == (FOLDER / "team-2.0.0.json").read_bytes()
+    assert schema.schema_bytes("team", "1.0.0") == (FOLDER / "team-1.0.0.json").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("kind", "version", "said"),
+    [
+        ("teams", None, "archive-index, generation, instance, manifest, team"),
+        ("team", "3.0.0", "1.0.0, 2.0.0"),
+    ],
+)
+def test_a_schema_that_was_never_published_is_an_error_that_says_which_were(
+    kind: str, version: str | None, said: str
+) -> None:
+    with pytest.raises(UsageError) as refused:
+        schema.schema_bytes(kind, version)
+    assert refused.value.hint is not None
+    assert said in refused.value.hint
+
+
+def validator(name: str) -> jsonschema_rs.Draft7Validator:
+    return jsonschema_rs.Draft7Validator((FOLDER / f"{name}.json").read_text(), validate_formats=True)
+
+
+def _properties(name: str, definition: str | None) -> set[str]:
+    content = json.loads((FOLDER / name).read_bytes())
+    return set((content["definitions"][definition] if definition else content)["properties"])
+
+
+LEVELS = {
+    "": None,
+    "/instances/3": "InstanceMetadata",
+    "/execution_summary": "ExecutionSummary",
+    "/system_info": "SystemInfo",
+}
+ADDED = {
+    pointer: _properties("team-2.0.0.json", definition) - _properties("team-1.0.0.json", definition)
+    for pointer, definition in LEVELS.items()
+}
+
+
+def test_2_0_0_takes_nothing_away_and_adds_what_is_documented() -> None:
+    for definition in LEVELS.values():
+        assert _properties("team-1.0.0.json", definition) <= _properties("team-2.0.0.json", definition)
+    both = {"performance", "resources", "price_rows", "token_source", "labels", "trace"}
+    of_instances = both | {"cost_source", "tokens", "error_details", "role_title", "terminated_at_source"}
+    records = {"producer", "relations", "symlinks", "event_chains", "ledger_head", "audit", "checksums"}
+    assert ADDED == {
+        "": both | records,
+        "/instances/3": of_instances,
+        "/execution_summary": {"status_counts", "known_cost", "known_tokens"},
+        "/system_info": {"runcard_version"},
+    }
+    added = _properties("instance-2.0.0.json", None) - _properties("instance-1.0.0.json", None)
+    assert added == of_instances | {"producer", "checksums", "origin"}
+
+
+def test_the_rich_documents_use_every_addition() -> None:
+    for pointer, names in ADDED.items():
+        assert names <= at(rich_team(), pointer).keys()
+    added = _properties("instance-2.0.0.json", None) - _properties("instance-1.0.0.json", None)
+    assert added - rich_instance().keys() == {"origin"}
+
+
+times = st.sampled_from(["2025-11-06T14:00:00Z", "2025-11-06t14:00:00.5z", "1999-12-31T23:59:59+05:30"])
+roles = st.sampled_from(ROLES)
+statuses = st.sampled_from(["completed", "error", "timeout", "terminated", "running"])
+counts = st.integers(0, 10**30) | st.just(3.0)
+amounts = st.floats(0, 1e9) | counts
+names = st.text(max_size=5)
+perhaps = st.none() | names
+
+
+def _unknown(level: str) -> st.SearchStrategy[dict[str, Any]]:
+    """Fields that the given schema does not know, and that were not added by 2.0.0 either."""
+    taken = _properties("team-2.0.0.json", LEVELS[level])
+    return st.dictionaries(st.text(max_size=5).filter(lambda key: key not in taken), values, max_size=2)
+
+
+instances = st.fixed_dictionaries(
+    {
+        "instance_id": names,
+        "name": names,
+        "role": roles,
+        "model": names,
+        "status": statuses,
+        "created_at": times,
+        "terminated_at": times,
+    },
+    optional={
+        "execution_time_seconds": counts,
+        "tokens_used": counts,
+        "cost": amounts,
+        "parent_instance_id": perhaps,
+        "children_count": counts,
+        "error_message": perhaps,
+    },
+)
+summaries = st.fixed_dictionaries(
+    {},
+    optional={
+        "total_instances": st.integers(1, 9),
+        "completed_instances": counts,
+        "failed_instances": counts,
+        "total_tokens": counts,
+        "total_cost": amounts,
+        "execution_start": times,
+        "execution_end": times,
+        "total_execution_time_seconds": counts,
+        "average_tokens_per_instance": amounts,
+        "all_completed": st.booleans(),
+    },
+)
+systems = st.fixed_dictionaries(
+    {}, optional=dict.fromkeys(("madrox_version", "python_version", "os", "hostname"), names)
+)
+
+
+def _with(known: st.SearchStrategy[dict[str, Any]], level: str) -> st.SearchStrategy[dict[str, Any]]:
+    return st.builds(lambda fields, more: more | fields, known, _unknown(level))
+
+
+teams = _with(
+    st.fixed_dictionaries(
+        {
+            "version": st.just("2.0.0"),
+            "created_at": times,
+            "team_session_id": st.text(min_size=1, max_size=5),
+            "total_instances": st.integers(1, 10**20),
+            "instances": st.lists(_with(instances, "/instances/3"), max_size=3),
+            "execution_summary": _with(summaries, "/execution_summary"),
+        },
+        optional={"system_info": _with(systems, "/system_info"), "errors": st.lists(names, max_size=2)},
+    ),
+    "",
+)
+
+OLDER, NEWER = validator("team-1.0.0"), validator("team-2.0.0")
+
+
+@settings(deadline=None, max_examples=150)
+@given(teams)
+def test_every_team_document_that_the_given_schema_takes_passes_2_0_0(document: dict[str, Any]) -> None:
+    assert OLDER.is_valid(document)
+    assert NEWER.is_valid(document)
+
+
+@settings(deadline=None, max_examples=150)
+@given(teams, st.data())
+def test_what_the_given_schema_refuses_2_0_0_refuses_as_well(
+    document: dict[str, Any], data: st.DataObject
+) -> None:
+    damaged = deepcopy(document)
+    places = [damaged, *damaged["instances"], damaged["execution_summary"]]
+    place = data.draw(st.sampled_from(places).filter(bool))
+    key = data.draw(st.sampled_from(sorted(place.keys() - {"version"})))
+    if data.draw(st.booleans()):
+        del place[key]
+    else:
+        place[key] = data.draw(values)
+    assert OLDER.is_valid(damaged) == NEWER.is_valid(damaged)
+
+
+@settings(deadline=None, max_examples=60)
+@given(_with(instances, "/instances/3"), st.data())
+def test_every_instance_document_of_1_0_0_passes_2_0_0(instance: dict[str, Any], data: st.DataObject) -> None:
+    known = _properties("instance-2.0.0.json", None)
+    document = {key: value for key, value in instance.items() if key not in known} | data.draw(
+        st.fixed_dictionaries(
+            {key: st.just(instance[key]) for key in sorted(instance.keys() & known)},
+            optional={"error": perhaps, "children_instance_ids": st.lists(names, max_size=2)},
+        )
+    )
+    assert validator("instance-1.0.0").is_valid(document | {"version": "1.0.0"})
+    assert validator("instance-2.0.0").is_valid(document | {"version": "2.0.0"})

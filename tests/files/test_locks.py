@@ -1,0 +1,229 @@
+"""Locks between processes."""
+
+import errno
+import fcntl
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from runcard.errors import MachineError, StoreError
+from runcard.files import locked, locks
+
+HOLDER = """
+import sys, time
+from runcard.files import locked
+with locked(sys.argv[1], shared=sys.argv[2] == "shared"):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+@contextmanager
+def process(code: str, *arguments: object) -> Iterator[tuple["subprocess.Popen[str]", str]]:
+    """A child that has printed its first line, and waits until its stdin is closed."""
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout is not None
+        try:
+            yield child, child.stdout.readline().strip()
+        finally:
+            child.kill()
+
+
+def test_only_one_holds_an_exclusive_lock(tmp_path: Path) -> None:
+    with process(HOLDER, tmp_path, "exclusive"):
+        for shared in (False, True):
+            with pytest.raises(StoreError), locked(tmp_path, shared=shared, timeout=0):
+                pass
+
+
+def test_many_hold_a_shared_lock(tmp_path: Path) -> None:
+    with process(HOLDER, tmp_path, "shared"), process(HOLDER, tmp_path, "shared") as (_, said):
+        assert said == "held"
+        with locked(tmp_path, shared=True, timeout=0):
+            pass
+        with pytest.raises(StoreError), locked(tmp_path, timeout=0):
+            pass
+
+
+def test_the_error_says_who_holds_the_lock(tmp_path: Path) -> None:
+    with process(HOLDER, tmp_path, "exclusive") as (child, _):
+        with pytest.raises(StoreError) as caught, locked(tmp_path, timeout=0.05):
+            pass
+        assert str(tmp_path) in caught.value.message
+        assert f"process {child.pid} (python" in caught.value.message
+        assert f"wait until process {child.pid}" in (caught.value.hint or "")
+
+
+def test_where_the_system_does_not_tell_it_is_another_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(locks, "_PROC", str(tmp_path / "nothing"))
+    with locked(tmp_path), pytest.raises(StoreError, match="another process"), locked(tmp_path, timeout=0):
+        pass
+
+
+def test_a_holder_whose_name_is_hidden_still_has_a_number(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = tmp_path / "proc"
+    table.mkdir()
+    status = tmp_path.stat()
+    device = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
+    (table / "locks").write_text(f"1: FLOCK  ADVISORY  WRITE 4711 {device} 0 EOF\n")
+    monkeypatch.setattr(locks, "_PROC", str(table))
+    with locked(tmp_path), pytest.raises(StoreError, match=r"by process 4711$"), locked(tmp_path, timeout=0):
+        pass
+
+
+def test_a_lock_is_waited_for(tmp_path: Path) -> None:
+    for timeout in (None, 30.0):
+        with process(HOLDER, tmp_path, "exclusive") as (child, _):
+            threading.Timer(0.1, child.kill).start()
+            start = time.monotonic()
+            with locked(tmp_path, timeout=timeout):
+                assert time.monotonic() - start >= 0.09
+
+
+def test_a_killed_holder_frees_its_lock(tmp_path: Path) -> None:
+    with process(HOLDER, tmp_path, "exclusive") as (child, _):
+        child.send_signal(signal.SIGKILL)
+        with locked(tmp_path, timeout=10):
+            pass
+
+
+FORKING_HOLDER = """
+import os, sys, time
+from runcard.files import locked
+with locked(sys.argv[1]):
+    child = os.fork()
+    if child == 0:
+        time.sleep(60)
+        os._exit(0)
+    time.sleep(0.2)
+    print(child, flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_a_killed_holder_frees_its_lock_though_its_child_lives_on(tmp_path: Path) -> None:
+    with process(FORKING_HOLDER, tmp_path) as (holder, child):
+        try:
+            with pytest.raises(StoreError), locked(tmp_path, timeout=0):
+                pass
+            holder.send_signal(signal.SIGKILL)
+            with locked(tmp_path, timeout=10):
+                os.kill(int(child), 0)  # it is alive
+        finally:
+            os.kill(int(child), signal.SIGKILL)
+
+
+LEAVING_CHILD = """
+import os, sys
+from runcard.files import locked
+with locked(sys.argv[1]):
+    child = os.fork()
+    if child:
+        os.waitpid(child, 0)
+        print("held", flush=True)
+        sys.stdin.read()
+"""
+
+
+def test_a_forked_child_that_leaves_the_block_frees_nothing(tmp_path: Path) -> None:
+    with process(LEAVING_CHILD, tmp_path) as (_, said):
+        assert said == "held"
+        with pytest.raises(StoreError), locked(tmp_path, timeout=0):
+            pass
+
+
+def test_a_program_that_is_started_inherits_no_lock(tmp_path: Path) -> None:
+    with locked(tmp_path):
+        child = subprocess.Popen(["sleep", "60"], close_fds=False)
+    try:
+        with locked(tmp_path, timeout=0):
+            pass
+    finally:
+        child.kill()
+        child.wait()
+
+
+def test_nothing_is_left_in_the_directory(tmp_path: Path) -> None:
+    before = set(os.listdir("/proc/self/fd"))
+    with locked(tmp_path):
+        assert os.listdir(tmp_path) == []
+    assert os.listdir(tmp_path) == []
+    assert set(os.listdir("/proc/self/fd")) == before
+
+
+def test_a_file_can_be_locked(tmp_path: Path) -> None:
+    path = tmp_path / "ledger"
+    path.touch()
+    with locked(path), pytest.raises(StoreError, match=f"process {os.getpid()}"), locked(path, timeout=0):
+        pass
+
+
+def test_whoever_waited_for_a_file_that_was_replaced_gets_the_new_one(tmp_path: Path) -> None:
+    path = tmp_path / "ledger"
+    path.touch()
+    with process(HOLDER, path, "exclusive") as (child, _):
+        (tmp_path / "new").touch()
+        (tmp_path / "new").rename(path)
+        threading.Timer(0.1, child.kill).start()
+        with open(path, "rb") as new:
+            waiter = threading.Thread(target=lambda: _hold_until(path, done))
+            done = threading.Event()
+            fcntl.flock(new, fcntl.LOCK_EX)
+            waiter.start()
+            waiter.join(0.3)
+            assert waiter.is_alive()  # the old file is free by now, and that is not enough
+            fcntl.flock(new, fcntl.LOCK_UN)
+        assert done.wait(10)
+        waiter.join()
+
+
+def _hold_until(path: Path, done: threading.Event) -> None:
+    with locked(path, timeout=10):
+        done.set()
+
+
+def test_a_file_that_was_replaced_while_it_was_locked_is_opened_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "ledger"
+    path.touch()
+    flock = fcntl.flock
+
+    def replacing(descriptor: int, operation: int) -> None:
+        monkeypatch.setattr(fcntl, "flock", flock)
+        (tmp_path / "new").touch()
+        (tmp_path / "new").rename(path)
+        flock(descriptor, operation)
+
+    monkeypatch.setattr(fcntl, "flock", replacing)
+    with locked(path), pytest.raises(StoreError), locked(path, timeout=0):
+        pass
+
+
+def test_what_is_not_there_cannot_be_locked(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="cannot lock"), locked(tmp_path / "nothing"):
+        pass
+
+
+def test_a_file_system_that_cannot_lock_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    before = os.listdir("/proc/self/fd")
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with pytest.raises(MachineError, match="cannot lock"), locked(tmp_path):
+        pass
+    assert len(os.listdir("/proc/self/fd")) == len(before)

@@ -1,0 +1,48 @@
+"""Running a piece of Python as somebody without rights, also when the tests run as root, who may do everything."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+NOBODY = 65534
+
+_PRELUDE = f"""
+import os, sys
+from runcard import checksums, errors, files
+if os.geteuid() == 0:
+    os.setgroups([])
+    os.setgid({NOBODY})
+    os.setuid({NOBODY})
+root = sys.argv[1]
+"""
+
+
+@contextmanager
+def everybodys_directory() -> Iterator[Path]:
+    """A directory that everybody can enter and write to; pytest's own belong to one user alone."""
+    path = Path(tempfile.mkdtemp())
+    path.chmod(0o777)
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path)
+
+
+def as_nobody(root: Path, code: str) -> str:
+    """What `code` prints; it sees `root`, and the modules checksums, errors and files."""
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("COVERAGE")}
+    environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
+    done = subprocess.run(
+        [sys.executable, "-c", _PRELUDE + code, str(root)],
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env=environment,
+    )
+    return done.stdout

@@ -1,0 +1,218 @@
+import json
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+import runcard
+from observe.repositories import Repository
+from runcard.observe.environment import Background, environment
+
+KEYS = [
+    "runcard_version",
+    "python_version",
+    "platform",
+    "timezone",
+    "git",
+    "packages",
+    "lockfiles",
+    "container",
+]
+SLOW = 'case "$*" in *{word}*) sleep 30;; esac\nexec {git} "$@"\n'
+
+
+def slow_git(folder: Path, word: str) -> str:
+    """A path with a git that takes its time where its arguments have this word."""
+    folder.mkdir()
+    (folder / "git").write_text("#!/bin/sh\n" + SLOW.format(word=word, git=shutil.which("git")))
+    (folder / "git").chmod(0o755)
+    return f"{folder}:{os.environ['PATH']}"
+
+
+def python(code: str, **variables: str) -> "subprocess.CompletedProcess[str]":
+    """A program of its own, that must end well and say nothing on stderr."""
+    done = subprocess.run(
+        [sys.executable, "-W", "error::ResourceWarning", "-c", code],
+        env=os.environ | variables,
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    return done
+
+
+def test_the_keys_are_those_of_the_document(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    repository.commit({"uv.lock": "x\n"})
+    facts = environment(repository.path)
+    assert list(facts) == KEYS
+    assert facts["runcard_version"] == runcard.__version__
+    assert facts["python_version"] == ".".join(map(str, sys.version_info[:3]))
+    assert facts["platform"] == sys.platform
+    assert facts["timezone"] == "Europe/Berlin"
+    assert facts["git"] == {"commit": repository.head, "branch": "main", "dirty": False, "diff_sha256": None}
+    assert facts["packages"]["pytest"] == pytest.__version__
+    assert list(facts["lockfiles"]) == ["uv.lock"]
+    json.dumps(facts).encode()
+
+
+def test_a_document_with_it_is_valid(repository: Repository) -> None:
+    repository.write("untracked")
+    document = {
+        "metadata_version": "1.0",
+        "generation": dict.fromkeys(
+            ["experiment_id", "run_id", "timestamp_start", "timestamp_end", "duration_seconds"]
+        ),
+        "configuration": {"model": None, "provider": None},
+        "data_sources": {"files": [], "total_tokens": None},
+        "environment": environment(repository.path),
+        "costs": dict.fromkeys(["input_tokens", "output_tokens", "total_cost_usd"]),
+        "checksums": dict.fromkeys(["config", "data", "output"]),
+    }
+    (repository.path / "metadata.json").write_text(json.dumps(document))
+    assert runcard.load(str(repository.path / "metadata.json")) is not None
+
+
+def test_the_store_of_the_run_is_no_change(repository: Repository) -> None:
+    repository.write("outputs/run/metadata.json")
+    assert environment(repository.path)["git"]["dirty"] is True
+    assert environment(repository.path, without=["outputs"])["git"]["dirty"] is False
+
+
+def test_a_world_without_anything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    facts = environment(tmp_path / "gone")
+    assert list(facts) == KEYS
+    assert facts["git"] is None
+    assert facts["lockfiles"] is None
+
+
+def test_a_deleted_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    assert environment(".")["git"] is None
+
+
+class TestBackground:
+    def test_it_gathers_the_same(self, repository: Repository) -> None:
+        repository.write("untracked")
+        assert Background(repository.path).result(30) == environment(repository.path)
+
+    def test_it_looks_at_the_world_as_it_was(
+        self, repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(repository.path)
+        monkeypatch.setenv("TZ", "Europe/Berlin")
+        background = Background(".")
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setenv("TZ", "Asia/Kolkata")
+        facts = background.result(30)
+        assert facts["git"]["branch"] == "main"
+        assert facts["timezone"] == "Europe/Berlin"
+
+    @pytest.mark.parametrize(
+        ("word", "known"), [("rev-parse", None), ("status", "commit"), ("ls-files", "dirty")]
+    )
+    def test_a_slow_git_holds_nobody_up(
+        self,
+        word: str,
+        known: str | None,
+        repository: Repository,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        repository.write("untracked")
+        monkeypatch.setenv("PATH", slow_git(tmp_path / "bin", word))
+        background = Background(repository.path)
+        began = time.monotonic()
+        facts = background.result(0.5)
+        assert time.monotonic() - began < 5
+        while known and not (facts["git"] or {}).get(known) and time.monotonic() - began < 8:
+            facts = background.result(0.1)
+        assert list(facts) == KEYS
+        assert (facts["git"] is None) == (known is None)
+        if known:
+            assert facts["packages"]["pytest"] == pytest.__version__
+            assert facts["git"][known]
+            assert facts["git"]["diff_sha256"] is None
+
+    def test_a_result_does_not_change_later(self, repository: Repository) -> None:
+        background = Background(repository.path)
+        facts = background.result(30)
+        facts["git"] = None
+        assert background.result()["git"] is not None
+
+    def test_without_a_thread_the_quick_facts_are_there(
+        self, repository: Repository, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def refuse(_: threading.Thread) -> None:
+            raise RuntimeError("can't start new thread")
+
+        monkeypatch.setattr(threading.Thread, "start", refuse)
+        facts = Background(repository.path).result()
+        assert facts["packages"]["pytest"] == pytest.__version__
+        assert facts["git"] is None
+
+    @pytest.mark.parametrize(
+        "ending", ["pass", "background.result(0.05)", "import os; os._exit(0)", "raise SystemExit(0)"]
+    )
+    def test_a_program_ends_at_once_and_in_silence(
+        self, ending: str, repository: Repository, tmp_path: Path
+    ) -> None:
+        began = time.monotonic()
+        python(
+            "from runcard.observe.environment import Background\n"
+            f"background = Background({str(repository.path)!r})\n{ending}",
+            PATH=slow_git(tmp_path / "bin", "status"),
+        )
+        assert time.monotonic() - began < 10
+
+    def test_it_can_be_made_while_the_interpreter_ends(self, repository: Repository) -> None:
+        done = python(
+            "import atexit\nfrom runcard.observe.environment import Background\n"
+            f"atexit.register(lambda: print(Background({str(repository.path)!r}).result()['platform']))"
+        )
+        assert done.stdout == f"{sys.platform}\n"
+
+    def test_a_forked_child_gets_what_was_known(self, repository: Repository, tmp_path: Path) -> None:
+        done = python(
+            "import os, time, warnings\nfrom runcard.observe.environment import Background\n"
+            "warnings.simplefilter('ignore')\n"
+            f"background = Background({str(repository.path)!r})\n"
+            "background.result(1)\n"
+            "if os.fork() == 0:\n"
+            "    began = time.monotonic()\n"
+            "    facts = background.result(60)\n"
+            "    print(time.monotonic() - began < 1, facts['platform'], facts['git']['dirty'], flush=True)\n"
+            "    os._exit(0)\n"
+            "os.wait()\n",
+            PATH=slow_git(tmp_path / "bin", "status"),
+        )
+        assert done.stdout == f"True {sys.platform} None\n"
+
+
+def test_importing_it_is_cheap() -> None:
+    code = (
+        "import sys, runcard.observe.environment, runcard.observe.clock, runcard.observe.ids, runcard.observe.process\n"
+        "print(sorted({'subprocess', 'platform', 'importlib.metadata', 'socket', 'hashlib', 'tempfile', 'inspect',"
+        " 'runcard.checksums', 'runcard.observe.git'} & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-S",
+            "-c",
+            f"import sys; sys.path.insert(0, {str(Path(runcard.__file__).parents[1])!r})\n{code}",
+        ],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout == "[]\n"

@@ -1,0 +1,87 @@
+"""The names of the files that make up a record."""
+
+from pathlib import Path
+
+import pytest
+
+from conftest import Put
+from operations import samples
+from runcard.store import layout
+
+
+@pytest.mark.parametrize("name", ["SHA256SUMS", "experiment.jsonl", "instances/x/metadata.json"])
+def test_a_folder_is_a_record_by_what_lies_in_it(put: Put, name: str) -> None:
+    folder = put("record/metadata.json", b"{").parent
+    assert not layout.is_record(str(folder))
+    put(f"record/{name}", b"")
+    assert layout.is_record(str(folder))
+
+
+def test_the_documents_of_a_session_are_its_manifest_and_one_for_each_instance(put: Put) -> None:
+    session = put("s/metadata.json", samples.team()).parent
+    for name in ("instances/b", "instances/a", "instances/a/workspace", "instances/é"):
+        put(f"s/{name}/metadata.json", samples.instance())
+    put("s/instances/loose.json", samples.instance())
+    put("s/instances/empty/output.log", b"")
+    assert layout.session_documents(str(session)) == [
+        f"{session}/instances/{name}/metadata.json" for name in ("a", "b", "é")
+    ]
+    put("s/manifest.json", samples.manifest())
+    assert layout.session_documents(str(session))[0] == f"{session}/manifest.json"
+
+
+def test_a_session_without_instances_has_no_further_documents(tmp_path: Path) -> None:
+    assert layout.session_documents(str(tmp_path)) == []
+
+
+def test_links_are_no_documents_of_a_session(put: Put) -> None:
+    elsewhere = put("elsewhere/metadata.json", samples.instance())
+    session = put("s/instances/a/metadata.json", samples.instance()).parents[2]
+    (session / "manifest.json").symlink_to(elsewhere)
+    (session / "instances" / "b").symlink_to(elsewhere.parent)
+    (session / "instances" / "c").mkdir()
+    (session / "instances" / "c" / "metadata.json").symlink_to(elsewhere)
+    assert layout.session_documents(str(session)) == [f"{session}/instances/a/metadata.json"]
+
+
+def test_a_folder_of_instances_that_is_a_link_is_not_followed(put: Put) -> None:
+    elsewhere = put("elsewhere/a/metadata.json", samples.instance()).parents[1]
+    session = put("s/metadata.json", samples.team()).parent
+    (session / "instances").symlink_to(elsewhere)
+    assert layout.session_documents(str(session)) == []
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        "record/metadata.json",
+        "record/instances/a/metadata.json",
+        "record/instances/a/workspace/deep/team.json",
+        "record/personas/1.json",
+    ],
+)
+def test_everything_in_a_closed_record_is_sealed(put: Put, document: str) -> None:
+    path = put(document, samples.instance())
+    record = put("record/metadata.json", samples.team()).parent
+    assert layout.sealed_record(str(path)) is None
+    put("record/SHA256SUMS", b"")
+    assert layout.sealed_record(str(path)) == str(record)
+
+
+def test_a_link_into_a_closed_record_is_sealed_as_well(put: Put) -> None:
+    document = put("record/metadata.json", samples.team())
+    put("record/SHA256SUMS", b"")
+    link = put("elsewhere/other.json", b"").with_name("link.json")
+    link.symlink_to(document)
+    assert layout.sealed_record(str(link)) == str(document.parent)
+
+
+def test_a_path_is_taken_from_the_working_directory(put: Put, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(put("record/SHA256SUMS", b"").parent)
+    assert layout.sealed_record("metadata.json") == str(Path.cwd())
+
+
+def test_a_list_of_checksums_further_up_that_belongs_to_no_record_seals_nothing(put: Put) -> None:
+    path = put("downloads/some/team.json", samples.team())
+    put("downloads/SHA256SUMS", b"")
+    assert layout.sealed_record(str(path)) is None

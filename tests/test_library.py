@@ -1,0 +1,112 @@
+"""The library as its users see it: a dozen names, typed results, nothing printed."""
+
+import subprocess
+import sys
+from decimal import Decimal
+
+import pytest
+
+import runcard
+from conftest import Put
+from operations import samples
+
+
+def test_every_name_of_the_library_can_be_imported() -> None:
+    for name in runcard.__all__:
+        assert getattr(runcard, name).__name__ == name
+
+
+def test_the_names_are_sorted_and_stand_in_dir_before_they_are_used() -> None:
+    assert runcard.__all__ == sorted(runcard.__all__)
+    asked = "import runcard; print(*dir(runcard)); print(*runcard.__all__)"
+    done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
+    listed, names = (line.split() for line in done.stdout.splitlines())
+    assert set(names) < set(listed)
+    assert listed == sorted(set(listed))
+
+
+def test_a_star_import_gives_the_library_and_nothing_else() -> None:
+    names: dict[str, object] = {}
+    exec("from runcard import *", names)  # noqa: S102
+    assert set(names) - {"__builtins__"} == set(runcard.__all__)
+
+
+def test_an_unknown_attribute_is_an_attribute_error_that_names_it() -> None:
+    with pytest.raises(AttributeError, match="module 'runcard' has no attribute 'lode'"):
+        runcard.lode  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("kind", "model"),
+    [
+        ("archive-index", "ArchiveIndex"),
+        ("generation", "Generation"),
+        ("instance", "Instance"),
+        ("manifest", "Manifest"),
+        ("team", "Team"),
+    ],
+)
+def test_load_gives_a_document_of_its_own_class(put: Put, kind: str, model: str) -> None:
+    document = runcard.load(put("x.json", samples.VALID[kind]()))
+    assert type(document) is getattr(runcard, model)
+    assert isinstance(document, runcard.Document)
+    assert document.to_dict() == samples.VALID[kind]()
+
+
+def test_a_document_answers_in_types(put: Put) -> None:
+    team = runcard.load(put("x.json", samples.team()))
+    assert isinstance(team, runcard.Team)
+    assert team.session_id == "docs-team-001"
+    assert team.total_cost == Decimal("0.5")
+    assert [one["name"] for one in team.instances] == ["lead", "writer"]
+
+
+def test_load_raises_one_error_that_carries_the_whole_report(put: Put) -> None:
+    path = put("x.json", samples.broken_team())
+    with pytest.raises(runcard.InvalidDocument) as caught:
+        runcard.load(path)
+    assert isinstance(caught.value, runcard.RuncardError)
+    report = caught.value.report
+    assert isinstance(report, runcard.Report)
+    assert (report.kind, report.version, report.valid) == ("team", "1.0.0", False)
+    assert all(isinstance(found, runcard.Finding) for found in report.findings)
+    assert [found.path for found in report.errors] == [
+        "/total_instances",
+        "/instances/1/role",
+        "/execution_summary/total_cost",
+    ]
+
+
+def test_validate_gives_a_report_for_each_document_and_raises_nothing(put: Put) -> None:
+    paths = [put("a.json", samples.team()), put("b.json", samples.broken_team()), put("c.json", b"\xff")]
+    results = list(runcard.validate(*paths))
+    assert [checked.path for checked in results] == [str(path) for path in paths]
+    assert [checked.report.valid for checked in results] == [True, False, False]
+    assert all(isinstance(checked.report, runcard.Report) for checked in results)
+
+
+def test_migrate_gives_the_bytes_before_and_after(put: Put) -> None:
+    path = put("x.json", samples.team())
+    before = path.read_bytes()
+    moved = runcard.migrate(path, "2.0.0")
+    assert (moved.kind, moved.source, moved.target) == ("team", "1.0.0", "2.0.0")
+    assert (moved.before, moved.after) == (before, path.read_bytes())
+    assert moved.backup == f"{path}.bak"
+    assert runcard.load(path).version == "2.0.0"
+
+
+def test_limits_can_be_set_for_every_reader(put: Put) -> None:
+    path, small = put("x.json", samples.team()), runcard.Limits(size=10)
+    (checked,) = runcard.validate(path, limits=small)
+    assert [found.rule for found in checked.report.errors] == ["encoding.too-big"]
+    with pytest.raises(runcard.InvalidDocument):
+        runcard.load(path, limits=small)
+    with pytest.raises(runcard.InvalidDocument):
+        runcard.migrate(path, "2.0.0", limits=small)
+
+
+def test_nothing_is_printed(put: Put, capfd: pytest.CaptureFixture[str]) -> None:
+    runcard.load(put("x.json", samples.running_team()))
+    list(runcard.validate(put("y.json", b"{")))
+    runcard.migrate(put("z.json", samples.rich_team()), "1.0.0")
+    assert capfd.readouterr() == ("", "")
