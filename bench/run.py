@@ -2,17 +2,18 @@
 
 make bench                  everything at full size
 make bench ARGS=--quick     smaller sizes, for a first look
-make bench ARGS=startup     one part: startup, documents or hashing
+make bench ARGS=startup     one part: startup, documents, hashing, recording
 """
 
 import sys
 
 import documents
 import hashing
+import recording
 import startup
 from table import Row, print_table
 
-PARTS = {"startup": startup.measure, "documents": documents.measure, "hashing": hashing.measure}
+PARTS = {"startup": startup.measure, "documents": documents.measure, "hashing": hashing.measure, "recording": recording.measure}
 
 
 def main() -> int:

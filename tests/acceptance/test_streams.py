@@ -4,6 +4,8 @@ import json
 import os
 import signal
 import subprocess
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -159,14 +161,19 @@ def test_short_work_shows_no_progress(put: Put) -> None:
 def test_long_work_shows_progress_on_a_terminal_and_leaves_no_trace_of_it(put: Put, tmp_path: Path) -> None:
     path, fifo = put("x.json", samples.team()), tmp_path / "slow"
     os.mkfifo(fifo)
-    writing = os.open(fifo, os.O_RDWR)  # so that the command waits for the end of it
-    late = subprocess.Popen(["sleep", "2"], pass_fds=[writing])
-    os.close(writing)
-    with (tmp_path / "out").open("wb") as out:
-        code, seen = runcard_on_terminal("validate", "--json", fifo, path, stdout=out.fileno())
-    late.wait()
+    writing = os.open(fifo, os.O_RDWR)
+
+    def write_slowly() -> None:
+        os.write(writing, b" " * 300_000)  # more than a pipe holds: it returns when the command reads
+        time.sleep(1.2)
+        os.close(writing)
+
+    slow = threading.Thread(target=write_slowly)
+    slow.start()
+    code, seen = runcard_on_terminal("validate", fifo, path, env={"NO_COLOR": "1"})
+    slow.join()
     assert code == 1
-    shown = seen.split("\r\x1b[K")
-    assert shown[1].startswith("1 documents, ")
-    assert shown[-1] == ""
-    assert json.loads((tmp_path / "out").read_bytes())["documents"][1]["valid"] is True
+    nothing, progress, rest = seen.split("\r\x1b[K")
+    assert nothing == ""
+    assert progress.startswith("1 documents, ")
+    assert rest.startswith(f"{path}: valid team 1.0.0\r\nError: {fifo}:1:")

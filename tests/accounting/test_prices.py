@@ -135,9 +135,15 @@ def test_a_service_tier_has_its_own_price_or_none() -> None:
         "cache_write_1h": 5,
     }
     assert rates("claude-opus-4-5", "anthropic", service_tier="priority") is None
-    assert rates("claude-opus-4-5", "vertex", service_tier="batch") is None  # another's price stands in
+    assert rates("claude-opus-4-5", "anthropic", service_tier="fast") is None
     long_ago = datetime(2026, 1, 1, tzinfo=UTC)
     assert rates("claude-opus-4-5", "anthropic", service_tier="batch", when=long_ago) is None
+
+
+def test_another_providers_price_stands_in_only_where_it_is_the_usual_one() -> None:
+    assert rates("gpt-5.4-nano", "azure") == rates("gpt-5.4-nano", "openai")
+    assert rates("gpt-5.4-nano", "openai", service_tier="flex") is not None
+    assert rates("gpt-5.4-nano", "azure", service_tier="flex") is None
 
 
 @pytest.mark.parametrize(
@@ -148,6 +154,7 @@ def test_a_service_tier_has_its_own_price_or_none() -> None:
         (RESPONSE, "0.02732"),
         (GEMINI, "0.0117085"),
         (changed(CHAT, service_tier="scale"), None),
+        (changed(CHAT, model="deepseek-chat"), "0.00024381"),  # OpenAI's shape, DeepSeek's model, at night
         ({"input": 1, "output": 1, "model": "claude-sonnet-4-5", "provider": "openrouter"}, None),
         ({"input": 1_000_000, "output": 0, "model": "gpt-4o", "provider": "azure"}, "2.5"),
         ({"input": 1, "output": 1}, None),

@@ -67,11 +67,24 @@ def test_free_is_zero_and_not_unknown() -> None:
     assert cost(Tokens(10**9, 10**9, 5, 6, 7), free) == D(0)
 
 
+def test_a_cost_is_written_plainly() -> None:
+    assert str(cost(Tokens(100_000, 0), ROW)) == "0.3"
+    assert str(cost(Tokens(100_000_000, 0), ROW)) == "300"
+    assert str(cost(Tokens(0, 0), ROW)) == "0"
+
+
 def test_a_tier_is_for_the_whole_call_and_begins_above_its_border() -> None:
     at, above = Tokens(200_000, 10), Tokens(200_001, 10)
     assert cost(at, TIERED) == D("0.60015")
     assert cost(above, TIERED) == D("1.200231")
     assert cost(Tokens(200_001, 10, cache_read=200_001), TIERED) == D("0.1202256")
+
+
+def test_the_highest_tier_that_was_reached_counts() -> None:
+    tiers = (Tier(32_000, Rates(D(2), D(2))), Tier(128_000, Rates(D(3), D(3))))
+    row = PriceRow("m", "p", "s", "2026-10-30", Rates(D(1), D(1)), tiers=tiers)
+    sizes = (32_000, 32_001, 128_000, 128_001)
+    assert [row.applied(Tokens(size)).rates.input for size in sizes] == [1, 2, 2, 3]
 
 
 def test_the_row_to_record_is_the_one_that_was_applied() -> None:

@@ -1,5 +1,7 @@
 """The documents of the corpus, to be looked at or damaged."""
 
+import unicodedata
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -62,15 +64,10 @@ def archive_index() -> Fields:
 
 
 def at(value: Any, pointer: str) -> Any:
-    """The value that a pointer names; raises LookupError when there is none."""
+    """The value that a pointer names."""
     for step in pointer.split("/")[1:]:
         key = step.replace("~1", "/").replace("~0", "~")
-        if isinstance(value, list):
-            value = value[int(key)]
-        elif isinstance(value, dict):
-            value = value[key]
-        else:
-            raise LookupError(pointer)
+        value = value[int(key) if isinstance(value, list) else key]
     return value
 
 
@@ -80,23 +77,27 @@ def put(value: Any, pointer: str, new: object) -> None:
     container[int(key) if isinstance(container, list) else key] = new
 
 
-def team_of(members: dict[str, str | None], **fields: Any) -> Fields:
-    """A team of these instances, each with its parent, whose sums all agree."""
-    first = team()["instances"][0]
-    parents = list(members.values())
-    instances = [
-        first | {"instance_id": name, "parent_instance_id": parent, "children_count": parents.count(name)}
-        if len(members) < 1000
-        else first | {"instance_id": name, "parent_instance_id": parent, "children_count": 1}
-        for name, parent in members.items()
-    ]
-    for one in instances:
-        one |= {"tokens_used": 1, "cost": 0.5} | fields
-    return {
-        "version": "2.0.0",
-        "created_at": "2025-11-06T14:32:45Z",
-        "team_session_id": "team",
-        "total_instances": len(instances),
-        "instances": instances,
-        "execution_summary": {"total_tokens": len(instances), "total_cost": 0.5 * len(instances)},
+_TURNING = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
+
+
+def is_harmless(text: str) -> bool:
+    """Whether a text stays on its line and moves neither the cursor nor the direction of what follows."""
+    return not any(
+        unicodedata.category(character) in {"Cc", "Cs", "Zl", "Zp"}
+        or unicodedata.bidirectional(character) in _TURNING
+        for character in text
+    )
+
+
+def team_of(parents: dict[str, str | None]) -> Fields:
+    """A team of these instances, each with its parent, whose counts and sums all agree."""
+    children = Counter(parents.values())
+    first = team()["instances"][0] | {"tokens_used": 1, "cost": 0.5}
+    return team() | {
+        "total_instances": len(parents),
+        "instances": [
+            first | {"instance_id": name, "parent_instance_id": parent, "children_count": children[name]}
+            for name, parent in parents.items()
+        ],
+        "execution_summary": {"total_tokens": len(parents), "total_cost": 0.5 * len(parents)},
     }

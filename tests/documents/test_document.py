@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from documents import samples
-from documents.samples import CORPUS, files, put
-from encoding.plain_data import objects, spelled
+from documents.samples import CORPUS, at, files, put
+from encoding.plain_data import objects, randoms, spelled
 from runcard.documents.archive_index import ArchiveIndex
 from runcard.documents.codec import MODELS, Examined, examine, load, migrated
 from runcard.documents.document import Document
@@ -70,7 +70,7 @@ def test_a_document_is_born_valid_or_not_at_all_and_all_its_faults_are_told(
 
 def test_one_fault_is_told_without_counting() -> None:
     with pytest.raises(
-        InvalidDocument, match=r"^the team document is not valid at /total_instances: .*listed$"
+        InvalidDocument, match=r"^the team document is not valid at /total_instances: [^()]+$"
     ):
         Team.from_dict(samples.team() | {"total_instances": 5})
 
@@ -85,7 +85,7 @@ def test_a_fault_of_the_whole_document_names_no_place() -> None:
 
 
 @settings(deadline=None, max_examples=60)
-@given(st.sampled_from(sorted(MODELS)), objects, objects, st.randoms(use_true_random=False))
+@given(st.sampled_from(sorted(MODELS)), objects, objects, randoms)
 def test_unknown_fields_survive_with_every_byte(
     kind: str, extra: dict[str, Any], inner: dict[str, Any], random: Any
 ) -> None:
@@ -97,10 +97,14 @@ def test_unknown_fields_survive_with_every_byte(
         "archive-index": samples.archive_index,
     }[kind]()
     extra = {f"x-{key}": value for key, value in extra.items()}
-    nested = next(value for value in base.values() if isinstance(value, dict | list))
-    (nested[0] if isinstance(nested, list) and nested else nested).update(
-        {f"x-{k}": v for k, v in inner.items()}
-    )
+    inside = {
+        "team": "/instances/0",
+        "instance": "/workspace",
+        "manifest": "/summary",
+        "generation": "/costs",
+        "archive-index": "/archived_sessions/0",
+    }[kind]
+    at(base, inside).update({f"x-{key}": value for key, value in inner.items()})
     data = base | extra
     source = spelled(data, random).text.encode()
     document = load(source, kind=kind)

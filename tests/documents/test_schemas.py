@@ -125,12 +125,12 @@ def test_2_0_0_takes_nothing_away_and_adds_what_is_documented() -> None:
     both = {"performance", "resources", "price_rows", "token_source", "labels", "trace"}
     of_instances = both | {"cost_source", "tokens", "error_details", "role_title", "terminated_at_source"}
     records = {"producer", "relations", "symlinks", "event_chains", "ledger_head", "audit", "checksums"}
-    assert ADDED == {
+    assert {
         "": both | records,
         "/instances/3": of_instances,
         "/execution_summary": {"status_counts", "known_cost", "known_tokens"},
         "/system_info": {"runcard_version"},
-    }
+    } == ADDED
     added = _properties("instance-2.0.0.json", None) - _properties("instance-1.0.0.json", None)
     assert added == of_instances | {"producer", "checksums", "origin"}
 

@@ -24,6 +24,7 @@ def _containers(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 
 values = st.recursive(scalars, _containers, max_leaves=8)
 containers = _containers(values)
+randoms = st.integers(0, 2**32).map(Random)  # quicker than st.randoms, of which every choice is drawn
 objects = st.dictionaries(texts, values, min_size=2, max_size=4)
 
 

@@ -358,7 +358,7 @@ json_like = st.lists(tokens, max_size=12).map("".join)
 @st.composite
 def damaged(draw: st.DrawFn) -> str:
     """A good text with a few of its characters taken out, doubled or replaced."""
-    text = plain_data.spelled(draw(plain_data.values), draw(st.randoms(use_true_random=False))).text
+    text = plain_data.spelled(draw(plain_data.values), draw(plain_data.randoms)).text
     for _ in range(draw(st.integers(0, 3))):
         at = draw(st.integers(0, len(text)))
         text = text[:at] + draw(tokens | st.just("")) + text[at + draw(st.integers(0, 2)) :]
@@ -385,7 +385,7 @@ def test_both_roads_agree_with_each_other_and_with_the_standard_library(text: st
 
 
 @settings(deadline=None, max_examples=100)
-@given(plain_data.values, st.randoms(use_true_random=False))
+@given(plain_data.values, plain_data.randoms)
 def test_every_spelling_of_a_value_is_read_as_that_value(value: object, random: Random) -> None:
     data = plain_data.spelled(value, random).text.encode()
     assert repr(decode_json(data)) == repr(strictly(data)) == repr(value)

@@ -17,6 +17,7 @@ from encoding.plain_data import (
     innermost,
     nested,
     objects,
+    randoms,
     scalars,
     spelled,
     texts,
@@ -25,7 +26,6 @@ from encoding.plain_data import (
 from runcard.encoding import BOM, canonical_json, decode_json, edit_json, encode_json
 from runcard.errors import EncodingError
 
-randoms = st.randoms(use_true_random=False)
 marks = st.sampled_from([b"", BOM])
 blanks = st.sampled_from([" \t\r\n", " ", "", "\n"])
 

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from encoding.plain_data import deep_in_the_stack, line_and_column, nested, offsets, spelled, values
+from encoding.plain_data import deep_in_the_stack, line_and_column, nested, offsets, randoms, spelled, values
 from runcard.encoding import canonical_json, join_pointer, locate
 
 
 @settings(deadline=None, max_examples=120)
-@given(values, st.randoms(use_true_random=False))
+@given(values, randoms)
 def test_every_value_of_a_text_is_found_where_it_stands(value: object, random: Random) -> None:
     text, places = spelled(value, random)
     expected = {pointer: line_and_column(text, start) for pointer, (start, _) in places.items()}
@@ -21,7 +21,7 @@ def test_every_value_of_a_text_is_found_where_it_stands(value: object, random: R
 
 
 @settings(deadline=None, max_examples=50)
-@given(values, st.randoms(use_true_random=False), st.data())
+@given(values, randoms, st.data())
 def test_a_few_pointers_are_found_as_well_as_all(value: object, random: Random, data: st.DataObject) -> None:
     text, places = spelled(value, random)
     some = data.draw(st.lists(st.sampled_from(sorted(places)), unique=True))
@@ -29,7 +29,7 @@ def test_a_few_pointers_are_found_as_well_as_all(value: object, random: Random, 
 
 
 @settings(deadline=None, max_examples=50)
-@given(values, st.randoms(use_true_random=False), st.data())
+@given(values, randoms, st.data())
 def test_a_pointer_to_nothing_is_found_at_its_nearest_ancestor(
     value: object, random: Random, data: st.DataObject
 ) -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from files.unprivileged import as_nobody, everybodys_directory
-from runcard.files import atomic, fsync_directory, noreplace, write_atomic
+from runcard.files import atomic, fsync_directory, noreplace, sync_filesystem, write_atomic
 
 TEMPORARY = re.compile(r"\..*\.[0-9a-f]{8}\.tmp", re.DOTALL)
 
@@ -192,6 +192,14 @@ def test_bytes_reach_the_disk_before_the_name_and_the_name_before_the_end(
     assert steps == ["file", "rename", "directory"]
 
 
+def test_a_document_that_is_made_durable_with_others_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "fsync", lambda _: pytest.fail("it waited for the disk"))
+    write_atomic(tmp_path / "document", b"new", durable=False)
+    assert (tmp_path / "document").read_bytes() == b"new"
+
+
 class TestWithoutReplacing:
     def test_a_free_name_is_taken(self, tmp_path: Path) -> None:
         write_atomic(tmp_path / "document", b"new", replace=False, mode=0o600)
@@ -230,6 +238,24 @@ class TestWithoutReplacing:
             write_atomic(tmp_path / "document", b"newer", replace=False)
         assert (tmp_path / "document").read_bytes() == b"new"
         assert os.listdir(tmp_path) == ["document"]
+
+    @pytest.mark.parametrize("system", ["new", "old"])
+    def test_a_directory_takes_a_free_name_and_no_other(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, system: str
+    ) -> None:
+        if system == "old":
+            monkeypatch.setattr(ctypes, "CDLL", lambda *_, **__: object())
+        (tmp_path / "taken").mkdir()
+        (tmp_path / "source").mkdir()
+        (tmp_path / "source" / "file").touch()
+        directory = os.open(tmp_path, os.O_RDONLY)
+        with pytest.raises(FileExistsError):
+            noreplace.rename_noreplace("source", "taken", directory)
+        noreplace.rename_noreplace("source", "free", directory)
+        os.close(directory)
+        assert sorted(os.listdir(tmp_path)) == ["free", "taken"]
+        assert os.listdir(tmp_path / "free") == ["file"]
+        assert os.listdir(tmp_path / "taken") == []
 
     def test_a_library_without_the_call_is_like_a_system_without_it(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -357,6 +383,32 @@ def assert_whole(path: Path) -> None:
     data = path.read_bytes()
     assert len(data) == 700_000
     assert data == data[:7] * 100_000
+
+
+def test_a_whole_file_system_is_made_durable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sync_filesystem(tmp_path)
+    with pytest.raises(FileNotFoundError):
+        sync_filesystem(tmp_path / "nowhere")
+    steps: list[str] = []
+    monkeypatch.setattr(os, "sync", lambda: steps.append("all"))
+    monkeypatch.setattr(ctypes, "CDLL", lambda *_, **__: object())
+    sync_filesystem(tmp_path)
+    assert steps == ["all"]
+
+
+def test_a_file_system_that_fails_is_an_error_that_names_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Failing:
+        @staticmethod
+        def syncfs(_: int) -> int:
+            ctypes.set_errno(errno.EIO)
+            return -1
+
+    monkeypatch.setattr(ctypes, "CDLL", lambda *_, **__: Failing)
+    with pytest.raises(OSError, match="Input/output error") as caught:
+        sync_filesystem(tmp_path)
+    assert caught.value.filename == str(tmp_path)
 
 
 def test_a_directory_is_made_durable(tmp_path: Path) -> None:

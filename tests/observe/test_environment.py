@@ -91,6 +91,7 @@ def test_a_world_without_anything(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert list(facts) == KEYS
     assert facts["git"] is None
     assert facts["lockfiles"] is None
+    assert environment("nul\0byte")["lockfiles"] is None
 
 
 def test_a_deleted_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,6 @@ import pytest
 
 from runcard.checksums import hash_files
 from runcard.errors import StoreError
-from runcard.observe import inputs as module
 from runcard.observe.inputs import inputs
 
 
@@ -325,17 +324,19 @@ class TestOddFiles:
         assert [file["path"] for file in found] == ["interviews/a.md"]
         assert warning == "the input top.md is left out: it changed while it was read"
 
+    @pytest.mark.parametrize("pattern", ["*.md", "."])
     def test_a_file_that_vanishes_at_once_is_a_warning(
-        self, project: Path, monkeypatch: pytest.MonkeyPatch
+        self, pattern: str, project: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        def vanish(_self: object, _path: str) -> None:
-            raise FileNotFoundError(2, "No such file or directory")
+        real = os.lstat
 
-        monkeypatch.setattr(module._Places, "look", vanish)
-        assert inputs(["top.md"], project) == (
-            [],
-            [f"cannot read {project}/top.md: No such file or directory"],
-        )
+        def vanish(path: str) -> os.stat_result:
+            return real("/nowhere" if path.endswith("top.md") else path)
+
+        monkeypatch.setattr(os, "lstat", vanish)
+        found, warnings = inputs([pattern, "interviews/a.md"], project)
+        assert "top.md" not in [file["path"] for file in found]
+        assert [warning.split(": ")[1] for warning in warnings] == ["No such file or directory"]
 
 
 def refusing_hash(name: str) -> Any:

@@ -95,7 +95,12 @@ def test_leftovers_and_strangers_are_left_out(tmp_path: Path) -> None:
 def test_paths_that_are_no_folders_are_passed_over(tmp_path: Path) -> None:
     archive = tmp_path / "python311.zip"
     archive.write_bytes(b"PK")
-    assert packages([str(archive), str(tmp_path / "gone")]) == {}
+    assert packages([str(archive), str(tmp_path / "gone"), "nul\0byte"]) == {}
+
+
+def test_what_is_no_text_is_passed_over_as_imports_do(tmp_path: Path) -> None:
+    folder(tmp_path, "x-1.0.dist-info")
+    assert packages([tmp_path, None, bytes(tmp_path)]) == {}
 
 
 def test_this_interpreter_has_pytest() -> None:

@@ -1,5 +1,6 @@
 """The names of the files that make up a record."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -85,3 +86,39 @@ def test_a_list_of_checksums_further_up_that_belongs_to_no_record_seals_nothing(
     path = put("downloads/some/team.json", samples.team())
     put("downloads/SHA256SUMS", b"")
     assert layout.sealed_record(str(path)) is None
+
+
+def test_a_run_is_named_by_its_second_and_numbered_from_the_second_one_on() -> None:
+    moment = datetime(2025, 12, 14, 10, 30, 5, tzinfo=UTC)
+    names = [layout.run_name(moment, attempt) for attempt in (1, 2, 3)]
+    assert names == ["2025-12-14_103005", "2025-12-14_103005-2", "2025-12-14_103005-3"]
+
+
+def test_the_journals_of_a_run_are_the_owners_and_those_of_other_writers(put: Put, tmp_path: Path) -> None:
+    for name in (
+        layout.other_journal("w-5f"),
+        layout.other_journal("w-0a"),
+        "experiment.old.jsonl",
+        "x.jsonl",
+    ):
+        put(f"run/{name}", b"")
+    run = tmp_path / "run"
+    (run / "experiment.w-ff.jsonl").symlink_to("x.jsonl")
+    others = [f"{run}/experiment.w-0a.jsonl", f"{run}/experiment.w-5f.jsonl"]
+    assert layout.journals(str(run)) == others
+    put("run/experiment.jsonl", b"")
+    assert layout.journals(str(run)) == [f"{run}/experiment.jsonl", *others]
+
+
+def test_a_store_keeps_its_own_files_in_one_hidden_folder() -> None:
+    assert layout.own_folder("outputs") == "outputs/.runcard"
+    assert layout.open_folder("outputs") == "outputs/.runcard/open"
+    assert layout.original("outputs", "9f") == "outputs/.runcard/originals/9f"
+    assert layout.store_of("/data/outputs/2025-12-14_103005") == "/data/outputs"
+
+
+@pytest.mark.parametrize(
+    ("text", "name"), [("build-7", "build-7"), ("../a b/é", "a-b"), ("...", ""), ("x\n.y", "x-.y")]
+)
+def test_a_text_becomes_a_harmless_part_of_a_name(text: str, name: str) -> None:
+    assert layout.safe_name(text) == name

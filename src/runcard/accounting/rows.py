@@ -97,7 +97,7 @@ def cost(tokens: Tokens, row: PriceRow) -> Decimal | None:
             if count and rate is None:
                 return None
             total += count * (rate or 0)
-        return total / MILLION
+        return (total / MILLION).normalize() + 0  # without zeros at its end, and without an exponent
 
 
 def json_number(value: Decimal) -> int | float:

@@ -14,7 +14,6 @@ from typing import Any, Self
 from runcard.errors import UsageError
 
 CLASSES = ("input", "output", "cache_read", "cache_write_5m", "cache_write_1h", "reasoning")
-AS_IT_CAME = "pass the usage as the vendor sent it"
 LARGEST = 2**53 - 1  # the largest whole number that every reader of JSON keeps
 
 
@@ -99,7 +98,9 @@ def split_writes(
     if total is None:
         return short, long
     if (said := (short or 0) + (long or 0)) > total:
-        raise UsageError(f"{name} is {total:,}, less than the {said:,} of its parts", hint=AS_IT_CAME)
+        raise UsageError(
+            f"{name} is {total:,}, less than the {said:,} of its parts", hint="pass the usage as it came"
+        )
     return total - (long or 0), long or 0
 
 

@@ -148,6 +148,12 @@ def _reasons(line: Line, before: Head) -> Iterable[str]:
             yield "the payload is not what its digest says"
 
 
+def heads(entries: Iterable[Entry]) -> tuple[Head, ...]:
+    """Where each writer's chain ends, by what its last line says."""
+    last = {entry.line["writer"]: entry.line for entry in entries}
+    return tuple(Head(writer, line["seq"], line["hash"]) for writer, line in last.items())
+
+
 def merge(journals: Iterable[Journal]) -> list[Entry]:
     """The lines of all writers in one order: by time, each writer's in its own order, none twice."""
     queues: dict[str, list[Entry]] = {}

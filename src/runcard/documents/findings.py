@@ -121,7 +121,7 @@ def finding(
     found: object = None,
 ) -> Finding:
     """A finding with the severity that its rule has."""
-    expected = brief(expected) if isinstance(expected, int) else expected
+    expected = brief(expected) if isinstance(expected, str | int) else expected
     return Finding(rule, RULES[rule][0], path, message, hint, expected, brief(found))
 
 

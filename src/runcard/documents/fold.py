@@ -3,7 +3,10 @@
 Whatever happens in a run is an event in its journal; whoever closes the run, its recorder or somebody else after its
 death, folds the same events and gets the same document. No clock, no files, no guesses: what no event says stays null.
 
-The events that the fold understands are listed in `EVENTS`; it passes over all others, which are the user's own.
+The events that the fold understands are listed in `EVENTS`; it passes over all others, which are the user's own, and over
+lines that only look like one of these.
+
+Invariant: whatever the events say, what the document says does not contradict itself.
 """
 
 from collections.abc import Iterable, Iterator
@@ -12,7 +15,7 @@ from typing import Any, NamedTuple
 from runcard.checksums import Listing
 from runcard.documents.chain import Head, Line
 from runcard.documents.generation import TOKEN_SOURCES, config_digest
-from runcard.documents.sums import all_known, exact_sum, plain_number
+from runcard.documents.sums import all_known, exact_sum, money_agrees, plain_number
 from runcard.documents.times import instant
 
 Fields = dict[str, Any]
@@ -35,7 +38,19 @@ EVENTS = (
     *(LABELS, RELATED, ERROR, WARNING, MASKED),
 )
 
-CLASSES = ("input", "output", "cache_read", "cache_write_5m", "cache_write_1h", "reasoning")
+# What the payload of an event must have to be taken for one; a damaged or foreign line is passed over.
+_FORMS: dict[str, dict[str, type | tuple[type, ...]]] = {
+    ENDED: {"status": str, "timestamp_end": str, "duration_seconds": (int, float)},
+    CONFIGURED: {"configuration": dict},
+    INPUTS: {"files": list},
+    ENVIRONMENT: {"environment": dict},
+    CALLED: {"tokens": dict},
+    LABELS: {"labels": dict},
+    RELATED: {"type": str, "id": str},
+    ERROR: {"message": str},
+    WARNING: {"message": str},
+    MASKED: {"rule": str, "where": str, "count": int},
+}
 
 
 class Files(NamedTuple):
@@ -66,6 +81,7 @@ def fold(start: Fields, lines: Iterable[Line], files: Files) -> Fields:
     for payload in _payloads(events, ENVIRONMENT):
         environment = {**environment, **payload["environment"]}
     calls = list(_payloads(events, CALLED))
+    costs = _costs(calls, list(_payloads(events, COSTS)))
     document: Fields = {
         "metadata_version": start["metadata_version"],
         "producer": start["producer"],
@@ -73,10 +89,10 @@ def fold(start: Fields, lines: Iterable[Line], files: Files) -> Fields:
         "configuration": configuration,
         "data_sources": sources,
         "environment": environment,
-        "costs": _costs(calls, list(_payloads(events, COSTS))),
+        "costs": costs,
     }
     if calls:
-        document["token_usage"] = _usage(calls)
+        document["token_usage"] = _usage(calls, costs)
     document["resources"] = _last(events, ENDED).get("resources")
     document["relations"] = [*start.get("relations", []), *_payloads(events, RELATED)]
     document["trace"] = start.get("trace")
@@ -102,8 +118,19 @@ def data_digest(files: list[Fields] | None) -> str | None:
     return str(Listing.from_hex(listed).digest) if listed else None
 
 
+def _named(events: list[Line], name: str) -> Iterator[Line]:
+    """The events of this name that can be understood; a payload that was taken out says nothing."""
+    form = _FORMS.get(name, {})
+    for line in events:
+        payload = line.get("payload") if line.get("event") == name else None
+        if isinstance(payload, dict) and all(
+            isinstance(payload.get(key), kind) for key, kind in form.items()
+        ):
+            yield line
+
+
 def _payloads(events: list[Line], name: str) -> Iterator[Fields]:
-    return (line["payload"] for line in events if line.get("event") == name and "payload" in line)
+    return (line["payload"] for line in _named(events, name))
 
 
 def _last(events: list[Line], name: str) -> Fields:
@@ -125,11 +152,15 @@ def _generation(start: Fields, events: list[Line]) -> Fields:
         generation["estimated"] = []
         return generation
     # Nobody saw the end: the last event is the last sign of life.
-    last = max((line["timestamp"] for line in events if isinstance(line.get("timestamp"), str)), default=None)
-    end = last or start["timestamp_start"]
+    end = _last_time([start["timestamp_start"], *(line.get("timestamp") for line in events)])
     generation |= {"status": "interrupted", "timestamp_end": end, "duration_seconds": _between(start, end)}
     generation["estimated"] = ["/generation/timestamp_end", "/generation/duration_seconds"]
     return generation
+
+
+def _last_time(times: list[Any]) -> str | None:
+    moments = {moment: time for time in times if isinstance(time, str) and (moment := instant(time))}
+    return moments[max(moments)] if moments else None
 
 
 def _between(start: Fields, end: str | None) -> float | None:
@@ -143,7 +174,9 @@ def _between(start: Fields, end: str | None) -> float | None:
 def _sources(start: Fields, events: list[Line]) -> Fields:
     files: dict[str, Fields] = {file["path"]: file for file in start["files"] or ()}
     for payload in _payloads(events, INPUTS):
-        files |= {file["path"]: file for file in payload["files"]}
+        files |= {
+            file["path"]: file for file in payload["files"] if isinstance(file, dict) and "path" in file
+        }
     listed = list(files.values())
     sizes = all_known(file.get("bytes") for file in listed)
     tokens = all_known(file.get("tokens") for file in listed)
@@ -159,7 +192,8 @@ def _sources(start: Fields, events: list[Line]) -> Fields:
 
 
 def _weakest(sources: Iterable[str | None]) -> str | None:
-    return max(sources, key=TOKEN_SOURCES.index, default=None)
+    known = (source if source in TOKEN_SOURCES else None for source in sources)
+    return max(known, key=TOKEN_SOURCES.index, default=None)
 
 
 def _total(calls: Iterable[Fields], name: str) -> int | None:
@@ -168,22 +202,30 @@ def _total(calls: Iterable[Fields], name: str) -> int | None:
 
 
 def _costs(calls: list[Fields], given: list[Fields]) -> Fields:
-    writes = [_total(calls, name) for name in ("cache_write_5m", "cache_write_1h")]
-    known_writes = [count for count in writes if count is not None]
+    short, long = _total(calls, "cache_write_5m"), _total(calls, "cache_write_1h")
     costs: Fields = {
         "input_tokens": _total(calls, "input"),
         "output_tokens": _total(calls, "output"),
         "cache_read_tokens": _total(calls, "cache_read"),
-        "cache_write_tokens": sum(known_writes) if known_writes else None,
+        "cache_write_tokens": None if short is None or long is None else short + long,
         "reasoning_tokens": _total(calls, "reasoning"),
         "total_cost_usd": _money(calls),
         "cost_source": _cost_source(calls),
         "token_source": _weakest(call.get("token_source") for call in calls),
         "price_rows": _rows(calls),
     }
-    for totals in given:
-        costs |= totals
-    return costs
+    stated = {key: value for totals in given for key, value in totals.items()}
+    return _coherent(costs | stated, stated)
+
+
+def _coherent(costs: Fields, stated: Fields) -> Fields:
+    """What the caller states goes before what the calls say; what cannot be true beside it is not known."""
+    whole = costs["input_tokens"]
+    parts = [name for name in ("cache_read_tokens", "cache_write_tokens") if costs[name] is not None]
+    if whole is None or sum(costs[name] for name in parts) <= whole:
+        return costs
+    doubtful = [name for name in ("input_tokens", *parts) if name not in stated] or parts
+    return costs | dict.fromkeys(doubtful)
 
 
 def _money(calls: list[Fields]) -> float | int | None:
@@ -207,15 +249,28 @@ def _rows(calls: list[Fields]) -> list[Fields]:
     return rows
 
 
-def _usage(calls: list[Fields]) -> Fields:
-    inputs, outputs = _total(calls, "input"), _total(calls, "output")
+def _usage(calls: list[Fields], costs: Fields) -> Fields:
+    inputs, outputs = costs["input_tokens"], costs["output_tokens"]
     return {
         "total_input_tokens": inputs,
         "total_output_tokens": outputs,
         "total_tokens": None if inputs is None or outputs is None else inputs + outputs,
-        "breakdown_by_step": _breakdown(calls, "step"),
-        "breakdown_by_model": _breakdown(calls, "model"),
+        "breakdown_by_step": _fitting(_breakdown(calls, "step"), costs),
+        "breakdown_by_model": _fitting(_breakdown(calls, "model"), costs),
     }
+
+
+def _fitting(parts: list[Fields], costs: Fields) -> list[Fields]:
+    """The parts of totals; where the caller stated another total, nobody knows how it is made up."""
+    for name, total in (
+        ("input", "input_tokens"),
+        ("output", "output_tokens"),
+        ("cost_usd", "total_cost_usd"),
+    ):
+        known = all_known(part[name] for part in parts)
+        if known is not None and costs[total] is not None and not money_agrees(known, costs[total]):
+            parts = [part | {name: None} for part in parts]
+    return parts
 
 
 def _breakdown(calls: list[Fields], by: str) -> list[Fields]:
@@ -242,8 +297,7 @@ def _problems(events: list[Line], name: str) -> list[Fields]:
             "message": line["payload"]["message"],
             "timestamp": line.get("timestamp"),
         }
-        for line in events
-        if line.get("event") == name and "payload" in line
+        for line in _named(events, name)
     ]
 
 

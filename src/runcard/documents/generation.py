@@ -210,7 +210,7 @@ def _usage(usage: Fields, costs: Fields) -> Findings:
             yield finding(
                 "sum.cost",
                 f"/token_usage/{breakdown}",
-                f"the parts cost {exact_sum(amounts)}, total_cost_usd is {shown(stated)}",
+                f"the parts cost {shown(exact_sum(amounts))}, total_cost_usd is {shown(stated)}",
                 hint="correct one of the two",
                 expected=stated,
             )

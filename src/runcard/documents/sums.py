@@ -1,12 +1,14 @@
 """Adding up: what is only known when all parts are, and money, exactly where it matters."""
 
 from collections.abc import Iterable, Sequence
-from decimal import Decimal
+from decimal import Context, Decimal
+from functools import reduce
 from math import fsum
 from typing import TypeVar
 
 T = TypeVar("T")
 
+_EXACT = Context(prec=10_000)  # more digits than any two numbers of a document are apart
 TOLERANCE = Decimal("0.00005")  # half a cent of a cent: how far a total may be from the sum of its parts
 
 
@@ -21,8 +23,8 @@ def whole_sum(counts: Iterable[float]) -> int:
     return sum(map(int, counts))
 
 
-def exact_sum(amounts: Sequence[float]) -> Decimal:
-    return sum((Decimal(str(amount)) for amount in amounts), Decimal(0))
+def exact_sum(amounts: Iterable[float]) -> Decimal:
+    return reduce(_EXACT.add, (Decimal(str(amount)) for amount in amounts), Decimal(0))
 
 
 def money_agrees(parts: Sequence[float], total: float, *, at_least: bool = False) -> bool:
@@ -32,7 +34,7 @@ def money_agrees(parts: Sequence[float], total: float, *, at_least: bool = False
             return True  # far enough from the border for floats
     except OverflowError:
         pass
-    exact = exact_sum(parts) - Decimal(str(total))
+    exact = _EXACT.subtract(exact_sum(parts), Decimal(str(total)))
     return exact <= TOLERANCE if at_least else abs(exact) <= TOLERANCE
 
 

@@ -196,7 +196,9 @@ def _cycles(parents: dict[str, str | None], instances: list[Fields]) -> Findings
             seen[node] = start
             node = parents[node]
         if node is not None and seen.get(node) == start:
-            places = places or {instance.get("instance_id"): index for index, instance in enumerate(instances)}
+            places = places or {
+                instance.get("instance_id"): index for index, instance in enumerate(instances)
+            }
             yield _cycle(node, parents, places[node])
 
 

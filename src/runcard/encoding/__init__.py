@@ -12,11 +12,11 @@ from runcard.encoding.edit import edit_json
 from runcard.encoding.limits import Limits
 from runcard.encoding.reader import BOM, as_text, decode_json
 from runcard.encoding.spans import Position, join_pointer, locate
-from runcard.encoding.writer import Layout, encode_json
+from runcard.encoding.writer import COMPACT, encode_json
 
 __all__ = [
     "BOM",
-    "Layout",
+    "COMPACT",
     "Limits",
     "Position",
     "as_text",

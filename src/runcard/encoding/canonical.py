@@ -6,6 +6,7 @@ strings of their decimal digits.
 
 from typing import Any
 
+from runcard.encoding.quick import quick
 from runcard.encoding.writer import Layout, render, sorted_by_utf16, to_bytes
 
 _EXACT = 2**53
@@ -13,7 +14,8 @@ _EXACT = 2**53
 
 def canonical_json(value: Any) -> bytes:  # noqa: ANN401
     """The one byte form of this data; raises EncodingError for what JSON cannot say."""
-    return to_bytes(render(value, _CANONICAL))
+    text = quick(value, sort_keys=True)
+    return to_bytes(render(value, _CANONICAL) if text is None else text)
 
 
 def _integer(value: int) -> str:

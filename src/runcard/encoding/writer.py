@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from json.encoder import encode_basestring as quoted
 from typing import Any
 
+from runcard.encoding.quick import quick
 from runcard.encoding.spans import join_pointer
 from runcard.errors import EncodingError
 
@@ -39,11 +40,13 @@ class Layout:
 
 
 READABLE = Layout()
+COMPACT = Layout(indent=None, colon=":")
 
 
 def encode_json(value: Any, layout: Layout = READABLE) -> bytes:  # noqa: ANN401
     """The bytes of a JSON document, ending in a newline; raises EncodingError for what JSON cannot say."""
-    return to_bytes(render(value, layout) + "\n")
+    text = quick(value, sort_keys=False) if layout is COMPACT else None
+    return to_bytes((render(value, layout) if text is None else text) + "\n")
 
 
 def to_bytes(text: str) -> bytes:

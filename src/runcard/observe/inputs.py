@@ -9,13 +9,12 @@ cannot be read or is being written to, is named in a warning and left out.
 
 import os
 from collections.abc import Callable, Iterable
-from stat import S_ISLNK
 from typing import Any, NamedTuple
 
 from runcard.errors import RuncardError
 from runcard.files import decode_name, encode_name, json_name
 from runcard.observe.directories import absolute
-from runcard.observe.patterns import find_files, shown
+from runcard.observe.patterns import Found, find_files, shown
 
 Progress = Callable[[int, int], object]  # files and bytes so far
 
@@ -43,13 +42,8 @@ def inputs(
     places = _Places(absolute(directory))
     found: dict[str, _Input] = {}
     for pattern in patterns:
-        for path in find_files(os.fspath(pattern), places.directory, warnings.append):
-            recorded = places.recorded(path)
-            if recorded not in found:
-                try:
-                    found[recorded] = places.look(path)
-                except OSError as error:
-                    warnings.append(f"cannot read {shown(path)}: {error.strerror}")
+        for file in find_files(os.fspath(pattern), places.directory, warnings.append):
+            found.setdefault(places.recorded(file.path), places.real(file))
     digests = _hashed(found, warnings, progress)
     paths = sorted(digests, key=encode_name)
     return [_entry(path, found[path].size, digests[path]) for path in paths], list(dict.fromkeys(warnings))
@@ -74,11 +68,9 @@ class _Places:
         real = self._real_place(path)
         return _name(real.removeprefix(self._bases[1]) if real.startswith(self._bases[1]) else plain)
 
-    def look(self, path: str) -> _Input:
-        is_link = S_ISLNK(os.lstat(path).st_mode)
-        status = os.stat(path)
-        real = _real(path) if is_link else self._real_place(path)
-        return _Input(real, status.st_size, status.st_mtime_ns)
+    def real(self, file: Found) -> _Input:
+        path = _real(file.path) if file.is_link else self._real_place(file.path)
+        return _Input(path, file.status.st_size, file.status.st_mtime_ns)
 
     def _real_place(self, path: str) -> str:
         """The path with every link but a last one resolved."""

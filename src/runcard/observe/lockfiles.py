@@ -51,7 +51,7 @@ def _upwards(directory: str, root: str) -> Iterator[str]:
 def _names(folder: str) -> list[str] | None:
     try:
         return os.listdir(folder)
-    except OSError:
+    except (OSError, ValueError):  # ValueError: no path can have a NUL
         return None
 
 

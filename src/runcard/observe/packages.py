@@ -23,11 +23,12 @@ _VERSION = re.compile("[0-9A-Za-z][0-9A-Za-z.!+_-]*")
 _HEAD = 64 * 1024  # bytes of a metadata file that are looked at
 
 
-def packages(path: Iterable[str]) -> dict[str, str | None]:
+def packages(path: Iterable[object]) -> dict[str, str | None]:
     """The version of each package that a path such as `sys.path` leads to, sorted by name."""
     found: dict[str, str | None] = {}
     for folder in dict.fromkeys(path):
-        found = _in_folder(folder or os.curdir) | found
+        if isinstance(folder, str):  # whatever else is put there, imports pass it over
+            found = _in_folder(folder or os.curdir) | found
     return dict(sorted(found.items()))
 
 
@@ -44,7 +45,7 @@ def _labels(folder: str) -> Iterator[tuple[str, str]]:
         yield match[1], match[2]
     try:
         entries = os.listdir(folder)
-    except OSError:  # paths name folders that are not there, and archives
+    except (OSError, ValueError):  # paths name folders that are not there, and archives
         return
     for entry in entries:
         if entry.endswith(_ENDINGS) and not entry.startswith(_LEFT_BEHIND):

@@ -15,7 +15,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from fnmatch import translate
-from stat import S_ISDIR, S_ISREG
+from stat import S_ISDIR, S_ISLNK, S_ISREG
 from typing import NamedTuple
 
 from runcard.files import Kind, decode_name, printable
@@ -25,11 +25,19 @@ Warn = Callable[[str], object]
 _MAGIC = re.compile(r"[*?\[]")
 
 
-def find_files(pattern: str, directory: str, warn: Warn) -> list[str]:
-    """The paths of what a pattern means, seen from an absolute directory; some may come twice."""
+class Found(NamedTuple):
+    """A regular file, or a link to one; `status` is that of the file."""
+
+    path: str
+    status: os.stat_result
+    is_link: bool
+
+
+def find_files(pattern: str, directory: str, warn: Warn) -> list[Found]:
+    """What a pattern means, seen from an absolute directory; a file may come twice, by different paths."""
     troubles: list[str] = []
-    found = list(_found(pattern, directory, troubles.append))
-    files = [file for path, is_named in found for file in _files(path, troubles.append, is_named=is_named)]
+    paths = list(_paths(pattern, directory, troubles.append))
+    files = [file for path, is_named in paths for file in _files(path, troubles.append, is_named=is_named)]
     for trouble in troubles if files or troubles else [f"no file matches {shown(pattern)}"]:
         warn(trouble)
     return files
@@ -40,7 +48,7 @@ def shown(path: str) -> str:
     return printable(decode_name(os.fsencode(path)))
 
 
-def _found(pattern: str, directory: str, warn: Warn) -> Iterable[tuple[str, bool]]:
+def _paths(pattern: str, directory: str, warn: Warn) -> Iterable[tuple[str, bool]]:
     """Paths that exist, and whether the user named each of them in full."""
     if not pattern or "\0" in pattern:
         return
@@ -117,30 +125,40 @@ def _kind(entry: os.DirEntry[str]) -> Kind:
     return Kind.FILE if entry.is_file(follow_symlinks=False) else Kind.OTHER
 
 
-def _files(path: str, warn: Warn, *, is_named: bool) -> Iterator[str]:
-    try:
-        mode = os.stat(path).st_mode
-    except OSError as error:
-        warn(f"cannot read {shown(path)}: {error.strerror}")
+def _files(path: str, warn: Warn, *, is_named: bool) -> Iterator[Found]:
+    file = _look(path, warn)
+    if file is None:
         return
-    if S_ISREG(mode):
-        yield path
-    elif not S_ISDIR(mode):
+    if S_ISREG(file.status.st_mode):
+        yield file
+    elif not S_ISDIR(file.status.st_mode):
         warn(f"{shown(path)} is no regular file and was left out")
-    elif os.path.islink(path) and not is_named:
+    elif file.is_link and not is_named:
         warn(f"{shown(path)} is a symbolic link to a directory and was not followed")
     else:
         yield from _below(path, warn)
 
 
-def _below(top: str, warn: Warn) -> Iterator[str]:
+def _look(path: str, warn: Warn) -> Found | None:
+    try:
+        status = os.lstat(path)
+        if S_ISLNK(status.st_mode):
+            return Found(path, os.stat(path), is_link=True)
+    except OSError as error:
+        warn(f"cannot read {shown(path)}: {error.strerror}")
+        return None
+    return Found(path, status, is_link=False)
+
+
+def _below(top: str, warn: Warn) -> Iterator[Found]:
     links: list[str] = []
     for folder in _directories(top, "**", warn):
         for entry in _entries(folder, warn):
             if entry.name.startswith(".") or entry.kind is Kind.DIRECTORY:
                 continue
             if entry.kind is Kind.FILE:
-                yield entry.path
+                if file := _look(entry.path, warn):
+                    yield file
             elif entry.kind is Kind.SYMLINK:
                 links.append(entry.path)
             else:

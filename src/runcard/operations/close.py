@@ -16,12 +16,12 @@ from runcard import checksums
 from runcard.digests import sha256_bytes
 from runcard.documents import chain, fold
 from runcard.documents.generation import Generation
-from runcard.encoding import decode_json, encode_json
+from runcard.encoding import COMPACT, decode_json, encode_json
 from runcard.errors import EncodingError, StoreError
 from runcard.files import failure, json_name, printable, sync_filesystem, write_atomic
 from runcard.observe.process import is_alive
 from runcard.store import layout
-from runcard.store.journal import COMPACT, new_writer, read_journal
+from runcard.store.journal import new_writer, read_journal
 from runcard.store.ledger import CLOSED, Ledger, entries, ledgers
 from runcard.store.runs import claimed, mark_closed, open_runs, remove_unplaced
 from runcard.views.markdown import is_readme_of, readme
@@ -248,11 +248,10 @@ class _Desk:
 
     def fold(self, contents: checksums.Contents | None, ledger_head: str | None) -> Fields:
         lines = [entry.line for entry in self.entries]
-        parsed = chain.Journal(self.entries)
         files = fold.Files(
             output=str(contents.listing.digest) if contents else None,
             symlinks=[_symlink(link) for link in contents.symlinks] if contents else [],
-            chains=chain.check(parsed, self.run_id).heads,
+            chains=chain.heads(self.entries),
             ledger_head=ledger_head,
         )
         return fold.fold(self.start, lines, files)

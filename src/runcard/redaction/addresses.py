@@ -8,20 +8,24 @@ Invariant: what lies between the scheme and the `@` has no white space, no quote
 
 import re
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, partial
 
-from runcard.redaction.found import Found
+from runcard.redaction.found import Clue, Found
 from runcard.redaction.values import is_placeholder
 
 
-def find_in_addresses(text: bytes, begin: int) -> Iterator[Found]:
+def find_in_addresses(text: bytes, begin: int) -> Iterator[Clue]:
     for match in _pattern().finditer(text, begin):
-        if not is_placeholder(match[1].decode("latin-1")):
-            yield Found(match.start(), match.start(1), match.end(1), "url-password")
+        yield Clue(match.start(), match.start(1), partial(_judge, match))
+
+
+def _judge(match: re.Match[bytes]) -> Found | None:
+    known = is_placeholder(match[1].decode("latin-1"))
+    return None if known else Found(match.start(1), match.end(1), "url-password")
 
 
 @cache
 def _pattern() -> re.Pattern[bytes]:
     return re.compile(
-        rb":(?<=[A-Za-z0-9]:)(?=\\?/\\?/[^\s:/?#@\"'<>\\`]{0,128}+:([^\s/?#\"'<>\\`]{1,1024})@)",
+        rb":\\?/\\?/(?=[^\s:/?#@\"'<>\\`]{0,128}+:([^\s/?#\"'<>\\`]{1,1024})@)"
     )

@@ -9,17 +9,17 @@ Invariant: a value is replaced from its first character to its last, and its quo
 
 import re
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, partial
 from typing import NamedTuple
 
 from runcard.redaction import headers, spans
-from runcard.redaction.found import Found
+from runcard.redaction.found import Clue, Found
 from runcard.redaction.names import telling
-from runcard.redaction.spans import Span
 from runcard.redaction.values import Place, verdict
 
 _NAME_BYTES = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-."
 _LONGEST_NAME = 64  # before the telling word
+_SHORTEST = 3  # a value that is shorter is no secret in a text
 
 _COLOUR = rb"(?:\x1b\[[0-9;]{0,12}m)?"
 _VALUE = (
@@ -38,18 +38,16 @@ class _Spot(NamedTuple):
     ends: bytes  # what ends a bare value here
 
 
-def find_assigned(text: bytes, lowered: bytes, begin: int) -> Iterator[Found]:
+def find_assigned(text: bytes, lowered: bytes, begin: int) -> Iterator[Clue]:
     for pattern in _patterns():
         for match in pattern.finditer(lowered, begin):
-            spot = _spot(text, match)
-            if spot and (found := _judged(text, match, spot)):
-                yield found
+            yield Clue(match.start(), match.start(4), partial(_judge, text, match))
 
 
 @cache
 def _patterns() -> list[re.Pattern[bytes]]:
     words = (
-        rb"k(?:ey(?<=[a-z0-9_\-. ]key)|en(?<=token)|ie(?<=cookie))",
+        rb"k(?:ey(?<=[a-z0-9_\-. ]key)|en(?!s)(?<=token)|ie(?<=cookie))",
         rb"p(?:ass|wd)",
         rb"c(?:ret(?<=secret)|red)",
         rb"u(?:th(?<=auth))",
@@ -57,21 +55,41 @@ def _patterns() -> list[re.Pattern[bytes]]:
     return [re.compile(word + _VALUE) for word in words]
 
 
+def _judge(text: bytes, match: re.Match[bytes]) -> Found | None:
+    spot = _spot(text, match)
+    said = telling(spot.name) if spot else None
+    if spot is None or said is None:
+        return None
+    if said.rule in {"authorization", "cookie"} and (found := _judge_header(text, match, spot, said.rule)):
+        return found
+    start = match.start(4)
+    span = spans.at(text, start, match[3], spot.ends)
+    rule = verdict(spot.name, spans.value(text, start, span), spot.place)
+    return Found(start, span.end, rule, span.more) if rule and span.end - start >= _SHORTEST else None
+
+
+def _judge_header(text: bytes, match: re.Match[bytes], spot: _Spot, rule: str) -> Found | None:
+    start = match.start(4)
+    span = spans.at(text, start, match[3], spans.HEADER if match[2] == b":" else spot.ends)
+    if rule == "authorization":
+        return headers.authorization(text, start, span)
+    return headers.cookie(text, start, span, is_set=spot.name.lower().startswith("set"))
+
+
 def _spot(text: bytes, match: re.Match[bytes]) -> _Spot | None:
     """The name that the telling word belongs to, and what kind of place its value has."""
     name, start = _name(text, match.start(), match.end(1))
-    before, sign = text[start - 1 : start], match[2]
-    in_markup = sign == b">"
-    if in_markup and (before != b"<" or match[3]):
-        return None
-    tight = sign == b"=" and match.end(1) == match.start(2) and match.end(2) == match.start(4)
-    in_query = tight and before in {b"?", b"&"}
-    in_shell = tight and not in_query and (name.isupper() or name.startswith("--"))
-    in_list = tight and text[max(0, start - 2) : start].rstrip().endswith(b";")
-    ends = spans.MARKUP if in_markup else spans.SHELL if in_shell else spans.LOOSE
-    strict = in_markup or in_list or in_query or match[3] is not None
-    place = Place.SURE if in_shell else Place.STRICT if strict else Place.LOOSE
-    return _Spot(_with_word_before(text, start, name), place, ends)
+    before, sign = text[max(0, start - 2) : start], match[2]
+    if sign == b">":
+        in_markup = before.endswith(b"<") and not match[3]
+        return _Spot(name, Place.STRICT, spans.MARKUP) if in_markup else None
+    tight = sign == b"=" and match.end(1) == match.start(2) and match.end(2) == match.start(3 if match[3] else 4)
+    in_query = tight and before.endswith((b"?", b"&"))
+    if tight and not in_query and (name.isupper() or name.startswith("--")):
+        return _Spot(name, Place.SURE, spans.SHELL)
+    in_list = tight and before.rstrip().endswith(b";")
+    strict = in_query or in_list or match[3] is not None
+    return _Spot(_with_word_before(text, start, name), Place.STRICT if strict else Place.LOOSE, spans.LOOSE)
 
 
 def _name(text: bytes, at: int, end: int) -> tuple[str, int]:
@@ -94,26 +112,3 @@ def _with_word_before(text: bytes, start: int, name: str) -> str:
     joined = f"{word}_{name}"
     more, less = telling(joined), telling(name)
     return joined if more and (not less or more.strength > less.strength) else name
-
-
-def _judged(text: bytes, match: re.Match[bytes], spot: _Spot) -> Found | None:
-    said, anchor, start = telling(spot.name), match.start(), match.start(4)
-    if said is None:
-        return None
-    is_header = said.rule in {"authorization", "cookie"} and spot.ends == spans.LOOSE
-    span = _span(text, start, match[3], spans.HEADER if is_header and match[2] == b":" else spot.ends)
-    if is_header and said.rule == "authorization":
-        return headers.authorization(text, anchor, start, span)
-    if is_header:
-        is_set = spot.name.lower().startswith("set")
-        if found := headers.cookie(text, anchor, start, span, is_set=is_set):
-            return found
-        span = _span(text, start, match[3], spot.ends)
-    value = text[start : min(span.end, start + spans.WINDOW)].decode("latin-1")
-    rule = verdict(spot.name, value, spot.place)
-    return Found(anchor, start, span.end, rule, span.more) if rule and len(value) >= 3 else None
-
-
-def _span(text: bytes, start: int, quote: bytes | None, ends: bytes) -> Span:
-    closed = spans.quoted(text, start, quote) if quote else None
-    return closed or spans.bare(text, start, ends)

@@ -1,10 +1,13 @@
-"""A secret that was found in a text: where it was noticed, where it lies, and which rule knows it.
+"""A place in a text where a secret may lie, and the secret that was found there.
 
-Invariant: whether something is found, and where it begins, is decided by the bytes from `BEHIND` before its anchor to
-`AHEAD` after it, or to the end of the line; only its end may lie further on. So a text can be read in pieces.
+A clue is cheap; it is judged only when the text before it is done with, for most clues lie in what is masked already.
+
+Invariant: what comes of a clue is decided by the bytes from `BEHIND` before its anchor to `AHEAD` after it, or to the
+end of the line; only where a secret ends may lie further on. So a text can be read in pieces.
 """
 
 import re
+from collections.abc import Callable
 from typing import NamedTuple
 
 BEHIND = 256
@@ -14,8 +17,15 @@ AHEAD = 4096
 class Found(NamedTuple):
     """One secret, from `start` to `end`, and on as far as `more` goes."""
 
-    anchor: int  # where it was noticed, never after `start`
     start: int
     end: int
     rule: str
     more: re.Pattern[bytes] | None = None
+
+
+class Clue(NamedTuple):
+    """Where something was noticed (`anchor`), and before what no secret of it begins (`start`)."""
+
+    anchor: int
+    start: int
+    judge: Callable[[], Found | None]

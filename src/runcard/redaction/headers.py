@@ -10,11 +10,11 @@ import re
 from base64 import b64decode
 from binascii import Error as Base64Error
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, partial
 from typing import NamedTuple
 
 from runcard.redaction import spans
-from runcard.redaction.found import Found
+from runcard.redaction.found import Clue, Found
 from runcard.redaction.spans import Span
 from runcard.redaction.values import is_placeholder, looks_random
 
@@ -22,38 +22,41 @@ _ONE_WORD = frozenset({b"bearer", b"basic", b"token", b"bot", b"apikey", b"api-k
 _WORDS_ABOUT = frozenset(["auth", "authentication", "authorization", "credentials", "error", "header", "realm", "scheme", "token", "tokens"])
 
 
-def authorization(text: bytes, anchor: int, start: int, span: Span) -> Found | None:
+def authorization(text: bytes, start: int, span: Span) -> Found | None:
     """What is secret in the value of an `Authorization` header that begins at `start`."""
     scheme = _patterns().scheme.match(text, start, span.end)
     at, name = (scheme.end(), scheme[1].lower()) if scheme else (start, b"")
     if scheme and name not in _ONE_WORD:
-        known = not is_placeholder(_text(text, at, span.end))
-        return Found(anchor, at, span.end, "authorization", span.more) if known else None
+        known = is_placeholder(spans.value(text, at, span))
+        return None if known else Found(at, span.end, "authorization", span.more)
     word = spans.bare(text, at, spans.LOOSE)
-    end = min(word.end, span.end)
+    word = word._replace(end=min(word.end, span.end))
     rule = {b"bearer": "bearer-token", b"basic": "basic-auth"}.get(name, "authorization")
-    return Found(anchor, at, end, rule, word.more) if _is_credential(name, _text(text, at, end)) else None
+    return Found(at, word.end, rule, word.more) if _is_credential(name, spans.value(text, at, word)) else None
 
 
-def cookie(text: bytes, anchor: int, start: int, span: Span, *, is_set: bool) -> Found | None:
+def cookie(text: bytes, start: int, span: Span, *, is_set: bool) -> Found | None:
     """What is secret in the value of a `Cookie` or `Set-Cookie` header."""
     pair = _patterns().pair.match(text, start, span.end)
-    if pair is None or is_placeholder(_text(text, start, span.end)):
+    if pair is None or is_placeholder(spans.value(text, start, span)):
         return None
     if not is_set:
-        return Found(anchor, start, span.end, "cookie", span.more)
-    value = spans.bare(text, pair.end(), spans.SHELL)
-    return Found(anchor, pair.end(), min(value.end, span.end), "cookie", value.more)
+        return Found(start, span.end, "cookie", span.more)
+    word = spans.bare(text, pair.end(), spans.SHELL)
+    return Found(pair.end(), min(word.end, span.end), "cookie", word.more)
 
 
-def find_bearer(text: bytes, lowered: bytes, begin: int) -> Iterator[Found]:
+def find_bearer(text: bytes, lowered: bytes, begin: int) -> Iterator[Clue]:
     """Bearer tokens that stand in no header: only what looks random."""
     for match in _patterns().bearer.finditer(lowered, begin):
-        start = match.start(1)
-        span = spans.bare(text, start, spans.LOOSE)
-        value = _text(text, start, span.end)
-        if looks_random(value) and not is_placeholder(value):
-            yield Found(match.start(), start, span.end, "bearer-token", span.more)
+        yield Clue(match.start(), match.start(1), partial(_judge_bearer, text, match.start(1)))
+
+
+def _judge_bearer(text: bytes, start: int) -> Found | None:
+    span = spans.bare(text, start, spans.LOOSE)
+    value = spans.value(text, start, span)
+    random = looks_random(value) and not is_placeholder(value)
+    return Found(start, span.end, "bearer-token", span.more) if random else None
 
 
 def _is_credential(scheme: bytes, value: str) -> bool:
@@ -69,10 +72,6 @@ def _decoded(value: str) -> bytes:
         return b64decode(value, validate=True)
     except (Base64Error, ValueError):
         return b""
-
-
-def _text(text: bytes, start: int, end: int) -> str:
-    return text[start : min(end, start + spans.WINDOW)].decode("latin-1")
 
 
 class _Patterns(NamedTuple):

@@ -8,10 +8,10 @@ Invariant: what is decided depends on the `WINDOW` bytes after a BEGIN line and 
 """
 
 import re
-from functools import cache
+from functools import cache, partial
 from typing import NamedTuple
 
-from runcard.redaction.found import Found
+from runcard.redaction.found import Clue, Found
 
 WINDOW = 32 * 1024  # the longest keys in use take half of it
 _RULE = "private-key"
@@ -21,24 +21,24 @@ _LONGEST_LINE = 80  # of a BEGIN or END line
 class Blocks(NamedTuple):
     """The blocks of a text, and where one begins that cannot be judged before more of the text is there."""
 
-    found: list[Found]
+    clues: list[Clue]
     waiting: int | None
 
 
 def find_blocks(text: bytes, begin: int, *, final: bool) -> Blocks:
-    found: list[Found] = []
+    clues: list[Clue] = []
     start = text.find(b"-----BEGIN ", begin)
     while start >= 0:
         after = start + 1
         if header := _patterns().begin.match(text, start):
             after = header.end()
             if not final and _needs_more(text, after):
-                return Blocks(found, start)
+                return Blocks(clues, start)
             if end := _end(text, after):
-                found.append(Found(start, start, end, _RULE))
+                clues.append(Clue(start, start, partial(Found, start, end, _RULE)))
                 after = end
         start = text.find(b"-----BEGIN ", after)
-    return Blocks(found, None)
+    return Blocks(clues, None)
 
 
 class _Patterns(NamedTuple):

@@ -32,9 +32,9 @@ def _header(name: str, value: str, counts: dict[str, int]) -> str | None:
     said = telling(name)
     raw = value.encode("utf-8", "surrogatepass")
     if said and said.rule == "authorization":
-        found = headers.authorization(raw, 0, 0, Span(len(raw)))
+        found = headers.authorization(raw, 0, Span(len(raw)))
     elif said and said.rule == "cookie":
-        found = headers.cookie(raw, 0, 0, Span(len(raw)), is_set=name.lower().startswith("set"))
+        found = headers.cookie(raw, 0, Span(len(raw)), is_set=name.lower().startswith("set"))
     else:
         return None
     if found is None:

@@ -8,28 +8,30 @@ Invariant: an option without a telling name, and `-u` of other programs than cur
 
 import re
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, partial
 
 from runcard.redaction import spans
-from runcard.redaction.found import Found
+from runcard.redaction.found import Clue, Found
 from runcard.redaction.values import Place, is_placeholder, verdict
 
 _LINE_BEFORE = 200  # so far back `curl` is looked for
 
 
-def find_options(text: bytes, lowered: bytes, begin: int) -> Iterator[Found]:
+def find_options(text: bytes, lowered: bytes, begin: int) -> Iterator[Clue]:
     for match in _pattern().finditer(lowered, begin):
-        named = match["name"] is not None
-        start = match.start("value" if named else "password")
-        quote = match["quote" if named else "mark"]
-        span = (spans.quoted(text, start, quote) if quote else None) or spans.bare(text, start, spans.SHELL)
-        value = text[start : min(span.end, start + spans.WINDOW)].decode("latin-1")
-        if named:
-            rule = verdict(match["name"].decode("ascii"), value, Place.SURE)
-        else:
-            rule = None if is_placeholder(value) or not _is_curl(text, match.start()) else "basic-auth"
-        if rule:
-            yield Found(match.start(), start, span.end, rule, span.more)
+        yield Clue(match.start(), match.start(3), partial(_judge, text, match))
+
+
+def _judge(text: bytes, match: re.Match[bytes]) -> Found | None:
+    name, start = match[1].lstrip(b"-").decode("ascii"), match.start(3)
+    span = spans.at(text, start, match[2], spans.SHELL)
+    value = spans.value(text, start, span)
+    if name not in {"u", "user", "proxy-user"}:
+        rule = verdict(name, value, Place.SURE)
+        return Found(start, span.end, rule, span.more) if rule else None
+    user, _, password = value.partition(":")
+    known = not password or is_placeholder(password) or not _is_curl(text, match.start())
+    return None if known else Found(start + len(user) + 1, span.end, "basic-auth", span.more)
 
 
 def _is_curl(text: bytes, at: int) -> bool:
@@ -39,10 +41,8 @@ def _is_curl(text: bytes, at: int) -> bool:
 
 @cache
 def _pattern() -> re.Pattern[bytes]:
-    outside = rb"[^\s\"'`(\[,=]"
+    before = rb"[^\s\"'`(\[,=]"
     return re.compile(
-        rb"-(?:(?<=--)(?<!" + outside + rb"--)"
-        rb"(?=(?P<name>[a-z][a-z0-9_\-]{1,40}+)(?:[\"'],)?[ \t]{1,4}(?P<quote>\\{0,7}[\"'])?(?P<value>[^\s\"'\\-]))"
-        rb"|(?<!" + outside + rb"-)(?=(?:u|-user|-proxy-user)(?:[\"'],)?[ =]{0,2}(?P<mark>\\{0,7}[\"'])?"
-        rb"[^\s:\"'\\]{1,64}:(?P<password>[^\s\"'\\])))"
+        rb"-(?=(-(?<!" + before + rb"--)[a-z][a-z0-9_\-]{1,40}+|u(?<!" + before + rb"-u))"  # 1: the name
+        rb"(?:[\"'],)?[ \t]{1,4}(\\{0,7}[\"'])?([^\s\"'\\-]))"  # 2: the quote, 3: the value
     )

@@ -2,17 +2,17 @@
 
 `re` looks for a pattern that begins with one literal byte with a bare loop, ten times as fast as for one of many. So
 each prefix is found by the rarest byte it has, and the prefixes that share this byte share a pattern: `k`, and then
-whether `s` stands before it and `-ant-` after. Which prefixes there are is said in `rules.py`.
+whether `-ant-` follows and `s` stands before it. Which prefixes there are is said in `rules.py`.
 
-Invariant: a pattern never takes more than its one byte, so no prefix hides another, and no text makes it slow.
+Invariant: a pattern takes no more than the rest of its prefix, so no secret hides another, and no text makes it slow.
 """
 
 import re
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, partial
 from typing import NamedTuple
 
-from runcard.redaction.found import Found
+from runcard.redaction.found import Clue, Found
 from runcard.redaction.rules import PREFIXES, Prefix
 
 _RAREST_FIRST = "AxkvyGpfg8"  # in logs, code, prose and JSON; the fewer there are, the fewer passes over the text
@@ -20,16 +20,17 @@ _RAREST_FIRST = "AxkvyGpfg8"  # in logs, code, prose and JSON; the fewer there a
 
 class _Sweep(NamedTuple):
     pattern: re.Pattern[bytes]
-    prefixes: list[tuple[Prefix, int, re.Pattern[bytes] | None]]  # for each group: where the byte stands, what follows
+    prefixes: list[Prefix]  # one for each group of the pattern
 
 
-def find_prefixed(text: bytes, begin: int) -> Iterator[Found]:
+def find_prefixed(text: bytes, begin: int) -> Iterator[Clue]:
     for pattern, prefixes in _sweeps():
         for match in pattern.finditer(text, begin):
             group = match.lastindex or 0
-            prefix, offset, more = prefixes[group - 1]
-            start = match.start() - offset
-            yield Found(start, start + prefix.keep, match.end(group), prefix.rule, more)
+            prefix, end = prefixes[group - 1], match.end(group)
+            anchor = match.end() - len(prefix.literal)
+            start = anchor + prefix.keep
+            yield Clue(anchor, start, partial(Found, start, end, prefix.rule, _more(prefix.more)))
 
 
 @cache
@@ -37,30 +38,28 @@ def _sweeps() -> list[_Sweep]:
     by_byte: dict[str, list[Prefix]] = {}
     for prefix in PREFIXES:
         by_byte.setdefault(_rarest(prefix.literal), []).append(prefix)
-    return [_sweep(byte, prefixes) for byte, prefixes in by_byte.items()]
-
-
-def _sweep(byte: str, prefixes: list[Prefix]) -> _Sweep:
-    pattern = byte + "(?:" + "|".join(_around(prefix, byte) for prefix in prefixes) + ")"
-    facts = [(prefix, prefix.literal.index(byte), _more(prefix.more)) for prefix in prefixes]
-    return _Sweep(re.compile(pattern.encode("ascii")), facts)
+    return [_Sweep(_pattern(byte, prefixes), prefixes) for byte, prefixes in by_byte.items()]
 
 
 def _rarest(literal: str) -> str:
     return next(byte for byte in _RAREST_FIRST if byte in literal)
 
 
-def _around(prefix: Prefix, byte: str) -> str:
-    """What must stand before the byte, and in a group what must follow it."""
-    cut = prefix.literal.index(byte) + 1
-    before, after = re.escape(prefix.literal[:cut]), re.escape(prefix.literal[cut:])
+def _pattern(byte: str, prefixes: list[Prefix]) -> re.Pattern[bytes]:
+    choices = "|".join(_behind(byte, prefix) for prefix in prefixes)
+    return re.compile(f"{byte}(?:{choices})".encode("ascii"))
+
+
+def _behind(byte: str, prefix: Prefix) -> str:
+    """What must follow the byte, what must stand before it, and in a group the body. What follows is tested first."""
+    literal, after = re.escape(prefix.literal), re.escape(prefix.literal.partition(byte)[2])
     edges = [
-        f"(?<![{prefix.edge}]{before})",
-        f"(?<=\\\\[nrt]{before})",  # the end of a JSON string's line
-        f"(?<=%[0-9A-Fa-f][0-9A-Fa-f]{before})",  # a character of an address
-        f"(?<=[0-9\\[]m{before})",  # a colour of the terminal
+        f"(?<![{prefix.edge}]{literal})",
+        f"(?<=\\\\[nrt]{literal})",  # the end of a line in a JSON string
+        f"(?<=%[0-9A-Fa-f][0-9A-Fa-f]{literal})",  # a character of an address
+        f"(?<=[0-9\\[]m{literal})",  # a colour of the terminal
     ]
-    return f"(?<={before})(?:{'|'.join(edges)})(?=({after}{prefix.body}))"
+    return f"{after}(?<={literal})(?:{'|'.join(edges)})(?=({prefix.body}))"
 
 
 @cache

@@ -10,7 +10,8 @@ import re
 from functools import cache
 from typing import NamedTuple
 
-WINDOW = 2048  # so much of a value is looked at; the rest belongs to it all the same
+WINDOW = 2048  # within so many bytes a quote must close
+JUDGED = 256  # so many bytes of a value are looked at; the rest belongs to it all the same
 
 
 class Span(NamedTuple):
@@ -50,8 +51,19 @@ def quoted(text: bytes, start: int, quote: bytes) -> Span | None:
     return Span(_end(pattern, text, start), pattern)
 
 
+def at(text: bytes, start: int, quote: bytes | None, ends: bytes) -> Span:
+    """The value that begins at `start`, behind `quote` when there is one."""
+    closed = quoted(text, start, quote) if quote else None
+    return closed or bare(text, start, ends)
+
+
+def value(text: bytes, start: int, span: Span) -> str:
+    """What is looked at to judge a value."""
+    return text[start : min(span.end, start + JUDGED)].decode("latin-1")
+
+
 def _end(pattern: re.Pattern[bytes], text: bytes, start: int) -> int:
-    match = pattern.match(text, start, start + WINDOW)
+    match = pattern.match(text, start, start + JUDGED)
     return match.end() if match else start
 
 
@@ -67,16 +79,20 @@ def _ends_json(text: bytes, after: int) -> bool:
 @cache
 def _bare(ends: bytes) -> re.Pattern[bytes]:
     if ends == HEADER:
-        return re.compile(rb"(?:[^\r\n\"'`\\\x1b]|\\[^nr\"'`\r\n])*+")
-    return re.compile(rb"(?:[^\s\"'`\\\x1b" + ends + rb"]|\\[^nrt\"'`\s])*+")
+        return _run(rb"[^\r\n\"'`\\\x1b]", rb"[^nr\"'`\r\n]")
+    return _run(rb"[^\s\"'`\\\x1b" + ends + rb"]", rb"[^nrt\"'`\s]")
+
+
+@cache
+def _unclosed(mark: bytes, *, escaped: bool) -> re.Pattern[bytes]:
+    return _run(rb"[^\r\n\\" + mark + rb"]", rb"[^\r\n\"'`]" if escaped else rb"[^\r\n]")
+
+
+def _run(plain: bytes, escaped: bytes) -> re.Pattern[bytes]:
+    """Characters and escapes, in a form that `re` passes over fast."""
+    return re.compile(plain + rb"*+(?:\\" + escaped + plain + rb"*+)*+")
 
 
 @cache
 def _quotes(mark: bytes) -> re.Pattern[bytes]:
     return re.compile(rb"(\\*+)(" + mark + rb"|\")")
-
-
-@cache
-def _unclosed(mark: bytes, *, escaped: bool) -> re.Pattern[bytes]:
-    behind = rb"[^\r\n\"'`]" if escaped else rb"[^\r\n]"
-    return re.compile(rb"(?:[^\r\n\\" + mark + rb"]|\\" + behind + rb")*+")

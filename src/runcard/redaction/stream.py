@@ -7,11 +7,12 @@ Invariant: the pieces do not matter. Any cutting of the same bytes gives the sam
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import groupby
 
 from runcard.redaction.addresses import find_in_addresses
 from runcard.redaction.assignments import find_assigned
-from runcard.redaction.found import AHEAD, BEHIND, Found
+from runcard.redaction.found import AHEAD, BEHIND, Clue, Found
 from runcard.redaction.headers import find_bearer
 from runcard.redaction.keyblocks import find_blocks
 from runcard.redaction.marks import Masked, mark
@@ -29,8 +30,9 @@ class Masker:
 
     def __init__(self) -> None:
         self.counts: dict[str, int] = {}
-        self._text = b""  # what is held back, behind up to `BEHIND` bytes that are out already
-        self._done = 0  # so much of `_text` is out
+        self._text = b""  # what is held back, behind up to `BEHIND` bytes that are dealt with
+        self._searched = 0  # clues before this are judged
+        self._done = 0  # what lies before this is out; a secret may reach beyond what is searched
         self._inside: re.Pattern[bytes] | None = None  # the rest of a secret that goes on in the next piece
 
     def feed(self, data: bytes) -> bytes:
@@ -41,19 +43,19 @@ class Masker:
     def flush(self) -> bytes:
         """Give back the rest; what is fed afterwards is a new text."""
         rest = self._advance(b"", final=True)
-        self._text, self._done, self._inside = b"", 0, None
+        self._text, self._searched, self._done, self._inside = b"", 0, 0, None
         return rest
 
     def _advance(self, data: bytes, *, final: bool = False) -> bytes:
         self._text += data
         self._skip(final=final)
         ready = self._ready(final=final)
-        if self._inside or ready <= self._done:
+        if ready <= self._searched:
             return b""
-        found, ready = self._search(ready, final=final)
-        pieces = list(self._masked(found, ready, final=final))
-        keep = max(0, self._done - BEHIND)
-        self._text, self._done = self._text[keep:], self._done - keep
+        clues, ready = self._clues(ready, final=final)
+        pieces = list(self._masked(clues, ready, final=final))
+        keep = max(0, ready - BEHIND)
+        self._text, self._searched, self._done = self._text[keep:], ready - keep, self._done - keep
         return b"".join(pieces)
 
     def _skip(self, *, final: bool) -> None:
@@ -71,36 +73,52 @@ class Masker:
         """How far the text can be searched: to the end of a line, or so far that enough is known of what follows."""
         if final:
             return len(self._text)
-        line = max(self._text.rfind(b"\n", self._done), self._text.rfind(b"\r", self._done)) + 1
+        line = max(self._text.rfind(b"\n", self._searched), self._text.rfind(b"\r", self._searched)) + 1
         long = len(self._text) - AHEAD
-        return long if long - max(line, self._done) >= _PATIENCE else line
+        return long if long - max(line, self._searched) >= _PATIENCE else line
 
-    def _search(self, ready: int, *, final: bool) -> tuple[list[Found], int]:
-        """What is found up to `ready`, or to a place before it that nothing found lies across."""
-        blocks = find_blocks(self._text, self._done, final=final)
+    def _clues(self, ready: int, *, final: bool) -> tuple[list[Clue], int]:
+        """The clues up to `ready`, or to a place before it that none of them lies across."""
+        blocks = find_blocks(self._text, self._searched, final=final)
         if blocks.waiting is not None:
             ready = min(ready, blocks.waiting)
-        if ready <= self._done:
-            return [], self._done
-        found = [one for one in (*blocks.found, *_find(self._text, self._done)) if one.anchor >= self._done]
-        for one in sorted(found, key=lambda one: one.anchor, reverse=True):
-            if one.anchor < ready <= one.start:
-                ready = one.anchor
-        return _resolved(self._text, [one for one in found if one.anchor < ready]), ready
+        if ready <= self._searched:
+            return [], self._searched
+        clues = [*blocks.clues, *_find(self._text, self._searched)]
+        for clue in sorted(clues, key=_anchor, reverse=True):
+            if clue.anchor < ready <= clue.start:
+                ready = clue.anchor
+        return [clue for clue in clues if self._searched <= clue.anchor < ready], ready
 
-    def _masked(self, found: list[Found], ready: int, *, final: bool) -> Iterator[bytes]:
-        for one in found:
-            if one.start < self._done:
+    def _masked(self, clues: list[Clue], ready: int, *, final: bool) -> Iterator[bytes]:
+        for _, group in groupby(sorted(clues, key=_start), _start):
+            found = self._judged(group)
+            if found is None:
                 continue
-            yield self._text[self._done : one.start]
-            yield mark(one.rule).encode("ascii")
-            self.counts[one.rule] = self.counts.get(one.rule, 0) + 1
-            self._done = _end(one.more, self._text, one.end)
-            if one.more and not final and self._may_go_on():
-                self._inside = one.more
+            yield self._text[self._done : found.start]
+            yield mark(found.rule).encode("ascii")
+            self.counts[found.rule] = self.counts.get(found.rule, 0) + 1
+            self._done = _end(found.more, self._text, found.end)
+            if found.more and not final and self._may_go_on():
+                self._inside = found.more
         if self._done < ready:
             yield self._text[self._done : ready]
             self._done = ready
+
+    def _judged(self, clues: Iterable[Clue]) -> Found | None:
+        """What clues to the same place lead to: the name of the upper rule, and the longest reach."""
+        best: Found | None = None
+        for clue in clues:
+            found = clue.judge() if clue.start >= self._done else None
+            if found is None or found.start < self._done:
+                continue
+            if best is None:
+                best = found
+                continue
+            rule = min(best.rule, found.rule, key=_RANK.__getitem__)
+            longest = max(best, found, key=lambda one: _end(one.more, self._text, one.end))
+            best = longest._replace(rule=rule)
+        return best
 
 
 def mask_bytes(data: bytes) -> Masked[bytes]:
@@ -117,7 +135,7 @@ def mask_text(text: str) -> Masked[str]:
     return Masked(masked.decode("utf-8", "surrogatepass") if masker.counts else text, masker.counts)
 
 
-def _find(text: bytes, begin: int) -> Iterator[Found]:
+def _find(text: bytes, begin: int) -> Iterator[Clue]:
     lowered = text.lower()
     yield from find_prefixed(text, begin)
     yield from find_in_addresses(text, begin)
@@ -126,15 +144,12 @@ def _find(text: bytes, begin: int) -> Iterator[Found]:
     yield from find_options(text, lowered, begin)
 
 
-def _resolved(text: bytes, found: list[Found]) -> list[Found]:
-    """In order; where several begin at the same place, the upper rule's name and the longest reach."""
-    resolved: list[Found] = []
-    for one in sorted(found, key=lambda found: (found.start, _RANK[found.rule])):
-        if not resolved or resolved[-1].start != one.start:
-            resolved.append(one)
-        elif _end(one.more, text, one.end) >= _end(resolved[-1].more, text, resolved[-1].end):
-            resolved[-1] = one._replace(rule=resolved[-1].rule)
-    return resolved
+def _anchor(clue: Clue) -> int:
+    return clue.anchor
+
+
+def _start(clue: Clue) -> int:
+    return clue.start
 
 
 def _end(more: re.Pattern[bytes] | None, text: bytes, end: int) -> int:

@@ -16,11 +16,10 @@ from typing import Any
 from weakref import WeakSet
 
 from runcard.documents.chain import Head, Journal, first_link, make_line, parse
-from runcard.encoding import Layout, encode_json
+from runcard.encoding import COMPACT, encode_json
 from runcard.errors import StoreError
 from runcard.files import failure, printable
 
-COMPACT = Layout(indent=None, comma=",", colon=":")
 _DURABLE_EVERY = 1.0  # seconds
 _CREATE = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple, Self
 
 from runcard.documents.chain import Checked, Head, Journal, check, first_link, make_line
-from runcard.encoding import decode_json, encode_json
+from runcard.encoding import COMPACT, decode_json, encode_json
 from runcard.files import failure, locked
 from runcard.store import layout
-from runcard.store.journal import COMPACT, read_journal
+from runcard.store.journal import read_journal
 
 CLOSED = "record.closed"
 

@@ -7,8 +7,7 @@ without a reason to finish belongs to a stream that goes on.
 
 from runcard.accounting.call import Usage
 from runcard.accounting.fields import Fields
-from runcard.accounting.tokens import AS_IT_CAME, Tokens
-from runcard.errors import UsageError
+from runcard.accounting.tokens import Tokens
 
 METADATA = ("usageMetadata", "usage_metadata")
 
@@ -66,11 +65,7 @@ def _output(usage: Fields, sent: int | None, thoughts: int | None) -> int | None
     candidates, total = usage.count(*_CANDIDATES), usage.count(*_TOTAL)
     if candidates is not None:
         return candidates + (thoughts or 0)
-    if sent is None or total is None:
-        return None
-    if total < sent:
-        raise UsageError(f"{_TOTAL[0]} is {total:,}, less than the {sent:,} that were sent", hint=AS_IT_CAME)
-    return total - sent
+    return None if sent is None or total is None or total < sent else total - sent
 
 
 def _service_tier(usage: Fields) -> str | None:

@@ -6,8 +6,7 @@ Many servers speak the first of the two. Where a total shows that reasoning stan
 
 from runcard.accounting.call import Source, Usage
 from runcard.accounting.fields import Fields
-from runcard.accounting.tokens import AS_IT_CAME, Tokens, split_writes
-from runcard.errors import UsageError
+from runcard.accounting.tokens import Tokens, split_writes
 
 _UNFINISHED = {"in_progress", "queued", "cancelled"}
 _USUAL = {"default", "standard", "on_demand"}
@@ -55,17 +54,13 @@ def _tokens(usage: Fields) -> Tokens:
 
 
 def _output(usage: Fields, reasoning: int | None) -> int | None:
-    sent, output = (
-        usage.count("prompt_tokens", "input_tokens"),
-        usage.count("completion_tokens", "output_tokens"),
-    )
-    total = usage.count("total_tokens")
+    sent = usage.count("prompt_tokens", "input_tokens")
+    output, total = usage.count("completion_tokens", "output_tokens"), usage.count("total_tokens")
     if sent is None or total is None:
         return output
-    if total < sent + (output or 0):
-        raise UsageError(f"total_tokens is {total:,}, less than its parts", hint=AS_IT_CAME)
-    beside = reasoning is not None and output is not None and total == sent + output + reasoning
-    return total - sent if output is None or beside else output
+    if output is None:
+        return total - sent if total >= sent else None
+    return output + reasoning if reasoning and total == sent + output + reasoning else output
 
 
 def _writes(inputs: Fields) -> tuple[int | None, int | None]:
