@@ -77,9 +77,9 @@ def fold(start: Fields, lines: Iterable[Line], files: Files) -> Fields:
     for payload in _payloads(events, CONFIGURED):
         configuration |= payload["configuration"]
     sources = _sources(start["data_sources"], events)
-    environment = start["environment"]
+    environment = dict(start["environment"])
     for payload in _payloads(events, ENVIRONMENT):
-        environment = {**environment, **payload["environment"]}
+        environment |= payload["environment"]
     calls = list(_payloads(events, CALLED))
     costs = _costs(calls, list(_payloads(events, COSTS)))
     document: Fields = {
@@ -267,8 +267,10 @@ def _fitting(parts: list[Fields], costs: Fields) -> list[Fields]:
         ("output", "output_tokens"),
         ("cost_usd", "total_cost_usd"),
     ):
-        known = all_known(part[name] for part in parts)
-        if known is not None and costs[total] is not None and not money_agrees(known, costs[total]):
+        known, whole = all_known(part[name] for part in parts), costs[total]
+        if known is None or whole is None:
+            continue
+        if not (money_agrees(known, whole) if name == "cost_usd" else sum(known) == whole):
             parts = [part | {name: None} for part in parts]
     return parts
 

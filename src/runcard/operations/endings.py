@@ -23,7 +23,7 @@ def status_of(error: BaseException | None) -> tuple[str, int | None]:
     if isinstance(error, SystemExit):
         if error.code is None or error.code == 0:
             return "completed", 0
-        return "failed", error.code if isinstance(error.code, int) else 1
+        return "failed", int(error.code) if isinstance(error.code, int) else 1
     if isinstance(error, KeyboardInterrupt | asyncio.CancelledError | Terminated):
         return "interrupted", None
     return "failed", None

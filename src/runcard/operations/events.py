@@ -4,18 +4,22 @@ The verbs here are the library's; where the events go is up to the recorder: a j
 the way; what was masked is counted by rule, never kept.
 """
 
+import glob
+import os
+import re
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from decimal import Decimal
 from typing import Any
 
-from runcard.accounting import Prices, Usage, read_usage
-from runcard.accounting import cost as price
+from runcard.accounting import Prices, Tokens, Usage, read_usage
 from runcard.digests import sha256_bytes
 from runcard.documents import fold
 from runcard.documents.findings import shown
 from runcard.documents.sums import plain_number
+from runcard.encoding import decode_json, encode_json
 from runcard.errors import RuncardError, RuncardWarning, UsageError
 from runcard.observe.inputs import inputs
 from runcard.redaction import mask_data, mask_text
@@ -24,7 +28,7 @@ Fields = dict[str, Any]
 
 
 class Events(ABC):
-    """The verbs of a recorder."""
+    """The verbs of a recorder. A wrong argument raises at once, whether the recording is strict or not."""
 
     def __init__(self, *, strict: bool, prices: Prices | None, keep_secrets: bool) -> None:
         self._strict = strict
@@ -32,6 +36,7 @@ class Events(ABC):
         self._keep_secrets = keep_secrets
         self._unpriced: set[str | None] = set()
         self._configuration: Fields = {}
+        self._directory = _here()  # where the run was started: inputs are named relative to it
 
     @abstractmethod
     def emit(self, event: str, payload: Fields, *, level: str = "info") -> None:
@@ -45,26 +50,23 @@ class Events(ABC):
         except (RuncardError, OSError) as error:
             if self._strict:
                 raise
-            warnings.warn(f"recording failed: {error}", RuncardWarning, stacklevel=4)
+            warnings.warn(f"recording failed: {error}", RuncardWarning, stacklevel=5)
 
     def set_config(self, config: Mapping[str, Any] | None = None, /, **more: Any) -> None:  # noqa: ANN401
         """Add to the configuration, or change it."""
-        configuration = self.masked({**(config or {}), **more}, "configuration")
+        configuration = self.masked(checked_config({**(config or {}), **more}), "configuration")
         self._configuration |= configuration
         self.emit(fold.CONFIGURED, {"configuration": configuration})
 
     def add_input(self, *patterns: str) -> None:
         """Record files as inputs: by path, by pattern, or all files of a directory."""
-        found, troubles = inputs(patterns, self.directory)
+        found, troubles = inputs(
+            [_seen_from(self._directory, pattern) for pattern in patterns], self._directory
+        )
         if found:
             self.emit(fold.INPUTS, {"files": found})
         for trouble in troubles:
             self.add_warning(trouble, type="input")
-
-    @property
-    def directory(self) -> str:
-        """Where the run was started: inputs are named relative to it."""
-        return "."
 
     def add_usage(
         self,
@@ -73,7 +75,7 @@ class Events(ABC):
         step: str | None = None,
         model: str | None = None,
         provider: str | None = None,
-        cost: float | None = None,
+        cost: float | Decimal | None = None,
         latency: float | None = None,
         prompt: str | None = None,
         template: str | None = None,
@@ -83,53 +85,72 @@ class Events(ABC):
         Of `prompt` and `template` only the digests are kept. A `cost` in dollars that the caller knows is taken as it
         is; otherwise it is computed from the price table, and stays unknown where that has no price.
         """
-        if cost is not None and cost < 0:
-            raise UsageError(f"a cost cannot be negative: {cost}")
+        amount = None if cost is None else checked_cost(cost)
         asked = model or self._configuration.get("model")
-        said = {"step": step, "prompt_sha256": _digest(prompt), "template_sha256": _digest(template)}
+        given = provider or self._configuration.get("provider")
+        said: Fields = {
+            "step": step,
+            "prompt_sha256": _digest(prompt),
+            "template_sha256": _digest(template),
+            "requested_model": asked,
+            "latency_seconds": latency,
+        }
+        vendor = provider or self._configuration.get("provider")
         for usage in read_usage(reply).calls:
-            vendor = provider or self._configuration.get("provider") or usage.provider
             payload: Fields = {
                 **said,
-                "requested_model": asked,
                 "model": usage.model or asked,
-                "provider": vendor,
+                # The shape of a reply is no proof of who sent it: servers of others speak the same.
+                "provider": vendor or (usage.provider if usage.source == "given" else None),
                 "response_id": usage.response_id,
                 "tokens": usage.tokens.to_dict(),
                 "token_source": usage.source,
-                "latency_seconds": latency,
                 "stop_reason": usage.stop_reason,
             }
-            payload |= self._price(usage, payload["model"], vendor) if cost is None else _given(cost)
-            self.emit(fold.CALLED, self.masked(payload, "events"))
-            cost = None if cost is None else 0  # a cost that the caller knows is that of all calls in a reply
+            payload |= self._price(usage, vendor, asked) if amount is None else _given(amount)
+            self.emit(fold.CALLED, self.masked(checked(payload), "events"))
+            # What is inside the call is another call: its cost and its time are those of the whole.
+            amount = None if amount is None else 0
+            said = {"step": step}
 
     def _price(self, usage: Usage, model: str | None, provider: str | None) -> Fields:
-        prices = self._prices or Prices.packaged()
-        row = prices.find(model, provider, service_tier=usage.service_tier) if model else None
-        amount = price(usage.tokens, row) if row else None
-        if row is None or amount is None:
-            self._warn_unpriced(model)
+        charge = (self._prices or Prices.packaged()).charge(usage, provider=provider, model=model)
+        if charge.cost is None or charge.row is None:
+            self._warn_unpriced(usage.model or model)
             return {"cost_usd": None, "cost_source": None, "price_row": None}
-        used = row.applied(usage.tokens)
-        return {"cost_usd": plain_number(amount), "cost_source": "priced", "price_row": used.to_dict()}
+        return {
+            "cost_usd": plain_number(charge.cost),
+            "cost_source": "priced",
+            "price_row": charge.row.to_dict(),
+        }
 
-    def _warn_unpriced(self, model: str | None) -> None:
-        if model not in self._unpriced:
-            self._unpriced.add(model)
-            named = shown(model) if model else "a call that names no model"
-            self.add_warning(f"no price is known for {named}: the cost stays unknown", type="unknown-price")
+    def _warn_unpriced(self, usage: Usage, asked: str | None, *, priced: bool) -> None:
+        model = usage.model or asked
+        if model in self._unpriced:
+            return
+        self._unpriced.add(model)
+        named = shown(model) if model else "a call that names no model"
+        reason = (
+            f"not all tokens of {named} are known, or have a price"
+            if priced
+            else f"no price is known for {named}"
+        )
+        self.add_warning(f"{reason}: the cost stays unknown", type="unknown-price")
 
     def set_costs(self, **totals: Any) -> None:  # noqa: ANN401
         """State totals that the caller knows: `input_tokens`, `output_tokens`, `total_cost_usd`, …"""
-        unknown = totals.keys() - _TOTALS
+        unknown = totals.keys() - {*_COUNTS, _COST}
         if unknown:
             raise UsageError(
-                f"no such total: {', '.join(sorted(unknown))}", hint=f"one of {', '.join(_TOTALS)}"
+                f"no such total: {', '.join(sorted(unknown))}", hint=f"one of {', '.join((*_COUNTS, _COST))}"
             )
         said: Fields = dict(totals)
-        if "total_cost_usd" in said:
-            said["cost_source"] = None if said["total_cost_usd"] is None else "given"
+        Tokens(
+            **{_COUNTS[name]: count for name, count in said.items() if name in _COUNTS}
+        )  # refuses what cannot be
+        if _COST in said:
+            said[_COST] = None if said[_COST] is None else checked_cost(said[_COST])
+            said["cost_source"] = None if said[_COST] is None else "given"
         if said.keys() & {"input_tokens", "output_tokens"}:
             said["token_source"] = "given"  # noqa: S105 - where the counts come from
         self.emit(fold.COSTS, said)
@@ -137,30 +158,40 @@ class Events(ABC):
     def add_error(self, error: BaseException | str, *, type: str | None = None) -> None:  # noqa: A002
         """Record an error: an exception, or what was wrong in words."""
         kind = type or (error.__class__.__name__ if isinstance(error, BaseException) else None)
-        self.emit(
-            fold.ERROR, {"type": kind, "message": self.masked_text(str(error), "errors")}, level="error"
-        )
+        self._add_problem(fold.ERROR, "error", _words(error), kind)
 
     def add_warning(self, message: str, *, type: str | None = None) -> None:  # noqa: A002
         """Record a warning."""
-        said = {"type": type, "message": self.masked_text(message, "warnings")}
-        self.emit(fold.WARNING, said, level="warning")
+        self._add_problem(fold.WARNING, "warning", _words(message), type)
+
+    def _add_problem(self, event: str, level: str, message: str, kind: str | None) -> None:
+        where = f"{level}s"
+        said = {
+            "type": kind and self.masked_text(str(kind), where),
+            "message": self.masked_text(message, where),
+        }
+        self.emit(event, said, level=level)
 
     def set_labels(self, **labels: str) -> None:
         """Label the run."""
-        self.emit(fold.LABELS, {"labels": {key: str(value) for key, value in labels.items()}})
+        self.emit(fold.LABELS, {"labels": self.masked(checked_labels(labels), "labels")})
 
     def relate(self, type: str, id: str, *, sha256: str | None = None) -> None:  # noqa: A002
-        """Name another record that this one has to do with."""
+        """Name another record that this one has to do with; `sha256` is the bare hex digest of its document."""
         if type not in _RELATIONS:
             raise UsageError(f"no such relation: {type}", hint=f"one of {', '.join(_RELATIONS)}")
-        self.emit(fold.RELATED, {"type": type, "id": id} | ({"sha256": sha256} if sha256 else {}))
+        name = _text(id, "the id of the other record")
+        if sha256 is not None and not _HEX.fullmatch(sha256):
+            raise UsageError(f"{sha256!r} is no digest", hint="64 lower-case hex digits, without sha256:")
+        said = {"type": type, "id": self.masked_text(name, "relations")}
+        self.emit(fold.RELATED, said | ({"sha256": sha256} if sha256 else {}))
 
     def log(self, event: str, /, **payload: Any) -> None:  # noqa: ANN401
         """Write an event of the user's own."""
-        if event in fold.EVENTS:
-            raise UsageError(f"{event} is an event of runcard's own", hint="choose another name")
-        self.emit(event, self.masked(payload, "events"))
+        name = _text(event, "the name of an event")
+        if name in fold.EVENTS:
+            raise UsageError(f"{name} is an event of runcard's own", hint="choose another name")
+        self.emit(self.masked_text(name, "events"), self.masked(checked(payload), "events"))
 
     def masked(self, value: Fields, where: str) -> Fields:
         """Data without secrets."""
@@ -183,15 +214,50 @@ class Events(ABC):
             self.emit(fold.MASKED, {"rule": rule, "where": where, "count": count})
 
 
-_TOTALS = (
-    "input_tokens",
-    "output_tokens",
-    "cache_read_tokens",
-    "cache_write_tokens",
-    "reasoning_tokens",
-    "total_cost_usd",
-)
+_COUNTS = {
+    "input_tokens": "input",
+    "output_tokens": "output",
+    "cache_read_tokens": "cache_read",
+    "cache_write_tokens": "cache_write_5m",
+    "reasoning_tokens": "reasoning",
+}
+_COST = "total_cost_usd"
 _RELATIONS = ("parent", "resumes", "derived-from", "plan", "session", "commit")
+_HEX = re.compile("[0-9a-f]{64}")
+_MOST = 10**12  # dollars
+
+
+def checked(value: Fields) -> Fields:
+    """The caller's data as it is now, whatever becomes of it later; raises EncodingError when it is not plain."""
+    plain: Fields = decode_json(encode_json(value))
+    return plain
+
+
+def checked_config(config: Mapping[str, Any]) -> Fields:
+    """A configuration that a document can hold."""
+    configuration = checked(dict(config))
+    for name in ("model", "provider"):
+        if not isinstance(configuration.get(name), str | None):
+            raise UsageError(f"{name} is {shown(configuration[name])}", hint="it is a text, or None")
+    return configuration
+
+
+def checked_labels(labels: Mapping[str, str]) -> Fields:
+    return checked({str(key): str(value) for key, value in labels.items()})
+
+
+def checked_cost(cost: object) -> float | int:
+    """Dollars as JSON can hold them."""
+    amount = plain_number(cost) if isinstance(cost, Decimal) and cost.is_finite() else cost
+    if isinstance(amount, int | float) and not isinstance(amount, bool) and 0 <= amount <= _MOST:
+        return amount
+    raise UsageError(f"{shown(str(cost))} is no cost", hint="a cost is a number of dollars, 0 or more")
+
+
+def _text(value: object, what: str) -> str:
+    if not isinstance(value, str) or not value:
+        raise UsageError(f"{what} is {shown(str(value))}", hint="it is a text that is not empty")
+    return value
 
 
 def _given(cost: float) -> Fields:
@@ -199,4 +265,29 @@ def _given(cost: float) -> Fields:
 
 
 def _digest(text: str | None) -> str | None:
-    return None if text is None else sha256_bytes(text.encode()).hex
+    return None if text is None else sha256_bytes(text.encode("utf-8", "surrogatepass")).hex
+
+
+def _words(said: BaseException | str) -> str:
+    """A message as JSON can hold it: of names that are not UTF-8, the bytes are escaped."""
+    try:
+        text = str(said)
+    except Exception:  # noqa: BLE001 - an exception of the user's that cannot even be printed
+        text = f"an exception that cannot be shown as text: {said.__class__.__name__}"
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def _here() -> str:
+    try:
+        return os.getcwd()
+    except OSError:  # it was removed
+        return "."
+
+
+def _seen_from(directory: str, pattern: str | os.PathLike[str]) -> str:
+    """A path or pattern of the caller, who may have changed the working directory since."""
+    text, here = os.fspath(pattern), _here()
+    if here == directory or os.path.isabs(text) or text.startswith("~"):
+        return text
+    path = os.path.join(here, text)
+    return path if os.path.lexists(path) else os.path.join(glob.escape(here), text)

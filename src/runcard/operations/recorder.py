@@ -1,10 +1,14 @@
-"""Recording without a directory, for those who own theirs: one document, made in memory and saved where they say."""
+"""Recording without a directory, for those who own theirs: one document, made in memory and saved where they say.
+
+Nothing of it is on the disk before `save`, so nothing survives the death of the process; `runcard.record` does that.
+"""
 
 import os
 from collections.abc import Mapping
 from typing import Any
 
 from runcard.accounting import Prices
+from runcard.digests import Digest
 from runcard.documents import fold
 from runcard.documents.generation import Generation
 from runcard.errors import UsageError
@@ -14,12 +18,13 @@ from runcard.observe.environment import Background
 from runcard.observe.ids import new_id
 from runcard.observe.process import resources
 from runcard.operations.events import Events
-from runcard.operations.start import start_document
+from runcard.operations.start import settings_of, start_document
 from runcard.store import experiments
 
 Fields = dict[str, Any]
 
-_PATIENCE = 2.0
+_PATIENCE = 2.0  # seconds that finishing waits for git and packages
+_STATUSES = ("completed", "failed", "interrupted")
 
 
 class MetadataRecorder(Events):
@@ -32,6 +37,7 @@ class MetadataRecorder(Events):
         self._lines: list[Fields] = []
         self._start: Fields | None = None
         self._checksums: Fields = {}
+        self._finished = False
 
     def start(
         self,
@@ -46,30 +52,40 @@ class MetadataRecorder(Events):
         """Begin: the clock runs from here."""
         if self._start is not None:
             raise UsageError("this recorder was started already", hint="make a new one for each run")
-        settings: Fields = {
-            "model": model,
-            "provider": provider,
-            "config": dict(config or {}),
-            "experiment": experiment,
-            "labels": {str(key): str(value) for key, value in (labels or {}).items()},
-            "parent": parent,
-        }
+        settings = settings_of(
+            model=model, provider=provider, config=config, experiment=experiment, labels=labels, parent=parent
+        )
         self._clock = Clock()
-        self._background = Background(os.getcwd())
+        self._directory = os.getcwd()
+        self._background = Background(self._directory)
         identity = experiments.id_of_name(experiment) if experiment else new_id("exp")
         self._start, counts = start_document(
-            self._clock, new_id("run"), identity, settings, parent, keep_secrets=self._keep_secrets
+            self._clock,
+            new_id("run"),
+            identity,
+            settings,
+            parent or os.environ.get("RUNCARD_PARENT"),
+            keep_secrets=self._keep_secrets,
         )
         self._configuration = dict(self._start["configuration"])
         for where, masked in counts.items():
             self.count_masked(masked, where)
 
     def emit(self, event: str, payload: Fields, *, level: str = "info") -> None:
-        if self._start is None:
-            raise UsageError("the recorder was not started", hint="call start() first")
+        self._check_open()
         self._lines.append(
             {"timestamp": self._clock.timestamp(), "level": level, "event": event, "payload": payload}
         )
+
+    def _check_open(self) -> None:
+        self._begun()
+        if self._finished:
+            raise UsageError("the recorder is finished", hint="make a new one for each run")
+
+    def _begun(self) -> Fields:
+        if self._start is None:
+            raise UsageError("the recorder was not started", hint="call start() first")
+        return self._start
 
     def add_data_source(self, *patterns: str) -> None:
         """Record files as inputs: by path, by pattern, or all files of a directory."""
@@ -77,10 +93,18 @@ class MetadataRecorder(Events):
 
     def add_checksum(self, name: str, digest: str) -> None:
         """State a digest of the caller's own, `sha256:` and 64 hex digits: `output`, or another name."""
-        self._checksums[name] = digest
+        self._check_open()
+        if name == "config":
+            raise UsageError("checksums.config is that of the configuration", hint="runcard computes it")
+        try:
+            self._checksums[name] = str(Digest.parse(digest))
+        except ValueError as error:
+            raise UsageError(str(error), hint="a digest is sha256: and 64 lower-case hex digits") from error
 
     def finish(self, status: str = "completed") -> None:
         """End: the clock stops here."""
+        if status not in _STATUSES:
+            raise UsageError(f"no run ends as {status!r}", hint=f"one of {', '.join(_STATUSES)}")
         self.emit(fold.ENVIRONMENT, {"environment": self._background.result(_PATIENCE)})
         now = self._clock.read()
         said = {
@@ -90,15 +114,16 @@ class MetadataRecorder(Events):
             "resources": resources(),
         }
         self.emit(fold.ENDED, said)
+        self._finished = True
 
     def document(self) -> Generation:
         """The document as it stands; before `finish` the run is `running`."""
-        if self._start is None:
-            raise UsageError("the recorder was not started", hint="call start() first")
-        folded = fold.fold(self._start, self._lines, fold.Files(None, [], (), None))
-        if not any(line["event"] == fold.ENDED for line in self._lines):
+        start = self._begun()
+        folded = fold.fold(start, self._lines, fold.Files(None, [], (), None))
+        if not self._finished:
             folded["generation"] |= {"status": "running", "timestamp_end": None, "duration_seconds": None}
             folded["generation"]["estimated"] = []
+            folded["environment"] |= self._background.result(0)  # what is known so far
         folded["checksums"] |= self._checksums
         return Generation.from_dict(folded)
 

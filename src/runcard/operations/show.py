@@ -1,17 +1,22 @@
 """One run, with what is known of it now."""
 
+import contextlib
 import os
 from dataclasses import dataclass
 from typing import Any
 
 from runcard.documents.generation import Generation
 from runcard.errors import StoreError
-from runcard.files import Kind, printable, walk
+from runcard.files import Kind, json_name, printable, walk
 from runcard.observe.process import is_alive
 from runcard.operations.load import load
 from runcard.store import layout
 from runcard.store.amendments import Amendments, read_amendments
 from runcard.store.runs import claimed
+from runcard.views.markdown import is_readme_of
+
+GONE = "its process is gone"
+ELSEWHERE = "it runs on another host, so nobody can tell from here whether it still does"
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,15 +26,21 @@ class Shown:
     path: str
     document: dict[str, Any]
     status: str | None  # as it is now: a run whose process is gone is interrupted, whatever its document says
+    remark: str | None  # what there is to say about a run that is not closed
     files: tuple[tuple[str, int], ...]  # the user's: path and size
     amendments: Amendments
 
     def to_dict(self) -> dict[str, Any]:
-        files = [{"path": printable(path), "bytes": size} for path, size in self.files]
+        files = [{"path": json_name(path).text, "bytes": size} for path, size in self.files]
+        changes = [
+            {"kind": change.kind, "path": change.path, "who": change.who, "why": change.why}
+            for change in self.amendments.changes
+        ]
         return {
             "path": printable(self.path),
             "status": self.status,
             "files": files,
+            "amendments": changes,
             "document": self.document,
         }
 
@@ -48,26 +59,51 @@ def show(run: str | os.PathLike[str]) -> Shown:
     if not isinstance(loaded, Generation):
         raise StoreError(f"{printable(path)} is a {loaded.kind.name} record, not a run", hint="name a run")
     document = loaded.to_dict()
-    return Shown(path, document, status_now(path, document), tuple(_files(path)), read_amendments(path))
+    status, remark = state_now(path, document)
+    files = tuple(_files(path, str(document["generation"]["run_id"])))
+    return Shown(path, document, status, remark, files, read_amendments(path))
 
 
 def status_now(run: str, document: dict[str, Any]) -> str | None:
     """The status of a run: `interrupted` for one that says it is running and whose process is gone."""
+    return state_now(run, document)[0]
+
+
+def state_now(run: str, document: dict[str, Any]) -> tuple[str | None, str | None]:
+    """The status of a run as it is now, and what there is to say about one that cannot be taken at its word."""
     status: str | None = document["generation"].get("status")
     if status != "running":
-        return status
-    process = document["generation"].get("process") or {}
+        return status, None
+    process = document["generation"].get("process")
+    process = process if isinstance(process, dict) else {}
     if process.get("host") not in {None, os.uname().nodename}:
-        return status
+        return status, ELSEWHERE
+    return ("interrupted", GONE) if _is_gone(run, process) else (status, None)
+
+
+def _is_gone(run: str, process: dict[str, Any]) -> bool:
+    """The lock on the journal tells; where there is none to hold, the process must be seen to be gone."""
+    if not os.path.lexists(os.path.join(run, layout.JOURNAL)):
+        return is_alive(process) is False
     with claimed(run) as gone:
-        dead = is_alive(process) is False if gone is None else gone
-    return "interrupted" if dead else status
+        return is_alive(process) is False if gone is None else gone
 
 
-def _files(run: str) -> list[tuple[str, int]]:
-    ours = {*layout.NOT_LISTED, layout.JOURNAL, layout.README, layout.OTHER_README}
+def _files(run: str, run_id: str) -> list[tuple[str, int]]:
+    ours = {*layout.NOT_LISTED, *map(os.path.basename, layout.journals(run))}
+    ours |= {
+        name for name in (layout.README, layout.OTHER_README) if _is_ours(os.path.join(run, name), run_id)
+    }
     found = []
     for path, kind in walk(run):
         if kind is Kind.FILE and path not in ours:
-            found.append((path, os.path.getsize(os.path.join(run, path))))
+            with contextlib.suppress(FileNotFoundError):  # a run that is at work removes files as well
+                found.append((path, os.path.getsize(os.path.join(run, path))))
     return found
+
+
+def _is_ours(readme: str, run_id: str) -> bool:
+    if not os.path.isfile(readme):
+        return False
+    with open(readme, "rb") as file:
+        return is_readme_of(file.read(4096), run_id)

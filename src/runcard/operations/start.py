@@ -2,17 +2,50 @@
 
 import os
 import re
+from collections.abc import Mapping
 from typing import Any
 
+from runcard.errors import UsageError
+from runcard.files import is_safe_id
 from runcard.observe.clock import Clock, timestamp
 from runcard.observe.process import this_process
+from runcard.operations.events import checked_config, checked_labels
 from runcard.redaction import mask_command, mask_data
 from runcard.version import __version__
 
 Fields = dict[str, Any]
 Counts = dict[str, dict[str, int]]  # where → rule → how often
 
-_TRACEPARENT = re.compile("[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
+# As W3C writes it: no version ff, and neither id all zeros.
+_TRACEPARENT = re.compile(
+    "(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}", re.ASCII
+)
+
+
+def settings_of(
+    *,
+    model: str | None = None,
+    provider: str | None = None,
+    config: Mapping[str, Any] | None = None,
+    experiment: str | None = None,
+    labels: Mapping[str, str] | None = None,
+    parent: str | None = None,
+) -> Fields:
+    """What is to be said about a run from the start; raises for what a record cannot hold."""
+    for name, given in (("experiment", experiment), ("parent", parent)):
+        if given is not None and not is_safe_id(given):
+            raise UsageError(
+                f"{name} {given!r} cannot be a name", hint="use letters, digits, dots, dashes, underscores"
+            )
+    checked_config({"model": model, "provider": provider})
+    return {
+        "model": model,
+        "provider": provider,
+        "config": checked_config(config or {}),
+        "experiment": experiment,
+        "labels": checked_labels(labels or {}),
+        "parent": parent,
+    }
 
 
 def start_document(
@@ -26,10 +59,13 @@ def start_document(
 ) -> tuple[Fields, Counts]:
     """The start document of a run, and what was masked in it."""
     configuration, command = _configuration(settings), settings.get("command")
+    labels = settings["labels"]
     counts: Counts = {}
     if not keep_secrets:
         masked = mask_data(configuration)
         configuration, counts["configuration"] = masked.value, dict(masked.counts)
+        masked = mask_data(labels)
+        labels, counts["labels"] = masked.value, dict(masked.counts)
         if command is not None:
             masked_command = mask_command(command)
             command, counts["command"] = masked_command.value, dict(masked_command.counts)
@@ -46,7 +82,7 @@ def start_document(
             "duration_seconds": None,
             "command": command,
             "exit_code": None,
-            "labels": settings["labels"],
+            "labels": labels,
             "process": this_process(),
             "estimated": [],
         },

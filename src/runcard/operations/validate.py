@@ -8,7 +8,7 @@ documents are not.
 import os
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from runcard.documents import codec
@@ -75,7 +75,8 @@ class _Check:
             data = read_document(path, self.limits)
         except RuncardError as error:
             return Checked(path, Report((_unread(error),), self.kind))
-        return Checked(path, codec.examine(data, kind=self.kind, limits=self.limits).report)
+        examined = codec.examine(data, kind=self.kind, limits=self.limits)
+        return Checked(path, _as_of_now(path, examined))
 
     def folder(self, root: str) -> Iterator[Checked]:
         """What lies in a folder is found by content also when a kind is named; then it is judged as that kind."""
@@ -148,6 +149,29 @@ class _Check:
             return bool(_TELLING.search(read_document(path, Limits(size=65_536))))
         except RuncardError:
             return False
+
+
+def _as_of_now(path: str, examined: codec.Examined) -> Report:
+    """The report, with what is known now about a run that says it is running."""
+    report, document = examined.report, examined.data
+    is_open = any(found.rule == "status.running" for found in report.findings)
+    if (
+        not is_open
+        or document is None
+        or (report.kind, os.path.basename(path)) != (GENERATION.name, layout.METADATA)
+    ):
+        return report
+    from runcard.operations.show import state_now  # noqa: PLC0415 - few documents are those of open runs
+
+    status, remark = state_now(os.path.dirname(path) or ".", document)
+    if remark is None:
+        return report
+    word = "is interrupted" if status == "interrupted" else "is not closed"
+    findings = tuple(
+        replace(found, message=f"the run {word}: {remark}") if found.rule == "status.running" else found
+        for found in report.findings
+    )
+    return replace(report, findings=findings)
 
 
 def _rules(checked: Checked) -> set[str]:

@@ -2,16 +2,19 @@
 
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from runcard.encoding import decode_json
 from runcard.errors import EncodingError, ExitCode, RuncardError, StoreError
 from runcard.files import printable
+from runcard.operations.show import state_now
 from runcard.store import layout
 from runcard.store.verification import Verdict, unreadable, verify_ledgers, verify_run
 
 Progress = Callable[[int, int], object]
+
+_HINT = "name a run, or a folder of runs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +26,10 @@ class Verified:
 
 
 def verify(*paths: str | os.PathLike[str], progress: Progress | None = None) -> Iterator[Verified]:
-    """Hash everything at these paths and compare it with what was written down."""
+    """Hash everything at these paths and compare it with what was written down.
+
+    A path is a run, its metadata document, or a folder of runs; one that is none of these is a finding as well.
+    """
     for path in paths:
         name = os.fspath(path)
         if os.path.basename(name) == layout.METADATA and os.path.isfile(name):
@@ -43,23 +49,32 @@ def _is_run(path: str) -> bool:
 
 def _verified(run: str, progress: Progress | None) -> Verified:
     try:
-        return Verified(run, verify_run(run, progress=progress))
+        verdict = verify_run(run, progress=progress)
     except RuncardError as error:
         return Verified(run, unreadable(run, error))
+    findings = tuple(
+        replace(found, message=_state(run)) if found.kind == "open" else found for found in verdict.findings
+    )
+    return Verified(run, replace(verdict, findings=findings))
+
+
+def _state(run: str) -> str:
+    """What is to be said about a run that is not closed."""
+    document = _document(run)
+    status, remark = state_now(run, document) if document else (None, None)
+    if status == "interrupted":
+        return f"the run was interrupted and is not closed: {remark}"
+    return f"the run is not closed: {remark or 'it is still at work'}"
 
 
 def _store(store: str, progress: Progress | None) -> Iterator[Verified]:
-    if not os.path.isdir(store):
-        raise StoreError(f"{printable(store)} does not exist", hint="name a run, or a folder of runs")
-    runs = [
-        entry.path
-        for entry in os.scandir(store)
-        if entry.is_dir(follow_symlinks=False) and _is_run(entry.path)
-    ]
-    if not runs and not os.path.isdir(layout.own_folder(store)):
-        raise StoreError(f"{printable(store)} holds no runs", hint="name a run, or a folder of runs")
+    try:
+        runs = _runs_of(store)
+    except StoreError as error:
+        yield Verified(store, replace(unreadable(store, error), records=0))
+        return
     present: dict[str | None, str] = {}
-    for run in sorted(runs):
+    for run in runs:
         present[_run_id(run)] = os.path.basename(run)
         yield _verified(run, progress)
     found = tuple(verify_ledgers(store, present))
@@ -67,14 +82,34 @@ def _store(store: str, progress: Progress | None) -> Iterator[Verified]:
         yield Verified(store, Verdict(found, records=0))
 
 
-def _run_id(run: str) -> str | None:
+def _runs_of(store: str) -> list[str]:
+    if not os.path.isdir(store):
+        what = "is no run" if os.path.lexists(store) else "does not exist"
+        raise StoreError(f"{printable(store)} {what}", hint=_HINT)
+    runs = [
+        entry.path
+        for entry in os.scandir(store)
+        if entry.is_dir(follow_symlinks=False) and _is_run(entry.path)
+    ]
+    if not runs and not os.path.isdir(layout.own_folder(store)):
+        raise StoreError(f"{printable(store)} holds no runs", hint=_HINT)
+    return sorted(runs)
+
+
+def _document(run: str) -> dict[str, Any] | None:
+    """The run's document, as far as it can be read: what is wrong with it is said where the run itself is verified."""
     try:
         with open(os.path.join(run, layout.METADATA), "rb") as file:
             document = decode_json(file.read())
-        run_id: str | None = document["generation"]["run_id"]
-    except (OSError, EncodingError, KeyError, TypeError):
-        return None  # what is wrong with it is said where the run itself is verified
-    return run_id
+    except (OSError, EncodingError):
+        return None
+    return document if isinstance(document, dict) and isinstance(document.get("generation"), dict) else None
+
+
+def _run_id(run: str) -> str | None:
+    document = _document(run)
+    run_id = document["generation"].get("run_id") if document else None
+    return run_id if isinstance(run_id, str) else None
 
 
 def summary(results: list[Verified]) -> dict[str, Any]:
