@@ -21,7 +21,7 @@ from runcard.documents.generation import Generation, config_digest
 from runcard.documents.instance import Instance
 from runcard.documents.manifest import Manifest
 from runcard.documents.team import Team
-from runcard.encoding import BOM, Limits, encode_json
+from runcard.encoding import BOM, Limits, canonical_json, encode_json
 from runcard.errors import DocumentError, EncodingError
 
 VALID = [pytest.param(path, id=str(path.relative_to(CORPUS / "valid"))) for path in files("valid")]
@@ -240,9 +240,9 @@ def test_what_is_deeper_than_the_schema_looks_is_left_alone() -> None:
         samples.run() | {"x": deep},
     ):
         data["checksums"] = dict.fromkeys(("config", "data", "output"))
-        assert examine(encode_json(data)).report.findings == ()
+        assert examine(canonical_json(data)).report.findings == ()
         data["generation"] = {"run_id": deep}
-        rules = [found.rule for found in examine(encode_json(data)).report.findings]
+        rules = [found.rule for found in examine(canonical_json(data)).report.findings]
         assert sorted(rules) == ["schema.required"] * 4 + ["schema.type"]
 
 

@@ -1,5 +1,6 @@
 """The rules of a generation document that join its fields."""
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from encoding.plain_data import objects
 from runcard.digests import sha256_bytes
 from runcard.documents.codec import examine
 from runcard.documents.generation import TOKEN_SOURCES, config_digest
-from runcard.documents.sums import all_known, exact_sum, whole_sum
+from runcard.documents.sums import all_known, exact_sum, plain_number, whole_sum
 from runcard.encoding import canonical_json, encode_json
 
 
@@ -174,6 +175,14 @@ def test_money_is_added_in_decimal_arithmetic(amounts: list[float]) -> None:
     assert exact_sum(amounts) == exact_sum(reversed(amounts))
     assert exact_sum([*amounts, *(-amount for amount in amounts)]) == 0
     assert str(exact_sum([0.1, 0.2])) == "0.3"
+
+
+@given(st.integers(-(10**6), 10**6), st.integers(0, 6))
+def test_an_amount_is_written_as_the_number_that_it_is(digits: int, places: int) -> None:
+    amount = Decimal(digits).scaleb(-places)
+    number = plain_number(amount)
+    assert Decimal(str(number)) == amount
+    assert isinstance(number, int) == (amount == int(amount))
 
 
 def test_whole_numbers_are_added_whole() -> None:

@@ -198,7 +198,7 @@ older_documents = shapes({"generated_at": times | values, "persona_count": value
 )
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=100)
 @given(older_documents, st.sampled_from([None, UTC, BERLIN]))
 def test_whatever_an_older_document_holds_it_is_read_and_nothing_is_lost(
     old: Fields, zone: tzinfo | None

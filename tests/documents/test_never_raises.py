@@ -165,7 +165,7 @@ def damaged(draw: st.DrawFn) -> Any:
     return document
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=200)
 @given(damaged(), kinds)
 def test_damaged_documents_are_examined(document: Any, kind: str | None) -> None:
     check(encode_json(document), kind)

@@ -142,6 +142,14 @@ def test_the_rich_documents_use_every_addition() -> None:
     assert added - rich_instance().keys() == {"origin"}
 
 
+def test_what_the_schema_finds_fault_with_is_set_to_none_without_touching_the_data() -> None:
+    data = {"a": {"b": [1, {"c": 2}]}, "d": 3}
+    assert schema._without(data, [["a", "b", 1, "c"], ["d"], []]) == {"a": {"b": [1, {"c": None}]}, "d": None}
+    assert schema._without(data, [["a", "b", 0], ["a"], ["a", "b", 1]]) == {"a": None, "d": 3}
+    assert schema._without(data, [["d"], ["d", "e", "f"]]) == {"a": {"b": [1, {"c": 2}]}, "d": None}
+    assert data == {"a": {"b": [1, {"c": 2}]}, "d": 3}
+
+
 times = st.sampled_from(["2025-11-06T14:00:00Z", "2025-11-06t14:00:00.5z", "1999-12-31T23:59:59+05:30"])
 roles = st.sampled_from(ROLES)
 statuses = st.sampled_from(["completed", "error", "timeout", "terminated", "running"])

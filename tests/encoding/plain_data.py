@@ -24,6 +24,16 @@ def _containers(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 
 values = st.recursive(scalars, _containers, max_leaves=8)
 containers = _containers(values)
+# What the quick encoder takes: keys in ASCII, numbers that need no exponent.
+_simple_scalars = st.none() | st.booleans() | st.integers(-(2**54), 2**54) | st.floats(-1e17, 1e17) | texts
+simple_values = st.recursive(
+    _simple_scalars,
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(st.text(st.characters(codec="ascii"), max_size=4), inner, max_size=4)
+    ),
+    max_leaves=8,
+)
 randoms = st.integers(0, 2**32).map(Random)  # quicker than st.randoms, of which every choice is drawn
 objects = st.dictionaries(texts, values, min_size=2, max_size=4)
 

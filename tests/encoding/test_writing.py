@@ -10,9 +10,9 @@ import rfc8785
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from encoding.plain_data import deep_in_the_stack, exactly, innermost, nested, values
+from encoding.plain_data import deep_in_the_stack, exactly, innermost, nested, simple_values, values
 from runcard.encoding import canonical_json, decode_json, encode_json
-from runcard.encoding.writer import Layout
+from runcard.encoding.writer import COMPACT, Layout
 from runcard.errors import EncodingError
 
 
@@ -108,7 +108,7 @@ def any_beyond_2_53(value: Any) -> bool:
 
 
 @settings(deadline=None, max_examples=120)
-@given(values)
+@given(values | simple_values)
 def test_the_canonical_form_is_that_of_rfc_8785(value: object) -> None:
     assert canonical_json(value) == rfc8785.dumps(with_integers_as_text(value))
 
@@ -117,6 +117,7 @@ def test_the_canonical_form_is_that_of_rfc_8785(value: object) -> None:
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_numbers_are_written_as_rfc_8785_writes_them(number: float) -> None:
     assert canonical_json(number) == rfc8785.dumps(number)
+    assert canonical_json({"é": number}) == rfc8785.dumps({"é": number})
 
 
 @settings(deadline=None, max_examples=50)
@@ -161,6 +162,9 @@ NUMBERS = {
 def test_the_numbers_of_the_standard_are_written_as_it_says(bits: str, text: str) -> None:
     (number,) = struct.unpack(">d", bytes.fromhex(bits))
     assert canonical_json(number).decode() == text
+    assert (
+        canonical_json({"é": number}).decode() == f'{{"é":{text}}}'
+    )  # which the quick encoder does not take
 
 
 @pytest.mark.parametrize(
@@ -178,6 +182,16 @@ def test_the_numbers_of_the_standard_are_written_as_it_says(bits: str, text: str
 )
 def test_integers_from_two_to_the_53rd_up_are_strings_of_their_digits(number: int, text: str) -> None:
     assert canonical_json(number).decode() == text
+
+
+@settings(deadline=None, max_examples=100)
+@given(values | simple_values)
+def test_the_compact_form_is_the_same_whoever_writes_it(value: object) -> None:
+    thorough = Layout(indent=None, colon=":")
+    assert thorough == COMPACT
+    assert thorough is not COMPACT
+    assert encode_json(value, COMPACT) == encode_json(value, thorough)
+    assert repr(decode_json(encode_json(value, COMPACT))) == repr(value)
 
 
 def test_keys_are_sorted_by_their_utf_16_units() -> None:

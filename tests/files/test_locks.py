@@ -20,7 +20,7 @@ from runcard.files import locked, locks
 HOLDER = """
 import sys, time
 from runcard.files import locked
-with locked(sys.argv[1], shared=sys.argv[2] == "shared"):
+with locked(sys.argv[1], shared=sys.argv[2] == "shared", timeout=10):
     print("held", flush=True)
     sys.stdin.read()
 """

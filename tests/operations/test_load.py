@@ -81,11 +81,6 @@ def test_a_socket_is_no_document(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
             load("s.json")
 
 
-def test_a_fifo_that_nobody_writes_to_is_empty(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "fifo")
-    assert read_document(str(tmp_path / "fifo"), Limits()) == b""
-
-
 def test_a_pipe_is_read_to_its_end() -> None:
     reading, writing = os.pipe()
     try:

@@ -78,6 +78,15 @@ def test_the_difference_touches_only_version_and_origin(put: Put) -> None:
     assert [line.partition(":")[0] for line in new[3:]] == ['"version"', '"sha256"', "}"]
 
 
+def test_who_reads_the_old_document_meanwhile_reads_it_to_its_end(put: Put) -> None:
+    path = put("x.json", samples.team())
+    with path.open("rb", buffering=0) as reading:
+        begun = reading.read(100)
+        moved = migrate(path, "2.0.0", backup=False)
+        assert begun + reading.read() == moved.before
+    assert path.read_bytes() == moved.after
+
+
 def test_unknown_fields_and_their_order_survive(put: Put) -> None:
     data = {"x-first": 1, **samples.team(), "x-last": {"b": [1.50, None], "a": "é"}}
     data["instances"][0]["x-inner"] = True

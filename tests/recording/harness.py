@@ -135,7 +135,8 @@ def assert_closed(store: Path, *, runs: int | None = None) -> None:
         subprocess.run(["sha256sum", "--check", "--strict", "--quiet", "SHA256SUMS"], cwd=run, check=True)
     if not found:
         return
-    assert findings(store) == []
+    said = findings(store)
+    assert said == [], said
     entered = []
     for _, journal, checked in ledgers(str(store)):
         assert checked.faults == ()
@@ -147,11 +148,9 @@ def assert_closed(store: Path, *, runs: int | None = None) -> None:
 def assert_tidy(store: Path) -> None:
     """Nothing is left that belongs to no run: no half-made run, no temporary file, no name on the list of open ones."""
     own = {path.name for path in (store / ".runcard").iterdir() if not path.name.startswith("ledger-")}
-    assert own <= _OWN
-    assert list((store / ".runcard" / "open").iterdir()) == []
-    assert [path for path in store.rglob("*.tmp")] == []
-    for run in runs_of(store):
-        assert list(run.glob("experiment.*.jsonl")) == []
+    assert own <= _OWN, own
+    left = [*(store / ".runcard" / "open").iterdir(), *store.rglob("*.tmp"), *store.glob("*/experiment.*.jsonl")]
+    assert left == [], left
 
 
 def assert_one_story(run: Path) -> None:

@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 import threading
+import traceback
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
@@ -19,10 +20,7 @@ from subprocess import run as run_program
 from typing import Any
 
 import runcard
-import runcard.operations.close
-import runcard.operations.verify  # noqa: F401 - loaded here once, and not in every child
 from runcard.files import noreplace
-from runcard.observe import environment, git, lockfiles, packages  # noqa: F401
 from runcard.operations import close
 
 Call = Callable[..., Any]
@@ -47,13 +45,15 @@ class Assassin:
 
     def _watched(self, name: str, real: Call) -> Call:
         def call(*args: Any, **kwargs: Any) -> Any:
-            if not self._is_time():
+            if not self._is_time(name):
                 return real(*args, **kwargs)
-            if self._moment == "after":
-                real(*args, **kwargs)
-            elif self._moment == "within" and name in WRITES:
-                real(args[0], bytes(args[1])[: len(args[1]) // 2], *args[2:])
-            self._strike(name)
+            try:
+                if self._moment == "after":
+                    real(*args, **kwargs)
+                elif self._moment == "within":
+                    real(args[0], bytes(args[1])[: len(args[1]) // 2], *args[2:])
+            finally:
+                self._strike(name)
 
         return call
 
@@ -65,8 +65,10 @@ class Assassin:
 
         return call
 
-    def _is_time(self) -> bool:
+    def _is_time(self, name: str) -> bool:
         if threading.current_thread() is not threading.main_thread() or os.getpid() != self._pid:
+            return False
+        if self._moment == "within" and name not in WRITES:
             return False
         self._left -= 1
         return self._left == 0
@@ -105,9 +107,7 @@ def attempt(job: str, moment: str, number: int, store: Path) -> str | None:
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
-        Assassin(moment, number, writing).watch()
-        JOBS[job](store)
-        os._exit(0)
+        _be_child(Assassin(moment, number, writing), job, store)
     os.close(writing)
     _, status = os.waitpid(child, 0)
     with open(reading, encoding="ascii") as witness:
@@ -117,8 +117,21 @@ def attempt(job: str, moment: str, number: int, store: Path) -> str | None:
     return said if status else None
 
 
+def _be_child(assassin: Assassin, job: str, store: Path) -> None:
+    code = 1
+    try:
+        assassin.watch()
+        JOBS[job](store)
+        code = 0
+    except BaseException:  # noqa: BLE001 - the boundary of a process
+        traceback.print_exc()
+    finally:
+        os._exit(code)
+
+
 def main(job: str, moment: str, template: str, folder: str) -> None:
     report: list[str] = []
+    record(Path(folder) / "0")  # everything is loaded once, and not in every child
     for number in count(1):
         store = Path(folder) / str(number)
         if template:

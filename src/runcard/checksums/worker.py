@@ -5,8 +5,9 @@ bytes of length, then names separated by NUL) and answers on stdout (how many fi
 for each name) until stdin ends.
 
 What is large, empty, unreadable or not a regular file is not done here: the answer says so, and the one who asked looks
-closely and explains what is wrong. The test for that is whether a file has a size and can be read at a position: it
-takes a seventh of the time of `fstat`, and FIFOs, sockets, terminals and directories fail it.
+closely and explains what is wrong. The test is whether it has a size and can be read at a position, which takes a
+fraction of the time of `fstat`. FIFOs, sockets, terminals, directories and devices without a size fail it; a device
+with one (of a few bytes) passes, and only root could have put that in the place of a file.
 
 Invariant: no symbolic link is followed at any level, and nothing is read that could block.
 """
@@ -16,9 +17,7 @@ import struct
 import sys
 from hashlib import sha256
 
-LARGE = (
-    128 * 1024
-)  # from here on threads hash as fast as processes, because the interpreter is free meanwhile
+LARGE = 128 * 1024  # from here on threads are as fast as processes, since hashing leaves the interpreter free
 ELSEWHERE = bytes(32)  # in the place of a digest: not hashed here
 QUESTION = struct.Struct("=Q")
 ANSWER = struct.Struct("=QQ")

@@ -1,8 +1,14 @@
 """runcard close"""
 
+import os
+from typing import TYPE_CHECKING
+
 import click
 
 from runcard.cli.options import json_option
+
+if TYPE_CHECKING:
+    from runcard.operations.close import Closing
 
 
 @click.command("close", short_help="Close runs whose process is gone.")
@@ -18,10 +24,14 @@ def command(runs: tuple[str, ...], outputs: str, as_json: bool) -> int:
     are left alone.
     """
     from runcard.cli.printing import complain, say, say_json  # noqa: PLC0415
-    from runcard.errors import ExitCode, RuncardError  # noqa: PLC0415
+    from runcard.errors import ExitCode, RuncardError, StoreError  # noqa: PLC0415
     from runcard.files import printable  # noqa: PLC0415
     from runcard.operations.close import close, dead_runs  # noqa: PLC0415
 
+    if not runs and not os.path.isdir(outputs):
+        raise StoreError(
+            f"{printable(outputs)} does not exist", hint="name the store with --outputs, or a RUN"
+        )
     code, said = ExitCode.OK, []
     for run in runs or dead_runs(outputs):
         try:
@@ -29,8 +39,10 @@ def command(runs: tuple[str, ...], outputs: str, as_json: bool) -> int:
         except RuncardError as error:
             code = ExitCode.FAILED
             complain("Error", error.message, hint=error.hint)
-            said.append({"path": printable(run), "closed": False, "reason": error.message})
+            said.append({"path": printable(run), "closed": False, "status": None, "reason": error.message})
             continue
+        if not runs and closing.status != "running" and not closing.closed:
+            continue  # closed already: nobody asked about it
         said.append(
             {
                 "path": printable(closing.path),
@@ -39,10 +51,16 @@ def command(runs: tuple[str, ...], outputs: str, as_json: bool) -> int:
                 "reason": closing.reason,
             }
         )
-        if not as_json and closing.closed:
-            say(f"{printable(closing.path)}: closed as {closing.status}")
-        elif not as_json:
-            say(f"{printable(closing.path)}: {closing.status}, left alone: {closing.reason}")
+        if not as_json:
+            say(f"{closing.path}: {_words(closing)}")
     if as_json:
         say_json({"runs": said})
+    elif not said:
+        say(f"{outputs}: no run is open")
     return code
+
+
+def _words(closing: "Closing") -> str:
+    if closing.closed:
+        return f"closed as {closing.status}"
+    return f"{closing.status}, left alone: {closing.reason}"

@@ -8,7 +8,8 @@ import click
 from runcard.cli.options import json_option
 
 if TYPE_CHECKING:
-    from runcard.store.verification import Verdict
+    from runcard.operations.verify import Verified
+    from runcard.store.verification import Discrepancy, Verdict
 
 _EVIDENCE = (
     "Unsigned: this holds against accidents and against people who cannot write here,"
@@ -26,34 +27,68 @@ def command(paths: tuple[str, ...], as_json: bool) -> int:
 
     Exit codes: 0 intact and complete, 1 not so, 2 something to know.
     """
-    from runcard.cli.printing import complain, say, say_json  # noqa: PLC0415
+    from runcard.cli.printing import say, say_json  # noqa: PLC0415
     from runcard.errors import ExitCode  # noqa: PLC0415
-    from runcard.files import printable  # noqa: PLC0415
     from runcard.operations.verify import summary, verify, worst  # noqa: PLC0415
 
     results = []
     for result in verify(*paths):
         results.append(result)
         if not as_json and result.verdict.exit_code != ExitCode.FAILED:
-            say(f"{printable(result.path)}: {_verdict(result.verdict)}")
-    code = worst(results)
+            _approve(result)
     if as_json:
         say_json(summary(results))
-        return code
-    if code != ExitCode.FAILED:
+        return worst(results)
+    if any(result.verdict.exit_code != ExitCode.FAILED for result in results):
         say(_EVIDENCE)
     sys.stdout.flush()
+    # What is wrong comes first, so that the first word on stderr tells the exit code.
     for result in sorted(results, key=lambda result: result.verdict.exit_code != ExitCode.FAILED):
-        for found in sorted(result.verdict.findings, key=lambda found: found.exit_code != ExitCode.FAILED):
-            word = {ExitCode.FAILED: "Error", ExitCode.WARNINGS: "Warning"}.get(found.exit_code)
-            place = "/".join(part for part in (printable(result.path), printable(found.path)) if part)
-            if word:
-                complain(word, f"{place}: {found.message} [{found.kind}]")
-            else:
-                say(f"  {place}: {found.message} [{found.kind}]")
-    return code
+        _complain(result)
+    return worst(results)
 
 
-def _verdict(verdict: "Verdict") -> str:
+def _approve(result: "Verified") -> None:
+    """The verdict on a record with which nothing is wrong, and what there is to know about it."""
+    from runcard.cli.printing import say  # noqa: PLC0415
+    from runcard.errors import ExitCode  # noqa: PLC0415
+
+    if result.verdict.records:
+        say(f"{result.path}: {_words(result.verdict)}")
+    for found in result.verdict.findings:
+        if found.exit_code == ExitCode.OK:
+            say(f"  {_told(found, result)}")
+
+
+def _complain(result: "Verified") -> None:
+    """What is wrong with a record, all of it below its verdict; or a warning for each thing to know."""
+    from runcard.cli.printing import colour, complain  # noqa: PLC0415
+    from runcard.errors import ExitCode  # noqa: PLC0415
+    from runcard.files import printable  # noqa: PLC0415
+
+    verdict = result.verdict
+    if verdict.exit_code != ExitCode.FAILED:
+        for found in verdict.findings:
+            if found.exit_code == ExitCode.WARNINGS:
+                complain("Warning", f"{result.path}: {_told(found, result)}")
+        return
+    if [found.kind for found in verdict.findings] == ["missing"] and not verdict.records:
+        complain("Error", verdict.findings[0].message)
+        return
+    complain("Error", f"{result.path}: {_words(verdict)}")
+    for found in sorted(verdict.findings, key=lambda found: found.exit_code != ExitCode.FAILED):
+        click.echo(f"  {printable(_told(found, result))}", err=True, color=colour())
+
+
+def _told(found: "Discrepancy", result: "Verified") -> str:
+    """A finding about a store names the record, one about a file that file, and one about a whole run neither."""
+    place = found.path if found.kind not in {"open", "ledger"} else ""
+    if not result.verdict.records:
+        place = found.record
+    return f"{place}: {found.message} [{found.kind}]" if place else f"{found.message} [{found.kind}]"
+
+
+def _words(verdict: "Verdict") -> str:
     intact = "intact" if verdict.intact else "not intact"
-    return f"{intact}, {'complete' if verdict.complete else 'not complete'}"
+    whole = "complete" if verdict.complete else "not complete"
+    return f"{intact}, {whole}" if verdict.records else f"the store is {intact}, {whole}"

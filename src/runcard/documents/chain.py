@@ -94,7 +94,7 @@ def _line(raw: bytes) -> Line | None:
         return None
     has_shape = (
         isinstance(line, dict)
-        and isinstance(line.get("seq"), int)
+        and type(line.get("seq")) is int  # true is none
         and all(isinstance(line.get(key), str) for key in ("writer", "prev", "payload_sha256", "hash"))
     )
     return line if has_shape else None

@@ -214,7 +214,7 @@ def _costs(calls: list[Fields], given: list[Fields]) -> Fields:
         "token_source": _weakest(call.get("token_source") for call in calls),
         "price_rows": _rows(calls),
     }
-    stated = {key: value for totals in given for key, value in totals.items()}
+    stated = {key: value for totals in given for key, value in totals.items() if key in costs}
     return _coherent(costs | stated, stated)
 
 

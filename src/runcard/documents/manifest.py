@@ -46,7 +46,7 @@ def indexed(entries: list[Fields], at: str, id_field: str, file_field: str) -> F
                 found=path,
             )
     files = [
-        (f"{at}/{place}/{file_field}", entry[file_field])
+        (f"{at}/{place}/{file_field}", entry[file_field].removeprefix("./"))
         for place, entry in enumerate(entries)
         if entry.get(file_field) is not None
     ]

@@ -1,35 +1,38 @@
 """Closing a run: its events become its final document, and nothing in it changes unseen any more.
 
-The order is what makes it safe: the journals are merged, README.md is written, SHA256SUMS fixes every file, all of it
-reaches the disk, and only then the metadata document, which fixes SHA256SUMS, takes its place; the ledger comes last.
-Killed anywhere in between, the run is still open, and closing it again gives the same result.
+The order is what makes it safe: the journals are merged, with what the closing itself has to say; files of the user's that
+are in the way go aside; README.md is written, SHA256SUMS fixes every file, all of it reaches the disk, and only then the
+metadata document, which fixes SHA256SUMS, takes its place; the ledger comes last. Killed anywhere in between, the run is
+still open, and closing it again gives the same result.
 """
 
+import contextlib
 import errno
 import os
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from stat import S_ISREG
 from typing import Any
 
 from runcard import checksums
 from runcard.digests import sha256_bytes
 from runcard.documents import chain, fold
 from runcard.documents.generation import Generation
-from runcard.encoding import COMPACT, decode_json, encode_json
-from runcard.errors import EncodingError, StoreError
-from runcard.files import failure, json_name, printable, sync_filesystem, write_atomic
+from runcard.encoding import COMPACT, canonical_json, decode_json, encode_json
+from runcard.errors import EncodingError, RuncardError, StoreError
+from runcard.files import Kind, failure, json_name, printable, sync_filesystem, walk, write_atomic
 from runcard.observe.process import is_alive
-from runcard.store import layout
-from runcard.store.journal import new_writer, read_journal
+from runcard.store import layout, taken
 from runcard.store.ledger import CLOSED, Ledger, entries, ledgers
-from runcard.store.runs import claimed, mark_closed, open_runs, remove_unplaced
+from runcard.store.lines import read_lines
+from runcard.store.runs import alone, claimed, mark_closed, open_runs, remove_unplaced
 from runcard.views.markdown import is_readme_of, readme
 
 Fields = dict[str, Any]
 
 _LEFTOVER = re.compile(
-    r"\.(metadata\.json|SHA256SUMS|README\.md|RUNCARD\.md|experiment\.jsonl)\.[0-9a-f]{8}\.tmp"
+    r"\.(metadata\.json|SHA256SUMS|README\.md|RUNCARD\.md|experiment(\.w-[0-9a-f]+)?\.jsonl)\.[0-9a-f]{8}\.tmp"
 )
 
 
@@ -46,64 +49,99 @@ class Closing:
 def close(*runs: str | os.PathLike[str], store: str | os.PathLike[str] | None = None) -> Iterator[Closing]:
     """Close the runs whose process is gone: those that are named, or all that a store knows to be open."""
     if store is not None:
-        runs = (*runs, *open_runs(os.fspath(store)))
         remove_unplaced(os.fspath(store))
+        runs = (*runs, *open_runs(os.fspath(store)))
     for run in runs:
         yield close_dead(os.path.abspath(os.fspath(run)))
 
 
 def dead_runs(store: str) -> list[str]:
     """The runs of a store that say they are running: those on its list, and those that the list has lost."""
+    if not os.path.isdir(store):
+        return []
+    remove_unplaced(store)
     listed = set(open_runs(store))
-    if os.path.isdir(store):
-        remove_unplaced(store)
-        for entry in os.scandir(store):
-            data = _bytes_of(os.path.join(entry.path, layout.METADATA)) if entry.is_dir() else None
-            if data is not None and b'"running"' in data:
-                listed.add(entry.path)
+    for entry in os.scandir(store):
+        if entry.is_dir(follow_symlinks=False) and _says_running(entry.path):
+            listed.add(entry.path)
     return sorted(listed)
+
+
+def _says_running(run: str) -> bool:
+    """Also of one that cannot be read: closing it tells why."""
+    try:
+        return b'"running"' in (_bytes_of(os.path.join(run, layout.METADATA)) or b"")
+    except RuncardError:
+        return True
 
 
 def close_dead(run: str) -> Closing:
     """Close a run, unless it is closed already or somebody is still at work on it."""
-    document = _read(os.path.join(run, layout.METADATA))
-    status = _status(document)
-    if status is None and not os.path.exists(os.path.join(run, layout.JOURNAL)):
-        mark_closed(run)
-        raise StoreError(
-            f"{printable(run)} is no run", hint="name the directory of a run, with its metadata.json"
-        )
-    if status not in {None, "running"}:
-        _enter_late(run, document or {})
-        return Closing(run, str(status), closed=False, reason="it is closed already")
-    with claimed(run) as gone:
-        if gone is False or not _is_gone(document or {}, locks_work=gone is not None):
-            return Closing(run, "running", closed=False, reason="its process is at work, or on another host")
-        final = seal(run)
-    return Closing(run, final["generation"]["status"], closed=True)
+    with claimed(run, exclusive=True) as gone:
+        if gone is False:
+            return Closing(run, "running", closed=False, reason="its process is at work")
+        document = _read(os.path.join(run, layout.METADATA))
+        status = _status(document)
+        if document is not None and status not in {None, "running"} and _is_sealed(run, document):
+            _enter_late(run, document)
+            return Closing(run, str(status), closed=False, reason="it is closed already")
+        if status is None and not read_lines(run).run_id:
+            mark_closed(run)
+            raise StoreError(
+                f"{printable(run)} is no run", hint="name the directory of a run, with its metadata.json"
+            )
+        with _at_work(run):
+            desk = _Desk(run)
+            reason = _why_alive(desk.start, locks_work=gone is not None)
+            if reason is not None:
+                return Closing(run, "running", closed=False, reason=reason)
+            return Closing(run, _seal(desk)["generation"]["status"], closed=True)
 
 
-def _is_gone(document: Fields, *, locks_work: bool) -> bool:
+def _why_alive(document: Fields, *, locks_work: bool) -> str | None:
     """A free lock tells only about this host; without locks the process must be seen to be gone."""
-    process = (document.get("generation") or {}).get("process") or {}
-    alive = is_alive(process)
-    if process.get("host") not in {None, os.uname().nodename}:
-        return False
-    return locks_work or alive is False
+    process = document["generation"].get("process") or {}
+    host = process.get("host")
+    if host not in {None, os.uname().nodename}:
+        return f"it was recorded on another host, {printable(str(host))}"
+    if locks_work or is_alive(process) is False:
+        return None
+    return "its process is at work, as far as can be told"
 
 
-def seal(run: str) -> Fields:
-    """Close a run that nobody else works on; returns its final document."""
-    desk = _Desk(run)
-    desk.settle_names()
-    desk.note_damage()
-    desk.write_journal()
+def _is_sealed(run: str, document: Fields) -> bool:
+    """Whether a document with a final status was written by a closing, and not by the user's program."""
+    if not os.path.lexists(layout.open_mark(run)):
+        return True
+    listed = _bytes_of(os.path.join(run, layout.CHECKSUMS))
+    return listed is not None and document["checksums"]["output"] == str(sha256_bytes(listed))
+
+
+def seal(run: str, start: Fields | None = None) -> Fields:
+    """Close a run that nobody else works on; returns its final document.
+
+    `start` is the document that it began with, where the caller knows.
+    """
+    with _at_work(run):
+        return _seal(_Desk(run, start))
+
+
+@contextlib.contextmanager
+def _at_work(run: str) -> Iterator[None]:
+    """Nobody joins the run meanwhile; what the system refuses is an error that says so."""
+    try:
+        with alone(run):
+            yield
+    except OSError as error:
+        raise failure(error, str(error.filename or run), "close") from error
+
+
+def _seal(desk: "_Desk") -> Fields:
+    run = desk.run
+    desk.settle()
     desk.write_readme()
     contents = desk.list_files()
-    try:
-        sync_filesystem(run)
-    except OSError as error:
-        raise failure(error, run, "make durable") from error
+    sync_filesystem(run)
     with Ledger(layout.store_of(run)) as ledger:
         document = desk.fold(contents, ledger.head)
         data = Generation.from_dict(document).to_bytes()
@@ -114,37 +152,46 @@ def seal(run: str) -> Fields:
 
 
 def write(run: str, name: str, data: bytes, *, durable: bool = True) -> None:
+    path = os.path.join(run, name)
+    if os.path.islink(path):
+        raise StoreError(f"{printable(path)} is a link", hint="remove it, then run `runcard close`")
     try:
-        write_atomic(os.path.join(run, name), data, durable=durable)
+        write_atomic(path, data, durable=durable)
     except OSError as error:
-        raise failure(error, os.path.join(run, name), "write") from error
+        raise failure(error, path, "write") from error
 
 
 class _Desk:
     """The run on the desk of the one who closes it."""
 
-    def __init__(self, run: str) -> None:
+    def __init__(self, run: str, start: Fields | None = None) -> None:
         self.run = run
-        self.journals = {path: read_journal(path) for path in layout.journals(run)}
-        self.entries = chain.merge(self.journals.values())
+        known = None if start is None else decode_json(encode_json(start))
         written = _read(os.path.join(run, layout.METADATA))
+        open_id = _run_id(written) if written is not None and _status(written) == "running" else None
+        self.lines = read_lines(run, _run_id(known) if known else None, open_id)
+        self.notes: list[chain.Entry] = []
+        self.entries = self.lines.merged()
         told = fold.start_of(entry.line for entry in self.entries)
-        self.metadata_is_ours = written is not None and (told is None or _run_id(written) == _run_id(told))
-        start = written if self.metadata_is_ours else told
-        if start is None:
+        began = known or told or (written if open_id is not None else None)
+        if began is None or not Generation.judge(began).valid:
             raise StoreError(
                 f"{printable(run)} cannot be closed: neither its metadata.json nor its journal tells how it began",
                 hint="the files in it are kept as they are",
             )
-        self.start = start
-        self.run_id = str(_run_id(start))
-        self.own_writer = new_writer()
+        self.start: Fields = began
+        self.run_id = str(_run_id(began))
+        self.writer = f"w-{sha256_bytes(f'runcard-closing-1:{self.run_id}'.encode()).hex[:8]}"
+        self.metadata_is_ours = written == began
         self.readme = layout.README
 
-    def note(self, kind: str, message: str) -> None:
-        """Write down what was odd about the run: as an event, so that a second closing knows it as well."""
-        mine = [entry.line for entry in self.entries if entry.line["writer"] == self.own_writer]
-        prev = mine[-1]["hash"] if mine else chain.first_link(self.run_id, self.own_writer)
+    def note(self, kind: str, message: str, **more: str) -> None:
+        """Write down what was odd about the run: as an event, and the same one whoever closes it."""
+        payload = {"type": kind, "message": message, **more}
+        mine = [entry.line for entry in self.entries if entry.line["writer"] == self.writer]
+        if payload in [line.get("payload") for line in mine]:
+            return  # by a closing that was killed
+        prev = mine[-1]["hash"] if mine else chain.first_link(self.run_id, self.writer)
         fields = {
             "seq": len(mine) + 1,
             "timestamp": self._last_time(),
@@ -153,11 +200,12 @@ class _Desk:
             "experiment_id": self.start["generation"]["experiment_id"],
             "run_id": self.run_id,
             "elapsed": None,
-            "writer": self.own_writer,
+            "writer": self.writer,
         }
-        line = chain.make_line(fields, {"type": kind, "message": message}, os.urandom(16).hex(), prev)
-        raw = encode_json(line, COMPACT).rstrip(b"\n")
-        self.entries.append(chain.Entry(0, raw, line))
+        salt = sha256_bytes(prev.encode() + canonical_json(payload)).hex[:32]
+        line = chain.make_line(fields, payload, salt, prev)
+        self.notes.append(chain.Entry(0, encode_json(line, COMPACT).rstrip(b"\n"), line))
+        self.entries = self.lines.merged(self.notes)
 
     def _last_time(self) -> str:
         times = (entry.line.get("timestamp") for entry in self.entries)
@@ -166,67 +214,83 @@ class _Desk:
             default=self.start["generation"]["timestamp_start"],
         )
 
-    def settle_names(self) -> None:
-        """Give the names that runcard takes to runcard: a user's file goes aside, and nothing is lost."""
+    def settle(self) -> None:
+        """Give the names that runcard takes to runcard, and its lines their place.
+
+        What is odd is written down, with all lines, before anything moves: so nothing is lost to a `kill -9`.
+        """
         for name in os.listdir(self.run):
             if _LEFTOVER.fullmatch(name):
                 os.unlink(os.path.join(self.run, name))
-        if not self.metadata_is_ours:
-            self._move_aside(layout.METADATA)
-        if os.path.islink(os.path.join(self.run, layout.JOURNAL)):
-            self._move_aside(layout.JOURNAL)
-        for name in (layout.AMENDMENTS, layout.SIGNATURE):
-            self._move_aside(name)
+        moves = taken.places(self.run, self._taken())
+        for name, place in moves.items():
+            self.note("name-taken", f"{name} is a name that runcard takes: what had it is kept as {place}")
+        self._note_damage()
+        merged = b"".join(entry.raw + b"\n" for entry in self.entries)
+        journal, ours = (
+            os.path.join(self.run, name) for name in (layout.JOURNAL, layout.other_journal(self.writer))
+        )
+        is_merged = layout.JOURNAL not in moves and _bytes_of(journal) == merged
+        if not is_merged:
+            write(self.run, os.path.basename(ours), merged)
+        taken.put_aside(self.run, moves)
+        if not is_merged:
+            os.rename(ours, journal)
+        for source in self.lines.sources:
+            if source.name not in {layout.JOURNAL, *moves}:
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(source.path)
+
+    def _taken(self) -> Iterator[str]:
+        """Names of ours that something else has."""
+        if not self.metadata_is_ours and self._is_there(layout.METADATA):
+            yield layout.METADATA
+        foreign = {source.name for source in self.lines.sources if source.foreign}
+        if self._is_there(layout.JOURNAL) and not self._is_file(layout.JOURNAL):
+            foreign.add(layout.JOURNAL)
+        yield from sorted(name for name in foreign if self._is_there(name))
+        yield from filter(self._is_there, (layout.AMENDMENTS, layout.SIGNATURE))
         if self._is_users_readme(layout.README):
             self.readme = layout.OTHER_README
             if self._is_users_readme(layout.OTHER_README):
-                self._move_aside(layout.OTHER_README)
+                yield layout.OTHER_README
+        if self._is_there(layout.CHECKSUMS) and not self._is_our_listing():
+            yield layout.CHECKSUMS
+
+    def _is_there(self, name: str) -> bool:
+        return os.path.lexists(os.path.join(self.run, name))
+
+    def _is_file(self, name: str) -> bool:
+        path = os.path.join(self.run, name)
+        return os.path.isfile(path) and not os.path.islink(path)
 
     def _is_users_readme(self, name: str) -> bool:
-        path = os.path.join(self.run, name)
-        if not os.path.lexists(path):
-            return False
-        if os.path.islink(path) or not os.path.isfile(path):
-            return True
-        with open(path, "rb") as file:
-            return not is_readme_of(file.read(4096), self.run_id)
+        data = _bytes_of(os.path.join(self.run, name)) if self._is_file(name) else None
+        return self._is_there(name) and not (data is not None and is_readme_of(data, self.run_id))
 
-    def _move_aside(self, name: str) -> None:
-        path = os.path.join(self.run, name)
-        if not os.path.lexists(path):
-            return
-        folder = os.path.join(self.run, layout.USER)
-        os.makedirs(folder, exist_ok=True)
-        target, number = os.path.join(folder, name), 1
-        while os.path.lexists(target):
-            number += 1
-            target = os.path.join(folder, f"{name}.{number}")
-        os.rename(path, target)
-        self.note(
-            "name-taken",
-            f"{name} is a name that runcard takes: the file is kept as user/{os.path.basename(target)}",
-        )
+    def _is_our_listing(self) -> bool:
+        """Whether SHA256SUMS is that of a closing that was killed: then it is true of what lies there now."""
+        return _bytes_of(os.path.join(self.run, layout.CHECKSUMS)) == self._contents().listing.to_bytes()
 
-    def note_damage(self) -> None:
-        for path, journal in self.journals.items():
-            name = os.path.basename(path)
-            if journal.torn:
+    def _note_damage(self) -> None:
+        for source in self.lines.sources:
+            if source.journal.torn:
+                torn = f"the last line was torn, {len(source.journal.torn)} bytes were dropped"
+                self.note("torn-tail", f"{source.name}: {torn}")
+        faults = {fault.writer: fault for fault in reversed(self._checked().faults)}
+        for writer, fault in sorted(faults.items()):
+            self.note(layout.DAMAGED, f"events of writer {writer} were lost or changed: {fault.reason}")
+        for path, kind in walk(self.run):
+            if kind is Kind.OTHER:
+                name = json_name(path).text
                 self.note(
-                    "torn-tail", f"{name}: the last line was torn, {len(journal.torn)} bytes were dropped"
+                    layout.SPECIAL,
+                    f"{name} is neither a file nor a link: it is left out of the record",
+                    path=name,
                 )
-            if journal.damaged:
-                numbers = ", ".join(map(str, journal.damaged[:10]))
-                self.note("damaged-journal", f"{name}: lines that cannot be read were dropped: {numbers}")
 
-    def write_journal(self) -> None:
-        """One journal of all writers' lines, unaltered and in the order of time."""
-        merged = b"".join(entry.raw + b"\n" for entry in self.entries)
-        path = os.path.join(self.run, layout.JOURNAL)
-        if _bytes_of(path) != merged:
-            write(self.run, layout.JOURNAL, merged, durable=False)
-        for other in layout.journals(self.run):
-            if other != path:
-                os.unlink(other)
+    def _checked(self) -> chain.Checked:
+        return chain.check(chain.Journal(self.entries), self.run_id)
 
     def write_readme(self) -> None:
         files = sorted(_outputs(self.run, {self.readme}))
@@ -235,23 +299,19 @@ class _Desk:
 
     def list_files(self) -> checksums.Contents:
         """Fix every file by its digest in SHA256SUMS."""
-        contents = checksums.make(self.run, exclude=layout.NOT_LISTED)
-        listed = contents.listing.to_bytes()
-        path = os.path.join(self.run, layout.CHECKSUMS)
-        if os.path.lexists(path) and _bytes_of(path) != listed:
-            self._move_aside(layout.CHECKSUMS)
-            self.write_journal()
-            self.write_readme()
-            return self.list_files()
-        write(self.run, layout.CHECKSUMS, listed, durable=False)
+        contents = self._contents()
+        write(self.run, layout.CHECKSUMS, contents.listing.to_bytes(), durable=False)
         return contents
+
+    def _contents(self) -> checksums.Contents:
+        return checksums.make(self.run, exclude=layout.NOT_LISTED)
 
     def fold(self, contents: checksums.Contents | None, ledger_head: str | None) -> Fields:
         lines = [entry.line for entry in self.entries]
         files = fold.Files(
             output=str(contents.listing.digest) if contents else None,
             symlinks=[_symlink(link) for link in contents.symlinks] if contents else [],
-            chains=chain.heads(self.entries),
+            chains=self._checked().heads,
             ledger_head=ledger_head,
         )
         return fold.fold(self.start, lines, files)
@@ -290,10 +350,9 @@ def _ledger_entry(run: str, document: Fields, data: bytes) -> Fields:
 
 def _enter_late(run: str, document: Fields) -> None:
     """Enter a closed run in the ledger whose recorder was killed between the two; nothing when it is there."""
-    store = layout.store_of(run)
-    data = _bytes_of(os.path.join(run, layout.METADATA)) or b""
-    if os.path.basename(run) not in {os.path.basename(path) for path in open_runs(store)}:
+    if not os.path.lexists(layout.open_mark(run)):
         return
+    store, data = layout.store_of(run), _bytes_of(os.path.join(run, layout.METADATA)) or b""
     digest = sha256_bytes(data).hex
     with Ledger(store) as ledger:
         known = {entry.sha256 for _, journal, _ in ledgers(store) for entry in entries(journal)}
@@ -320,10 +379,15 @@ def _bytes_of(path: str) -> bytes | None:
     """The bytes of a file that is one: a link, which may lead anywhere, is none of ours."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        with open(descriptor, "rb") as file:
-            return file.read()
+        try:
+            if not S_ISREG(os.fstat(descriptor).st_mode):
+                return None
+            with open(descriptor, "rb", closefd=False) as file:
+                return file.read()
+        finally:
+            os.close(descriptor)
     except OSError as error:
-        if error.errno in {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EISDIR, errno.ENXIO}:
+        if error.errno in {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO}:
             return None
         raise failure(error, path, "read") from error
 

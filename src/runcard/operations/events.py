@@ -87,7 +87,6 @@ class Events(ABC):
         """
         amount = None if cost is None else checked_cost(cost)
         asked = model or self._configuration.get("model")
-        given = provider or self._configuration.get("provider")
         said: Fields = {
             "step": step,
             "prompt_sha256": _digest(prompt),
@@ -113,10 +112,10 @@ class Events(ABC):
             amount = None if amount is None else 0
             said = {"step": step}
 
-    def _price(self, usage: Usage, model: str | None, provider: str | None) -> Fields:
-        charge = (self._prices or Prices.packaged()).charge(usage, provider=provider, model=model)
+    def _price(self, usage: Usage, provider: str | None, asked: str | None) -> Fields:
+        charge = (self._prices or Prices.packaged()).charge(usage, provider, model=asked)
         if charge.cost is None or charge.row is None:
-            self._warn_unpriced(usage.model or model)
+            self._warn_unpriced(usage.model or asked, has_price=charge.row is not None)
             return {"cost_usd": None, "cost_source": None, "price_row": None}
         return {
             "cost_usd": plain_number(charge.cost),
@@ -124,18 +123,14 @@ class Events(ABC):
             "price_row": charge.row.to_dict(),
         }
 
-    def _warn_unpriced(self, usage: Usage, asked: str | None, *, priced: bool) -> None:
-        model = usage.model or asked
+    def _warn_unpriced(self, model: str | None, *, has_price: bool) -> None:
         if model in self._unpriced:
             return
         self._unpriced.add(model)
         named = shown(model) if model else "a call that names no model"
-        reason = (
-            f"not all tokens of {named} are known, or have a price"
-            if priced
-            else f"no price is known for {named}"
-        )
-        self.add_warning(f"{reason}: the cost stays unknown", type="unknown-price")
+        unpriced, uncounted = "no price is known for", "not all tokens are known, or have a price, of"
+        what = f"{uncounted if has_price else unpriced} {named}"
+        self.add_warning(f"{what}: the cost stays unknown", type="unknown-price")
 
     def set_costs(self, **totals: Any) -> None:  # noqa: ANN401
         """State totals that the caller knows: `input_tokens`, `output_tokens`, `total_cost_usd`, …"""

@@ -2,8 +2,12 @@
 
 The run exists on disk from the first moment and is closed when the block ends, however it ends. The user's exception
 always passes unchanged; a failure of the recording itself is a warning, unless the user asked for strictness.
+
+A run belongs to the process that began it. Another one that comes by, forked or started with `Run.environ`, adds events in
+a journal of its own, and never closes the run.
 """
 
+import contextlib
 import functools
 import inspect
 import os
@@ -16,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar, cast
+from weakref import WeakSet
 
 from runcard.accounting import Prices
 from runcard.documents import fold
@@ -26,13 +31,13 @@ from runcard.observe.clock import Clock
 from runcard.observe.environment import Background
 from runcard.observe.ids import new_id
 from runcard.observe.process import resources
-from runcard.operations.close import close, seal
-from runcard.operations.endings import Terminated, TerminationGuard, status_of
+from runcard.operations.close import close_dead, seal
+from runcard.operations.endings import TerminationGuard, status_of
 from runcard.operations.events import Events
 from runcard.operations.start import start_document
 from runcard.store import experiments, layout
 from runcard.store.journal import JournalWriter, new_writer
-from runcard.store.runs import NewRun
+from runcard.store.runs import NewRun, join, open_runs, remove_unplaced
 
 if TYPE_CHECKING:
     from contextvars import Token
@@ -43,6 +48,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 _PATIENCE = 2.0  # seconds that closing waits for git and packages
 
 _current: ContextVar["Run | None"] = ContextVar("runcard_run", default=None)
+_runs: WeakSet["Run"] = WeakSet()
 
 
 class Run(Events):
@@ -64,11 +70,34 @@ class Run(Events):
         self._clock = clock
         self._journal = journal
         self._pid = os.getpid()
-        self._joining = threading.Lock()
+        self._turn = threading.RLock()
+        self._lost = 0  # events that could not be written
+        _runs.add(self)
 
     def emit(self, event: str, payload: Fields, *, level: str = "info") -> None:
+        with self.guarded():
+            self._keep(event, payload, level)
+
+    def _keep(self, event: str, payload: Fields, level: str) -> None:
+        with (
+            self._turn
+        ):  # held from the look at the clock to the line, so that lines stand in the order of time
+            journal = self._own_journal()
+            if journal is None:
+                return
+            try:
+                if self._lost:
+                    said = {"type": "events-lost", "message": f"{self._lost} events could not be written"}
+                    journal.append(self._line(fold.WARNING, "warning"), said)
+                    self._lost = 0
+                journal.append(self._line(event, level), payload)
+            except (RuncardError, OSError):
+                self._lost += 1
+                raise
+
+    def _line(self, event: str, level: str) -> Fields:
         now = self._clock.read()
-        fields = {
+        return {
             "timestamp": now.timestamp,
             "level": level,
             "event": event,
@@ -76,18 +105,11 @@ class Run(Events):
             "run_id": self.id,
             "elapsed": now.elapsed,
         }
-        with self.guarded():
-            journal = self._own_journal()
-            if journal is not None:
-                journal.append(fields, payload)
 
     def _own_journal(self) -> JournalWriter | None:
         """The journal that this process may write: a forked child, or one that joined, begins its own."""
-        with self._joining:
-            if self._pid != os.getpid():
-                writer = new_writer()
-                path = str(self.path / layout.other_journal(writer))
-                self._journal, self._pid = JournalWriter(path, self.id, writer), os.getpid()
+        if self._pid != os.getpid():
+            self._journal, self._pid = join(str(self.path), self.id), os.getpid()
         return self._journal
 
     @property
@@ -98,7 +120,10 @@ class Run(Events):
         return found | ({"TRACEPARENT": trace} if trace else {})
 
     def end(self, status: str, *, exit_code: int | None = None, facts: Fields | None = None) -> None:
-        """Write down how it ended, and close the record."""
+        """Write down how it ended, and close the record. What could not be written down is left for `runcard close`."""
+        journal = self._journal
+        if journal is None:
+            return
         if facts is not None:
             self.emit(fold.ENVIRONMENT, {"environment": facts})
         now = self._clock.read()
@@ -109,13 +134,21 @@ class Run(Events):
             "exit_code": exit_code,
             "resources": resources(),
         }
-        self.emit(fold.ENDED, said)
         with self.guarded():
-            if self._journal is not None:
-                try:
-                    seal(str(self.path))
-                finally:
-                    self._journal.close()
+            try:
+                self._keep(fold.ENDED, said, "info")
+                seal(str(self.path), self._document)
+            finally:
+                journal.close()
+
+
+def _renew_turns() -> None:
+    """In a forked child: another thread of the parent may have held them."""
+    for run in list(_runs):
+        run._turn = threading.RLock()  # noqa: SLF001 - of this module
+
+
+os.register_at_fork(after_in_child=_renew_turns)
 
 
 def current_run() -> Run | None:
@@ -127,13 +160,17 @@ def current_run() -> Run | None:
 
 
 @functools.lru_cache(maxsize=8)
-def _joined(path: str) -> Run:
-    """The run of another process, to which this one adds events in a journal of its own."""
+def _joined(path: str) -> Run | None:
+    """The run of another process, to which this one adds events in a journal of its own; None when it is closed."""
     from runcard.operations.load import load  # noqa: PLC0415
 
-    document = load(os.path.join(path, layout.METADATA)).to_dict()
-    if document["generation"].get("status") != "running":
-        raise StoreError(f"the run in {path} is closed", hint="unset RUNCARD_RUN_DIR")
+    try:
+        document = load(os.path.join(path, layout.METADATA), kind="generation").to_dict()
+        if document["generation"].get("status") != "running":
+            raise StoreError(f"the run in {path} is closed", hint="unset RUNCARD_RUN_DIR")
+    except RuncardError as error:
+        warnings.warn(f"this process is not recorded: {error}", RuncardWarning, stacklevel=3)
+        return None
     run = Run(path, document, Clock(), None, strict=False, prices=None, keep_secrets=False)
     run._pid = 0  # noqa: SLF001 - so that the first event begins a journal
     return run
@@ -211,8 +248,9 @@ class Recording:
                 "this recording has begun already", hint="call runcard.record again for another run"
             )
         order = self._order
+        self._pid = os.getpid()
         self._signals = TerminationGuard()
-        self._background = Background(os.getcwd(), without=[order.outputs])
+        self._background = Background(".", without=[order.outputs])
         try:
             run = _begin(order)
         except (RuncardError, OSError) as error:
@@ -223,7 +261,11 @@ class Recording:
         self._run, self._token = run, _current.set(run)
         self._signals.begin()
         if order.inputs:
-            run.add_input(*order.inputs)
+            try:
+                run.add_input(*order.inputs)
+            except BaseException as error:
+                self.__exit__(type(error), error, error.__traceback__)
+                raise
         return run
 
     def __exit__(
@@ -232,12 +274,24 @@ class Recording:
         run, token = self._run, self._token
         if run is None or token is None:
             return
-        _current.reset(token)
+        with contextlib.suppress(ValueError):  # a generator is closed in another context than it began in
+            _current.reset(token)
+        if self._pid != os.getpid():
+            return  # a forked child on its way out: the run is its parent's
+        try:
+            self._end(run, error)
+        except Exception as trouble:
+            if error is None:
+                raise
+            error.add_note(f"runcard could not record this run: {trouble}")  # and the user's own error passes
+        finally:
+            self._signals.end()
+
+    def _end(self, run: Run, error: BaseException | None) -> None:
         status, code = status_of(error)
         if error is not None and status == "failed":
             run.add_error(error)
         run.end(status, exit_code=code, facts=self._background.result(_PATIENCE))
-        self._signals.end(error if isinstance(error, Terminated) else None)
 
     async def __aenter__(self) -> Run:
         return self.__enter__()
@@ -272,8 +326,7 @@ def _begin(order: _Order) -> Run:
         os.makedirs(store, exist_ok=True)
     except OSError as error:
         raise failure(error, order.outputs, "create") from error
-    for _ in close(store=store):  # what a recorder left open that died here
-        pass
+    _close_abandoned(store)
     name = settings["experiment"]
     identity = experiments.id_of_name(name) if name else experiments.id_of_store(store, new_id("exp"))
     clock, run_id = Clock(), new_id("run")
@@ -283,12 +336,26 @@ def _begin(order: _Order) -> Run:
         clock, run_id, identity, settings, parent, keep_secrets=order.keep_secrets
     )
     new = NewRun(store, run_id, new_writer())
-    run = Run(store, document, clock, new.journal, **order.options)
-    run.emit(fold.STARTED, document)
-    for where, masked in counts.items():
-        run.count_masked(masked, where)
-    run.path = Path(new.place(clock.started, encode_json(document)))
+    try:
+        run = Run(store, document, clock, new.journal, **order.options)
+        run.emit(fold.STARTED, document)
+        for where, masked in counts.items():
+            run.count_masked(masked, where)
+        run.path = Path(new.place(clock.started, encode_json(document)))
+    except BaseException:
+        new.discard()
+        raise
     return run
+
+
+def _close_abandoned(store: str) -> None:
+    """Close what recorders left open that died here. One that cannot be closed is no reason not to record."""
+    remove_unplaced(store)
+    for run in open_runs(store):
+        try:
+            close_dead(run)
+        except (RuncardError, OSError) as error:
+            warnings.warn(f"an earlier run could not be closed: {error}", RuncardWarning, stacklevel=4)
 
 
 def _unrecorded(order: _Order) -> Run:

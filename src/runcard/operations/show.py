@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from runcard.documents.generation import Generation
-from runcard.errors import StoreError
+from runcard.errors import RuncardError, StoreError
 from runcard.files import Kind, json_name, printable, walk
 from runcard.observe.process import is_alive
 from runcard.operations.load import load
@@ -29,6 +29,14 @@ class Shown:
     remark: str | None  # what there is to say about a run that is not closed
     files: tuple[tuple[str, int], ...]  # the user's: path and size
     amendments: Amendments
+
+    @property
+    def amended(self) -> list[str]:
+        """What was changed in the open after the run was closed, a sentence for each change."""
+        return [
+            f"{change.path}: {'withheld' if change.new is None else 'amended'} by {change.who} because {change.why}"
+            for change in self.amendments.changes
+        ]
 
     def to_dict(self) -> dict[str, Any]:
         files = [{"path": json_name(path).text, "bytes": size} for path, size in self.files]
@@ -83,10 +91,13 @@ def state_now(run: str, document: dict[str, Any]) -> tuple[str | None, str | Non
 
 def _is_gone(run: str, process: dict[str, Any]) -> bool:
     """The lock on the journal tells; where there is none to hold, the process must be seen to be gone."""
-    if not os.path.lexists(os.path.join(run, layout.JOURNAL)):
-        return is_alive(process) is False
-    with claimed(run) as gone:
-        return is_alive(process) is False if gone is None else gone
+    gone = None
+    with (
+        contextlib.suppress(RuncardError),
+        claimed(run) as claim,
+    ):  # a journal that nobody may open tells nothing
+        gone = claim
+    return is_alive(process) is False if gone is None else gone
 
 
 def _files(run: str, run_id: str) -> list[tuple[str, int]]:

@@ -16,7 +16,7 @@ from runcard.redaction.values import is_placeholder
 
 def find_in_addresses(text: bytes, begin: int) -> Iterator[Clue]:
     for match in _pattern().finditer(text, begin):
-        yield Clue(match.start(), match.start(1), partial(_judge, match))
+        yield Clue(match.start(1), partial(_judge, match))
 
 
 def _judge(match: re.Match[bytes]) -> Found | None:
@@ -26,6 +26,4 @@ def _judge(match: re.Match[bytes]) -> Found | None:
 
 @cache
 def _pattern() -> re.Pattern[bytes]:
-    return re.compile(
-        rb":\\?/\\?/(?=[^\s:/?#@\"'<>\\`]{0,128}+:([^\s/?#\"'<>\\`]{1,1024})@)"
-    )
+    return re.compile(rb":\\?/\\?/(?=[^\s:/?#@\"'<>\\`]{0,128}+:([^\s/?#\"'<>\\`]{1,1024})@)")

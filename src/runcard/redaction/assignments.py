@@ -28,7 +28,7 @@ _VALUE = (
     rb"(=>|:=|={1,3}|:|>)"  # 2: what stands between name and value
     rb"[ \t]{0,16}+" + _COLOUR + rb"(?:[bfru]{0,2}(\\{0,7}[\"'`])"  # 3: the quote
     rb"|(?![0-9.]{1,20}+[^A-Za-z0-9_./+-]))"  # a bare number is no secret
-    rb"([^\s\"'`\\:=,;+)}\]][^\r\n\"'`]{2}))"  # 4: the value
+    rb"([^\s\"'`\\:=,;)}\]][^\r\n\"'`]{2}))"  # 4: the value
 )
 
 
@@ -41,7 +41,7 @@ class _Spot(NamedTuple):
 def find_assigned(text: bytes, lowered: bytes, begin: int) -> Iterator[Clue]:
     for pattern in _patterns():
         for match in pattern.finditer(lowered, begin):
-            yield Clue(match.start(), match.start(4), partial(_judge, text, match))
+            yield Clue(match.start(4), partial(_judge, text, match))
 
 
 @cache
@@ -64,8 +64,18 @@ def _judge(text: bytes, match: re.Match[bytes]) -> Found | None:
         return found
     start = match.start(4)
     span = spans.at(text, start, match[3], spot.ends)
-    rule = verdict(spot.name, spans.value(text, start, span), spot.place)
-    return Found(start, span.end, rule, span.more) if rule and span.end - start >= _SHORTEST else None
+    value = spans.value(text, start, span)
+    if spot.ends == spans.MARKUP and text[span.end : span.end + 2] != b"</":
+        return None
+    if len(value) < _SHORTEST or (match[3] and _is_joined(value)) or (said.rule == "authorization" and " " in value):
+        return None
+    rule = verdict(spot.name, value, spot.place)
+    return Found(start, span.end, rule, span.more) if rule else None
+
+
+def _is_joined(value: str) -> bool:
+    """Whether the quote before `value` closes a string of a program and no secret follows: `"password=" + name`."""
+    return value.startswith("+") and value.strip("+").isidentifier()
 
 
 def _judge_header(text: bytes, match: re.Match[bytes], spot: _Spot, rule: str) -> Found | None:
@@ -81,14 +91,20 @@ def _spot(text: bytes, match: re.Match[bytes]) -> _Spot | None:
     name, start = _name(text, match.start(), match.end(1))
     before, sign = text[max(0, start - 2) : start], match[2]
     if sign == b">":
-        in_markup = before.endswith(b"<") and not match[3]
+        in_markup = before.endswith(b"<") and before not in {b"P<", b"?<"} and not match[3]  # (?P<password>...)
         return _Spot(name, Place.STRICT, spans.MARKUP) if in_markup else None
-    tight = sign == b"=" and match.end(1) == match.start(2) and match.end(2) == match.start(3 if match[3] else 4)
+    tight = (
+        sign == b"=" and match.end(1) == match.start(2) and match.end(2) == match.start(3 if match[3] else 4)
+    )
     in_query = tight and before.endswith((b"?", b"&"))
     if tight and not in_query and (name.isupper() or name.startswith("--")):
         return _Spot(name, Place.SURE, spans.SHELL)
+    if in_query:
+        return _Spot(name, Place.STRICT, spans.QUERY)
+    if before.endswith(b":") and sign == b":":
+        return None  # a part of something long: arn:aws:secretsmanager:eu:1:secret:name
     in_list = tight and before.rstrip().endswith(b";")
-    strict = in_query or in_list or match[3] is not None
+    strict = in_list or match[3] is not None
     return _Spot(_with_word_before(text, start, name), Place.STRICT if strict else Place.LOOSE, spans.LOOSE)
 
 

@@ -18,29 +18,37 @@ _Counts = dict[str, int]
 
 
 class _Short(NamedTuple):
-    """A short option of some programs that takes a secret."""
+    """An option that takes a secret, of some programs only."""
 
     option: str
     programs: frozenset[str]
     rule: str
     after: str = ""  # the secret begins behind this
     apart: bool = True  # it may stand in the next argument
+    attached: bool = True  # it may stand in the same
+    needs: str = (
+        ""  # a word of the command that makes it a secret: `docker login -p`, but not `docker run -p`
+    )
 
 
-_CURL = frozenset({"curl", "wget", "http", "https", "xh", "xhs"})
+_CURL = frozenset({"curl"})
+_HTTPIE = frozenset({"http", "https", "xh", "xhs"})
+_MYSQL = frozenset({"mysql", "mysqldump", "mysqladmin", "mariadb"})
+_REGISTRY = frozenset({"docker", "podman", "oc", "helm"})
 _SHORTS = (
     _Short("-u", _CURL, "basic-auth", ":"),
     _Short("-U", _CURL, "basic-auth", ":"),
-    _Short("--user", _CURL, "basic-auth", ":"),
-    _Short("--proxy-user", _CURL, "basic-auth", ":"),
-    _Short("-a", frozenset({"http", "https", "xh", "xhs"}), "basic-auth", ":"),
+    _Short("--user", _CURL, "basic-auth", ":", attached=False),
+    _Short("--proxy-user", _CURL, "basic-auth", ":", attached=False),
     _Short("-b", _CURL, "cookie", "="),
-    _Short("-a", frozenset({"redis-cli"}), "password"),
-    _Short("-p", frozenset({"sshpass", "docker", "podman", "oc", "ldapsearch"}), "password"),
-    _Short("-w", frozenset({"ldapsearch", "ldapadd", "ldapmodify"}), "password"),
-    _Short("-p", frozenset({"mysql", "mysqldump", "mysqladmin", "mariadb"}), "password", apart=False),
+    _Short("-a", _HTTPIE, "basic-auth", ":", attached=False),
+    _Short("-a", frozenset({"redis-cli"}), "password", attached=False),
+    _Short("-p", frozenset({"sshpass"}), "password"),
+    _Short("-p", _REGISTRY, "password", needs="login"),
+    _Short("-p", _MYSQL, "password", apart=False),
+    _Short("-w", frozenset({"ldapsearch", "ldapadd", "ldapmodify"}), "password", attached=False),
 )
-_HEADER = ("-H", "--header", "--proxy-header")
+_HEADERS = ("-H", "--header", "--proxy-header")
 
 
 def mask_command(argv: list[str]) -> Masked[list[str]]:
@@ -51,26 +59,27 @@ def mask_command(argv: list[str]) -> Masked[list[str]]:
 
 def mask_arguments(argv: list[str], counts: _Counts) -> list[str]:
     masked: list[str] = []
-    programs: set[str] = set()
-    for argument in argv:
-        before = argv[len(masked) - 1] if masked else ""
-        masked.append(_argument(before, argument, programs, counts))
-        programs.add(argument.rpartition("/")[2])
+    words: set[str] = set()
+    for before, argument in zip(["", *argv], argv, strict=False):
+        masked.append(_argument(before, argument, words, counts))
+        words.add(argument.rpartition("/")[2])
     return masked
 
 
-def _argument(before: str, argument: str, programs: set[str], counts: _Counts) -> str:
+def _argument(before: str, argument: str, words: set[str], counts: _Counts) -> str:
     if _is_option(before) and "=" not in before and not argument.startswith("-") and telling(before):
         return mask_named(before, argument, counts, Place.SURE)
-    if before in _HEADER and ":" in argument:
-        name, sign, value = argument.partition(":")
-        bare = value.lstrip(" ")
-        return name + sign + value[: len(value) - len(bare)] + mask_named(name, bare, counts, Place.SURE)
+    if before in _HEADERS or argument.startswith("-H"):
+        return _header(argument, counts)
     for short in _SHORTS:
-        if programs & short.programs and (given := _given(short, before, argument)):
+        if (
+            words & short.programs
+            and short.needs in {"", *words}
+            and (given := _given(short, before, argument))
+        ):
             return _shortened(short, given, argument, counts)
     name, sign, value = argument.partition("=")
-    if sign and telling(name) and not any(character.isspace() for character in name):
+    if sign and telling(name) and name.split() == [name]:
         return name + sign + mask_named(name, value, counts, Place.SURE)
     masked = mask_text(argument)
     count(counts, masked.counts)
@@ -81,14 +90,23 @@ def _is_option(argument: str) -> bool:
     return len(argument) > 2 and argument.startswith("-")
 
 
+def _header(argument: str, counts: _Counts) -> str:
+    """`Name: value`, with `-H` before it or not."""
+    name, sign, value = argument.partition(":")
+    bare = value.lstrip(" ")
+    space = value[: len(value) - len(bare)]
+    return name + sign + space + mask_named(name.removeprefix("-H"), bare, counts, Place.SURE)
+
+
 def _given(short: _Short, before: str, argument: str) -> str:
-    """What `argument` gives to the option, when it does: its end, or all of it behind the option."""
+    """The secret that `argument` gives to the option, when it does: always its end."""
     if before == short.option and short.apart and not argument.startswith("-"):
-        return argument.partition(short.after)[2] if short.after else argument
-    if argument.startswith(short.option) and not argument.startswith("--"):
-        rest = argument[len(short.option) :]
-        return rest.partition(short.after)[2] if short.after else rest
-    return ""
+        given = argument
+    elif short.attached and argument.startswith(short.option):
+        given = argument[len(short.option) :]
+    else:
+        return ""
+    return given.partition(short.after)[2] if short.after else given
 
 
 def _shortened(short: _Short, given: str, argument: str, counts: _Counts) -> str:

@@ -43,7 +43,9 @@ def mask_data(value: Any) -> Masked[Any]:  # noqa: ANN401
 def mask_environment(variables: Mapping[str, str]) -> Masked[dict[str, str]]:
     """The variables of a process without their secrets."""
     counts: _Counts = {}
-    return Masked({name: mask_named(name, value, counts, Place.SURE) for name, value in variables.items()}, counts)
+    return Masked(
+        {name: mask_named(name, value, counts, Place.SURE) for name, value in variables.items()}, counts
+    )
 
 
 def _opened(item: dict[Any, Any], name: str, work: _Work, counts: _Counts) -> dict[Any, Any]:

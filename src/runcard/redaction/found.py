@@ -2,7 +2,7 @@
 
 A clue is cheap; it is judged only when the text before it is done with, for most clues lie in what is masked already.
 
-Invariant: what comes of a clue is decided by the bytes from `BEHIND` before its anchor to `AHEAD` after it, or to the
+Invariant: what comes of a clue is decided by the bytes from `BEHIND` before its start to `AHEAD` after it, or to the
 end of the line; only where a secret ends may lie further on. So a text can be read in pieces.
 """
 
@@ -10,7 +10,8 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-BEHIND = 256
+REACH = 192  # at most so far behind the bytes that give a clue lies its start
+BEHIND = 512
 AHEAD = 4096
 
 
@@ -24,8 +25,7 @@ class Found(NamedTuple):
 
 
 class Clue(NamedTuple):
-    """Where something was noticed (`anchor`), and before what no secret of it begins (`start`)."""
+    """A place before which the secret does not begin, and how to find out whether there is one."""
 
-    anchor: int
     start: int
     judge: Callable[[], Found | None]

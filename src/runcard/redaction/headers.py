@@ -15,11 +15,14 @@ from typing import NamedTuple
 
 from runcard.redaction import spans
 from runcard.redaction.found import Clue, Found
+from runcard.redaction.names import words_of
 from runcard.redaction.spans import Span
 from runcard.redaction.values import is_placeholder, looks_random
 
 _ONE_WORD = frozenset({b"bearer", b"basic", b"token", b"bot", b"apikey", b"api-key", b"key", b"oauth"})
-_WORDS_ABOUT = frozenset(["auth", "authentication", "authorization", "credentials", "error", "header", "realm", "scheme", "token", "tokens"])
+_WORDS_ABOUT = words_of(
+    "auth authentication authorization credentials error header realm scheme token tokens"
+)
 
 
 def authorization(text: bytes, start: int, span: Span) -> Found | None:
@@ -49,7 +52,7 @@ def cookie(text: bytes, start: int, span: Span, *, is_set: bool) -> Found | None
 def find_bearer(text: bytes, lowered: bytes, begin: int) -> Iterator[Clue]:
     """Bearer tokens that stand in no header: only what looks random."""
     for match in _patterns().bearer.finditer(lowered, begin):
-        yield Clue(match.start(), match.start(1), partial(_judge_bearer, text, match.start(1)))
+        yield Clue(match.start(1), partial(_judge_bearer, text, match.start(1)))
 
 
 def _judge_bearer(text: bytes, start: int) -> Found | None:

@@ -35,7 +35,7 @@ def find_blocks(text: bytes, begin: int, *, final: bool) -> Blocks:
             if not final and _needs_more(text, after):
                 return Blocks(clues, start)
             if end := _end(text, after):
-                clues.append(Clue(start, start, partial(Found, start, end, _RULE)))
+                clues.append(Clue(start, partial(Found, start, end, _RULE)))
                 after = end
         start = text.find(b"-----BEGIN ", after)
     return Blocks(clues, None)

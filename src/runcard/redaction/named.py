@@ -40,4 +40,6 @@ def _header(name: str, value: str, counts: dict[str, int]) -> str | None:
     if found is None:
         return None
     count(counts, {found.rule: 1})
-    return (raw[: found.start] + mark(found.rule).encode("ascii") + raw[found.end :]).decode("utf-8", "surrogatepass")
+    return (raw[: found.start] + mark(found.rule).encode("ascii") + raw[found.end :]).decode(
+        "utf-8", "surrogatepass"
+    )

@@ -27,16 +27,25 @@ class Telling(NamedTuple):
     rule: str
 
 
+def words_of(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
 _PASSWORDS = ("password", "passwords", "passwd", "passphrase", "passcode", "pwd")
-_PASS_OF = frozenset(["admin", "auth", "basic", "db", "ftp", "http", "login", "mail", "mysql", "pg", "proxy", "redis", "root", "smtp", "ssh", "sudo", "user"])
-_VENDORS = frozenset(
-    ["anthropic", "aws", "azure", "bitbucket", "claude", "cohere", "databricks", "datadog", "deepseek", "discord", "elevenlabs", "fireworks", "gemini", "gh", "github", "gitlab", "google", "groq", "heroku", "hf", "hub", "huggingface", "jira", "langfuse", "langsmith", "linear", "mistral", "netlify", "notion", "npm", "nvidia", "openai", "openrouter", "perplexity", "pinecone", "pypi", "qdrant", "replicate", "sendgrid", "sentry", "slack", "stripe", "tavily", "telegram", "together", "twilio", "vault", "vercel", "voyage", "wandb", "xai"]
+_PASS_OF = words_of("admin auth basic db ftp http login mail mysql pg proxy redis root smtp ssh sudo user")
+_VENDORS = words_of(
+    "anthropic aws azure bitbucket claude cohere databricks datadog deepseek discord elevenlabs fireworks "
+    "gemini gh github gitlab google groq heroku hf hub huggingface jira langfuse langsmith linear mistral "
+    "netlify notion npm nvidia openai openrouter perplexity pinecone pypi qdrant replicate sendgrid sentry "
+    "slack stripe tavily telegram together twilio vault vercel voyage wandb xai"
 )
-_KEY_OF = _VENDORS | frozenset(
-    ["access", "account", "admin", "api", "app", "auth", "client", "consumer", "deploy", "encryption", "master", "private", "role", "secret", "service", "session", "shared", "signing", "subscription", "webhook"]
+_KEY_OF = _VENDORS | words_of(
+    "access account admin api app auth client consumer deploy encryption master private role secret service "
+    "session shared signing subscription webhook"
 )
-_TOKEN_OF = _VENDORS | frozenset(
-    ["access", "api", "auth", "authentication", "bearer", "bot", "ci", "csrf", "deploy", "id", "identity", "jwt", "oauth", "personal", "push", "refresh", "registry", "reset", "secret", "security", "session", "user", "xsrf"]
+_TOKEN_OF = _VENDORS | words_of(
+    "access api auth authentication bearer bot ci csrf deploy id identity jwt oauth personal push refresh "
+    "registry reset secret security session user xsrf"
 )
 _HARD_ENDS = (  # a name may also be written in one word: `dbpassword`, `apikey`, `authtoken`
     *_PASSWORDS,
@@ -45,22 +54,35 @@ _HARD_ENDS = (  # a name may also be written in one word: `dbpassword`, `apikey`
     *("accesstoken", "apitoken", "authtoken", "bearertoken", "oauthtoken", "refreshtoken", "sessiontoken"),
 )
 _SOFT = frozenset({"auth", "cookie", "cookies", "bearer", "jwt"})
-_INSIDE = (*_PASSWORDS, "secret", "secrets", "credential", "credentials", "apikey", "privatekey")  # wherever they stand
+# Telling wherever they stand in a name.
+_INSIDE = (*_PASSWORDS, "secret", "secrets", "credential", "credentials", "apikey", "privatekey")
 
 # Words that end a name without making it less telling.
-_TRAILING = frozenset(
-    ["b64", "backup", "base64", "base", "default", "dev", "development", "encoded", "enc", "hash", "hashed", "live", "main", "new", "old", "plain", "plaintext", "primary", "prod", "production", "qa", "raw", "secondary", "staging", "stg", "str", "test", "text", "value"]
+_TRAILING = words_of(
+    "b64 backup base64 base default dev development encoded enc hash hashed live main new old plain plaintext "
+    "primary prod production qa raw secondary staging stg str test text value"
 )
 # The value under a name that ends so says something about a secret, and is none.
-_HARMLESS = frozenset(
-    ["age", "alg", "algorithm", "allowed", "arn", "at", "attempts", "available", "budget", "bytes", "callback", "chars", "class", "column", "command", "cost", "count", "counter", "counts", "date", "deprecated", "description", "desc", "dim", "dir", "directory", "disabled", "domain", "embedding", "embeddings", "enabled", "endpoint", "entropy", "env", "error", "errors", "estimate", "estimated", "exists", "expected", "expired", "expires", "expiration", "expiry", "field", "file", "fingerprint", "folder", "format", "found", "func", "function", "generator", "handler", "header", "help", "hint", "id", "ids", "index", "input", "interval", "invalid", "issuer", "kind", "label", "len", "length", "level", "limit", "limits", "location", "lookup", "manager", "mapping", "max", "message", "method", "min", "missing", "mode", "name", "names", "number", "offset", "optional", "options", "params", "parser", "path", "pattern", "per", "placeholder", "policy", "position", "prefix", "present", "price", "prompt", "provider", "rate", "ratio", "reader", "ref", "reference", "regex", "required", "role", "rotation", "rule", "rules", "schema", "scheme", "scope", "scopes", "service", "set", "sha256", "size", "sock", "source", "sources", "state", "status", "storage", "store", "strategy", "strength", "suffix", "table", "time", "timeout", "timestamp", "title", "total", "ttl", "type", "types", "unit", "uri", "url", "usage", "used", "user", "username", "valid", "validation", "validator", "var", "variable", "version"]
+_HARMLESS = words_of(
+    "age alg algorithm allowed arn at attempts available budget bytes callback chars class column command cost "
+    "count counter counts date deprecated description desc dim dir directory disabled domain embedding "
+    "embeddings enabled endpoint entropy env error errors estimate estimated exists expected expired expires "
+    "expiration expiry field file fingerprint folder format found func function generator handler header help "
+    "hint id ids index input interval invalid issuer kind label len length level limit limits location lookup "
+    "manager mapping max message method min missing mode name names number offset optional options params "
+    "parser path pattern per placeholder policy position prefix present price prompt provider rate ratio reader "
+    "ref reference regex required role rotation rule rules schema scheme scope scopes service set sha256 size "
+    "sock source sources state status storage store strategy strength suffix table time timeout timestamp title "
+    "total ttl type types unit uri url usage used user username valid validation validator var variable version"
 )
 _HARMLESS_FIRST = frozenset({"no", "without", "disable", "skip", "use", "is", "has", "with", "public"})
 # Tokens that language models, parsers and pagers speak of.
-_PLAIN_TOKENS = frozenset(
-    ["a", "any", "audio", "bos", "cached", "cancellation", "class", "cls", "completion", "continuation", "current", "cursor", "each", "end", "eos", "first", "image", "input", "keyword", "last", "mask", "max", "min", "n", "next", "num", "of", "output", "pad", "page", "pagination", "per", "prefix", "prev", "previous", "prompt", "punctuation", "reasoning", "resume", "sep", "special", "start", "stop", "string", "suffix", "sync", "text", "the", "thinking", "this", "total", "unk", "unknown", "vision", "word"]
+_PLAIN_TOKENS = words_of(
+    "a any audio bos cached cancellation class cls completion continuation current cursor each end eos first "
+    "image input keyword last mask max min n next num of output pad page pagination per prefix prev previous "
+    "prompt punctuation reasoning resume sep special start stop string suffix sync text the thinking this total "
+    "unk unknown vision word"
 )
-_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _RULE_BY_WORD = {
     "authorization": "authorization",
     "cookie": "cookie",
@@ -83,7 +105,7 @@ _RULE_BY_END = {
 @lru_cache(maxsize=4096)
 def telling(name: str) -> Telling | None:
     """What `name` says about its value; None when it says nothing."""
-    words = [word.lower() for word in _WORDS.findall(name)]
+    words = [word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+", name)]
     while len(words) > 1 and (words[-1].isdigit() or words[-1] in _TRAILING):
         words.pop()
     if not words or words[-1] in _HARMLESS or words[0] in _HARMLESS_FIRST:
@@ -98,7 +120,7 @@ def _strength(words: list[str]) -> Strength | None:
         return Strength.HARD
     if last.endswith("token"):
         return None if before in _PLAIN_TOKENS else Strength.SOFT
-    inside = words[0] == "token" or any(word.endswith(_INSIDE) for word in words)
+    inside = words[:1] == ["token"] and words[1] in _TOKEN_OF or any(word.endswith(_INSIDE) for word in words)
     inside = inside or any(_is_pair(first, second) for first, second in pairwise(words))
     return Strength.SOFT if last in _SOFT or inside else None
 

@@ -15,7 +15,9 @@ from typing import NamedTuple
 from runcard.redaction.found import Clue, Found
 from runcard.redaction.rules import PREFIXES, Prefix
 
-_RAREST_FIRST = "AxkvyGpfg8"  # in logs, code, prose and JSON; the fewer there are, the fewer passes over the text
+_RAREST_FIRST = (
+    "AxkvyGpfg8"  # in logs, code, prose and JSON; the fewer there are, the fewer passes over the text
+)
 
 
 class _Sweep(NamedTuple):
@@ -28,9 +30,8 @@ def find_prefixed(text: bytes, begin: int) -> Iterator[Clue]:
         for match in pattern.finditer(text, begin):
             group = match.lastindex or 0
             prefix, end = prefixes[group - 1], match.end(group)
-            anchor = match.end() - len(prefix.literal)
-            start = anchor + prefix.keep
-            yield Clue(anchor, start, partial(Found, start, end, prefix.rule, _more(prefix.more)))
+            start = match.end() - len(prefix.literal) + prefix.keep
+            yield Clue(start, partial(Found, start, end, prefix.rule, _more(prefix.more)))
 
 
 @cache
@@ -38,28 +39,36 @@ def _sweeps() -> list[_Sweep]:
     by_byte: dict[str, list[Prefix]] = {}
     for prefix in PREFIXES:
         by_byte.setdefault(_rarest(prefix.literal), []).append(prefix)
-    return [_Sweep(_pattern(byte, prefixes), prefixes) for byte, prefixes in by_byte.items()]
+    return [_sweep(byte, prefixes) for byte, prefixes in by_byte.items()]
 
 
 def _rarest(literal: str) -> str:
     return next(byte for byte in _RAREST_FIRST if byte in literal)
 
 
-def _pattern(byte: str, prefixes: list[Prefix]) -> re.Pattern[bytes]:
-    choices = "|".join(_behind(byte, prefix) for prefix in prefixes)
-    return re.compile(f"{byte}(?:{choices})".encode("ascii"))
+def _sweep(byte: str, prefixes: list[Prefix]) -> _Sweep:
+    """One pattern for all prefixes with this byte, branching at the next: `k(?:-(?:ant-…|or-…)|_(?:…))`."""
+    by_next: dict[str, list[Prefix]] = {}
+    for prefix in prefixes:
+        by_next.setdefault(prefix.literal.partition(byte)[2][0], []).append(prefix)
+    branches = [
+        f"{re.escape(after)}(?:{'|'.join(_rest(byte + after, prefix) for prefix in group)})"
+        for after, group in by_next.items()
+    ]
+    pattern = re.compile(f"{byte}(?:{'|'.join(branches)})".encode("ascii"))
+    return _Sweep(pattern, [prefix for group in by_next.values() for prefix in group])
 
 
-def _behind(byte: str, prefix: Prefix) -> str:
-    """What must follow the byte, what must stand before it, and in a group the body. What follows is tested first."""
-    literal, after = re.escape(prefix.literal), re.escape(prefix.literal.partition(byte)[2])
-    edges = [
-        f"(?<![{prefix.edge}]{literal})",
+def _rest(begun: str, prefix: Prefix) -> str:
+    """The rest of the prefix, then what must stand before all of it, and in a group the body."""
+    literal, rest = re.escape(prefix.literal), re.escape(prefix.literal.partition(begun)[2])
+    others = [
         f"(?<=\\\\[nrt]{literal})",  # the end of a line in a JSON string
         f"(?<=%[0-9A-Fa-f][0-9A-Fa-f]{literal})",  # a character of an address
         f"(?<=[0-9\\[]m{literal})",  # a colour of the terminal
     ]
-    return f"{after}(?<={literal})(?:{'|'.join(edges)})(?=({prefix.body}))"
+    edge = f"(?:(?<![{prefix.edge}]{literal})|(?<=[0-9A-Fa-fmnrt]{literal})(?:{'|'.join(others)}))"
+    return f"{rest}(?<={literal}){edge}(?=({prefix.body}))"
 
 
 @cache

@@ -23,6 +23,7 @@ class Span(NamedTuple):
 
 # What ends a bare value, beside white space, quotes and escape characters.
 LOOSE = rb",;&)}\]>|<"
+QUERY = LOOSE + rb"#"
 SHELL = rb";"
 MARKUP = rb"<"
 WORD = rb""

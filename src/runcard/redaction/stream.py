@@ -12,7 +12,7 @@ from itertools import groupby
 
 from runcard.redaction.addresses import find_in_addresses
 from runcard.redaction.assignments import find_assigned
-from runcard.redaction.found import AHEAD, BEHIND, Clue, Found
+from runcard.redaction.found import AHEAD, BEHIND, REACH, Clue, Found
 from runcard.redaction.headers import find_bearer
 from runcard.redaction.keyblocks import find_blocks
 from runcard.redaction.marks import Masked, mark
@@ -31,7 +31,7 @@ class Masker:
     def __init__(self) -> None:
         self.counts: dict[str, int] = {}
         self._text = b""  # what is held back, behind up to `BEHIND` bytes that are dealt with
-        self._searched = 0  # clues before this are judged
+        self._searched = 0  # what begins before this is dealt with
         self._done = 0  # what lies before this is out; a secret may reach beyond what is searched
         self._inside: re.Pattern[bytes] | None = None  # the rest of a secret that goes on in the next piece
 
@@ -52,8 +52,11 @@ class Masker:
         ready = self._ready(final=final)
         if ready <= self._searched:
             return b""
-        clues, ready = self._clues(ready, final=final)
-        pieces = list(self._masked(clues, ready, final=final))
+        blocks = find_blocks(self._text, self._searched, final=final)
+        ready = min(ready, len(self._text) if blocks.waiting is None else blocks.waiting)
+        if ready <= self._searched:
+            return b""
+        pieces = list(self._masked(self._clues(ready, blocks.clues), ready, final=final))
         keep = max(0, ready - BEHIND)
         self._text, self._searched, self._done = self._text[keep:], ready - keep, self._done - keep
         return b"".join(pieces)
@@ -67,7 +70,7 @@ class Masker:
 
     def _may_go_on(self) -> bool:
         """Whether the next piece may begin with more of the secret that ends here, or with half an escape."""
-        return self._text[self._done :] in {b"", b"\\"}
+        return len(self._text) - self._done <= 1 and self._text[self._done :] in {b"", b"\\"}
 
     def _ready(self, *, final: bool) -> int:
         """How far the text can be searched: to the end of a line, or so far that enough is known of what follows."""
@@ -77,21 +80,14 @@ class Masker:
         long = len(self._text) - AHEAD
         return long if long - max(line, self._searched) >= _PATIENCE else line
 
-    def _clues(self, ready: int, *, final: bool) -> tuple[list[Clue], int]:
-        """The clues up to `ready`, or to a place before it that none of them lies across."""
-        blocks = find_blocks(self._text, self._searched, final=final)
-        if blocks.waiting is not None:
-            ready = min(ready, blocks.waiting)
-        if ready <= self._searched:
-            return [], self._searched
-        clues = [*blocks.clues, *_find(self._text, self._searched)]
-        for clue in sorted(clues, key=_anchor, reverse=True):
-            if clue.anchor < ready <= clue.start:
-                ready = clue.anchor
-        return [clue for clue in clues if self._searched <= clue.anchor < ready], ready
+    def _clues(self, ready: int, blocks: list[Clue]) -> list[Clue]:
+        """The clues to what begins before `ready` and was not searched before, in order."""
+        begin = max(0, max(self._searched, self._done) - REACH)
+        clues = [*blocks, *_find(self._text, begin)]
+        return sorted((clue for clue in clues if self._searched <= clue.start < ready), key=_start)
 
     def _masked(self, clues: list[Clue], ready: int, *, final: bool) -> Iterator[bytes]:
-        for _, group in groupby(sorted(clues, key=_start), _start):
+        for _, group in groupby(clues, _start):
             found = self._judged(group)
             if found is None:
                 continue
@@ -112,12 +108,11 @@ class Masker:
             found = clue.judge() if clue.start >= self._done else None
             if found is None or found.start < self._done:
                 continue
-            if best is None:
+            if best is None or found.rule == "url-password":  # an address knows best where its password ends
                 best = found
-                continue
-            rule = min(best.rule, found.rule, key=_RANK.__getitem__)
-            longest = max(best, found, key=lambda one: _end(one.more, self._text, one.end))
-            best = longest._replace(rule=rule)
+            elif best.rule != "url-password":
+                longest = max(best, found, key=lambda one: _end(one.more, self._text, one.end))
+                best = longest._replace(rule=min(best.rule, found.rule, key=_RANK.__getitem__))
         return best
 
 
@@ -142,10 +137,6 @@ def _find(text: bytes, begin: int) -> Iterator[Clue]:
     yield from find_assigned(text, lowered, begin)
     yield from find_bearer(text, lowered, begin)
     yield from find_options(text, lowered, begin)
-
-
-def _anchor(clue: Clue) -> int:
-    return clue.anchor
 
 
 def _start(clue: Clue) -> int:

@@ -14,10 +14,13 @@ from functools import cache
 from typing import NamedTuple
 
 from runcard.redaction.marks import MARK
-from runcard.redaction.names import Strength, telling
+from runcard.redaction.names import Strength, telling, words_of
 
-_PLACEHOLDERS = frozenset(
-    ["any", "auto", "basic", "bearer", "bool", "boolean", "changeit", "changeme", "default", "disabled", "dummy", "empty", "enabled", "env", "environment", "example", "false", "fixme", "hidden", "include", "inherit", "int", "keychain", "keyring", "masked", "missing", "n/a", "na", "nil", "no", "none", "null", "off", "omit", "omitted", "on", "optional", "placeholder", "prompt", "redacted", "removed", "required", "same-origin", "str", "string", "tbd", "todo", "true", "undefined", "unknown", "unset", "withheld", "yes"]
+_PLACEHOLDERS = words_of(
+    "any auto basic bearer bool boolean changeit changeme default disabled dummy empty enabled env environment "
+    "example false fixme hidden include inherit int keychain keyring masked missing n/a na nil no none null off "
+    "omit omitted on optional placeholder prompt redacted removed required same-origin str string tbd todo true "
+    "undefined unknown unset withheld yes"
 )
 _LEAST = {Strength.HARD: 6, Strength.SOFT: 10}  # characters, where a value must look random
 _LONG = 16  # from here on mixed case alone looks random
@@ -33,7 +36,9 @@ class Place(IntEnum):
 
 class _Patterns(NamedTuple):
     placeholder: re.Pattern[str]
+    expression: re.Pattern[str]
     ordinary: re.Pattern[str]
+    letter: re.Pattern[str]
     words: re.Pattern[str]
     path: re.Pattern[str]
     structured: re.Pattern[str]
@@ -59,13 +64,12 @@ def is_placeholder(value: str) -> bool:
 def looks_random(value: str) -> bool:
     """Whether nobody would write `value` as words, a number, a path or an expression."""
     patterns = _patterns()
-    if patterns.ordinary.fullmatch(value) or patterns.words.fullmatch(value):
+    if value.isalpha():
+        share = sum(map(str.isupper, value)) / len(value)
+        return len(value) >= _LONG and 0.25 <= share <= 0.75
+    if not patterns.letter.search(value) or patterns.expression.search(value):
         return False
-    letters = sum(character.isalpha() for character in value)
-    if letters == len(value):
-        upper = sum(character.isupper() for character in value)
-        return letters >= _LONG and 0.25 <= upper / letters <= 0.75
-    return letters > 0 and not any(character.isspace() for character in value)
+    return not patterns.words.fullmatch(value) and not patterns.ordinary.fullmatch(value)
 
 
 def _is_sentence(value: str) -> bool:
@@ -83,23 +87,24 @@ def _patterns() -> _Patterns:
     return _Patterns(
         re.compile(
             r"|[xX*.•·_?#-]+|…+"  # nothing, or one character for many
-            r"|<.*>|\$\{.*|\$\(.*|`.*|\$[A-Za-z_]\w*|\{.*\}|%\(\w+\)s|%[A-Za-z_]+%?|[#@]\{.*|!\w+( .*)?"  # a variable
-            r"|[A-Z][A-Z0-9]*(_[A-Z0-9]+)+"  # the name of one
+            r"|<.*|\$\{.*|\$\(.*|`.*|\$[A-Za-z_]\w*|\{.*|\[[A-Za-z _-]+\]?|%\(\w+\)s|%[A-Za-z_]+%?|[#@]\{.*|!\w+( .*)?"  # a variable
+            r"|[A-Z][A-Z0-9]*(_[A-Z0-9]+)+|(KEY|NAME|PASSWORD|SECRET|STR|STRING|TEXT|TOKEN|VALUE)\]?"  # the name of one
             r"|(env|vault|op|ssm|arn|file|keyring|keychain|secretmanager|aws-sm|gcp-sm|sops)[:/].*"  # where it lies
             r"|(?i:your|insert|enter)[-_ ].*|(?i:your(api)?(key|token|password|secret))"
             r"|(?i:change|replace|fill)[-_ ]?(?i:me|it|this|in)[!.]*"
             r"|.{0,16}(\.{3}|…).{0,8}",  # shortened already
             re.DOTALL | re.ASCII,
         ),
+        re.compile(r"[\s(){}\[\]<>…]|\.{3}"),
         re.compile(
             r"[-+]?[0-9][0-9_.,:/]*([eE][-+]?[0-9]+)?([mµn]?s|[hdx%]|[kKMGT]i?[bB]?)?"  # a number, a time, an amount
             r"|[0-9]{4}-[0-9]{2}-[0-9]{2}.*|v?[0-9]+(\.[0-9]+)+.*"  # a date, a version
-            r"|.*[(){}\[\]<>].*|.*(\.{3}|…).*"  # an expression
             r"|[A-Za-z_]+[0-9]{0,2}(\.[A-Za-z_]+[0-9]{0,2})+",  # a name with dots
             re.DOTALL | re.ASCII,
         ),
-        re.compile(rf"{word}(?:[-_./:@+ ]{word}?)*"),  # my-secret-name, gpt-4o-mini-2024, config/prod.yaml
-        re.compile(r"(?:~|\.{1,2})?(?:/[A-Z]?[a-z0-9._@-]+)+/?|[A-Za-z]:\\.*", re.DOTALL),
+        re.compile(r"[^\W\d_]"),
+        re.compile(rf"[-_./:@+ ]*{word}(?:[-_./:@+ ]{word}?)*"),  # my-secret-name, gpt-4o-mini-2024, config/prod.yaml
+        re.compile(r"(?:~|\.{1,2})?(?:(?:/[A-Z]?[a-z0-9._@-]+)+/?|/.*\.[a-z]{2,6})|[A-Za-z]:\\.*", re.DOTALL),
         re.compile(
             r"[A-Za-z][A-Za-z0-9+.-]*://(?:[^/@\s]*:[^/@\s]*@|[^@]*$)"  # an address with a password, or without a user
             r"|[A-Za-z][\w .-]*=[^;]*;.*=|-----BEGIN "

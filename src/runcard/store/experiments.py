@@ -5,8 +5,10 @@ import os
 from base64 import b32encode
 
 from runcard.digests import sha256_bytes
-from runcard.files import write_atomic
+from runcard.errors import StoreError
+from runcard.files import failure, is_safe_id, printable, write_atomic
 from runcard.store import layout
+from runcard.store.runs import alone
 
 
 def id_of_name(name: str) -> str:
@@ -17,10 +19,17 @@ def id_of_name(name: str) -> str:
 
 def id_of_store(store: str, fresh: str) -> str:
     """The id of a store's own experiment: made once, by whoever comes first, and kept in the store."""
-    path = os.path.join(layout.own_folder(store), "experiment")
-    os.makedirs(layout.own_folder(store), exist_ok=True)
-    with contextlib.suppress(FileExistsError):
+    folder = layout.own_folder(store)
+    path = os.path.join(folder, "experiment")
+    try:
+        os.makedirs(folder, exist_ok=True)
         if not os.path.exists(path):
-            write_atomic(path, f"{fresh}\n".encode(), replace=False)
-    with open(path, encoding="ascii") as file:
-        return file.read().strip()
+            with alone(folder), contextlib.suppress(FileExistsError):
+                write_atomic(path, f"{fresh}\n".encode(), replace=False)
+        with open(path, encoding="ascii", errors="replace") as file:
+            kept = file.read().strip()
+    except OSError as error:
+        raise failure(error, path, "keep the id of the experiment in") from error
+    if not is_safe_id(kept):
+        raise StoreError(f"{printable(path)} holds no id", hint="remove it: the next run makes another")
+    return kept

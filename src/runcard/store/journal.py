@@ -4,15 +4,20 @@ A line is on its way to the disk before `append` returns, so it survives the dea
 closing, it is made durable against a power cut as well. The owner of a run holds a lock on its journal as long as it
 lives: that the lock is free means that the owner is gone.
 
-Invariant: a journal ends with a whole line, or with one torn line that nobody ever continues.
+Invariant: a journal ends with a whole line, or with one torn line that nobody ever continues; also when a write failed,
+or a signal handler raised in the middle of one.
 """
 
+import contextlib
+import errno
 import fcntl
 import os
 import threading
 import time
+from collections import deque
 from collections.abc import Mapping
-from typing import Any
+from stat import S_ISREG
+from typing import Any, NamedTuple
 from weakref import WeakSet
 
 from runcard.documents.chain import Head, Journal, first_link, make_line, parse
@@ -22,6 +27,10 @@ from runcard.files import failure, printable
 
 _DURABLE_EVERY = 1.0  # seconds
 _CREATE = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+# What a file system says that knows no locks.
+NO_LOCKS = frozenset({errno.ENOLCK, errno.ENOTSUP, errno.EINVAL, errno.ENOSYS, errno.EBADF})
 
 _writers: WeakSet["JournalWriter"] = WeakSet()
 
@@ -31,13 +40,23 @@ def new_writer() -> str:
     return f"w-{os.urandom(4).hex()}"
 
 
+class _Begun(NamedTuple):
+    """A line whose writing has begun."""
+
+    start: int  # where in the file
+    end: int
+    head: Head  # of the chain, once it is written
+
+
 class JournalWriter:
-    """One process's own journal; threads may share it."""
+    """One process's own journal; threads may share it, and so may a signal handler."""
 
     def __init__(self, path: str, record_id: str, writer: str, *, lock: bool = False) -> None:
         self.path = path
         self.head = Head(writer, 0, first_link(record_id, writer))
-        self._mutex = threading.Lock()
+        self._mutex = threading.RLock()
+        self._waiting: deque[tuple[Mapping[str, Any], Any]] = deque()
+        self._begun: _Begun | None = None
         self._durable_at = time.monotonic()
         self._pid = os.getpid()
         try:
@@ -45,42 +64,84 @@ class JournalWriter:
         except OSError as error:
             raise failure(error, path, "create the journal") from error
         if lock:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._lock()
         _writers.add(self)
+
+    def _lock(self) -> None:
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno not in NO_LOCKS:
+                os.close(self._descriptor)
+                raise failure(error, self.path, "lock the journal") from error
 
     def append(self, fields: Mapping[str, Any], payload: Any) -> None:  # noqa: ANN401
         """Add a line; `fields` is what it says beside the chain."""
         with self._mutex:
-            if self._descriptor < 0 or self._pid != os.getpid():
-                raise StoreError(
-                    f"the journal {printable(self.path)} is closed", hint="record before the end of the run"
-                )
-            seq = self.head.count + 1
-            line = make_line(
-                {"seq": seq, **fields, "writer": self.head.writer},
-                payload,
-                os.urandom(16).hex(),
-                self.head.head,
-            )
-            self._write(encode_json(line, COMPACT))
-            self.head = Head(self.head.writer, seq, line["hash"])
+            self._waiting.append((fields, payload))
+            if len(self._waiting) > 1:
+                return  # a signal handler, in the middle of another line: this one follows it
+            try:
+                while self._waiting:
+                    self._append(*self._waiting[0])
+                    self._waiting.popleft()
+            finally:
+                self._waiting.clear()
 
-    def _write(self, data: bytes) -> None:
-        size = os.fstat(self._descriptor).st_size
+    def _append(self, fields: Mapping[str, Any], payload: Any) -> None:  # noqa: ANN401
+        if self._descriptor < 0 or self._pid != os.getpid():
+            raise self._closed()
+        try:
+            self._settle()
+            status = os.fstat(self._descriptor)
+        except OSError as error:
+            raise failure(error, self.path, "write the journal") from error
+        if status.st_nlink == 0:
+            raise self._closed()  # by another process, or the run was removed
+        seq = self.head.count + 1
+        line = make_line(
+            {"seq": seq, **fields, "writer": self.head.writer}, payload, os.urandom(16).hex(), self.head.head
+        )
+        head = Head(self.head.writer, seq, line["hash"])
+        self._write(encode_json(line, COMPACT), status.st_size, head)
+        if time.monotonic() - self._durable_at >= _DURABLE_EVERY:
+            self.sync()
+
+    def _closed(self) -> StoreError:
+        return StoreError(
+            f"the journal {printable(self.path)} is closed", hint="record before the end of the run"
+        )
+
+    def _write(self, data: bytes, start: int, head: Head) -> None:
+        self._begun = _Begun(start, start + len(data), head)
         try:
             rest = memoryview(data)
             while rest:
                 rest = rest[os.write(self._descriptor, rest) :]
-            if time.monotonic() - self._durable_at >= _DURABLE_EVERY:
-                self.sync()
         except OSError as error:
-            os.ftruncate(self._descriptor, size)  # half a line would join with the next one
+            with contextlib.suppress(OSError):
+                self._settle()  # or before the next line, when the disk is too ill for that as well
             raise failure(error, self.path, "write the journal") from error
+        self.head, self._begun = head, None
+
+    def _settle(self) -> None:
+        """Make good a line that was interrupted: half a line is taken back, since the next one would continue it."""
+        begun = self._begun
+        if begun is None:
+            return
+        if os.fstat(self._descriptor).st_size >= begun.end:
+            self.head = begun.head  # it was written, and only its writer was stopped
+        else:
+            os.ftruncate(self._descriptor, begun.start)
+        self._begun = None
 
     def sync(self) -> None:
         """Make every line so far durable."""
-        os.fsync(self._descriptor)
         self._durable_at = time.monotonic()
+        try:
+            os.fsync(self._descriptor)
+        except OSError as error:
+            raise failure(error, self.path, "make durable the journal") from error
 
     def close(self) -> None:
         """Let go of the journal and its lock."""
@@ -96,7 +157,7 @@ def _forget_in_child() -> None:
         if writer._descriptor >= 0:  # noqa: SLF001 - of this module
             os.close(writer._descriptor)  # noqa: SLF001
             writer._descriptor = -1  # noqa: SLF001
-        writer._mutex = threading.Lock()  # noqa: SLF001 - another thread of the parent may have held it
+        writer._mutex = threading.RLock()  # noqa: SLF001 - another thread of the parent may have held it
     _writers.clear()
 
 
@@ -104,22 +165,28 @@ os.register_at_fork(after_in_child=_forget_in_child)
 
 
 def read_journal(path: str) -> Journal:
-    """The journal in a file; raises an error that names it when it cannot be read."""
+    """The journal in a file; raises an error that names it when it cannot be read, or is a link or a device."""
     try:
-        with open(path, "rb") as file:
-            return parse(file.read())
+        descriptor = os.open(path, _READ)
+        try:
+            if not S_ISREG(os.fstat(descriptor).st_mode):
+                raise StoreError(f"{printable(path)} is no regular file", hint="put the journal back")
+            with open(descriptor, "rb", closefd=False) as file:
+                return parse(file.read())
+        finally:
+            os.close(descriptor)
     except OSError as error:
         raise failure(error, path, "read the journal") from error
 
 
-def try_lock(path: str) -> int | None:
+def try_lock(path: str, *, shared: bool = False) -> int | None:
     """A descriptor holding the lock of a journal whose owner is gone; None when the owner lives.
 
     Raises OSError where the file system knows no locks.
     """
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    descriptor = os.open(path, _READ)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(descriptor)
         return None

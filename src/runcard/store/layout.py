@@ -19,6 +19,8 @@ OTHER_README = "RUNCARD.md"  # where the user's program wrote a README.md of its
 AMENDMENTS = "amendments.jsonl"
 SIGNATURE = "metadata.json.sig"
 USER = "user"  # where a user's file goes that has one of these names
+SPECIAL = "special-file"  # the type of the warning about a FIFO, socket or device that a run leaves
+DAMAGED = "damaged-journal"  # and of the one about events that were lost before a run was closed
 
 # What SHA256SUMS does not cover: itself, and what is written or may change after it.
 NOT_LISTED = frozenset({CHECKSUMS, METADATA, AMENDMENTS, SIGNATURE})
@@ -53,6 +55,11 @@ def own_folder(store: str) -> str:
 def open_folder(store: str) -> str:
     """Where a store keeps the names of the runs that are open."""
     return os.path.join(store, _STORE, _OPEN)
+
+
+def open_mark(run: str) -> str:
+    """What says that a run is open: a second name of its journal, which nobody removes by accident."""
+    return os.path.join(open_folder(store_of(run)), os.path.basename(run))
 
 
 def original(store: str, digest: str) -> str:

@@ -4,12 +4,13 @@ It makes a removed, replaced or added record visible. An entry is appended under
 returns. The very last entries of a ledger can be cut unseen, unless a record that names them as its head is still there.
 """
 
+import contextlib
 import os
 from collections.abc import Iterator
 from typing import Any, NamedTuple, Self
 
-from runcard.documents.chain import Checked, Head, Journal, check, first_link, make_line
-from runcard.encoding import COMPACT, decode_json, encode_json
+from runcard.documents.chain import Checked, Head, Journal, check, first_link, make_line, parse
+from runcard.encoding import COMPACT, encode_json
 from runcard.files import failure, locked
 from runcard.store import layout
 from runcard.store.journal import read_journal
@@ -44,14 +45,18 @@ class Ledger:
         self.path = os.path.join(self._folder, f"{self._id}.jsonl")
 
     def __enter__(self) -> Self:
-        os.makedirs(self._folder, exist_ok=True)
-        self._lock = locked(self._folder)
-        self._lock.__enter__()
-        self._head = self._read_head()
+        try:
+            os.makedirs(self._folder, exist_ok=True)
+        except OSError as error:
+            raise failure(error, self._folder, "create") from error
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(locked(self._folder))
+            self._head = self._read_head()
+            self._held = stack.pop_all()
         return self
 
     def __exit__(self, *exception: object) -> None:
-        self._lock.__exit__(None, None, None)
+        self._held.close()
 
     @property
     def head(self) -> str | None:
@@ -83,9 +88,14 @@ class Ledger:
                 lines = file.read().split(b"\n")
         except FileNotFoundError:
             return nothing
-        if len(lines) < 2:
+        except OSError as error:
+            raise failure(error, self.path, "read the ledger") from error
+        whole = parse(
+            b"".join(line + b"\n" for line in lines[:-1])
+        )  # behind the last newline: nothing, or torn
+        if not whole.entries:
             return nothing
-        last = decode_json(lines[-2])  # behind the last newline stands nothing, or a torn line
+        last = whole.entries[-1].line  # a damaged one is passed over, for `verify` to tell
         return Head(writer, last["seq"], last["hash"])
 
 

@@ -1,22 +1,42 @@
 """The life of a run's directory: how it comes to be, whether its owner still lives, and which runs of a store are open.
 
 A run appears under its name whole: it is made aside, with its journal and its first document, and then moved into place.
-So whoever finds a run finds a record, whenever its owner was killed.
+So whoever finds a run finds a record, whenever its owner was killed. Before it has its name it is on the list of open
+runs, so that none is forgotten.
+
+The list holds a second name of each journal. Whatever happens to the one in the run's directory, where the user's program
+is at home, this one keeps the lines, and the lock that says that the owner lives.
 """
 
 import contextlib
-import errno
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from datetime import datetime
+from itertools import count
+from stat import S_ISREG
 
-from runcard.files import failure, fsync_directory, write_atomic
+from runcard.errors import RuncardError, StoreError
+from runcard.files import failure, fsync_directory, locked, printable, write_atomic
 from runcard.files.noreplace import rename_noreplace
 from runcard.store import layout
-from runcard.store.journal import JournalWriter, try_lock
+from runcard.store.journal import NO_LOCKS, JournalWriter, new_writer, try_lock
 
 _NEW = "new-"
+_LEFTOVER = re.compile(r"\..+\.[0-9a-f]{8}\.tmp")
+
+
+@contextlib.contextmanager
+def alone(folder: str, *, shared: bool = False, timeout: float | None = None) -> Iterator[None]:
+    """Hold the lock of a folder, a store's own or a run's; where the file system knows none, go on without."""
+    with contextlib.ExitStack() as stack:
+        try:
+            stack.enter_context(locked(folder, shared=shared, timeout=timeout))
+        except RuncardError as error:
+            if not isinstance(error.__cause__, OSError) or error.__cause__.errno not in NO_LOCKS:
+                raise
+        yield
 
 
 class NewRun:
@@ -25,89 +45,165 @@ class NewRun:
     def __init__(self, store: str, run_id: str, writer: str) -> None:
         self._store = store
         self._aside = os.path.join(layout.own_folder(store), f"{_NEW}{run_id}")
+        self._path: str | None = None
         try:
             os.makedirs(layout.open_folder(store), exist_ok=True)
-            os.mkdir(self._aside)
+            with alone(layout.own_folder(store)):  # see remove_unplaced
+                os.mkdir(self._aside)
+                self.journal = JournalWriter(
+                    os.path.join(self._aside, layout.JOURNAL), run_id, writer, lock=True
+                )
         except OSError as error:
             raise failure(error, store, "create a run in") from error
-        self.journal = JournalWriter(os.path.join(self._aside, layout.JOURNAL), run_id, writer, lock=True)
 
     def place(self, moment: datetime, document: bytes) -> str:
         """Give the run its first document and its name; returns its path."""
         try:
             write_atomic(os.path.join(self._aside, layout.METADATA), document)
-            path = self._name(moment)
-            self.journal.path = os.path.join(path, layout.JOURNAL)
-            _mark_open(self._store, os.path.basename(path))
+            self._path = self._name(moment)
+            self.journal.path = os.path.join(self._path, layout.JOURNAL)
             fsync_directory(self._store)
         except OSError as error:
-            self.discard()
             raise failure(error, self._store, "create a run in") from error
-        return path
+        return self._path
 
     def _name(self, moment: datetime) -> str:
         directory = os.open(self._store, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            attempt = 1
-            while True:
-                name = layout.run_name(moment, attempt)
-                try:
-                    rename_noreplace(os.path.relpath(self._aside, self._store), name, directory)
-                except FileExistsError:
-                    attempt += 1
-                else:
-                    return os.path.join(os.path.abspath(self._store), name)
+            names = (layout.run_name(moment, attempt) for attempt in count(1))
+            paths = (os.path.join(os.path.abspath(self._store), name) for name in names)
+            return next(path for path in paths if self._takes(path, directory))
         finally:
             os.close(directory)
 
+    def _takes(self, path: str, directory: int) -> bool:
+        """Take a name, and its place on the list of open runs; False when another run has one of the two."""
+        if os.path.lexists(path) or not self._mark_open(path):
+            return False
+        try:
+            rename_noreplace(os.path.relpath(self._aside, self._store), os.path.basename(path), directory)
+        except FileExistsError:
+            mark_closed(path)
+            return False
+        except BaseException:
+            mark_closed(path)
+            raise
+        return True
+
+    def _mark_open(self, path: str) -> bool:
+        """Put a run on the list of open ones; False when another one is there under this name."""
+        mark = layout.open_mark(path)
+        try:
+            os.link(os.path.join(self._aside, layout.JOURNAL), mark)
+        except FileExistsError:
+            return False
+        except OSError:  # a file system without second names, or a full one: the next one says so
+            with contextlib.suppress(FileExistsError):
+                os.close(os.open(mark, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666))
+                return True
+            return False
+        return True
+
     def discard(self) -> None:
+        """Remove it again, wherever it is by now."""
         self.journal.close()
         shutil.rmtree(self._aside, ignore_errors=True)
+        if self._path is not None:
+            shutil.rmtree(self._path, ignore_errors=True)
+            mark_closed(self._path)
 
 
-def _mark_open(store: str, name: str) -> None:
-    os.close(
-        os.open(os.path.join(layout.open_folder(store), name), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666)
-    )
+def join(run: str, run_id: str) -> JournalWriter:
+    """Begin a journal beside the owner's; raises StoreError when the run is closed, or is being closed."""
+    writer = new_writer()
+    closed = StoreError(f"the run in {printable(run)} is closed", hint="record before the end of the run")
+    with contextlib.ExitStack() as stack:
+        try:
+            stack.enter_context(alone(run, shared=True, timeout=0))
+        except StoreError as error:
+            if error.__cause__ is not None:
+                raise
+            raise closed from error  # who closes a run holds its lock
+        if is_sealed(run):
+            raise closed
+        return JournalWriter(os.path.join(run, layout.other_journal(writer)), run_id, writer)
+
+
+def is_sealed(run: str) -> bool:
+    """Whether a run was closed, as far as its files tell: it has checksums, and is not on the list of open ones."""
+    checksums, mark = os.path.join(run, layout.CHECKSUMS), layout.open_mark(run)
+    return os.path.isfile(checksums) and not os.path.lexists(mark)
 
 
 def mark_closed(run: str) -> None:
     """Take a run off the list of those that are open."""
     with contextlib.suppress(FileNotFoundError):
-        os.unlink(os.path.join(layout.open_folder(layout.store_of(run)), os.path.basename(run)))
+        os.unlink(layout.open_mark(run))
 
 
 def open_runs(store: str) -> list[str]:
     """The runs of a store that were open when they were last seen."""
-    try:
-        names = sorted(os.listdir(layout.open_folder(store)))
-    except FileNotFoundError:
-        return []
-    return [os.path.join(store, name) for name in names]
+    return [path for name in _listed(store) if os.path.isdir(path := os.path.join(store, name))]
 
 
 def remove_unplaced(store: str) -> None:
-    """Remove what a recorder left behind that was killed before its run had a name."""
+    """Remove what a recorder left behind that was killed before its run had a name.
+
+    A run is made, with its lock, while the store is locked: what has no lock here has no owner.
+    """
     folder = layout.own_folder(store)
-    for name in os.listdir(folder) if os.path.isdir(folder) else ():
-        if name.startswith(_NEW):
+    if not os.path.isdir(folder):
+        return
+    with alone(folder):
+        for name in os.listdir(folder):
             path = os.path.join(folder, name)
-            with claimed(path) as dead:
-                if dead:
-                    shutil.rmtree(path, ignore_errors=True)
+            if name.startswith(_NEW) and _is_abandoned(os.path.join(path, layout.JOURNAL)):
+                shutil.rmtree(path, ignore_errors=True)
+            elif _LEFTOVER.fullmatch(name):
+                with contextlib.suppress(OSError):  # it may be another user's
+                    os.unlink(path)
+        for name in _listed(store):
+            run = os.path.join(store, name)
+            if not os.path.lexists(run) and _is_abandoned(layout.open_mark(run)):
+                with contextlib.suppress(OSError):
+                    mark_closed(run)
+
+
+def _listed(store: str) -> list[str]:
+    try:
+        return sorted(os.listdir(layout.open_folder(store)))
+    except FileNotFoundError:
+        return []
+
+
+def _is_abandoned(journal: str) -> bool:
+    """Whether nobody holds the lock of a journal; False where nobody can tell."""
+    try:
+        descriptor = try_lock(journal, shared=True)
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    if descriptor is not None:
+        os.close(descriptor)
+    return descriptor is not None
 
 
 @contextlib.contextmanager
-def claimed(run: str) -> Iterator[bool | None]:
-    """Hold the lock of a run's journal: True when its owner is gone, False when it lives, None when nobody can tell."""
+def claimed(run: str, *, exclusive: bool = False) -> Iterator[bool | None]:
+    """Hold the lock of a run's journal: True when its owner is gone, False when it lives, None when nobody can tell.
+
+    Those who only ask hold it together; who wants to close the run holds it alone.
+    """
     descriptor = None
     try:
-        descriptor = try_lock(os.path.join(run, layout.JOURNAL))
-        verdict: bool | None = descriptor is not None
+        journal = _locked_journal(run)
+        descriptor = try_lock(journal, shared=not exclusive) if journal else None
+        verdict = None if journal is None else descriptor is not None
     except FileNotFoundError:
-        verdict = True  # no journal, so nobody can be writing one
+        verdict = None
     except OSError as error:
-        if error.errno not in {errno.ENOLCK, errno.ENOTSUP, errno.EINVAL, errno.ENOSYS}:
+        if error.errno not in NO_LOCKS:
             raise failure(error, run, "look after") from error
         verdict = None
     try:
@@ -115,3 +211,13 @@ def claimed(run: str) -> Iterator[bool | None]:
     finally:
         if descriptor is not None:
             os.close(descriptor)
+
+
+def _locked_journal(run: str) -> str | None:
+    """The file that the owner of a run holds locked; None when it is lost, or is a user's by now."""
+    for path in (layout.open_mark(run), os.path.join(run, layout.JOURNAL)):
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+            status = os.lstat(path)
+            if S_ISREG(status.st_mode) and status.st_size > 0:
+                return path
+    return None

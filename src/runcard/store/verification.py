@@ -183,10 +183,22 @@ class _Inspection:
         for difference in comparison.differences:
             yield self._difference(difference, amendments)
         yield from self._links(comparison.symlinks)
+        known = self._special()
         for other in comparison.others:
-            yield self.said(
-                "unexpected", other, "neither a file nor a link: it was not there when the run was closed"
-            )
+            if json_name(other).text not in known:
+                yield self.said(
+                    "unexpected", other, "neither a file nor a link: it was not there when the run was closed"
+                )
+
+    def _special(self) -> set[str]:
+        """The FIFOs, sockets and devices that were there when the run was closed: an event names each."""
+        lines = chain.parse(self._bytes(layout.JOURNAL) or b"").entries
+        payloads = [line.line.get("payload") for line in lines]
+        return {
+            payload["path"]
+            for payload in payloads
+            if isinstance(payload, dict) and payload.get("type") == layout.SPECIAL and "path" in payload
+        }
 
     def _difference(self, difference: checksums.Difference, amendments: Amendments) -> Discrepancy:
         match difference:
@@ -235,13 +247,27 @@ class _Inspection:
             return
         journal = chain.parse(data)
         checked = chain.check(journal, (self.document.get("generation") or {}).get("run_id") or "")
-        yield from self._faults(layout.JOURNAL, checked)
+        yield from (
+            self._known_damage(checked) if self._was_damaged() else self._faults(layout.JOURNAL, checked)
+        )
         if journal.torn:
             yield self.said("chain", layout.JOURNAL, "there is half a line at the end")
         yield from self._heads(heads, {head.writer: head for head in checked.heads})
         for entry in checked.withheld:
             place = f"{entry.line['writer']}:{entry.line['seq']}"
             yield self.said("withheld", layout.JOURNAL, f"event {place}: {_why(amendments, layout.JOURNAL)}")
+
+    def _was_damaged(self) -> bool:
+        """Whether the journal was damaged before the run was closed: then SHA256SUMS alone fixes what is left of it."""
+        warnings = self.document.get("warnings") or ()
+        return any(
+            isinstance(warning, dict) and warning.get("type") == layout.DAMAGED for warning in warnings
+        )
+
+    def _known_damage(self, checked: chain.Checked) -> Iterator[Discrepancy]:
+        for fault in checked.faults:
+            reason = f"line {fault.number}: {fault.reason}; it was so when the run was closed"
+            yield self.said("limits", layout.JOURNAL, reason)
 
     def _heads(self, stated: list[Fields], found: dict[str, chain.Head]) -> Iterator[Discrepancy]:
         for head in stated:

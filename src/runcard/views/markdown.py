@@ -5,15 +5,17 @@ can break the table or hide in it.
 """
 
 import re
+from json import dumps
 from shlex import join
 from typing import Any
 
+from runcard.documents.sums import exact_sum, plain_number
 from runcard.files import printable
 
 Fields = dict[str, Any]
 
-_SHOWN = 30  # files
-_SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#~])")
+_SHOWN = 30  # of files, settings and troubles
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#~&$])")
 _STATUS = {"completed": "✅", "failed": "❌", "interrupted": "⚠️"}
 
 
@@ -25,6 +27,8 @@ def escape(text: object) -> str:
 def code(text: object) -> str:
     """A text in code font, whatever it holds."""
     plain = printable(str(text)).replace("|", "\\|")
+    if not plain.strip():
+        return ""
     longest = max((len(run) for run in re.findall("`+", plain)), default=0)
     fence = "`" * (longest + 1)
     return f"{fence} {plain} {fence}" if longest else f"`{plain}`"
@@ -96,10 +100,13 @@ def _made(files: list[tuple[str, int]]) -> str:
     if not files:
         return "## What was made\n\nNo files."
     rows = [f"| {code(path)} | {size(count)} |" for path, count in files[:_SHOWN]]
-    more = (
-        f"\n\n… and {len(files) - _SHOWN} more; `SHA256SUMS` lists them all." if len(files) > _SHOWN else ""
-    )
+    more = _more(files, "; `SHA256SUMS` lists them all")
     return "## What was made\n\n| File | Size |\n|---|---:|\n" + "\n".join(rows) + more
+
+
+def _more(items: list[Any], where: str = "; `metadata.json` has them all") -> str:
+    left = len(items) - _SHOWN
+    return f"\n\n… and {left:,} more{where}." if left > 0 else ""
 
 
 def _from(sources: Fields) -> str:
@@ -111,8 +118,7 @@ def _from(sources: Fields) -> str:
         f" | {tokens(file.get('tokens'))} |"
         for file in files[:_SHOWN]
     ]
-    more = f"\n\n… and {len(files) - _SHOWN} more." if len(files) > _SHOWN else ""
-    return "## From what\n\n| Input | Size | Tokens |\n|---|---:|---:|\n" + "\n".join(rows) + more
+    return "## From what\n\n| Input | Size | Tokens |\n|---|---:|---:|\n" + "\n".join(rows) + _more(files)
 
 
 def tokens(count: int | None) -> str:
@@ -128,7 +134,9 @@ def money(amount: float | None) -> str:
 
 def _with(document: Fields) -> str:
     environment = document["environment"]
-    rows = list(document["configuration"].items())
+    rows = [(key, value) for key, value in document["configuration"].items() if value is not None]
+    left = _more(rows)
+    rows = rows[:_SHOWN]
     git = environment.get("git") or {}
     if git.get("commit"):
         rows.append(("git commit", git["commit"] + (" with uncommitted changes" if git.get("dirty") else "")))
@@ -137,23 +145,31 @@ def _with(document: Fields) -> str:
         for key, label in (("python_version", "Python"), ("platform", "platform"), ("timezone", "timezone"))
         if environment.get(key)
     ]
-    command = document["generation"].get("command")
-    if command:
-        rows.append(("command", " ".join(command)))
-    table = "\n".join(f"| {escape(key)} | {code(_short(value))} |" for key, value in rows)
-    return f"## With what\n\n| | |\n|---|---|\n{table}"
+    table = "\n".join(f"| {escape(key)} | {code(short(value, 120))} |" for key, value in rows)
+    return f"## With what\n\n| | |\n|---|---|\n{table}{left}"
 
 
-def _short(value: object) -> str:
-    text = str(value)
-    return text if len(text) <= 120 else text[:119] + "…"
+def short(value: object, most: int) -> str:
+    """A value on one line, cut where it is long: text as it is, everything else as JSON."""
+    text = value if isinstance(value, str) else dumps(value, ensure_ascii=False)
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def total_cost(document: Fields) -> str:
+    """What a run cost, and where that comes from; where it is not known, what of it is."""
+    costs = document["costs"]
+    source, total = costs.get("cost_source"), costs["total_cost_usd"]
+    if total is not None:
+        return money(total) + (f" ({source})" if source else "")
+    parts = (document.get("token_usage") or {}).get("breakdown_by_model") or []
+    known = [part["cost_usd"] for part in parts if part.get("cost_usd") is not None]
+    return f"unknown; {money(plain_number(exact_sum(known)))} of it is known" if known else "unknown"
 
 
 def _cost(document: Fields) -> str:
     costs = document["costs"]
     lines = [
-        f"* **Cost**: {money(costs['total_cost_usd'])}"
-        + (f" ({costs['cost_source']})" if costs.get("cost_source") else ""),
+        f"* **Cost**: {total_cost(document)}",
         f"* **Input tokens**: {tokens(costs['input_tokens'])}"
         + (
             f", {tokens(costs['cache_read_tokens'])} of them from the cache"
@@ -168,12 +184,18 @@ def _cost(document: Fields) -> str:
 
 
 def _trouble(document: Fields) -> str:
-    lines = [
-        f"* **{word}**: {escape(problem.get('type') or '')} {escape(_short(problem['message']))}"
+    problems = [
+        f"* **{word}**: {escape(short(told(problem), 200))}"
         for key, word in (("errors", "Error"), ("warnings", "Warning"))
         for problem in document[key]
     ]
-    return "## What went wrong\n\n" + "\n".join(lines) if lines else ""
+    return "## What went wrong\n\n" + "\n".join(problems[:_SHOWN]) + _more(problems) if problems else ""
+
+
+def told(problem: Fields) -> str:
+    """An error or a warning in one sentence."""
+    kind = problem.get("type")
+    return f"{kind}: {problem['message']}" if kind else problem["message"]
 
 
 def _verify() -> str:
@@ -188,5 +210,4 @@ def _again(document: Fields) -> str:
     command = document["generation"].get("command")
     if not command:
         return ""
-    shown = printable(join(command)).replace("```", "` ` `")
-    return f"## How to run it again\n\n```console\n$ {shown}\n```"
+    return f"## How to run it again\n\n```console\n$ {printable(join(command))}\n```"

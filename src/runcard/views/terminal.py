@@ -1,61 +1,89 @@
-"""One screen of text about a record."""
+"""One screen of text about a record.
 
+Long lists are cut, so that it stays one screen; the whole record is in the files. What is hostile to a terminal is escaped.
+"""
+
+from collections.abc import Sequence
+from shlex import join
 from typing import Any
 
 from runcard.files import printable
-from runcard.views.markdown import duration, money, size, tokens
+from runcard.views.markdown import duration, money, short, size, tokens, told, total_cost
 
 Fields = dict[str, Any]
+Pair = tuple[str, object]
 
-_MOST_FILES = 12
+_MOST = 8  # lines of a list
+_WIDTH = 100  # characters of a value
 
 
 def run_screen(
-    path: str, document: Fields, status: str | None, files: tuple[tuple[str, int], ...]
+    path: str,
+    document: Fields,
+    status: str | None,
+    files: Sequence[tuple[str, int]],
+    amendments: Sequence[str] = (),
 ) -> list[str]:
     """A run, line by line: what it was, what it made, from what, with what, for how much."""
-    generation, costs = document["generation"], document["costs"]
-    lines = [f"{generation['run_id']}  {status or 'unknown'}", ""]
-    lines += _fields(
+    generation = document["generation"]
+    return [
+        f"{generation['run_id'] or 'a run without an id'}  {status or 'unknown'}",
+        "",
+        *_fields(_about(path, generation, status, document.get("relations") or ())),
+        *_section("With", _settings(document)),
+        *_section("Cost", _cost(document)),
+        *_section("Inputs", _listed(_inputs(document["data_sources"]))),
+        *_section("Files", _listed(files)),
+        *_section("Trouble", _cut(_trouble(document))),
+        *_section("Amended", _cut([f"  {_short(said)}" for said in amendments])),
+    ]
+
+
+def _about(path: str, generation: Fields, status: str | None, relations: Sequence[Fields]) -> list[Pair]:
+    took = duration(generation["duration_seconds"])
+    if generation.get("estimated"):
+        took += " (estimated: nobody saw the end)"
+    return [
         ("directory", path),
         ("experiment", generation.get("experiment_name") or generation["experiment_id"]),
         ("started", generation["timestamp_start"]),
-        (
-            "took",
-            duration(generation["duration_seconds"])
-            + (" (estimated)" if generation.get("estimated") else ""),
-        ),
-        ("command", " ".join(generation.get("command") or [])),
+        ("took", None if status == "running" else took),
+        ("command", join(generation.get("command") or [])),
         ("exit code", generation.get("exit_code")),
         ("labels", ", ".join(f"{key}={value}" for key, value in (generation.get("labels") or {}).items())),
-        ("related", ", ".join(f"{r['type']} {r['id']}" for r in document.get("relations") or ())),
-    )
-    lines += _section(
-        "With", _fields(*document["configuration"].items(), *_environment(document["environment"]))
-    )
-    lines += _section("Cost", _cost(document, costs))
-    lines += _section("Inputs", _inputs(document["data_sources"]))
-    lines += _section("Files", _files(files))
-    lines += _section("Trouble", _trouble(document))
-    return lines
+        ("related", ", ".join(f"{relation['type']} {relation['id']}" for relation in relations)),
+    ]
 
 
-def _fields(*pairs: tuple[str, object]) -> list[str]:
-    known = [(key, value) for key, value in pairs if value not in (None, "")]
-    width = max((len(printable(key)) for key, _ in known), default=0)
-    return [f"  {printable(key):<{width}}  {_short(value)}" for key, value in known]
+def _fields(pairs: Sequence[Pair]) -> list[str]:
+    known = [(printable(short(key, 30)), value) for key, value in pairs if value is not None and value != ""]
+    width = max((len(key) for key, _ in known), default=0)
+    return [f"  {key:<{width}}  {_short(value)}" for key, value in known]
 
 
 def _short(value: object) -> str:
-    text = printable(str(value))
-    return text if len(text) <= 100 else text[:99] + "…"
+    return printable(short(value, _WIDTH))
 
 
 def _section(title: str, lines: list[str]) -> list[str]:
     return ["", title, *lines] if lines else []
 
 
-def _environment(environment: Fields) -> list[tuple[str, object]]:
+def _cut(lines: list[str]) -> list[str]:
+    more = len(lines) - _MOST
+    return [*lines[:_MOST], f"  … and {more:,} more"] if more > 0 else lines
+
+
+def _settings(document: Fields) -> list[str]:
+    chosen: list[Pair] = [
+        (key, value) for key, value in document["configuration"].items() if value is not None
+    ]
+    more = len(chosen) - _MOST
+    cut: list[Pair] = [("…", f"and {more:,} more")] if more > 0 else []
+    return _fields([*chosen[:_MOST], *cut, *_environment(document["environment"])])
+
+
+def _environment(environment: Fields) -> list[Pair]:
     git = environment.get("git") or {}
     commit = git.get("commit")
     return [
@@ -66,22 +94,28 @@ def _environment(environment: Fields) -> list[tuple[str, object]]:
     ]
 
 
-def _cost(document: Fields, costs: Fields) -> list[str]:
-    source = costs.get("cost_source")
+def _cost(document: Fields) -> list[str]:
+    costs, usage = document["costs"], document.get("token_usage") or {}
+    if not usage and all(costs[key] is None for key in ("input_tokens", "output_tokens", "total_cost_usd")):
+        return ["  nothing is known: no call of a model was recorded"]
     lines = _fields(
-        ("total", money(costs["total_cost_usd"]) + (f" ({source})" if source else "")),
-        ("input", tokens(costs["input_tokens"]) + _of_which(costs)),
-        ("output", tokens(costs["output_tokens"])),
-        ("token counts", costs.get("token_source")),
-    )
-    steps = (document.get("token_usage") or {}).get("breakdown_by_step") or []
-    if len(steps) > 1:
-        lines += [
-            f"    {_short(step.get('step') or '(no step)')}: {money(step.get('cost_usd'))},"
-            f" {tokens(step.get('input'))} in, {tokens(step.get('output'))} out"
-            for step in steps
+        [
+            ("total", total_cost(document)),
+            ("input", tokens(costs["input_tokens"]) + _of_which(costs)),
+            ("output", tokens(costs["output_tokens"])),
+            ("counts", costs.get("token_source")),
         ]
+    )
+    for name in ("step", "model"):
+        parts = usage.get(f"breakdown_by_{name}") or []
+        if len(parts) > 1:
+            lines += [f"  by {name}", *_cut([_part(part, name) for part in parts])]
     return lines
+
+
+def _part(part: Fields, name: str) -> str:
+    counts = f"{tokens(part.get('input'))} in, {tokens(part.get('output'))} out"
+    return f"    {_short(part.get(name) or f'(no {name})')}: {money(part.get('cost_usd'))}, {counts}"
 
 
 def _of_which(costs: Fields) -> str:
@@ -96,27 +130,25 @@ def _of_which(costs: Fields) -> str:
     return f" ({', '.join(parts)})" if parts else ""
 
 
-def _inputs(sources: Fields) -> list[str]:
+def _inputs(sources: Fields) -> list[tuple[str, int | None]]:
     files = [file if isinstance(file, dict) else {"path": file} for file in sources["files"] or ()]
-    return _listed([(file["path"], file.get("bytes")) for file in files])
+    return [(file["path"], file.get("bytes")) for file in files]
 
 
-def _files(files: tuple[tuple[str, int], ...]) -> list[str]:
-    return _listed(list(files))
-
-
-def _listed(files: list[tuple[str, int | None]] | list[tuple[str, int]]) -> list[str]:
+def _listed(files: Sequence[tuple[str, int | None]]) -> list[str]:
+    names = [_short(path) for path, _ in files[:_MOST]]
+    width = max(map(len, names), default=0)
     lines = [
-        f"  {_short(path)}" + (f"  {size(count)}" if count is not None else "")
-        for path, count in files[:_MOST_FILES]
+        f"  {name:<{width}}  {size(count)}" if count is not None else f"  {name}"
+        for name, (_, count) in zip(names, files, strict=False)
     ]
-    more = len(files) - _MOST_FILES
+    more = len(files) - _MOST
     return [*lines, f"  … and {more:,} more"] if more > 0 else lines
 
 
 def _trouble(document: Fields) -> list[str]:
     return [
-        f"  {word}: {_short(problem.get('type') or '')}{': ' if problem.get('type') else ''}{_short(problem['message'])}"
+        f"  {word}: {_short(told(problem))}"
         for key, word in (("errors", "error"), ("warnings", "warning"))
         for problem in document.get(key) or ()
     ]

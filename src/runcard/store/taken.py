@@ -1,0 +1,40 @@
+"""A user's files under names that runcard takes: they go aside, and nothing is lost.
+
+Where they go is decided first and done later, so that it can be written down in between.
+"""
+
+import os
+from collections.abc import Iterable
+from itertools import count
+
+from runcard.store import layout
+
+
+def places(run: str, names: Iterable[str]) -> dict[str, str]:
+    """Where files of a run's directory go: by name, the path relative to it."""
+    folder = next(name for name in _numbered(layout.USER, "-") if _is_folder_or_free(os.path.join(run, name)))
+    return {name: _free(run, folder, name) for name in names}
+
+
+def put_aside(run: str, moves: dict[str, str]) -> None:
+    """Move each file to its place."""
+    for name, place in moves.items():
+        target = os.path.join(run, place)
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        os.rename(os.path.join(run, name), target)
+
+
+def _free(run: str, folder: str, name: str) -> str:
+    paths = (f"{folder}/{numbered}" for numbered in _numbered(name, "."))
+    return next(path for path in paths if not os.path.lexists(os.path.join(run, path)))
+
+
+def _numbered(name: str, mark: str) -> Iterable[str]:
+    yield name
+    for number in count(2):
+        yield f"{name}{mark}{number}"
+
+
+def _is_folder_or_free(path: str) -> bool:
+    """Whether files can go there; a link may lead out of the run, and a file is the user's."""
+    return not os.path.lexists(path) or (os.path.isdir(path) and not os.path.islink(path))
