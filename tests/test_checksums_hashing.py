@@ -201,6 +201,39 @@ class TestHelpers:
         assert_right(*many)
         assert len(eager) == 1
 
+    @pytest.fixture
+    def sleeper(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Instead of a helper there is a program that never answers."""
+        program = tmp_path / "program"
+        program.write_text("#!/bin/sh\nexec sleep 60\n")
+        program.chmod(0o755)
+        monkeypatch.setattr(helper, "sys", SimpleNamespace(executable=str(program)))
+
+    @pytest.mark.usefixtures("sleeper")
+    def test_one_that_hangs_is_not_waited_for_forever(
+        self, many: Many, eager: list[helper.Helper], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(helper, "_LONGEST", 0.1)
+        start = time.monotonic()
+        assert_right(*many)
+        assert len(eager) == 1
+        assert time.monotonic() - start < 30
+
+    @pytest.mark.usefixtures("sleeper")
+    def test_an_interrupt_waits_for_none(
+        self, many: Many, eager: list[helper.Helper], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def interrupt(_: object) -> None:
+            if eager:
+                raise KeyboardInterrupt
+
+        monkeypatch.setattr(Tally, "tell", interrupt)
+        start = time.monotonic()
+        with pytest.raises(KeyboardInterrupt):
+            hash_files(*many)
+        assert len(eager) == 1
+        assert time.monotonic() - start < 30
+
     def test_a_frozen_program_does_not_start_itself(
         self,
         many: Many,
@@ -210,21 +243,6 @@ class TestHelpers:
         monkeypatch.setattr(sys, "frozen", True, raising=False)
         assert_right(*many)
         assert eager == []
-
-    def test_an_interrupt_ends_them(
-        self,
-        many: Many,
-        eager: list[helper.Helper],
-        monkeypatch: pytest.MonkeyPatch,
-    ) -> None:
-        def interrupt(_: object) -> None:
-            if eager:
-                raise KeyboardInterrupt
-
-        monkeypatch.setattr(Tally, "tell", interrupt)
-        with pytest.raises(KeyboardInterrupt):
-            hash_files(*many)
-        assert len(eager) == 1
 
 
 class TestWithoutThreads:

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runcard.digests import Digest, sha256_bytes, sha256_descriptor, sha256_stream
@@ -20,6 +20,7 @@ def test_a_digest_says_its_algorithm() -> None:
 
 
 @given(st.binary())
+@settings(deadline=None)
 def test_what_is_written_is_read_back(data: bytes) -> None:
     digest = sha256_bytes(data)
     assert Digest.parse(str(digest)) == digest

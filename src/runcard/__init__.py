@@ -96,4 +96,4 @@ def __getattr__(name: str) -> "Any":  # noqa: ANN401
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+    return sorted({*globals(), *__all__})

@@ -114,7 +114,6 @@ def test_no_encoding_of_the_terminal_stops_the_work(put: Put, env: dict[str, str
     assert json.loads(other.read_bytes())["version"] == "2.0.0"
 
 
-@pytest.mark.xfail(strict=True, reason="the temporary name in files/atomic.py is decoded as UTF-8")
 def test_a_name_that_the_locale_lacks_is_migrated(put: Put) -> None:
     path = put("é→.json", samples.team())
     assert runcard("migrate", path, "--to", "2.0.0", env=_ASCII_ONLY).code == 0

@@ -1,8 +1,10 @@
 """A page as a session: its shell and Python samples, run from top to bottom in one directory.
 
 In a `console` block a line that begins with `$ ` is a command for bash, lines that begin with `> ` go on with it, and the
-lines below are what it prints, on stdout and stderr together. A line of `...` stands for any lines. A `python` block
-is a doctest when it has a `>>>`, and is executed as it is otherwise; the blocks of a page share their names.
+lines below are what it prints, on stdout and stderr together. A line of `...` stands for any lines. In a block that is
+marked `varying`, what differs from run to run (ids, times, the versions of the machine) need only be of the same kind. A
+`python` block is a doctest when it has a `>>>`, and is executed as it is otherwise; the blocks of a page share their names.
+One that has a name becomes that file.
 """
 
 import doctest
@@ -19,6 +21,17 @@ from typing import Any
 from docs.pages import Block
 
 _MARK = "\x1f"
+_VARYING = {
+    r"\b(run|exp)-[0-9a-z]{16,}\b": r"\1-<id>",
+    r"\bw-[0-9a-f]{8}\b": "<writer>",
+    r"\b[0-9]{4}-[0-9]{2}-[0-9]{2}_[0-9]{6}(-[0-9]+)?\b": "<name>",
+    r"\b[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}(\.[0-9]+)?Z": "<time>",
+    r"\b[0-9.]+ s\b": "<span>",
+    r"\b[0-9a-f]{64}\b": "<digest>",
+    r"(python +)[0-9.]+\S*": r"\1<version>",
+    r"(platform +)\w+": r"\1<platform>",
+    r"(packages +)[0-9]+": r"\1<count>",
+}
 
 
 @dataclass(frozen=True)
@@ -62,8 +75,9 @@ def run_console(block: Block, folder: Path) -> None:
     )
     printed = done.stdout.split(_MARK)
     assert len(printed) == len(expected) + 1, f"bash stumbled:\n{done.stdout}"
+    same = matches if "varying" not in block.words else matches_kind
     for step, found in zip(expected, printed, strict=False):
-        assert matches(step.expected, found), (
+        assert same(step.expected, found), (
             f"line {block.line}: $ {step.command}--- the page says\n{step.expected}--- it prints\n{found}"
         )
 
@@ -74,6 +88,17 @@ def matches(expected: str, found: str) -> bool:
         for line in expected.splitlines(keepends=True)
     ]
     return re.fullmatch("".join(lines), found) is not None
+
+
+def matches_kind(expected: str, found: str) -> bool:
+    """The same but for what differs from run to run."""
+    return matches(_settled(expected), _settled(found))
+
+
+def _settled(text: str) -> str:
+    for pattern, kind in _VARYING.items():
+        text = re.sub(pattern, kind, text)
+    return text
 
 
 def _environment(folder: Path) -> dict[str, str]:

@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 
 from docs.pages import PAGES, ROOT, blocks, name, prose
-from docs.sessions import Step, matches, run_console, run_python, steps
+from docs.sessions import Step, matches, matches_kind, run_console, run_python, steps
 
-EXAMPLES = sorted((ROOT / "examples").glob("*.json"))
+EXAMPLES = sorted(
+    path for pattern in ("*.json", "check_journal.*") for path in (ROOT / "examples").glob(pattern)
+)
 SPOKEN = [page for page in PAGES if blocks(page, "console", "python")]
 
 
@@ -30,10 +32,10 @@ def test_a_page_can_be_followed_from_top_to_bottom(
     for sample in samples:
         if sample.language == "console":
             run_console(sample, tmp_path)
-        elif sample.language == "python":
-            run_python(sample, names, name(page))
         elif sample.words:  # a sample with a name becomes that file
             (tmp_path / sample.words[0]).write_text(sample.text, "utf-8")
+        elif sample.language == "python":
+            run_python(sample, names, name(page))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
@@ -66,4 +68,8 @@ def test_a_session_notices_a_wrong_sample() -> None:
     assert matches("a\n...\nc\n", "a\nb\nb\nc\n")
     assert not matches("a\n...\nc\n", "a\nb\n")
     assert not matches("a.c\n", "abc\n")
+    assert matches_kind(
+        "run-01jcqz8v4n6q8s0t at 2025-12-14T10:30:00Z\n", "run-01m7fa1d913bjv00 at 2026-01-01T00:00:00.5Z\n"
+    )
+    assert not matches_kind("run-01jcqz8v4n6q8s0t completed\n", "run-01m7fa1d913bjv00 failed\n")
     assert list(steps("$ one\n> two\nsaid\n$ three\n")) == [Step("one\ntwo\n", "said\n"), Step("three\n", "")]

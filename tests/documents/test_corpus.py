@@ -140,7 +140,7 @@ def other_demand() -> str:
     """A demand that no published schema makes."""
     validator = Draft7Validator({"properties": {"a": {"maxItems": 1}}})
     (error,) = validator.iter_errors({"a": [1, 2]})
-    return schema._said(error, {"a": [1, 2]}, KINDS["team"]).rule
+    return schema._said(error, ["a"], {"a": [1, 2]}, KINDS["team"]).rule
 
 
 def not_plain() -> str:

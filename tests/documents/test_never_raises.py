@@ -19,7 +19,7 @@ DOCUMENTS = [
     decode_json(path.read_bytes()) for folder in ("valid", "legacy", "warnings") for path in files(folder)
 ]
 
-telling: st.SearchStrategy[Any] = st.sampled_from(
+telling: st.SearchStrategy[Any] = st.sampled_from(  # copied, since what is drawn may be damaged further
     [
         *(
             0,
@@ -63,7 +63,7 @@ telling: st.SearchStrategy[Any] = st.sampled_from(
         ),
         "550e8400-e29b-41d4-a716-446655440000",
     ]
-)
+).map(deepcopy)
 
 
 def check(data: bytes, kind: str | None) -> Examined:

@@ -5,20 +5,23 @@ import subprocess
 import sys
 from copy import deepcopy
 from hashlib import sha256
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import jsonschema_rs
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from documents.samples import CORPUS, at, files, rich_instance, rich_team
+from documents.samples import at, files, rich_instance, rich_team
 from encoding.plain_data import values
 from runcard.documents import schema
+from runcard.documents.codec import examine
 from runcard.documents.kinds import KINDS
 from runcard.documents.roles import ROLES
-from runcard.errors import UsageError
+from runcard.encoding import decode_json, encode_json, join_pointer
+from runcard.errors import EncodingError, UsageError
 
 FOLDER = Path(schema.__file__).parent / "schemas"
 
@@ -51,30 +54,28 @@ def test_a_schema_is_draft_07_and_satisfies_it(name: str) -> None:
     assert jsonschema_rs.meta.is_valid(content)
 
 
-def _check_jsonschema(*arguments: str | Path) -> int:
-    command = [sys.executable, "-m", "check_jsonschema", *map(str, arguments)]
-    return subprocess.run(command, check=False, capture_output=True).returncode
-
-
 def test_another_tool_finds_the_schemas_sound() -> None:
-    assert _check_jsonschema("--check-metaschema", *FOLDER.iterdir()) == 0
+    command = [sys.executable, "-m", "check_jsonschema", "--check-metaschema", *map(str, FOLDER.iterdir())]
+    assert subprocess.run(command, check=False, capture_output=True).returncode == 0
 
 
-@pytest.mark.parametrize("folder", sorted((CORPUS / "valid").iterdir()), ids=lambda folder: folder.name)
-def test_another_tool_finds_the_valid_documents_valid(folder: Path) -> None:
-    assert _check_jsonschema("--schemafile", FOLDER / f"{folder.name}.json", *folder.iterdir()) == 0
-
-
-def test_another_tool_finds_every_document_invalid_that_breaks_a_schema() -> None:
-    broken = [path for path in files("invalid") if path.name.startswith(("schema.type--", "schema.minimum"))]
-    teams = [
-        path
-        for path in broken
-        if b'"version": "1.0.0"' in path.read_bytes() and b'"instances"' in path.read_bytes()
-    ]
-    assert len(teams) > 5
-    assert all(not validator("team-1.0.0").is_valid(json.loads(path.read_bytes())) for path in teams)
-    assert _check_jsonschema("--schemafile", FOLDER / "team-1.0.0.json", teams[0]) == 1
+def test_another_tool_judges_the_corpus_as_ours_does() -> None:
+    other = import_module("jsonschema").Draft7Validator
+    verdicts = set()
+    for name in DIGESTS:
+        kind, _, version = name.removesuffix(".json").rpartition("-")
+        schema_of_its_own = json.loads((FOLDER / name).read_bytes())
+        ours = jsonschema_rs.Draft7Validator(schema_of_its_own, validate_formats=False)
+        for path in (*files("valid"), *files("warnings"), *files("invalid")):
+            if "newline" in path.name:
+                continue  # to which the other one is blind: Python's `$` matches before a last newline
+            try:
+                data = decode_json(path.read_bytes())
+            except EncodingError:
+                continue
+            verdicts.add(ours.is_valid(data))
+            assert other(schema_of_its_own).is_valid(data) == ours.is_valid(data), (kind, version, path.name)
+    assert verdicts == {True, False}
 
 
 def test_a_schema_is_given_out_as_it_was_published() -> None:
@@ -140,6 +141,17 @@ def test_the_rich_documents_use_every_addition() -> None:
         assert names <= at(rich_team(), pointer).keys()
     added = _properties("instance-2.0.0.json", None) - _properties("instance-1.0.0.json", None)
     assert added - rich_instance().keys() == {"origin"}
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.dictionaries(st.text("=+-01~/a \u0663", max_size=4), st.integers() | st.just("good"), max_size=4))
+@example({"": 1, "0": 1, "00": 1, "+0": 1, "=": 1, "=0": 1, "==": 1, "~1": 1, "/": 1})
+def test_a_fault_is_found_under_its_key_whatever_the_key_looks_like(labels: dict[str, Any]) -> None:
+    report = examine(encode_json(rich_team() | {"labels": labels})).report
+    wrong = {join_pointer(["labels", key]) for key, value in labels.items() if value != "good"}
+    assert {(found.rule, found.path) for found in report.findings} == {
+        ("schema.type", path) for path in wrong
+    }
 
 
 def test_what_the_schema_finds_fault_with_is_set_to_none_without_touching_the_data() -> None:
@@ -224,16 +236,17 @@ teams = _with(
 )
 
 OLDER, NEWER = validator("team-1.0.0"), validator("team-2.0.0")
+OLDER_INSTANCE, NEWER_INSTANCE = validator("instance-1.0.0"), validator("instance-2.0.0")
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=70)
 @given(teams)
 def test_every_team_document_that_the_given_schema_takes_passes_2_0_0(document: dict[str, Any]) -> None:
     assert OLDER.is_valid(document)
     assert NEWER.is_valid(document)
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=70)
 @given(teams, st.data())
 def test_what_the_given_schema_refuses_2_0_0_refuses_as_well(
     document: dict[str, Any], data: st.DataObject
@@ -249,7 +262,7 @@ def test_what_the_given_schema_refuses_2_0_0_refuses_as_well(
     assert OLDER.is_valid(damaged) == NEWER.is_valid(damaged)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=40)
 @given(_with(instances, "/instances/3"), st.data())
 def test_every_instance_document_of_1_0_0_passes_2_0_0(instance: dict[str, Any], data: st.DataObject) -> None:
     known = _properties("instance-2.0.0.json", None)
@@ -259,5 +272,5 @@ def test_every_instance_document_of_1_0_0_passes_2_0_0(instance: dict[str, Any],
             optional={"error": perhaps, "children_instance_ids": st.lists(names, max_size=2)},
         )
     )
-    assert validator("instance-1.0.0").is_valid(document | {"version": "1.0.0"})
-    assert validator("instance-2.0.0").is_valid(document | {"version": "2.0.0"})
+    assert OLDER_INSTANCE.is_valid(document | {"version": "1.0.0"})
+    assert NEWER_INSTANCE.is_valid(document | {"version": "2.0.0"})

@@ -4,7 +4,7 @@ import json
 from base64 import b64decode
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runcard.files import decode_name, encode_name, json_name, printable
@@ -34,6 +34,7 @@ def test_what_must_not_reach_a_terminal_is_escaped(text: str, shown: str) -> Non
 
 
 @given(st.text(st.characters()))
+@settings(deadline=None)
 def test_what_is_shown_is_on_one_line_and_can_be_encoded(text: str) -> None:
     shown = printable(text)
     shown.encode("utf-8")
@@ -54,6 +55,7 @@ def test_a_name_that_is_not_utf8_is_escaped_and_has_its_bytes_beside() -> None:
 
 
 @given(RAW_NAMES)
+@settings(deadline=None)
 def test_json_can_hold_every_name(raw: bytes) -> None:
     name = json_name(decode_name(raw))
     assert json.loads(json.dumps(name.text).encode("utf-8")) == name.text
@@ -62,11 +64,13 @@ def test_json_can_hold_every_name(raw: bytes) -> None:
 
 
 @given(RAW_NAMES, RAW_NAMES)
+@settings(deadline=None)
 def test_two_names_are_never_the_same_in_json(one: bytes, other: bytes) -> None:
     assert (json_name(decode_name(one)) == json_name(decode_name(other))) == (one == other)
 
 
 @given(RAW_NAMES)
+@settings(deadline=None)
 def test_the_escaped_text_alone_tells_the_bytes_of_a_broken_name(raw: bytes) -> None:
     name = json_name(decode_name(raw + b"\xff"))
     parts = name.text.encode("utf-8").split(rb"\\")
@@ -79,5 +83,6 @@ def _unescape(part: bytes) -> bytes:
 
 
 @given(RAW_NAMES)
+@settings(deadline=None)
 def test_names_keep_their_bytes(raw: bytes) -> None:
     assert encode_name(decode_name(raw)) == raw

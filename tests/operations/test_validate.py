@@ -4,6 +4,7 @@ import os
 import socket
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,7 @@ from conftest import Put
 from operations import samples
 from runcard.encoding import Limits
 from runcard.errors import UsageError
+from runcard.observe.process import this_process
 from runcard.operations.validate import Checked, summary, validate
 
 
@@ -349,3 +351,36 @@ def test_an_instance_that_nobody_may_look_at_is_reported(
     found = _found(tmp_path)
     assert list(found) == [f"s/{own}" for own in _OWN]
     _refused(found["s/instances/lead/metadata.json"])
+
+
+def _running(process: dict[str, Any]) -> samples.Fields:
+    data = samples.generation()
+    data["generation"] |= {"status": "running", "process": process}
+    return data
+
+
+def test_a_run_whose_process_is_gone_is_told_to_be_interrupted_and_nothing_is_written(put: Put) -> None:
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    path = put("run/metadata.json", _running(this_process() | {"pid": ended.pid}))
+    before = path.read_bytes()
+    (checked,) = validate(path.parent)
+    assert checked.report.valid
+    assert [found.message for found in checked.report.warnings] == [
+        "the run is interrupted: its process is gone"
+    ]
+    assert os.listdir(path.parent) == ["metadata.json"]
+    assert path.read_bytes() == before
+
+
+def test_a_run_of_another_host_is_not_judged_from_here(put: Put) -> None:
+    path = put("run/metadata.json", _running(this_process() | {"host": "elsewhere", "boot_id": "other"}))
+    (checked,) = validate(path)
+    (warning,) = checked.report.warnings
+    assert warning.message.startswith("the run is not closed: it runs on another host")
+
+
+def test_a_run_that_is_running_is_a_warning(put: Put) -> None:
+    for path in (put("run/metadata.json", _running(this_process())), put("copy.json", _running({}))):
+        (checked,) = validate(path)
+        assert [found.message for found in checked.report.warnings] == ["the run is not closed"]

@@ -75,7 +75,7 @@ def harness(module: str, *arguments: str | Path) -> Any:
         capture_output=True,
         text=True,
         timeout=110,
-        env=environment(),
+        env=environment(TMPDIR=os.getcwd()),
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)

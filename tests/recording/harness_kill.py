@@ -132,6 +132,7 @@ def _be_child(assassin: Assassin, job: str, store: Path) -> None:
 def main(job: str, moment: str, template: str, folder: str) -> None:
     report: list[str] = []
     record(Path(folder) / "0")  # everything is loaded once, and not in every child
+    sys.path.clear()  # an environment without packages is quick to look at
     for number in count(1):
         store = Path(folder) / str(number)
         if template:

@@ -10,7 +10,7 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
-_HERE = Path(__file__).parent / "corpus"
+HERE = Path(__file__).parent / "corpus"
 _ALPHABETS = {
     "a": string.ascii_letters + string.digits,
     "b": string.ascii_letters + string.digits + "+/",
@@ -33,7 +33,7 @@ class Line(NamedTuple):
 
 def read(name: str, seed: int = 1) -> list[Line]:
     random = Random(seed)  # noqa: S311
-    rows = (json.loads(row) for row in (_HERE / f"{name}.jsonl").read_text(encoding="utf-8").splitlines())
+    rows = (json.loads(row) for row in (HERE / f"{name}.jsonl").read_text(encoding="utf-8").splitlines())
     return [_line(row, random) for row in rows]
 
 

@@ -113,6 +113,7 @@ def test_the_journals_of_a_run_are_the_owners_and_those_of_other_writers(put: Pu
 def test_a_store_keeps_its_own_files_in_one_hidden_folder() -> None:
     assert layout.own_folder("outputs") == "outputs/.runcard"
     assert layout.open_folder("outputs") == "outputs/.runcard/open"
+    assert layout.open_mark("/data/outputs/x") == "/data/outputs/.runcard/open/x"
     assert layout.original("outputs", "9f") == "outputs/.runcard/originals/9f"
     assert layout.store_of("/data/outputs/2025-12-14_103005") == "/data/outputs"
 

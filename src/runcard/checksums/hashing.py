@@ -86,8 +86,8 @@ def _sort_out(chunks: list[Chunk]) -> tuple[dict[str, str], list[str]]:
     digests: dict[str, str] = {}
     for chunk in chunks:
         hexes = (chunk.digests or b"").hex()
-        for start, path in zip(range(0, len(hexes), 64), chunk.paths, strict=True):
-            digests[path] = hexes[start : start + 64]
+        each = [hexes[start : start + 64] for start in range(0, len(hexes), 64)]
+        digests.update(zip(chunk.paths, each, strict=True))
     elsewhere = ELSEWHERE.hex()
     rest = [path for path, digest in digests.items() if digest == elsewhere]
     for path in rest:

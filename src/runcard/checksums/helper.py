@@ -17,6 +17,8 @@ from runcard.checksums import worker
 from runcard.checksums.crew import Chunk
 from runcard.checksums.tally import Tally
 
+_LONGEST = 60  # seconds for its last chunk
+
 
 class Helper:
     """It takes chunks from a queue until there comes None, or until its process fails."""
@@ -44,8 +46,11 @@ class Helper:
         self._process.kill()
 
     def end(self) -> None:
-        """Wait until the queue says that there is no more."""
-        self._thread.join()
+        """Wait until the queue says that there is no more, but not for a process that has stopped working."""
+        self._thread.join(_LONGEST)
+        if self._thread.is_alive():
+            self.kill()
+            self._thread.join()
         self._close()
 
     def _close(self) -> None:

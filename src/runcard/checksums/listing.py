@@ -63,7 +63,12 @@ class Listing(Mapping[str, Digest]):
 
     def to_bytes(self) -> bytes:
         """What `sha256sum` prints for these files in this order."""
-        return encode_name("".join([_line(path, digits) for path, digits in self._hexes.items()]))
+        names = "".join(self._hexes)
+        if "-" in self._hexes or "\\" in names or "\n" in names or "\r" in names:
+            lines = [_line(path, digits) for path, digits in self._hexes.items()]
+        else:  # nothing to look at line by line
+            lines = [f"{digits}  {path}\n" for path, digits in self._hexes.items()]
+        return encode_name("".join(lines))
 
     @property
     def digest(self) -> Digest:
@@ -96,9 +101,8 @@ def _sorted(hexes: Mapping[str, str]) -> dict[str, str]:
 def _line(path: str, digits: str) -> str:
     if path == "-":
         path = "./-"
-    if "\\" in path or "\n" in path or "\r" in path:
-        return f"\\{digits}  {path.translate(_ESCAPES)}\n"
-    return f"{digits}  {path}\n"
+    escaped = path.translate(_ESCAPES)
+    return f"{digits}  {path}\n" if escaped == path else f"\\{digits}  {escaped}\n"
 
 
 def _lines(data: bytes) -> list[str]:

@@ -73,7 +73,7 @@ def _complain(result: "Verified") -> None:
                 complain("Warning", f"{result.path}: {_told(found, result)}")
         return
     if [found.kind for found in verdict.findings] == ["missing"] and not verdict.records:
-        complain("Error", verdict.findings[0].message)
+        complain("Error", verdict.findings[0].message, hint="name a run, or a folder of runs")
         return
     complain("Error", f"{result.path}: {_words(verdict)}")
     for found in sorted(verdict.findings, key=lambda found: found.exit_code != ExitCode.FAILED):

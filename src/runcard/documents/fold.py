@@ -114,7 +114,7 @@ def fold(start: Fields, lines: Iterable[Line], files: Files) -> Fields:
 
 def data_digest(files: list[Fields] | None) -> str | None:
     """The digest of the list of inputs: that of SHA256SUMS over the paths as they were recorded."""
-    listed = {file["path"]: file["sha256"] for file in files or () if file.get("sha256")}
+    listed = {file["path"]: file["sha256"] for file in files or () if file.get("sha256") and file.get("path")}
     return str(Listing.from_hex(listed).digest) if listed else None
 
 

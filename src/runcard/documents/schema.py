@@ -4,6 +4,7 @@ The schema files are the authority and never change once published; a new versio
 are ours, so that they are short, name the field, and come with a hint.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -22,6 +23,9 @@ _FOLDER = Path(__file__).parent / "schemas"
 
 # jsonschema-rs hands no value over that is nested deeper than 255 levels; no schema looks deeper than this.
 _DEEP_ENOUGH = 100
+# Nor does it tell a key that looks like an index ("7", "+7") from an index, or the empty key from none.
+_MISTAKEN = re.compile(r"[=+0-9]|\Z")
+_MARK = "="
 
 _FORMS = {
     "^sha256:[0-9a-f]{64}$": ("schema.pattern", "'sha256:' and 64 lower-case hex digits"),
@@ -59,22 +63,24 @@ def check(kind: Kind, version: str, data: dict[str, Any]) -> tuple[list[Finding]
     validator = _validator(kind.name, version)
     if validator.is_valid(data):
         return [], data
-    try:
-        errors = list(validator.iter_errors(data))
-    except ValueError:
-        errors = list(validator.iter_errors(_flattened(data)))
-    mistyped = {tuple(error.instance_path) for error in errors if error.kind.name == "type"}
+    errors = [(error, _path(error)) for error in validator.iter_errors(_handed_over(data))]
+    mistyped = {path for error, path in errors if error.kind.name == "type"}
     found = [
-        _said(error, data, kind)
-        for error in errors
-        if error.kind.name != "enum" or tuple(error.instance_path) not in mistyped
+        _said(error, path, data, kind)
+        for error, path in errors
+        if error.kind.name != "enum" or path not in mistyped
     ]
-    faulty = [error.instance_path for error in errors if error.kind.name not in {"required", "anyOf"}]
+    faulty = [path for error, path in errors if error.kind.name not in {"required", "anyOf"}]
     return found, _without(data, faulty)
 
 
-def _flattened(data: dict[str, Any]) -> dict[str, Any]:
-    """The data without what lies deeper than any schema looks."""
+def _path(error: "ValidationError") -> tuple[str | int, ...]:
+    """Where an error is in our data."""
+    return tuple(step.removeprefix(_MARK) if isinstance(step, str) else step for step in error.instance_path)
+
+
+def _handed_over(data: dict[str, Any]) -> dict[str, Any]:
+    """The data as jsonschema-rs can speak of them: nothing that no schema looks at, no key that it would mistake."""
     flat: dict[str, Any] = {}
     stack: list[tuple[Any, Any, int]] = [(data, flat, 1)]
     while stack:
@@ -82,7 +88,7 @@ def _flattened(data: dict[str, Any]) -> dict[str, Any]:
         for key, value in source.items() if isinstance(source, dict) else enumerate(source):
             child = {} if isinstance(value, dict) else [] if isinstance(value, list) else value
             if isinstance(copy, dict):
-                copy[key] = child
+                copy[f"{_MARK}{key}" if _MISTAKEN.match(str(key)) else key] = child
             else:
                 copy.append(child)
             if isinstance(value, dict | list) and depth < _DEEP_ENOUGH:
@@ -110,9 +116,8 @@ def _without(data: dict[str, Any], paths: Iterable[Sequence[str | int]]) -> dict
     return root
 
 
-def _said(error: "ValidationError", data: dict[str, Any], kind: Kind) -> Finding:
+def _said(error: "ValidationError", path: Sequence[str | int], data: dict[str, Any], kind: Kind) -> Finding:
     """A finding in our words."""
-    path = error.instance_path
     pointer, value = join_pointer(path), _at(data, path)
     facts: dict[str, Any] = error.kind.as_dict()
     field = f" for field {shown(str(path[-1]))}" if path else ""
@@ -201,16 +206,22 @@ def _type(pointer: str, value: object, types: list[str], field: str) -> Finding:
     )
 
 
+@lru_cache(maxsize=1024)
+def _nearest(value: str, options: tuple[str, ...]) -> str | None:
+    """The option that was probably meant; remembered, for the same mistake is often made a thousand times."""
+    from difflib import get_close_matches  # noqa: PLC0415 - only for a document that is wrong
+
+    return next(iter(get_close_matches(value[:100], options, 1)), None)
+
+
 def _enum(pointer: str, value: object, options: list[Any], field: str) -> Finding:
     listed = ", ".join(shown(option) for option in options)
     hint = "use one of these values"
     if isinstance(value, str):
-        from difflib import get_close_matches  # noqa: PLC0415 - only for a document that is wrong
-
         role = SYNONYMS.get(value) if pointer.endswith("/role") else None
-        near = [role] if role else get_close_matches(value[:100], [o for o in options if o], 1)
+        near = role or _nearest(value, tuple(option for option in options if isinstance(option, str)))
         if near:
-            hint = f"use '{near[0]}'"
+            hint = f"use '{near}'"
     return finding(
         "schema.enum",
         pointer,

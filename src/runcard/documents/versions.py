@@ -79,7 +79,7 @@ def _unknown(kind: Kind, stated: str) -> Finding:
     return finding(
         "version.unknown",
         f"/{kind.version_key}",
-        f"{shown(stated)} is no version of a {kind.name} document",
+        f"{shown(stated)} is no version of {kind.name} documents",
         hint=f"published versions: {_known(kind)}",
         expected=list(kind.versions),
         found=stated,

@@ -115,7 +115,7 @@ def _create(directory: int, name: str, mode: int) -> tuple[int, str]:
     while True:
         ending = f".{os.urandom(4).hex()}.tmp"
         stem = os.fsencode(name)[: _NAME_MAX - 1 - len(ending)].decode("utf-8", "ignore")
-        temporary = f".{stem}{ending}"
+        temporary = os.fsdecode(f".{stem}{ending}".encode())  # whatever the locale can say
         try:
             return os.open(temporary, _CREATE, mode, dir_fd=directory), temporary
         except FileExistsError:

@@ -226,6 +226,7 @@ class _Desk:
         for name, place in moves.items():
             self.note("name-taken", f"{name} is a name that runcard takes: what had it is kept as {place}")
         self._note_damage()
+        self._note_special(moves)
         merged = b"".join(entry.raw + b"\n" for entry in self.entries)
         journal, ours = (
             os.path.join(self.run, name) for name in (layout.JOURNAL, layout.other_journal(self.writer))
@@ -246,9 +247,9 @@ class _Desk:
         if not self.metadata_is_ours and self._is_there(layout.METADATA):
             yield layout.METADATA
         foreign = {source.name for source in self.lines.sources if source.foreign}
-        if self._is_there(layout.JOURNAL) and not self._is_file(layout.JOURNAL):
-            foreign.add(layout.JOURNAL)
-        yield from sorted(name for name in foreign if self._is_there(name))
+        for name in layout.journal_names(self.run):
+            if name in foreign or not self._is_file(name):
+                yield name
         yield from filter(self._is_there, (layout.AMENDMENTS, layout.SIGNATURE))
         if self._is_users_readme(layout.README):
             self.readme = layout.OTHER_README
@@ -280,14 +281,15 @@ class _Desk:
         faults = {fault.writer: fault for fault in reversed(self._checked().faults)}
         for writer, fault in sorted(faults.items()):
             self.note(layout.DAMAGED, f"events of writer {writer} were lost or changed: {fault.reason}")
+
+    def _note_special(self, moves: dict[str, str]) -> None:
+        """Note what is neither a file nor a link, under the name that it will have."""
         for path, kind in walk(self.run):
             if kind is Kind.OTHER:
-                name = json_name(path).text
-                self.note(
-                    layout.SPECIAL,
-                    f"{name} is neither a file nor a link: it is left out of the record",
-                    path=name,
-                )
+                top, slash, rest = path.partition("/")
+                name = json_name(moves.get(top, top) + slash + rest).text
+                message = f"{name} is neither a file nor a link: it is left out of the record"
+                self.note(layout.SPECIAL, message, path=name)
 
     def _checked(self) -> chain.Checked:
         return chain.check(chain.Journal(self.entries), self.run_id)

@@ -99,13 +99,27 @@ def _raise(number: int, _: FrameType | None) -> None:
     raise Terminated(number)
 
 
-def _forget_in_child() -> None:
-    """A forked child has no runs to close: a signal ends it as if runcard were not there."""
+# A forked child has no runs to close: a signal ends it as if runcard were not there. One that came in between, before the
+# child has forgotten the handler, would be lost; so it waits until then.
+
+_forking = threading.local()
+
+
+def _hold() -> None:
+    _forking.mask = signal.pthread_sigmask(signal.SIG_BLOCK, _watch.caught)
+
+
+def _let_go() -> None:
+    signal.pthread_sigmask(signal.SIG_SETMASK, _forking.mask)
+
+
+def _forget() -> None:
     global _watch  # noqa: PLW0603 - it belongs to the process
     for number in _watch.caught:
         if signal.getsignal(number) is _raise:
             signal.signal(number, signal.SIG_DFL)
     _watch = _Watch()
+    _let_go()
 
 
-os.register_at_fork(after_in_child=_forget_in_child)
+os.register_at_fork(before=_hold, after_in_parent=_let_go, after_in_child=_forget)

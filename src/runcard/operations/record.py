@@ -14,6 +14,7 @@ import os
 import tempfile
 import threading
 import warnings
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -70,7 +71,9 @@ class Run(Events):
         self._clock = clock
         self._journal = journal
         self._pid = os.getpid()
-        self._turn = threading.RLock()
+        self._turn = threading.Lock()
+        self._at_work: int | None = None  # the thread whose turn it is
+        self._waiting: deque[tuple[str, Fields, str]] = deque()
         self._lost = 0  # events that could not be written
         _runs.add(self)
 
@@ -79,21 +82,33 @@ class Run(Events):
             self._keep(event, payload, level)
 
     def _keep(self, event: str, payload: Fields, level: str) -> None:
-        with (
-            self._turn
-        ):  # held from the look at the clock to the line, so that lines stand in the order of time
-            journal = self._own_journal()
-            if journal is None:
-                return
+        """Write an event, one at a time: lines stand in the order of time, whichever thread they come from."""
+        if self._at_work == threading.get_ident() and self._turn.locked():
+            self._waiting.append(
+                (event, payload, level)
+            )  # a signal handler: its event follows the one it came upon
+            return
+        with self._turn:
+            self._at_work = threading.get_ident()
             try:
-                if self._lost:
-                    said = {"type": "events-lost", "message": f"{self._lost} events could not be written"}
-                    journal.append(self._line(fold.WARNING, "warning"), said)
-                    self._lost = 0
+                self._write(event, payload, level)
+                while self._waiting:
+                    self._write(*self._waiting.popleft())
+            finally:
+                self._at_work = None
+
+    def _write(self, event: str, payload: Fields, level: str) -> None:
+        try:
+            journal = self._own_journal()
+            if journal is not None:
                 journal.append(self._line(event, level), payload)
-            except (RuncardError, OSError):
-                self._lost += 1
-                raise
+        except (RuncardError, OSError):
+            self._lost += 1
+            raise
+        if journal is not None and self._lost:
+            said = {"type": "events-lost", "message": f"{self._lost} events could not be written"}
+            journal.append(self._line(fold.WARNING, "warning"), said)
+            self._lost = 0
 
     def _line(self, event: str, level: str) -> Fields:
         now = self._clock.read()
@@ -124,28 +139,29 @@ class Run(Events):
         journal = self._journal
         if journal is None:
             return
-        if facts is not None:
-            self.emit(fold.ENVIRONMENT, {"environment": facts})
-        now = self._clock.read()
-        said = {
-            "status": status,
-            "timestamp_end": now.timestamp,
-            "duration_seconds": now.elapsed,
-            "exit_code": exit_code,
-            "resources": resources(),
-        }
-        with self.guarded():
-            try:
+        try:
+            if facts is not None:
+                self.emit(fold.ENVIRONMENT, {"environment": facts})
+            now = self._clock.read()
+            said = {
+                "status": status,
+                "timestamp_end": now.timestamp,
+                "duration_seconds": now.elapsed,
+                "exit_code": exit_code,
+                "resources": resources(),
+            }
+            with self.guarded():
                 self._keep(fold.ENDED, said, "info")
                 seal(str(self.path), self._document)
-            finally:
-                journal.close()
+        finally:
+            journal.close()
 
 
 def _renew_turns() -> None:
-    """In a forked child: another thread of the parent may have held them."""
+    """In a forked child: another thread of the parent may have held them, and what waits is the parent's."""
     for run in list(_runs):
-        run._turn = threading.RLock()  # noqa: SLF001 - of this module
+        run._turn = threading.Lock()  # noqa: SLF001 - of this module
+        run._waiting.clear()  # noqa: SLF001
 
 
 os.register_at_fork(after_in_child=_renew_turns)
@@ -289,9 +305,11 @@ class Recording:
 
     def _end(self, run: Run, error: BaseException | None) -> None:
         status, code = status_of(error)
-        if error is not None and status == "failed":
-            run.add_error(error)
-        run.end(status, exit_code=code, facts=self._background.result(_PATIENCE))
+        try:
+            if error is not None and status == "failed":
+                run.add_error(error)
+        finally:
+            run.end(status, exit_code=code, facts=self._background.result(_PATIENCE))
 
     async def __aenter__(self) -> Run:
         return self.__enter__()
@@ -364,4 +382,8 @@ def _unrecorded(order: _Order) -> Run:
     document, _ = start_document(
         clock, new_id("run"), new_id("exp"), order.settings, None, keep_secrets=order.keep_secrets
     )
-    return Run(tempfile.mkdtemp(prefix="runcard-"), document, clock, None, **order.options)
+    try:
+        path = tempfile.mkdtemp(prefix="runcard-")
+    except OSError:  # no room anywhere: the user's code finds out when it writes
+        path = os.path.join(order.outputs, document["generation"]["run_id"])
+    return Run(path, document, clock, None, **order.options)

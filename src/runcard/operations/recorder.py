@@ -103,6 +103,7 @@ class MetadataRecorder(Events):
 
     def finish(self, status: str = "completed") -> None:
         """End: the clock stops here."""
+        self._check_open()
         if status not in _STATUSES:
             raise UsageError(f"no run ends as {status!r}", hint=f"one of {', '.join(_STATUSES)}")
         self.emit(fold.ENVIRONMENT, {"environment": self._background.result(_PATIENCE)})

@@ -84,7 +84,7 @@ def state_now(run: str, document: dict[str, Any]) -> tuple[str | None, str | Non
         return status, None
     process = document["generation"].get("process")
     process = process if isinstance(process, dict) else {}
-    if process.get("host") not in {None, os.uname().nodename}:
+    if process.get("host") not in (None, os.uname().nodename):
         return status, ELSEWHERE
     return ("interrupted", GONE) if _is_gone(run, process) else (status, None)
 

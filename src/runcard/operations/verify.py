@@ -7,14 +7,20 @@ from typing import Any
 
 from runcard.encoding import decode_json
 from runcard.errors import EncodingError, ExitCode, RuncardError, StoreError
-from runcard.files import printable
+from runcard.files import failure, printable
 from runcard.operations.show import state_now
 from runcard.store import layout
-from runcard.store.verification import Verdict, unreadable, verify_ledgers, verify_run
+from runcard.store.ledger import entries, ledgers
+from runcard.store.verification import (
+    INTACT,
+    Discrepancy,
+    Verdict,
+    unreadable,
+    verify_ledgers,
+    verify_run,
+)
 
 Progress = Callable[[int, int], object]
-
-_HINT = "name a run, or a folder of runs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +47,9 @@ def verify(*paths: str | os.PathLike[str], progress: Progress | None = None) -> 
 
 
 def _is_run(path: str) -> bool:
+    """Whether a run lies there; also where nobody may look, so that verifying it tells why."""
     return any(
-        os.path.isfile(os.path.join(path, name))
+        layout.may_be_file(os.path.join(path, name), follow=True)
         for name in (layout.METADATA, layout.JOURNAL, layout.CHECKSUMS)
     )
 
@@ -52,10 +59,24 @@ def _verified(run: str, progress: Progress | None) -> Verified:
         verdict = verify_run(run, progress=progress)
     except RuncardError as error:
         return Verified(run, unreadable(run, error))
-    findings = tuple(
+    except OSError as error:
+        return Verified(run, unreadable(run, failure(error, str(error.filename or run), "read")))
+    is_open = any(found.kind == "open" for found in verdict.findings)
+    return Verified(run, _as_of_now(run, verdict) if is_open else verdict)
+
+
+def _as_of_now(run: str, verdict: Verdict) -> Verdict:
+    """The verdict on a run that is not closed, with what is known now about its process, and by the ledger."""
+    findings = [
         replace(found, message=_state(run)) if found.kind == "open" else found for found in verdict.findings
-    )
-    return Verified(run, replace(verdict, findings=findings))
+    ]
+    if _run_id(run) in {entry.id for _, book, _ in ledgers(layout.store_of(run)) for entry in entries(book)}:
+        message = "it says that it is not closed, and the ledger has it as closed"
+        record = findings[0].record
+        findings.append(
+            Discrepancy("ledger", record, layout.METADATA, message, breaks=INTACT, exit_code=ExitCode.FAILED)
+        )
+    return replace(verdict, findings=tuple(findings))
 
 
 def _state(run: str) -> str:
@@ -68,16 +89,14 @@ def _state(run: str) -> str:
 
 
 def _store(store: str, progress: Progress | None) -> Iterator[Verified]:
-    try:
-        runs = _runs_of(store)
-    except StoreError as error:
-        yield Verified(store, replace(unreadable(store, error), records=0))
-        return
     present: dict[str | None, str] = {}
-    for run in runs:
-        present[_run_id(run)] = os.path.basename(run)
-        yield _verified(run, progress)
-    found = tuple(verify_ledgers(store, present))
+    try:
+        for run in _runs_of(store):
+            present[_run_id(run)] = os.path.basename(run)
+            yield _verified(run, progress)
+        found = tuple(verify_ledgers(store, present))
+    except RuncardError as error:
+        found = unreadable(store, error).findings
     if found:
         yield Verified(store, Verdict(found, records=0))
 
@@ -85,14 +104,14 @@ def _store(store: str, progress: Progress | None) -> Iterator[Verified]:
 def _runs_of(store: str) -> list[str]:
     if not os.path.isdir(store):
         what = "is no run" if os.path.lexists(store) else "does not exist"
-        raise StoreError(f"{printable(store)} {what}", hint=_HINT)
-    runs = [
-        entry.path
-        for entry in os.scandir(store)
-        if entry.is_dir(follow_symlinks=False) and _is_run(entry.path)
-    ]
+        raise StoreError(f"{printable(store)} {what}")
+    try:
+        folders = [entry.path for entry in os.scandir(store) if entry.is_dir(follow_symlinks=False)]
+    except OSError as error:
+        raise failure(error, store, "read the directory") from error
+    runs = [path for path in folders if path != layout.own_folder(store) and _is_run(path)]
     if not runs and not os.path.isdir(layout.own_folder(store)):
-        raise StoreError(f"{printable(store)} holds no runs", hint=_HINT)
+        raise StoreError(f"{printable(store)} holds no runs")
     return sorted(runs)
 
 

@@ -15,7 +15,7 @@ from runcard.redaction.values import is_placeholder
 
 
 def find_in_addresses(text: bytes, begin: int) -> Iterator[Clue]:
-    for match in _pattern().finditer(text, begin):
+    for match in pattern().finditer(text, begin):
         yield Clue(match.start(1), partial(_judge, match))
 
 
@@ -25,5 +25,5 @@ def _judge(match: re.Match[bytes]) -> Found | None:
 
 
 @cache
-def _pattern() -> re.Pattern[bytes]:
-    return re.compile(rb":\\?/\\?/(?=[^\s:/?#@\"'<>\\`]{0,128}+:([^\s/?#\"'<>\\`]{1,1024})@)")
+def pattern() -> re.Pattern[bytes]:
+    return re.compile(rb":\\?/\\?/(?=[^\s:/?#@\[\"'<>\\`]{0,128}+:([^\s/?#\"'<>\\`]{1,1024})@)")

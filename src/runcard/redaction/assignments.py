@@ -14,11 +14,13 @@ from typing import NamedTuple
 
 from runcard.redaction import headers, spans
 from runcard.redaction.found import Clue, Found
+from runcard.redaction.marks import MARK
 from runcard.redaction.names import telling
 from runcard.redaction.values import Place, verdict
 
 _NAME_BYTES = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-."
 _LONGEST_NAME = 64  # before the telling word
+_LONGEST_JOINED = 24  # a name in a program; a key in base64 is longer
 _SHORTEST = 3  # a value that is shorter is no secret in a text
 
 _COLOUR = rb"(?:\x1b\[[0-9;]{0,12}m)?"
@@ -39,13 +41,13 @@ class _Spot(NamedTuple):
 
 
 def find_assigned(text: bytes, lowered: bytes, begin: int) -> Iterator[Clue]:
-    for pattern in _patterns():
+    for pattern in patterns():
         for match in pattern.finditer(lowered, begin):
             yield Clue(match.start(4), partial(_judge, text, match))
 
 
 @cache
-def _patterns() -> list[re.Pattern[bytes]]:
+def patterns() -> list[re.Pattern[bytes]]:
     words = (
         rb"k(?:ey(?<=[a-z0-9_\-. ]key)|en(?!s)(?<=token)|ie(?<=cookie))",
         rb"p(?:ass|wd)",
@@ -67,7 +69,11 @@ def _judge(text: bytes, match: re.Match[bytes]) -> Found | None:
     value = spans.value(text, start, span)
     if spot.ends == spans.MARKUP and text[span.end : span.end + 2] != b"</":
         return None
-    if len(value) < _SHORTEST or (match[3] and _is_joined(value)) or (said.rule == "authorization" and " " in value):
+    if (
+        len(value) < _SHORTEST
+        or (match[3] and _is_joined(value))
+        or (said.rule == "authorization" and " " in value)
+    ):
         return None
     rule = verdict(spot.name, value, spot.place)
     return Found(start, span.end, rule, span.more) if rule else None
@@ -75,7 +81,7 @@ def _judge(text: bytes, match: re.Match[bytes]) -> Found | None:
 
 def _is_joined(value: str) -> bool:
     """Whether the quote before `value` closes a string of a program and no secret follows: `"password=" + name`."""
-    return value.startswith("+") and value.strip("+").isidentifier()
+    return value.startswith("+") and len(value) <= _LONGEST_JOINED and value.strip("+").isidentifier()
 
 
 def _judge_header(text: bytes, match: re.Match[bytes], spot: _Spot, rule: str) -> Found | None:
@@ -89,9 +95,13 @@ def _judge_header(text: bytes, match: re.Match[bytes], spot: _Spot, rule: str) -
 def _spot(text: bytes, match: re.Match[bytes]) -> _Spot | None:
     """The name that the telling word belongs to, and what kind of place its value has."""
     name, start = _name(text, match.start(), match.end(1))
-    before, sign = text[max(0, start - 2) : start], match[2]
+    before, sign = text[max(0, start - len(MARK)) : start], match[2]
+    if before == MARK.encode("ascii"):
+        return None
     if sign == b">":
-        in_markup = before.endswith(b"<") and before not in {b"P<", b"?<"} and not match[3]  # (?P<password>...)
+        in_markup = (
+            before.endswith(b"<") and not before.endswith((b"P<", b"?<")) and not match[3]
+        )  # (?P<password>...)
         return _Spot(name, Place.STRICT, spans.MARKUP) if in_markup else None
     tight = (
         sign == b"=" and match.end(1) == match.start(2) and match.end(2) == match.start(3 if match[3] else 4)
@@ -103,7 +113,7 @@ def _spot(text: bytes, match: re.Match[bytes]) -> _Spot | None:
         return _Spot(name, Place.STRICT, spans.QUERY)
     if before.endswith(b":") and sign == b":":
         return None  # a part of something long: arn:aws:secretsmanager:eu:1:secret:name
-    in_list = tight and before.rstrip().endswith(b";")
+    in_list = tight and before[-2:].rstrip().endswith(b";")
     strict = in_list or match[3] is not None
     return _Spot(_with_word_before(text, start, name), Place.STRICT if strict else Place.LOOSE, spans.LOOSE)
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from runcard.redaction.marks import Masked, count, mark
 from runcard.redaction.named import mask_named
 from runcard.redaction.names import telling
-from runcard.redaction.stream import mask_text
+from runcard.redaction.stream import is_suspicious, mask_text
 from runcard.redaction.values import Place, is_placeholder
 
 _Counts = dict[str, int]
@@ -54,24 +54,30 @@ _HEADERS = ("-H", "--header", "--proxy-header")
 def mask_command(argv: list[str]) -> Masked[list[str]]:
     """A command line without its secrets."""
     counts: _Counts = {}
-    return Masked(mask_arguments(argv, counts), counts)
+    quiet = not is_suspicious("\n".join(argv))
+    return Masked(mask_arguments(argv, counts, quiet=quiet), counts)
 
 
-def mask_arguments(argv: list[str], counts: _Counts) -> list[str]:
+def mask_arguments(argv: list[str], counts: _Counts, *, quiet: bool) -> list[str]:
+    """The same, adding what was masked to `counts`; `quiet` as in `mask_named`."""
+    if quiet and not any(argument.startswith("-") or "=" in argument for argument in argv):
+        return list(argv)
     masked: list[str] = []
     words: set[str] = set()
     for before, argument in zip(["", *argv], argv, strict=False):
-        masked.append(_argument(before, argument, words, counts))
+        secret = _secret_argument(before, argument, words, counts)
+        masked.append(_text(argument, counts, quiet=quiet) if secret is None else secret)
         words.add(argument.rpartition("/")[2])
     return masked
 
 
-def _argument(before: str, argument: str, words: set[str], counts: _Counts) -> str:
+def _secret_argument(before: str, argument: str, words: set[str], counts: _Counts) -> str | None:
+    """`argument` masked for what it means in this command; None when it means nothing special."""
     if _is_option(before) and "=" not in before and not argument.startswith("-") and telling(before):
         return mask_named(before, argument, counts, Place.SURE)
     if before in _HEADERS or argument.startswith("-H"):
         return _header(argument, counts)
-    for short in _SHORTS:
+    for short in _SHORTS if "-" in {before[:1], argument[:1]} else ():
         if (
             words & short.programs
             and short.needs in {"", *words}
@@ -81,7 +87,11 @@ def _argument(before: str, argument: str, words: set[str], counts: _Counts) -> s
     name, sign, value = argument.partition("=")
     if sign and telling(name) and name.split() == [name]:
         return name + sign + mask_named(name, value, counts, Place.SURE)
-    masked = mask_text(argument)
+    return None
+
+
+def _text(argument: str, counts: _Counts, *, quiet: bool) -> str:
+    masked = Masked(argument, {}) if quiet else mask_text(argument)
     count(counts, masked.counts)
     return masked.value
 

@@ -8,33 +8,42 @@ Invariants: the shape stays (same keys but for secrets in them, same lengths, sa
 touched; depth costs no recursion.
 """
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
 
 from runcard.redaction.command import mask_arguments
 from runcard.redaction.marks import Masked, count
 from runcard.redaction.named import mask_named
 from runcard.redaction.names import telling
-from runcard.redaction.stream import mask_text
+from runcard.redaction.stream import is_suspicious, mask_text
 from runcard.redaction.values import Place
 
-_Counts = dict[str, int]
-_Work = list[tuple[Any, Any, Any, str]]  # where the result goes: container and slot; the value, and its name
+
+class _Work(NamedTuple):
+    """A value to be masked: where the result goes (container and slot), the value, and its name."""
+
+    into: Any
+    slot: Any
+    value: Any
+    name: str
 
 
 def mask_data(value: Any) -> Masked[Any]:  # noqa: ANN401
     """Plain data (dict, list, str, int, float, bool, None) without its secrets."""
-    counts: _Counts = {}
+    counts: dict[str, int] = {}
+    quiet = not is_suspicious(
+        "\n".join(_strings(value))
+    )  # all at once: most data is, and one look costs less than many
     result: list[Any] = [None]
-    work: _Work = [(result, 0, value, "")]
+    work = [_Work(result, 0, value, "")]
     while work:
         into, slot, item, name = work.pop()
         if isinstance(item, str):
-            into[slot] = mask_named(name, item, counts)
+            into[slot] = mask_named(name, item, counts, Place.STRICT, quiet=quiet)
         elif isinstance(item, dict):
-            into[slot] = _opened(item, name, work, counts)
+            into[slot] = _opened(item, name, work, None if quiet else counts)
         elif isinstance(item, list | tuple):
-            into[slot] = _listed(item, name, work, counts)
+            into[slot] = _listed(item, name, work, counts, quiet=quiet)
         else:
             into[slot] = item
     return Masked(result[0], counts)
@@ -42,29 +51,49 @@ def mask_data(value: Any) -> Masked[Any]:  # noqa: ANN401
 
 def mask_environment(variables: Mapping[str, str]) -> Masked[dict[str, str]]:
     """The variables of a process without their secrets."""
-    counts: _Counts = {}
-    return Masked(
-        {name: mask_named(name, value, counts, Place.SURE) for name, value in variables.items()}, counts
-    )
+    counts: dict[str, int] = {}
+    quiet = not is_suspicious("\n".join(variables.values()))
+    masked = {
+        name: mask_named(name, value, counts, Place.SURE, quiet=quiet) for name, value in variables.items()
+    }
+    return Masked(masked, counts)
 
 
-def _opened(item: dict[Any, Any], name: str, work: _Work, counts: _Counts) -> dict[Any, Any]:
+def _strings(value: Any) -> Iterator[str]:  # noqa: ANN401
+    """All strings of the data, keys too."""
+    open_ = [value]
+    while open_:
+        item = open_.pop()
+        if isinstance(item, str):
+            yield item
+        elif isinstance(item, dict):
+            open_ += item.keys()
+            open_ += item.values()
+        elif isinstance(item, list | tuple):
+            open_ += item
+
+
+def _opened(
+    item: dict[Any, Any], name: str, work: list[_Work], counts: dict[str, int] | None
+) -> dict[Any, Any]:
     """A dict for the result, with its keys in place; its values become work."""
     opened: dict[Any, Any] = {}
     spoken = _spoken_name(item)
     for key, value in item.items():
-        new = _free_key(key, opened, counts)
+        new = key if counts is None else _free_key(key, opened, counts)
         opened[new] = None
         own = spoken if key == "value" and spoken else str(key)
-        work.append((opened, new, value, own if telling(own) or not telling(name) else f"{name}.{own}"))
+        work.append(_Work(opened, new, value, own if telling(own) or not telling(name) else f"{name}.{own}"))
     return opened
 
 
-def _listed(item: list[Any] | tuple[Any, ...], name: str, work: _Work, counts: _Counts) -> list[Any]:
+def _listed(
+    item: list[Any] | tuple[Any, ...], name: str, work: list[_Work], counts: dict[str, int], *, quiet: bool
+) -> list[Any]:
     if item and not telling(name) and all(isinstance(one, str) for one in item):
-        return mask_arguments(list(item), counts)
+        return mask_arguments(list(item), counts, quiet=quiet)
     listed: list[Any] = [None] * len(item)
-    work.extend((listed, index, value, name) for index, value in enumerate(item))
+    work.extend(_Work(listed, index, value, name) for index, value in enumerate(item))
     return listed
 
 
@@ -75,7 +104,7 @@ def _spoken_name(item: dict[Any, Any]) -> str:
     return ""
 
 
-def _free_key(key: Any, taken: dict[Any, Any], counts: _Counts) -> Any:  # noqa: ANN401
+def _free_key(key: Any, taken: dict[Any, Any], counts: dict[str, int]) -> Any:  # noqa: ANN401
     """A key without its secrets, and with a number when another key has become the same."""
     if not isinstance(key, str):
         return key

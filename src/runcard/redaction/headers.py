@@ -6,16 +6,15 @@ name of a cookie that is set stay readable. Other headers (`X-Api-Key`) are name
 Invariant: what is found begins within the value that was given.
 """
 
-import re
-from base64 import b64decode
 from binascii import Error as Base64Error
+from binascii import a2b_base64
 from collections.abc import Iterator
-from functools import cache, partial
-from typing import NamedTuple
+from functools import partial
 
 from runcard.redaction import spans
 from runcard.redaction.found import Clue, Found
 from runcard.redaction.names import words_of
+from runcard.redaction.patterns import in_bytes
 from runcard.redaction.spans import Span
 from runcard.redaction.values import is_placeholder, looks_random
 
@@ -23,11 +22,17 @@ _ONE_WORD = frozenset({b"bearer", b"basic", b"token", b"bot", b"apikey", b"api-k
 _WORDS_ABOUT = words_of(
     "auth authentication authorization credentials error header realm scheme token tokens"
 )
+_SCHEME = (
+    rb"(?i:(bearer|basic|token|bot|api-?key|key|oauth|digest|negotiate|ntlm|hawk|aws4-hmac-sha256|sharedkey(?:lite)?))"
+    rb"[ \t]+"
+)
+_PAIR = rb"[^\s=;\"'\\]{1,64}=(?=[^\s;\"'\\])"
+BEARER = rb"b(?<![a-z0-9_]b)(?=earer[ \t]{1,4}([a-z0-9._~+/=-]{16}))"
 
 
 def authorization(text: bytes, start: int, span: Span) -> Found | None:
     """What is secret in the value of an `Authorization` header that begins at `start`."""
-    scheme = _patterns().scheme.match(text, start, span.end)
+    scheme = in_bytes(_SCHEME).match(text, start, span.end)
     at, name = (scheme.end(), scheme[1].lower()) if scheme else (start, b"")
     if scheme and name not in _ONE_WORD:
         known = is_placeholder(spans.value(text, at, span))
@@ -40,7 +45,7 @@ def authorization(text: bytes, start: int, span: Span) -> Found | None:
 
 def cookie(text: bytes, start: int, span: Span, *, is_set: bool) -> Found | None:
     """What is secret in the value of a `Cookie` or `Set-Cookie` header."""
-    pair = _patterns().pair.match(text, start, span.end)
+    pair = in_bytes(_PAIR).match(text, start, span.end)
     if pair is None or is_placeholder(spans.value(text, start, span)):
         return None
     if not is_set:
@@ -51,7 +56,7 @@ def cookie(text: bytes, start: int, span: Span, *, is_set: bool) -> Found | None
 
 def find_bearer(text: bytes, lowered: bytes, begin: int) -> Iterator[Clue]:
     """Bearer tokens that stand in no header: only what looks random."""
-    for match in _patterns().bearer.finditer(lowered, begin):
+    for match in in_bytes(BEARER).finditer(lowered, begin):
         yield Clue(match.start(1), partial(_judge_bearer, text, match.start(1)))
 
 
@@ -72,25 +77,6 @@ def _is_credential(scheme: bytes, value: str) -> bool:
 
 def _decoded(value: str) -> bytes:
     try:
-        return b64decode(value, validate=True)
+        return a2b_base64(value, strict_mode=True)
     except (Base64Error, ValueError):
         return b""
-
-
-class _Patterns(NamedTuple):
-    scheme: re.Pattern[bytes]
-    pair: re.Pattern[bytes]
-    bearer: re.Pattern[bytes]
-
-
-@cache
-def _patterns() -> _Patterns:
-    return _Patterns(
-        re.compile(
-            rb"(bearer|basic|token|bot|api-?key|key|oauth|digest|negotiate|ntlm|hawk|aws4-hmac-sha256|sharedkey(?:lite)?)"
-            rb"[ \t]+",
-            re.IGNORECASE,
-        ),
-        re.compile(rb"[^\s=;\"'\\]{1,64}=(?=[^\s;\"'\\])"),
-        re.compile(rb"b(?<![a-z0-9_]b)(?=earer[ \t]{1,4}([a-z0-9._~+/=-]{16}))"),
-    )

@@ -7,15 +7,24 @@ keys are no secrets, and a BEGIN line without a key behind it (documentation, co
 Invariant: what is decided depends on the `WINDOW` bytes after a BEGIN line and on nothing else.
 """
 
-import re
-from functools import cache, partial
+from functools import partial
 from typing import NamedTuple
 
 from runcard.redaction.found import Clue, Found
+from runcard.redaction.patterns import in_bytes
 
 WINDOW = 32 * 1024  # the longest keys in use take half of it
 _RULE = "private-key"
 _LONGEST_LINE = 80  # of a BEGIN or END line
+_KIND = rb" (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
+BEGIN = rb"-----BEGIN" + _KIND
+_END = rb"-----END" + _KIND
+_KEY = rb"[A-Za-z0-9+/]{32}"
+_BREAK = rb"(?:\s|\\+[nr])"
+_CUT_OFF = (
+    rb"(?:" + _BREAK + rb"{1,8}(?:Proc-Type|DEK-Info)[^\n\\]{0,80}){0,2}"
+    rb"(?:" + _BREAK + rb"{1,8}+[A-Za-z0-9+/=]{16,}+)+"
+)
 
 
 class Blocks(NamedTuple):
@@ -30,7 +39,7 @@ def find_blocks(text: bytes, begin: int, *, final: bool) -> Blocks:
     start = text.find(b"-----BEGIN ", begin)
     while start >= 0:
         after = start + 1
-        if header := _patterns().begin.match(text, start):
+        if header := in_bytes(BEGIN).match(text, start):
             after = header.end()
             if not final and _needs_more(text, after):
                 return Blocks(clues, start)
@@ -39,27 +48,6 @@ def find_blocks(text: bytes, begin: int, *, final: bool) -> Blocks:
                 after = end
         start = text.find(b"-----BEGIN ", after)
     return Blocks(clues, None)
-
-
-class _Patterns(NamedTuple):
-    begin: re.Pattern[bytes]
-    end: re.Pattern[bytes]
-    key: re.Pattern[bytes]
-    cut_off: re.Pattern[bytes]
-
-
-@cache
-def _patterns() -> _Patterns:
-    break_ = rb"(?:\s|\\+[nr])"
-    return _Patterns(
-        re.compile(rb"-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----"),
-        re.compile(rb"-----END (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----"),
-        re.compile(rb"[A-Za-z0-9+/]{32}"),
-        re.compile(
-            rb"(?:" + break_ + rb"{1,8}(?:Proc-Type|DEK-Info)[^\n\\]{0,80}){0,2}"
-            rb"(?:" + break_ + rb"{1,8}+[A-Za-z0-9+/=]{16,}+)+"
-        ),
-    )
 
 
 def _needs_more(text: bytes, after: int) -> bool:
@@ -71,10 +59,10 @@ def _needs_more(text: bytes, after: int) -> bool:
 def _end(text: bytes, after: int) -> int | None:
     """Where the block ends whose BEGIN line ends at `after`; None when it is no block."""
     dashes = text.find(b"-----", after, after + WINDOW)
-    last = _patterns().end.match(text, dashes) if dashes >= 0 else None
-    if last and _patterns().key.search(text, after, dashes) and not _has_brackets(text[after:dashes]):
+    last = in_bytes(_END).match(text, dashes) if dashes >= 0 else None
+    if last and in_bytes(_KEY).search(text, after, dashes) and not _has_brackets(text[after:dashes]):
         return last.end()
-    cut_off = _patterns().cut_off.match(text, after, min(len(text), after + WINDOW))
+    cut_off = in_bytes(_CUT_OFF).match(text, after, min(len(text), after + WINDOW))
     return cut_off.end() if cut_off else None
 
 

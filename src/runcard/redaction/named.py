@@ -4,23 +4,28 @@ Invariant: a value is masked whole or by its secret parts, never less than by pa
 """
 
 from runcard.redaction import headers
-from runcard.redaction.marks import MARK, count, mark
+from runcard.redaction.marks import MARK, Masked, count, mark
 from runcard.redaction.names import telling
-from runcard.redaction.spans import Span
+from runcard.redaction.spans import JUDGED, Span
 from runcard.redaction.stream import mask_text
 from runcard.redaction.values import Place, verdict
 
 
-def mask_named(name: str, value: str, counts: dict[str, int], place: Place = Place.STRICT) -> str:
-    """`value` as it may be shown under `name`; what was masked is added to `counts`."""
-    by_pattern = mask_text(value)
+def mask_named(name: str, value: str, counts: dict[str, int], place: Place, *, quiet: bool = False) -> str:
+    """`value` as it may be shown under `name`; what was masked is added to `counts`.
+
+    `quiet`: it is known already that the value holds nothing suspicious of its own.
+    """
+    if quiet and not telling(name):
+        return value
+    by_pattern = Masked(value, {}) if quiet else mask_text(value)
     whole = by_pattern.value.startswith(MARK) and by_pattern.value.find("]") == len(by_pattern.value) - 1
     if whole or not telling(name):
         count(counts, by_pattern.counts)
         return by_pattern.value
     if header := _header(name, value, counts):
         return header
-    if rule := verdict(name, value, place):
+    if rule := verdict(name, value[:JUDGED], place):
         count(counts, {rule: 1})
         return mark(rule)
     count(counts, by_pattern.counts)

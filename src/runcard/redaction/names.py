@@ -12,6 +12,8 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
+from runcard.redaction.marks import MARK
+
 
 class Strength(IntEnum):
     """How sure a name makes us that its value is a secret."""
@@ -67,21 +69,21 @@ _HARMLESS = words_of(
     "age alg algorithm allowed arn at attempts available budget bytes callback chars class column command cost "
     "count counter counts date deprecated description desc dim dir directory disabled domain embedding "
     "embeddings enabled endpoint entropy env error errors estimate estimated exists expected expired expires "
-    "expiration expiry field file fingerprint folder format found func function generator handler header help "
+    "expiration expiry expression fd field file fingerprint folder format found func function generator handler header help "
     "hint id ids index input interval invalid issuer kind label len length level limit limits location lookup "
     "manager mapping max message method min missing mode name names number offset optional options params "
     "parser path pattern per placeholder policy position prefix present price prompt provider rate ratio reader "
     "ref reference regex required role rotation rule rules schema scheme scope scopes service set sha256 size "
-    "sock source sources state status storage store strategy strength suffix table time timeout timestamp title "
-    "total ttl type types unit uri url usage used user username valid validation validator var variable version"
+    "sock source sources state status stdin storage store strategy strength suffix table time timeout timestamp title "
+    "total ttl type types unit uri url usage used user username valid validation validity validator var variable version"
 )
 _HARMLESS_FIRST = frozenset({"no", "without", "disable", "skip", "use", "is", "has", "with", "public"})
 # Tokens that language models, parsers and pagers speak of.
 _PLAIN_TOKENS = words_of(
-    "a any audio bos cached cancellation class cls completion continuation current cursor each end eos first "
-    "image input keyword last mask max min n next num of output pad page pagination per prefix prev previous "
-    "prompt punctuation reasoning resume sep special start stop string suffix sync text the thinking this total "
-    "unk unknown vision word"
+    "a any audio bos cached cancellation change class cls completion continuation current cursor each end eos first "
+    "idempotency image input keyword last lock mask max min n next num of output pad page pagination per prefix prev previous "
+    "prompt punctuation reasoning request resume sep special start starting stop string suffix sync text the thinking this total "
+    "unk unknown update vision word"
 )
 _RULE_BY_WORD = {
     "authorization": "authorization",
@@ -104,7 +106,9 @@ _RULE_BY_END = {
 
 @lru_cache(maxsize=4096)
 def telling(name: str) -> Telling | None:
-    """What `name` says about its value; None when it says nothing."""
+    """What `name` says about its value; None when it says nothing. The rule in a mark says nothing."""
+    if MARK in name:
+        return None
     words = [word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+", name)]
     while len(words) > 1 and (words[-1].isdigit() or words[-1] in _TRAILING):
         words.pop()
@@ -120,8 +124,8 @@ def _strength(words: list[str]) -> Strength | None:
         return Strength.HARD
     if last.endswith("token"):
         return None if before in _PLAIN_TOKENS else Strength.SOFT
-    inside = words[:1] == ["token"] and words[1] in _TOKEN_OF or any(word.endswith(_INSIDE) for word in words)
-    inside = inside or any(_is_pair(first, second) for first, second in pairwise(words))
+    inside = any(word.endswith(_INSIDE) for word in words)
+    inside = inside or any(_is_pair(*pair) or _is_pair(*reversed(pair)) for pair in pairwise(words))
     return Strength.SOFT if last in _SOFT or inside else None
 
 

@@ -12,42 +12,57 @@ from functools import cache, partial
 
 from runcard.redaction import spans
 from runcard.redaction.found import Clue, Found
-from runcard.redaction.names import telling
+from runcard.redaction.names import telling, words_of
+from runcard.redaction.spans import Span
 from runcard.redaction.values import Place, is_placeholder, verdict
 
+# What follows an option that is only spoken of.
+_WORDS_ABOUT = words_of(
+    "and argument arguments are as can comes flag flags for from has if in instead is may must of on option options or"
+    " parameter parameters set should that the to value was when which will with"
+)
 _LINE_BEFORE = 200  # so far back `curl` is looked for
 
 
 def find_options(text: bytes, lowered: bytes, begin: int) -> Iterator[Clue]:
-    for match in _pattern().finditer(lowered, begin):
-        yield Clue(match.start(3), partial(_judge, text, match))
+    for match in pattern().finditer(lowered, begin):
+        judge = _judge_named if match["name"] else _judge_password
+        yield Clue(match.start(match.lastindex or 0), partial(judge, text, match))
 
 
-def _judge(text: bytes, match: re.Match[bytes]) -> Found | None:
-    name, start = match[1].lstrip(b"-").decode("ascii"), match.start(3)
-    with_user = name in {"u", "user", "proxy-user"}
-    if not (_is_curl(text, match.start()) if with_user else telling(name)):
+def _judge_named(text: bytes, match: re.Match[bytes]) -> Found | None:
+    name = match["name"].decode("ascii")
+    if not telling(name):
         return None
-    span = spans.at(text, start, match[2], spans.SHELL)
+    start, span = _value(text, match)
     value = spans.value(text, start, span)
-    if not with_user:
-        rule = verdict(name, value, Place.SURE)
-        return Found(start, span.end, rule, span.more) if rule else None
-    user, _, password = value.partition(":")
-    known = not password or is_placeholder(password)
-    return None if known else Found(start + len(user) + 1, span.end, "basic-auth", span.more)
+    rule = None if value in _WORDS_ABOUT else verdict(name, value, Place.SURE)
+    return Found(start, span.end, rule, span.more) if rule else None
 
 
-def _is_curl(text: bytes, at: int) -> bool:
-    line = text[max(0, at - _LINE_BEFORE) : at]
-    return b"curl" in line[line.rfind(b"\n") + 1 :]
+def _judge_password(text: bytes, match: re.Match[bytes]) -> Found | None:
+    line = text[max(0, match.start() - _LINE_BEFORE) : match.start()]
+    if b"curl" not in line[line.rfind(b"\n") + 1 :]:
+        return None
+    start, span = _value(text, match)
+    known = is_placeholder(spans.value(text, start, span))
+    return None if known else Found(start, span.end, "basic-auth", span.more)
+
+
+def _value(text: bytes, match: re.Match[bytes]) -> tuple[int, Span]:
+    """The last group that matched is the value's first character, the one before it the quote, if any."""
+    group = match.lastindex or 0
+    start = match.start(group)
+    return start, spans.at(text, start, match[group - 1], spans.SHELL)
 
 
 @cache
-def _pattern() -> re.Pattern[bytes]:
-    before = rb"[^\s\"'`(\[,=]"
+def pattern() -> re.Pattern[bytes]:
+    outside = rb"[^\s\"'`(\[,=]"
+    space = rb"(?:[\"'],[ \t]{1,4}(?=\\{0,7}[\"'])|[ \t]{1,4})"  # a space, or the comma of a list that was printed
+    password = rb"(?:=|" + space + rb")(\\{0,7}[\"'])?[^\s:\[\"'\\]{1,64}:([^\s\"'\\])"
     return re.compile(
-        rb"-(?=(-(?<!" + before + rb"--)[a-z][a-z0-9_\-]{1,40}+|u(?<!" + before + rb"-u))"  # 1: the name
-        rb"(?:[\"'],[ \t]{1,4}(?=\\{0,7}[\"'])|[ \t]{1,4})"  # a space, or the comma of a list that was printed
-        rb"(\\{0,7}[\"'])?([^\s\"'\\-]))"  # 2: the quote, 3: the value
+        rb"-(?:-(?<!" + outside + rb"--)(?:(?=(?:proxy-)?user" + password + rb")"
+        rb"|(?=(?P<name>[a-z][a-z0-9_\-]{1,40}+)" + space + rb"(\\{0,7}[\"'])?([^\s\"'\\-])))"
+        rb"|u(?<!" + outside + rb"-u)(?=" + password + rb"))"
     )

@@ -13,7 +13,7 @@ from functools import cache, partial
 from typing import NamedTuple
 
 from runcard.redaction.found import Clue, Found
-from runcard.redaction.rules import PREFIXES, Prefix
+from runcard.redaction.rules import PREFIXES, RULES, Prefix
 
 _RAREST_FIRST = (
     "AxkvyGpfg8"  # in logs, code, prose and JSON; the fewer there are, the fewer passes over the text
@@ -26,7 +26,7 @@ class _Sweep(NamedTuple):
 
 
 def find_prefixed(text: bytes, begin: int) -> Iterator[Clue]:
-    for pattern, prefixes in _sweeps():
+    for pattern, prefixes in sweeps():
         for match in pattern.finditer(text, begin):
             group = match.lastindex or 0
             prefix, end = prefixes[group - 1], match.end(group)
@@ -35,7 +35,7 @@ def find_prefixed(text: bytes, begin: int) -> Iterator[Clue]:
 
 
 @cache
-def _sweeps() -> list[_Sweep]:
+def sweeps() -> list[_Sweep]:
     by_byte: dict[str, list[Prefix]] = {}
     for prefix in PREFIXES:
         by_byte.setdefault(_rarest(prefix.literal), []).append(prefix)
@@ -67,7 +67,8 @@ def _rest(begun: str, prefix: Prefix) -> str:
         f"(?<=%[0-9A-Fa-f][0-9A-Fa-f]{literal})",  # a character of an address
         f"(?<=[0-9\\[]m{literal})",  # a colour of the terminal
     ]
-    edge = f"(?:(?<![{prefix.edge}]{literal})|(?<=[0-9A-Fa-fmnrt]{literal})(?:{'|'.join(others)}))"
+    marks = "|".join(sorted({rule[-3:] for rule in RULES}))  # right behind a mark nothing begins
+    edge = f"(?:(?<![{prefix.edge}]{literal})(?<!(?:{marks})\\]{literal})|(?<=[0-9A-Fa-fmnrt]{literal})(?:{'|'.join(others)}))"
     return f"{rest}(?<={literal}){edge}(?=({prefix.body}))"
 
 

@@ -75,10 +75,9 @@ PREFIXES = (
     Prefix("anthropic-key", "sk-ant-", f"[{_WORD}]{{16}}", _WORD),
     Prefix("openrouter-key", "sk-or-", f"[{_WORD}]{{20}}", _WORD),
     Prefix("langfuse-key", "sk-lf-", "[0-9a-f-]{32}", _WORD),
-    Prefix("openai-key", "sk-proj-", f"[{_WORD}]{{20}}", _WORD),
-    Prefix("openai-key", "sk-svcacct-", f"[{_WORD}]{{20}}", _WORD),
-    Prefix("openai-key", "sk-admin-", f"[{_WORD}]{{20}}", _WORD),
-    Prefix("openai-key", "sk-", f"[{_ALNUM}]{{20}}", _WORD, edge=_WORD),
+    Prefix(
+        "openai-key", "sk-", f"(?:[{_ALNUM}]{{20}}|(?:proj|svcacct|admin)-[{_WORD}]{{20}})", _WORD, edge=_WORD
+    ),
     Prefix("groq-key", "gsk_", f"[{_ALNUM}]{{32}}", _WORD),
     Prefix("perplexity-key", "pplx-", f"[{_ALNUM}]{{32}}", _WORD),
     Prefix("xai-key", "xai-", f"[{_ALNUM}]{{40}}", _WORD),

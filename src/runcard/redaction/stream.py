@@ -8,20 +8,18 @@ Invariant: the pieces do not matter. Any cutting of the same bytes gives the sam
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import cache
 from itertools import groupby
 
-from runcard.redaction.addresses import find_in_addresses
-from runcard.redaction.assignments import find_assigned
+from runcard.redaction import addresses, assignments, headers, keyblocks, options, prefixes
 from runcard.redaction.found import AHEAD, BEHIND, REACH, Clue, Found
-from runcard.redaction.headers import find_bearer
-from runcard.redaction.keyblocks import find_blocks
 from runcard.redaction.marks import Masked, mark
-from runcard.redaction.options import find_options
-from runcard.redaction.prefixes import find_prefixed
+from runcard.redaction.patterns import in_bytes
 from runcard.redaction.rules import RULES
 
 _BLOCK = 128 * 1024  # so much is searched at once: it fits into the processor's cache
 _PATIENCE = 4 * AHEAD  # an unfinished line is searched when it has grown by this much
+_SHORT = 1024  # a text that is shorter costs less to look at than to mask
 _RANK = {rule: rank for rank, rule in enumerate(RULES)}
 
 
@@ -52,7 +50,7 @@ class Masker:
         ready = self._ready(final=final)
         if ready <= self._searched:
             return b""
-        blocks = find_blocks(self._text, self._searched, final=final)
+        blocks = keyblocks.find_blocks(self._text, self._searched, final=final)
         ready = min(ready, len(self._text) if blocks.waiting is None else blocks.waiting)
         if ready <= self._searched:
             return b""
@@ -111,9 +109,13 @@ class Masker:
             if best is None or found.rule == "url-password":  # an address knows best where its password ends
                 best = found
             elif best.rule != "url-password":
-                longest = max(best, found, key=lambda one: _end(one.more, self._text, one.end))
+                longest = max(best, found, key=self._reach)
                 best = longest._replace(rule=min(best.rule, found.rule, key=_RANK.__getitem__))
         return best
+
+    def _reach(self, found: Found) -> tuple[int, int]:
+        """How far a secret goes, and, where the text ends before it, how far it may go on."""
+        return _end(found.more, self._text, found.end), _width(found.more)
 
 
 def mask_bytes(data: bytes) -> Masked[bytes]:
@@ -124,23 +126,51 @@ def mask_bytes(data: bytes) -> Masked[bytes]:
 
 def mask_text(text: str) -> Masked[str]:
     """`text` without its secrets."""
+    if len(text) < _SHORT and not is_suspicious(text):
+        return Masked(text, {})
     masker = Masker()
     raw = text.encode("utf-8", "surrogatepass")
     masked = masker.feed(raw) + masker.flush()
     return Masked(masked.decode("utf-8", "surrogatepass") if masker.counts else text, masker.counts)
 
 
+def is_suspicious(text: str) -> bool:
+    """Whether `mask_text` might mask anything in `text`, or in any line or lines of it on their own."""
+    raw = text.encode("utf-8", "surrogatepass")
+    as_it_is, lowered = _clue_patterns()
+    if any(pattern.search(raw) for pattern in as_it_is):
+        return True
+    raw = raw.lower()
+    return any(pattern.search(raw) for pattern in lowered)
+
+
+@cache
+def _clue_patterns() -> tuple[list[re.Pattern[bytes]], list[re.Pattern[bytes]]]:
+    """All patterns that give clues: those for a text as it is, and those for a text in lower case."""
+    as_it_is = [
+        *(sweep.pattern for sweep in prefixes.sweeps()),
+        addresses.pattern(),
+        in_bytes(keyblocks.BEGIN),
+    ]
+    return as_it_is, [*assignments.patterns(), in_bytes(headers.BEARER), options.pattern()]
+
+
 def _find(text: bytes, begin: int) -> Iterator[Clue]:
     lowered = text.lower()
-    yield from find_prefixed(text, begin)
-    yield from find_in_addresses(text, begin)
-    yield from find_assigned(text, lowered, begin)
-    yield from find_bearer(text, lowered, begin)
-    yield from find_options(text, lowered, begin)
+    yield from prefixes.find_prefixed(text, begin)
+    yield from addresses.find_in_addresses(text, begin)
+    yield from assignments.find_assigned(text, lowered, begin)
+    yield from headers.find_bearer(text, lowered, begin)
+    yield from options.find_options(text, lowered, begin)
 
 
 def _start(clue: Clue) -> int:
     return clue.start
+
+
+@cache
+def _width(more: re.Pattern[bytes] | None) -> int:
+    return sum(1 for byte in range(256) if more and more.fullmatch(bytes([byte])))
 
 
 def _end(more: re.Pattern[bytes] | None, text: bytes, end: int) -> int:

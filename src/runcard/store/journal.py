@@ -14,7 +14,6 @@ import fcntl
 import os
 import threading
 import time
-from collections import deque
 from collections.abc import Mapping
 from stat import S_ISREG
 from typing import Any, NamedTuple
@@ -49,13 +48,12 @@ class _Begun(NamedTuple):
 
 
 class JournalWriter:
-    """One process's own journal; threads may share it, and so may a signal handler."""
+    """One process's own journal; threads may share it."""
 
     def __init__(self, path: str, record_id: str, writer: str, *, lock: bool = False) -> None:
         self.path = path
         self.head = Head(writer, 0, first_link(record_id, writer))
-        self._mutex = threading.RLock()
-        self._waiting: deque[tuple[Mapping[str, Any], Any]] = deque()
+        self._mutex = threading.Lock()
         self._begun: _Begun | None = None
         self._durable_at = time.monotonic()
         self._pid = os.getpid()
@@ -78,15 +76,7 @@ class JournalWriter:
     def append(self, fields: Mapping[str, Any], payload: Any) -> None:  # noqa: ANN401
         """Add a line; `fields` is what it says beside the chain."""
         with self._mutex:
-            self._waiting.append((fields, payload))
-            if len(self._waiting) > 1:
-                return  # a signal handler, in the middle of another line: this one follows it
-            try:
-                while self._waiting:
-                    self._append(*self._waiting[0])
-                    self._waiting.popleft()
-            finally:
-                self._waiting.clear()
+            self._append(fields, payload)
 
     def _append(self, fields: Mapping[str, Any], payload: Any) -> None:  # noqa: ANN401
         if self._descriptor < 0 or self._pid != os.getpid():
@@ -157,7 +147,7 @@ def _forget_in_child() -> None:
         if writer._descriptor >= 0:  # noqa: SLF001 - of this module
             os.close(writer._descriptor)  # noqa: SLF001
             writer._descriptor = -1  # noqa: SLF001
-        writer._mutex = threading.RLock()  # noqa: SLF001 - another thread of the parent may have held it
+        writer._mutex = threading.Lock()  # noqa: SLF001 - another thread of the parent may have held it
     _writers.clear()
 
 

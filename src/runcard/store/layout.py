@@ -42,9 +42,15 @@ def other_journal(writer: str) -> str:
 
 def journals(run: str) -> list[str]:
     """The journals of a run that is open: the owner's first."""
-    others = sorted(name for name in os.listdir(run) if _OTHER_JOURNAL.fullmatch(name))
-    paths = (os.path.join(run, name) for name in (JOURNAL, *others))
+    paths = (os.path.join(run, name) for name in journal_names(run))
     return [path for path in paths if os.path.isfile(path) and not os.path.islink(path)]
+
+
+def journal_names(run: str) -> list[str]:
+    """The names of journals in a run's directory, whatever they stand for: the owner's first."""
+    names = os.listdir(run)
+    others = sorted(name for name in names if _OTHER_JOURNAL.fullmatch(name))
+    return [JOURNAL, *others] if JOURNAL in names else others
 
 
 def own_folder(store: str) -> str:
@@ -91,18 +97,18 @@ def session_documents(session: str) -> list[str]:
     instances = sorted(os.listdir(folder), key=os.fsencode) if _is_folder(folder) else []
     folders = [path for path in (os.path.join(folder, name) for name in instances) if _is_folder(path)]
     documents = [os.path.join(session, MANIFEST), *(os.path.join(path, METADATA) for path in folders)]
-    return [path for path in documents if _may_be_file(path)]
+    return [path for path in documents if may_be_file(path)]
 
 
 def _is_folder(path: str) -> bool:
     return os.path.isdir(path) and not os.path.islink(path)
 
 
-def _may_be_file(path: str) -> bool:
+def may_be_file(path: str, *, follow: bool = False) -> bool:
     """Whether a file lies there; also when nobody may look, so that reading it tells why."""
     try:
-        return stat.S_ISREG(os.lstat(path).st_mode)
-    except FileNotFoundError:
+        return stat.S_ISREG(os.stat(path, follow_symlinks=follow).st_mode)
+    except (FileNotFoundError, NotADirectoryError):
         return False
     except OSError:
         return True

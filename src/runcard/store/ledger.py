@@ -118,7 +118,12 @@ def _append(descriptor: int, data: bytes) -> None:
 def ledgers(store: str) -> Iterator[tuple[str, Journal, Checked]]:
     """Every host's ledger in a store: its path, its lines, and what its chain says."""
     folder = layout.own_folder(store)
-    names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
+    try:
+        names = sorted(os.listdir(folder))
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    except OSError as error:
+        raise failure(error, folder, "look for ledgers in") from error
     for name in names:
         if name.startswith("ledger-") and name.endswith(".jsonl"):
             path = os.path.join(folder, name)

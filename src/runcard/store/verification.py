@@ -11,11 +11,12 @@ from typing import Any
 
 from runcard import checksums
 from runcard.digests import sha256_bytes
-from runcard.documents import chain, codec
+from runcard.documents import chain, codec, schema
 from runcard.documents.fold import data_digest
+from runcard.documents.kinds import GENERATION
 from runcard.encoding import Limits
 from runcard.errors import EncodingError, ExitCode, RuncardError
-from runcard.files import json_name, printable
+from runcard.files import failure, json_name, printable
 from runcard.store import layout
 from runcard.store.amendments import Amendments, read_amendments
 from runcard.store.journal import read_journal
@@ -120,14 +121,19 @@ class _Inspection:
     def _bytes(self, name: str) -> bytes | None:
         """A file of the record itself, never what a link leads to."""
         path = os.path.join(self.run, name)
-        if os.path.islink(path) or not os.path.isfile(path):
+        if not layout.may_be_file(path):
             return None
-        with open(path, "rb") as file:
-            return file.read()
+        try:
+            return _read(path)
+        except OSError as error:
+            raise failure(error, path, "read") from error
 
     def _document(self, data: bytes) -> Iterator[Discrepancy]:
         examined = codec.examine(data, kind="generation", limits=Limits())
-        self.document = examined.data or {}
+        # What the schema finds fault with is reported once, and not looked at any further.
+        _, self.document = schema.check(
+            GENERATION, GENERATION.latest, examined.upgraded or examined.data or {}
+        )
         for error in examined.report.errors:
             where = f"{error.path}: " if error.path else ""
             yield self.said(
@@ -138,7 +144,7 @@ class _Inspection:
         yield self.said(
             "open", layout.METADATA, "the run is not closed: it is running, or its process is gone"
         )
-        run_id = self.document["generation"]["run_id"]
+        run_id = self.document["generation"].get("run_id") or ""
         for path in layout.journals(self.run):
             journal = read_journal(path)
             yield from self._faults(os.path.basename(path), chain.check(journal, run_id))
@@ -225,7 +231,8 @@ class _Inspection:
 
     def _links(self, found: tuple[checksums.Symlink, ...]) -> Iterator[Discrepancy]:
         now = {json_name(link.path).text: json_name(link.target).text for link in found}
-        then = {link["path"]: link["target"] for link in self.document.get("symlinks") or ()}
+        links = [link or {} for link in self.document.get("symlinks") or ()]
+        then = {link["path"]: link.get("target") for link in links if link.get("path") is not None}
         for path in sorted(now.keys() | then.keys()):
             if now.get(path) != then.get(path):
                 yield self.said(
@@ -271,14 +278,16 @@ class _Inspection:
 
     def _heads(self, stated: list[Fields], found: dict[str, chain.Head]) -> Iterator[Discrepancy]:
         for head in stated:
-            writer, count = head["writer"], head["count"]
+            writer, count = (head or {}).get("writer"), (head or {}).get("count")
+            if writer is None or count is None:
+                continue  # the document is faulty there, which was said
             now = found.pop(writer, None)
             if now is None or now.count < count:
                 lost = count - (now.count if now else 0)
                 yield self.said(
                     "tail", layout.JOURNAL, f"the last {lost} events of writer {writer} were cut off"
                 )
-            elif (now.count, now.head) != (count, head["head"]):
+            elif (now.count, now.head) != (count, head.get("head")):
                 yield self.said(
                     "chain", layout.JOURNAL, f"the events of writer {writer} are not those that were closed"
                 )

@@ -15,6 +15,7 @@ from runcard.files import printable
 Fields = dict[str, Any]
 
 _SHOWN = 30  # of files, settings and troubles
+_LEAST = 0.000001  # dollars
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#~&$])")
 _STATUS = {"completed": "✅", "failed": "❌", "interrupted": "⚠️"}
 
@@ -126,10 +127,15 @@ def tokens(count: int | None) -> str:
 
 
 def money(amount: float | None) -> str:
-    """Dollars; unknown is not zero."""
+    """Dollars, with as many digits as it takes; unknown is not zero."""
     if amount is None:
         return "unknown"
-    return f"${amount:,.2f}" if amount == 0 or amount >= 1 else f"${amount:.6f}".rstrip("0")
+    if 0 < amount < _LEAST:
+        return f"less than ${_LEAST:f}"
+    if amount >= 1:
+        return f"${amount:,.2f}"
+    whole, _, fraction = f"{amount:.6f}".partition(".")
+    return f"${whole}.{fraction.rstrip('0'):0<2}"
 
 
 def _with(document: Fields) -> str:
@@ -172,7 +178,7 @@ def _cost(document: Fields) -> str:
         f"* **Cost**: {total_cost(document)}",
         f"* **Input tokens**: {tokens(costs['input_tokens'])}"
         + (
-            f", {tokens(costs['cache_read_tokens'])} of them from the cache"
+            f" ({tokens(costs['cache_read_tokens'])} of them from the cache)"
             if costs.get("cache_read_tokens")
             else ""
         ),

@@ -1,0 +1,168 @@
+"""The screen that `runcard show` prints."""
+
+from typing import Any
+
+import pytest
+
+from runcard.views.terminal import run_screen
+from views.samples import run
+
+FILES = [("notes.txt", 12), ("personas/1.json", 2048)]
+
+
+def screen(document: dict[str, Any], status: str | None = "completed", **more: Any) -> list[str]:
+    return run_screen("outputs/2026-11-15_101500", document, status, more.pop("files", FILES), **more)
+
+
+def test_the_screen_is_as_it_was_agreed() -> None:
+    assert screen(run()) == [
+        "run-01jcqz8v4n6q8s0t  completed",
+        "",
+        "  directory   outputs/2026-11-15_101500",
+        "  experiment  personas",
+        "  started     2026-11-15T10:15:00.123Z",
+        "  took        2 min 15 s",
+        "  command     python generate.py --name 'Ada L.'",
+        "  exit code   0",
+        "  labels      team=ux",
+        "  related     parent run-01jcqz8v00000000",
+        "",
+        "With",
+        "  model          claude-sonnet-4-5-20250929",
+        "  provider       anthropic",
+        "  persona_count  3",
+        "  strict         true",
+        '  steps          ["read", "write"]',
+        "  git            4be1c0ffee0d + uncommitted changes",
+        "  python         3.12.0",
+        "  platform       linux",
+        "  packages       2",
+        "",
+        "Cost",
+        "  total   $0.26694 (priced)",
+        "  input   45,230 (1,200 read from the cache, 300 written to it)",
+        "  output  8,750",
+        "  counts  reported",
+        "  by step",
+        "    extract: $0.10, 30,230 in, 1,750 out",
+        "    (no step): $0.16694, 15,000 in, 7,000 out",
+        "",
+        "Inputs",
+        "  in/a.md  812 B",
+        "  in/b.md",
+        "",
+        "Files",
+        "  notes.txt        12 B",
+        "  personas/1.json  2.0 kB",
+        "",
+        "Trouble",
+        "  warning: input: no file matches in/c.md",
+    ]
+
+
+def test_what_is_not_there_takes_no_line() -> None:
+    nothing: dict[str, Any] = dict.fromkeys(("input_tokens", "output_tokens", "total_cost_usd"))
+    document = run(
+        generation={"experiment_name": None, "command": None, "exit_code": None, "labels": None},
+        configuration={"model": None, "provider": None, "persona_count": None, "strict": None, "steps": None},
+        data_sources={"files": None},
+        environment={"git": {"commit": None}, "packages": None, "python_version": None},
+        costs=nothing,
+        token_usage=None,
+        relations=None,
+        errors=None,
+        warnings=None,
+    )
+    assert screen(document, files=()) == [
+        "run-01jcqz8v4n6q8s0t  completed",
+        "",
+        "  directory   outputs/2026-11-15_101500",
+        "  experiment  exp-01jcqz8v3k5m7p9r",
+        "  started     2026-11-15T10:15:00.123Z",
+        "  took        2 min 15 s",
+        "",
+        "With",
+        "  platform  linux",
+        "",
+        "Cost",
+        "  nothing is known: no call of a model was recorded",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("status", "duration", "took"),
+    [
+        ("running", None, None),
+        ("interrupted", None, "  took        unknown"),
+        ("interrupted", 3, "  took        3 s (estimated: nobody saw the end)"),
+    ],
+)
+def test_how_long_it_took_is_said_when_it_has_ended(
+    status: str, duration: float | None, took: str | None
+) -> None:
+    estimated = [] if duration is None else ["/generation/duration_seconds"]
+    generation = {"duration_seconds": duration, "estimated": estimated}
+    lines = [line for line in screen(run(generation=generation), status) if "took" in line]
+    assert lines == ([] if took is None else [took])
+
+
+def test_a_cost_that_is_partly_known_is_said_to_be_and_models_are_told_apart() -> None:
+    parts = [
+        {"model": "a", "cost_usd": 0.25, "input": 1, "output": None},
+        {"model": None, "cost_usd": None, "input": None, "output": 2},
+    ]
+    usage = {"breakdown_by_model": parts, "breakdown_by_step": parts[:1]}
+    lines = screen(run(costs={"total_cost_usd": None}, token_usage=usage))
+    assert "  total   unknown; $0.25 of it is known" in lines
+    place = lines.index("  by model")
+    assert lines[place + 1 : place + 3] == [
+        "    a: $0.25, 1 in, unknown out",
+        "    (no model): unknown, unknown in, 2 out",
+    ]
+
+
+def test_totals_that_were_only_stated_are_shown() -> None:
+    costs = {"input_tokens": None, "cache_read_tokens": None, "cache_write_tokens": None, "cost_source": None}
+    lines = screen(run(costs=costs, token_usage=None))
+    assert "  total   $0.26694" in lines
+    assert "  input   unknown" in lines
+
+
+def test_what_was_amended_stands_last() -> None:
+    assert screen(run(), amendments=["notes.txt: amended by ada because x"])[-3:] == [
+        "",
+        "Amended",
+        "  notes.txt: amended by ada because x",
+    ]
+
+
+def test_plain_paths_of_older_documents_are_listed() -> None:
+    assert "  in/a.md" in screen(run(data_sources={"files": ["in/a.md"]}))
+
+
+def test_long_lists_are_cut_so_that_it_stays_one_screen() -> None:
+    many = [(f"{number}.txt", 1) for number in range(1000)]
+    document = run(
+        configuration={f"setting {number}": "x" * 500 for number in range(100)},
+        data_sources={"files": [{"path": name} for name, _ in many]},
+        errors=[{"message": "x" * 500}] * 100,
+        token_usage={"breakdown_by_step": [{"step": str(number)} for number in range(100)]},
+    )
+    lines = screen(document, files=many, amendments=["x"] * 100)
+    assert len(lines) < 100
+    assert max(map(len, lines)) < 140
+    assert sum("more" in line for line in lines) == 6
+
+
+def test_nothing_hostile_reaches_the_terminal() -> None:
+    evil = "\x1b[2J\u202e\nx"
+    document = run(
+        generation={"experiment_name": evil, "labels": {evil: evil}, "command": [evil]},
+        configuration={evil: evil},
+        data_sources={"files": [{"path": evil}]},
+        relations=[{"type": "parent", "id": evil}],
+        errors=[{"type": evil, "message": evil}],
+        token_usage={"breakdown_by_step": [{"step": evil}, {"step": evil}]},
+    )
+    lines = screen(document, files=[(evil, 1)], amendments=[evil])
+    assert not set("".join(lines)) & set("\x1b\u202e\n")
