@@ -12,10 +12,10 @@ from typing import Any
 
 import jsonschema_rs
 from jsonschema import Draft7Validator
-from table import Row, print_table
 
 from runcard.documents.schema import schema_bytes
 from runcard.documents.team import Team
+from table import Row, print_table
 
 BIN = Path(sys.executable).parent
 

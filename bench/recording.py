@@ -6,9 +6,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from table import Row, print_table
-
 import runcard
+from table import Row, print_table
 
 _BODY = 0.05  # seconds of work in each run, so that facts about git and packages are gathered meanwhile
 _USAGE = {"model": "claude-sonnet-4-5", "usage": {"input_tokens": 1000, "output_tokens": 100}}

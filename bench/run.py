@@ -11,14 +11,19 @@ import documents
 import hashing
 import recording
 import startup
-from table import Row, print_table
+from table import print_table
 
-PARTS = {"startup": startup.measure, "documents": documents.measure, "hashing": hashing.measure, "recording": recording.measure}
+PARTS = {
+    "startup": startup.measure,
+    "documents": documents.measure,
+    "hashing": hashing.measure,
+    "recording": recording.measure,
+}
 
 
 def main() -> int:
     wanted = [argument for argument in sys.argv[1:] if argument in PARTS] or list(PARTS)
-    rows: list[Row] = []
+    rows = []
     for part in wanted:
         print(f"measuring {part} ...", file=sys.stderr)
         rows += PARTS[part](quick="--quick" in sys.argv)

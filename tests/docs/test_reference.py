@@ -14,10 +14,13 @@ from runcard.documents.findings import RULES
 from runcard.documents.migrations import STEPS
 from runcard.documents.roles import ROLES, SYNONYMS
 from runcard.errors import ExitCode, RuncardError
+from runcard.operations.events import Events
+from runcard.store.verification import _EFFECTS, COMPLETE, INTACT
 
 DOCS = ROOT / "docs"
 COMMAND_LINE = DOCS / "command-line.md"
 LIBRARY = DOCS / "library.md"
+INSIDE = {"emit", "guarded", "masked", "masked_text", "count_masked", "end"}  # how the verbs are made
 
 
 def test_the_table_of_rules_is_that_of_the_code() -> None:
@@ -74,11 +77,37 @@ def test_no_page_shows_a_command_that_does_not_exist() -> None:
             assert command in COMMANDS, f"{page}: runcard {command}"
 
 
-@pytest.mark.parametrize("page", ["command-line.md", "validation.md", "adr/0006-exit-codes-and-streams.md"])
+@pytest.mark.parametrize(
+    "page", ["command-line.md", "validation.md", "verifying.md", "adr/0006-exit-codes-and-streams.md"]
+)
 def test_the_exit_codes_are_those_of_the_code(page: str) -> None:
     told = {int(row["code"]) for row in rows(DOCS / page, "code", "meaning")}
     assert set(ExitCode) <= told
     assert told - set(ExitCode) <= {130, 141}
+
+
+def test_the_findings_of_verify_are_those_of_the_code() -> None:
+    """Those about the ledger have no verdict of their own: it depends on what was found."""
+    words = {INTACT: "not intact", COMPLETE: "not complete", None: ""}
+    told = [
+        (code(row["kind"]), row["verdict"], int(row["exit code"]))
+        for row in rows(DOCS / "verifying.md", "kind", "means")
+    ]
+    ledger = {
+        ("ledger", words[INTACT], ExitCode.FAILED),
+        ("ledger", words[COMPLETE], ExitCode.FAILED),
+        ("ledger", "", ExitCode.WARNINGS),
+    }
+    assert set(told) == ledger | {(kind, words[broken], exits) for kind, (broken, exits) in _EFFECTS.items()}
+    assert len(told) == len(set(told))
+
+
+def test_the_verbs_of_a_run_and_of_a_recorder_are_explained() -> None:
+    text = (DOCS / "recording.md").read_text("utf-8")
+    for owner in (runcard.Run, runcard.MetadataRecorder):
+        for name in vars(owner) | vars(Events):
+            if not name.startswith("_") and name not in INSIDE:
+                assert re.search(rf"`(run\.)?{name}\b", text), f"{owner.__name__}.{name}"
 
 
 def test_every_name_of_the_library_is_explained() -> None:

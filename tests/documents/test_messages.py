@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from documents import samples
-from documents.samples import is_harmless, put
+from documents.samples import at, is_harmless, put
 from runcard.documents.codec import examine, load
 from runcard.documents.findings import (
     ERROR,
@@ -54,6 +54,13 @@ def _manifest(pointer: str, value: object) -> Any:
 
 def _run(pointer: str, value: object) -> Any:
     return _changed(samples.run(), pointer, value)
+
+
+def _without(pointer: str) -> Any:
+    document = samples.run()
+    parent, _, key = pointer.rpartition("/")
+    del at(document, parent)[key]
+    return document
 
 
 def _running(name: str) -> Any:
@@ -226,6 +233,27 @@ def test_every_rule_has_a_meaning_in_a_line() -> None:
 )
 def test_the_common_mistakes_are_told_in_the_words_of_the_specification(document: Any, message: str) -> None:
     assert message in [found.message for found in examine(encode_json(document)).report.findings]
+
+
+@pytest.mark.parametrize(
+    ("document", "said"),
+    [
+        (_run("/costs/input_tokens", "1"), "null"),
+        (_run("/generation/command", "x"), "null"),
+        (_run("/generation/status", "x"), None),
+        (_team("/instances/3/tokens_used", "1"), None),
+        (_team("/instances/3/error_message", 1), "null"),
+        (samples.run() | {"costs": []}, None),
+        (_without("/checksums"), None),
+        (_without("/checksums/data"), "null"),
+        (_without("/environment/persona_version"), "null"),
+        (_without("/data_sources/files/0/path"), None),
+    ],
+)
+def test_a_hint_speaks_of_null_only_where_null_is_allowed(document: Any, said: str | None) -> None:
+    (found,) = examine(encode_json(document)).report.errors
+    assert found.hint is not None
+    assert ("null" in found.hint) == (said is not None)
 
 
 def test_a_status_that_does_not_exist_is_told_with_those_that_do() -> None:

@@ -48,6 +48,16 @@ def test_a_cycle_is_told_whole_and_once(length: int) -> None:
     assert all(parents[child] == parent for child, parent in pairwise(names))
 
 
+def test_a_very_long_cycle_is_told_by_its_ends() -> None:
+    (found,) = cycles(team_of(ring(100)))
+    names = told(found)
+    assert len(names) == 101
+    assert names[50] == "(1 more)"
+    assert names[0] == names[-1]
+    (found,) = cycles(team_of(ring(1500)))
+    assert told(found)[50] == "(1,401 more)"
+
+
 def test_several_cycles_are_each_told_once_and_what_hangs_on_them_is_not() -> None:
     parents = (
         ring(1, "a")

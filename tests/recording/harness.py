@@ -40,13 +40,11 @@ def environment(**more: str) -> dict[str, str]:
     return kept | {"PYTHONPATH": os.pathsep.join([str(TESTS), *filter(None, sys.path)])} | more
 
 
-def python(
-    code: str, *arguments: str | Path, check: bool = False, **more: str
-) -> subprocess.CompletedProcess[str]:
-    """Run a program to its end, as a user would."""
+def python(code: str, *arguments: str | Path, **more: str) -> subprocess.CompletedProcess[str]:
+    """Run a program to its end, as a user would; `more` are variables of its environment."""
     return subprocess.run(
         [sys.executable, "-c", code, *map(str, arguments)],
-        check=check,
+        check=False,
         capture_output=True,
         text=True,
         timeout=60,
@@ -149,7 +147,11 @@ def assert_tidy(store: Path) -> None:
     """Nothing is left that belongs to no run: no half-made run, no temporary file, no name on the list of open ones."""
     own = {path.name for path in (store / ".runcard").iterdir() if not path.name.startswith("ledger-")}
     assert own <= _OWN, own
-    left = [*(store / ".runcard" / "open").iterdir(), *store.rglob("*.tmp"), *store.glob("*/experiment.*.jsonl")]
+    left = [
+        *(store / ".runcard" / "open").iterdir(),
+        *store.rglob("*.tmp"),
+        *store.glob("*/experiment.*.jsonl"),
+    ]
     assert left == [], left
 
 

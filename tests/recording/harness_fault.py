@@ -2,9 +2,10 @@
 
     python -m recording.harness_fault FOLDER ERROR once|lasting lenient|strict
 
-It forks a child that records a run, and lets strace fail the N-th call of each kind that changes files, and with
-`lasting` all that follow. How many calls there are is counted first. Stores are left in FOLDER; a report is printed:
-for each case the call, its number, the exit code of the child, whether its block was executed, and what it said.
+It forks a child that records a run, and lets strace fail the N-th call of each kind that writes, and with `lasting` all
+that follow; with `once` also of the other kinds that change files. How many calls there are is counted first. Stores are
+left in FOLDER; a report is printed: for each case the call, its number, the exit code of the child, whether its block was
+executed, and what it said.
 """
 
 import contextlib
@@ -23,10 +24,8 @@ from typing import Any
 
 import runcard
 
-CALLS = (
-    *("write", "pwrite64", "fsync", "rename", "renameat", "renameat2", "syncfs", "ftruncate"),
-    *("mkdir", "link", "linkat", "unlink", "unlinkat", "flock"),
-)
+WRITING = ("write", "pwrite64", "fsync", "rename", "renameat", "renameat2", "syncfs", "ftruncate")
+OTHERS = ("mkdir", "link", "linkat", "unlink", "unlinkat", "flock")
 
 
 def record(store: Path, *, strict: bool) -> None:
@@ -82,17 +81,18 @@ def watched(store: Path, options: list[str], *, strict: bool) -> int:
     return os.waitstatus_to_exitcode(status)
 
 
-def counted(folder: Path) -> Counter[str]:
+def counted(folder: Path, names: tuple[str, ...]) -> Counter[str]:
     """How often a recording makes each call."""
     log = folder / "calls"
-    code = watched(folder / "0", ["-e", f"trace={','.join(CALLS)}", "-o", str(log)], strict=True)
+    code = watched(folder / "0", ["-e", f"trace={','.join(names)}", "-o", str(log)], strict=True)
     assert code == 0
     calls = Counter(line.partition("(")[0] for line in log.read_text().splitlines())
-    return Counter({name: count for name, count in calls.items() if name in CALLS})
+    return Counter({name: count for name, count in calls.items() if name in names})
 
 
 def cases(folder: Path, error: str, *, lasting: bool, strict: bool) -> Iterator[dict[str, Any]]:
-    for name, count in sorted(counted(folder).items()):
+    names = WRITING if lasting or strict else WRITING + OTHERS
+    for name, count in sorted(counted(folder, names).items()):
         for number in range(1, count + 1):
             store = folder / f"{name}-{number}"
             inject = f"inject={name}:error={error}:when={number}{'+' if lasting else ''}"

@@ -20,7 +20,7 @@ from subprocess import run as run_program
 from typing import Any
 
 import runcard
-from runcard.files import noreplace
+from runcard.files import noreplace, sync_filesystem
 from runcard.operations import close
 
 Call = Callable[..., Any]
@@ -39,9 +39,9 @@ class Assassin:
     def watch(self) -> None:
         for name in CHANGES:
             setattr(os, name, self._watched(name, getattr(os, name)))
-        os.open = self._watched_open(os.open)  # type: ignore[assignment]
+        os.open = self._watched_open(os.open)
         noreplace._renameat2 = self._watched("renameat2", noreplace._renameat2)
-        close.sync_filesystem = self._watched("syncfs", close.sync_filesystem)
+        close.__dict__["sync_filesystem"] = self._watched("syncfs", sync_filesystem)
 
     def _watched(self, name: str, real: Call) -> Call:
         def call(*args: Any, **kwargs: Any) -> Any:

@@ -22,7 +22,12 @@ def test_a_closed_run_has_a_page_about_itself(outputs: Path) -> None:
     document = read(run)
     assert is_readme_of(page.encode(), document["generation"]["run_id"])
     assert page == readme(document, [("notes.txt", 10), ("personas/1.json", 16)])
-    for said in ("# personas", "✅ completed", "| `notes.txt` | 10 B |", "* **Cost**: $0.26694 (priced)"):
+    for said in (
+        "# personas",
+        "✅ completed",
+        "| `notes.txt` | 10 B |",
+        "* **Cost**: $0.26694 (by the price table)",
+    ):
         assert said in page
     assert "README.md" in (run / "SHA256SUMS").read_text()
 

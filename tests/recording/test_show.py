@@ -62,9 +62,9 @@ def test_a_typical_run_fits_on_one_screen(cli: Cli, closed: Path) -> None:
         f"  started     {generation['timestamp_start']}",
         "  labels      team=ux",
         "  related     parent run-of-somebody",
-        "  total   $0.26694 (priced)",
+        "  total   $0.26694 (by the price table)",
         "  input   45,230",
-        "  counts  reported",
+        "  tokens  reported by the vendor",
         "  notes.txt        10 B",
         "  personas/1.json  16 B",
     ):

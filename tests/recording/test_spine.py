@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from recording.runs import copy_store, kinds, read, record_one, verdict
 
 import runcard
+from recording.runs import copy_store, kinds, read, record_one, verdict
 
 
 @pytest.fixture(scope="module")

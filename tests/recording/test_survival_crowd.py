@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import signal
+import subprocess
 import threading
 import time
 from collections.abc import Iterator
@@ -13,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+import runcard
 from recording.harness import (
     assert_closed,
     assert_one_story,
@@ -28,8 +31,6 @@ from recording.harness import (
     started,
     status_of,
 )
-
-import runcard
 from runcard.observe.process import this_process
 from runcard.operations.close import close
 from runcard.operations.show import show
@@ -100,8 +101,12 @@ def test_twenty_tasks_record_twenty_runs(place: Path) -> None:
 
 
 def test_twenty_threads_share_one_run_and_its_lines_stand_in_the_order_of_time(place: Path) -> None:
+    def work(number: int) -> None:
+        for _ in range(20):
+            run.log("said", number=number)
+
     with runcard.record(place / "outputs", strict=True) as run, ThreadPoolExecutor(20) as pool:
-        list(pool.map(lambda number: [run.log("said", number=number) for _ in range(20)], range(20)))
+        list(pool.map(work, range(20)))
     assert_one_story(run.path)
     assert sum(line["event"] == "said" for line in lines_of(run.path)) == 400
 
@@ -156,9 +161,11 @@ runcard.current_run().log("joined")
 
 
 @pytest.mark.parametrize("hours", [-1, 1])
-def test_a_child_whose_clock_is_wrong_does_not_make_the_run_end_before_it_began(place: Path, hours: int) -> None:
+def test_a_child_whose_clock_is_wrong_does_not_make_the_run_end_before_it_began(
+    place: Path, hours: int
+) -> None:
     with runcard.record(place / "outputs", strict=True) as run:
-        python(JOINS, str(3600 * hours), check=True, **run.environ)
+        assert python(JOINS, str(3600 * hours), **run.environ).returncode == 0
     assert_closed(place / "outputs", runs=1)
     assert_one_story(run.path)
     assert document_of(run.path)["generation"]["duration_seconds"] < 60
@@ -167,21 +174,32 @@ def test_a_child_whose_clock_is_wrong_does_not_make_the_run_end_before_it_began(
 # Who is alive
 
 AT_WORK = """
-import sys
+import contextlib, sys
 import runcard
-with runcard.record(sys.argv[1], strict=True) as run:
-    print(run.path, flush=True)
+with contextlib.ExitStack() as stack:
+    for store in sys.argv[1:]:
+        run = stack.enter_context(runcard.record(store, strict=True))
+        print(run.path, flush=True)
     sys.stdin.read()
 """
 
 
+@pytest.fixture(scope="module")
+def template() -> Iterator[Path]:
+    """A store with an open run whose recorder was killed."""
+    with in_memory() as place:
+        with started(AT_WORK, place / "outputs") as process:
+            assert process.stdout is not None
+            process.stdout.readline()
+            process.kill()
+        yield place / "outputs"
+
+
 @pytest.fixture
-def dead(place: Path) -> Path:
+def dead(place: Path, template: Path) -> Path:
     """An open run whose recorder was killed."""
-    with started(AT_WORK, place / "outputs") as process:
-        assert process.stdout is not None
-        run = Path(process.stdout.readline().strip())
-        process.kill()
+    subprocess.run(["cp", "-a", template, place], check=True)
+    (run,) = runs_of(place / "outputs")
     return run
 
 
@@ -256,32 +274,49 @@ def test_a_run_whose_recorder_lives_is_left_alone_by_all(place: Path) -> None:
     assert document_of(other.path)["generation"]["status"] == "completed"
 
 
-@pytest.mark.parametrize("harm", ["removed", "replaced", "linked", "emptied", "directory"])
-def test_a_living_recorder_is_left_alone_whatever_became_of_its_journal(place: Path, harm: str) -> None:
-    with started(AT_WORK, place / "outputs") as process:
+def remove(journal: Path) -> None:
+    journal.unlink()
+
+
+def replace(journal: Path) -> None:
+    journal.unlink()
+    journal.write_text("the user's own\n")
+
+
+def link(journal: Path) -> None:
+    journal.unlink()
+    journal.symlink_to("metadata.json")
+
+
+def empty(journal: Path) -> None:
+    os.truncate(journal, 0)
+
+
+def put_directory(journal: Path) -> None:
+    journal.unlink()
+    journal.mkdir()
+
+
+def test_a_living_recorder_is_left_alone_whatever_became_of_its_journal(place: Path) -> None:
+    harms = {harm.__name__: harm for harm in (remove, replace, link, empty, put_directory)}
+    stores = [place / name for name in harms]
+    with started(AT_WORK, *stores) as process:
         assert process.stdout is not None
         assert process.stdin is not None
-        run = Path(process.stdout.readline().strip())
-        journal = run / "experiment.jsonl"
-        if harm == "emptied":
-            os.truncate(journal, 0)
-        else:
-            journal.unlink()
-        if harm == "replaced":
-            journal.write_text("the user's own\n")
-        elif harm == "linked":
-            journal.symlink_to("metadata.json")
-        elif harm == "directory":
-            journal.mkdir()
-        assert status_of(run) == "running"
-        (closing,) = close_all(run)
-        assert not closing.closed
-        with runcard.record(place / "outputs", strict=True):
-            pass
+        runs = [Path(process.stdout.readline().strip()) for _ in stores]
+        for run in runs:
+            harms[run.parent.name](run / "experiment.jsonl")
+            assert status_of(run) == "running", run
+            (closing,) = close_all(run)
+            assert not closing.closed
+            with runcard.record(run.parent, strict=True):
+                pass
+            assert status_of(run) == "running", run
         process.stdin.close()
         assert process.wait() == 0
-    assert document_of(run)["generation"]["status"] == "completed"
-    assert_closed_but_for_limits(run)
+    for run in runs:
+        assert document_of(run)["generation"]["status"] == "completed"
+        assert_closed_but_for_limits(run)
 
 
 def assert_closed_but_for_limits(run: Path) -> None:

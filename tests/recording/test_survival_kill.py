@@ -1,6 +1,7 @@
 """`kill -9` at every step of recording and closing: nothing is torn, and whoever comes next finishes the work."""
 
 import json
+import os
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -8,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+import runcard
 from recording.harness import (
     assert_closed,
     assert_one_story,
@@ -21,8 +24,6 @@ from recording.harness import (
     runs_of,
     warnings_of,
 )
-
-import runcard
 
 # A recorder that dies with everything odd that a run can hold: see `harness_kill.record` for the ordinary.
 DIES = """
@@ -64,11 +65,17 @@ def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 @pytest.fixture
 def dead(place: Path) -> Path:
-    """A store with one run that is closed and one whose recorder was killed."""
+    """A store with one run that is closed, one whose recorder was killed, and remains of others that never had a name."""
     store = place / "template"
     with runcard.record(store, strict=True) as run:
         (run.path / "a").write_text("a")
     assert python(DIES, store).returncode == -9
+    (dead,) = (store / ".runcard" / "open").iterdir()
+    os.link(dead, store / ".runcard" / "open" / "2026-01-01_000000")
+    for name in ("new-run-1", "new-run-2"):
+        (store / ".runcard" / name).mkdir()
+    os.link(dead, store / ".runcard" / "new-run-2" / "experiment.jsonl")
+    (store / ".runcard" / ".experiment.0123abcd.tmp").write_text("exp-")
     return store
 
 
@@ -109,7 +116,9 @@ def test_a_recorder_killed_after_any_step_leaves_a_store_where_the_next_recordin
 
 
 @pytest.mark.parametrize("names", [(), TAKEN], ids=["plain", "names-taken"])
-def test_closing_that_was_killed_at_any_step_ends_as_if_it_had_not(place: Path, names: tuple[str, ...]) -> None:
+def test_closing_that_was_killed_at_any_step_ends_as_if_it_had_not(
+    place: Path, names: tuple[str, ...]
+) -> None:
     template = place / "template"
     record_next(template)
     assert python(DIES, template, *names).returncode == -9
@@ -169,3 +178,18 @@ def test_a_run_that_was_removed_by_hand_does_not_stop_the_next_recording(dead: P
     record_next(dead)
     assert_closed(dead, runs=2)
     assert_tidy(dead)
+
+
+@pytest.mark.parametrize("names", [("metadata.json", "experiment.jsonl"), ()], ids=["spoilt", "empty"])
+def test_a_run_that_cannot_be_closed_does_not_stop_the_next_recording(
+    dead: Path, names: tuple[str, ...]
+) -> None:
+    run = runs_of(dead)[-1]
+    os.truncate(run / "experiment.jsonl", 0)
+    shutil.rmtree(run)
+    run.mkdir()
+    for name in names:
+        (run / name).write_text("the user's own\n")
+    with pytest.warns(runcard.RuncardWarning, match="an earlier run could not be closed"):
+        record_next(dead)
+    assert sorted(path.name for path in run.iterdir()) == sorted(names)

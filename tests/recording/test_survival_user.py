@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
+import runcard
 from recording.harness import (
     assert_closed,
     assert_one_story,
@@ -28,8 +30,6 @@ from recording.harness import (
     status_of,
     warnings_of,
 )
-
-import runcard
 
 NOBODY = 65534
 
@@ -98,20 +98,28 @@ HARMS: tuple[Harm, ...] = (
     as_fifo,
 )
 
+# Each harm in a store of its own, by a recorder that is killed then.
 DIES = """
 import os, signal, sys
 from pathlib import Path
 import runcard
 from recording import test_survival_user
-harm = getattr(test_survival_user, sys.argv[2])
-outside = Path(sys.argv[3])
-with runcard.record(sys.argv[1], strict=True) as run:
-    run.log("before")
-    for name in sys.argv[4:]:
-        harm(run.path / name, outside)
-    run.log("after")
-    os.kill(os.getpid(), signal.SIGKILL)
+place, outside = Path(sys.argv[1]), Path(sys.argv[2])
+for harm in test_survival_user.HARMS:
+    if os.fork() == 0:
+        with runcard.record(place / harm.__name__, strict=True) as run:
+            run.log("before")
+            for name in test_survival_user.names_for(harm):
+                harm(run.path / name, outside)
+            run.log("after")
+            os.kill(os.getpid(), signal.SIGKILL)
+    os.wait()
 """
+
+
+def names_for(harm: Harm) -> tuple[str, ...]:
+    """What can be harmed at once: where both are overwritten, nothing tells any more how a dead run began."""
+    return tuple(name for name in TAKEN if not (name == "metadata.json" and harm is as_overwritten))
 
 
 def outside_of(place: Path) -> Path:
@@ -157,15 +165,15 @@ def test_a_users_file_under_a_name_of_runcards_is_kept(
     check(place, run.path, names, harm)
 
 
-@pytest.mark.parametrize("harm", HARMS, ids=lambda harm: harm.__name__)
-def test_so_it_is_when_the_recorder_was_killed(place: Path, harm: Harm) -> None:
-    names = [name for name in TAKEN if not (name == "metadata.json" and harm is as_overwritten)]
+def test_so_it_is_when_the_recorder_was_killed(place: Path) -> None:
     outside = outside_of(place)
-    assert python(DIES, place / "outputs", harm.__name__, outside, *names).returncode == -9
-    (run,) = runs_of(place / "outputs")
-    (closing,) = close_all(run)
-    assert closing.closed
-    check(place, run, tuple(names), harm)
+    assert python(DIES, place, outside).returncode == 0
+    for harm in HARMS:
+        print(harm.__name__)  # noqa: T201 - pytest shows it for the one that fails
+        (run,) = runs_of(place / harm.__name__)
+        (closing,) = close_all(run)
+        assert closing.closed
+        check(place, run, names_for(harm), harm)
 
 
 def check(place: Path, run: Path, names: tuple[str, ...], harm: Harm) -> None:
@@ -175,19 +183,23 @@ def check(place: Path, run: Path, names: tuple[str, ...], harm: Harm) -> None:
     subprocess.run(["sha256sum", "--check", "--strict", "--quiet", "SHA256SUMS"], cwd=run, check=True)
     ours = "RUNCARD.md" if "README.md" in names else "README.md"
     assert (run / ours).read_text().startswith("<!-- runcard")
-    moved = [name for name in names if name != "README.md" and (name, names) != ("RUNCARD.md", ("RUNCARD.md",))]
+    moved = [
+        name for name in names if name != "README.md" and (name, names) != ("RUNCARD.md", ("RUNCARD.md",))
+    ]
     for name in {*moved, *({"README.md"} & set(names))}:
         assert_kept(run, name, harm)
     messages = [warning["message"] for warning in document_of(run)["warnings"]]
     for name in moved:
-        assert any(message.startswith(f"{name} is a name that runcard takes") for message in messages), messages
+        assert any(message.startswith(f"{name} is a name that runcard takes") for message in messages), (
+            messages
+        )
     if not lost:
         assert_one_story(run)
         assert "before" in [line["event"] for line in lines_of(run)]
-        assert_closed(place / "outputs", runs=1)
+        assert_closed(run.parent, runs=1)
     else:
         assert "damaged-journal" in warnings_of(run)
-    assert_tidy(place / "outputs")
+    assert_tidy(run.parent)
 
 
 def test_all_of_an_older_run_copied_into_the_new_one_is_kept(place: Path) -> None:
@@ -204,7 +216,9 @@ def test_all_of_an_older_run_copied_into_the_new_one_is_kept(place: Path) -> Non
     assert (new.path / "README.md").read_bytes() == (old.path / "README.md").read_bytes()
     assert (new.path / "user" / "metadata.json").read_bytes() == (old.path / "metadata.json").read_bytes()
     assert (new.path / "user" / "SHA256SUMS").read_bytes() == (old.path / "SHA256SUMS").read_bytes()
-    assert (old.path / "experiment.jsonl").read_bytes() in (new.path / "user" / "experiment.jsonl").read_bytes()
+    assert (old.path / "experiment.jsonl").read_bytes() in (
+        new.path / "user" / "experiment.jsonl"
+    ).read_bytes()
     assert "damaged-journal" in warnings_of(new.path)
 
 
@@ -230,7 +244,7 @@ with runcard.record(sys.argv[1], strict=True) as run:
     path.write_text(json.dumps(document))
     os._exit(0)
 """
-    python(code, place / "outputs", check=True)
+    assert python(code, place / "outputs").returncode == 0
     (run,) = runs_of(place / "outputs")
     (closing,) = close_all(run)
     assert closing.closed
@@ -297,26 +311,30 @@ def test_a_damaged_ledger_does_not_stop_recording_and_is_told(place: Path) -> No
 # Somebody without rights
 
 AS_NOBODY = f"""
-import os, sys, warnings
+import contextlib, io, os, sys, warnings
 from pathlib import Path
 import runcard
+from runcard.errors import RuncardError
 from runcard.operations.close import close
 from runcard.operations.show import show
 from runcard.operations.verify import summary, verify
-os.chdir("/")
 place = Path(sys.argv[1])
+os.chdir(place)
 with runcard.record(place / "warm") as run:  # nobody may not even read the library of the Python of these tests
     show(run.path), summary(list(verify(run.path))), list(close(run.path))
-if os.geteuid() == 0:
-    os.setgroups([])
-    os.setgid({NOBODY})
-    os.setuid({NOBODY})
+def drop():
+    if os.geteuid() == 0:
+        os.setgroups([])
+        os.setgid({NOBODY})
+        os.setuid({NOBODY})
 warnings.simplefilter("always")
 """
 
 
-def as_nobody(place: Path, code: str) -> subprocess.CompletedProcess[str]:
-    return python(AS_NOBODY + code, place, TMPDIR=str(place / "tmp"))
+def as_nobody(place: Path, code: str) -> str:
+    done = python(AS_NOBODY + code, place, TMPDIR=str(place / "tmp"))
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 @pytest.fixture
@@ -330,75 +348,93 @@ def others(place: Path) -> Path:
     return place
 
 
-@pytest.mark.parametrize("store", ["outputs", "missing/outputs", "readable", "file", "file/outputs"])
-def test_where_nothing_can_be_recorded_the_program_goes_on(others: Path, store: str) -> None:
-    (others / "readable").mkdir(mode=0o555)
-    (others / "file").write_text("")
-    (others / "missing").mkdir(mode=0o555)
-    code = f"""
-with runcard.record(place / "{store}") as run:
-    run.log("said")
-    (run.path / "out.txt").write_text("made")
-print(run.path)
+RECORD = """
+drop()
+for store in sys.argv[2:] or ["outputs", "missing/outputs", "readable", "file", "file/outputs"]:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with runcard.record(place / store) as run:
+            run.log("said")
+            (run.path / "out.txt").write_text("made")
+    (warning,) = caught
+    assert issubclass(warning.category, runcard.RuncardWarning)
+    assert str(warning.message).startswith("this run is not recorded: cannot "), warning
+    assert run.path.parent == place / "tmp"
+    assert (run.path / "out.txt").read_text() == "made"
+    try:
+        with runcard.record(place / store, strict=True):
+            print("reached")
+    except RuncardError as error:
+        assert str(error).startswith("cannot "), error
+        print(store)
 """
-    done = as_nobody(others, code)
-    assert done.returncode == 0, done.stderr
-    assert done.stderr.count("RuncardWarning: this run is not recorded: cannot") == 1
-    path = Path(done.stdout.strip())
-    assert path.parent == others / "tmp"
-    assert (path / "out.txt").read_text() == "made"
-    strict = as_nobody(others, f'with runcard.record(place / "{store}", strict=True): print("reached")')
-    assert strict.returncode == 1
-    assert strict.stdout == ""
-    assert "cannot" in strict.stderr.splitlines()[-1]
-    assert strict.stderr.splitlines()[-1].startswith("runcard.errors.")
+
+
+def test_where_nothing_can_be_recorded_the_program_goes_on_and_strict_raises(others: Path) -> None:
+    (others / "readable").mkdir(mode=0o555)
+    (others / "missing").mkdir(mode=0o555)
+    (others / "file").write_text("")
+    said = as_nobody(others, RECORD).splitlines()
+    assert said == ["outputs", "missing/outputs", "readable", "file", "file/outputs"]
+    assert_closed(others / "outputs", runs=1)
 
 
 def test_a_working_directory_that_is_gone_does_not_stop_the_program(others: Path) -> None:
     code = """
+drop()
 gone = place / "tmp" / "gone"
 gone.mkdir()
 os.chdir(gone)
 gone.rmdir()
 with runcard.record(place / "tmp" / "outputs", strict=True) as run:
     pass
-with runcard.record("outputs") as other:
+with warnings.catch_warnings(record=True) as caught, runcard.record("outputs") as other:
     pass
-print(other.path)
+print(other.path.parent, [warning.category.__name__ for warning in caught])
 """
-    done = as_nobody(others, code)
-    assert done.returncode == 0, done.stderr
-    assert "this run is not recorded" in done.stderr
+    assert as_nobody(others, code) == f"{others / 'tmp'} ['RuncardWarning']\n"
     assert_closed(others / "tmp" / "outputs", runs=1)
 
 
+# Hides one part of the record after the other, and looks at it in a child that has no rights.
 LOOK = """
-from runcard.errors import RuncardError
 (run,) = [path for path in (place / "outputs").iterdir() if path.name != ".runcard"]
-try:
-    print("shown", show(run).status)
-except RuncardError as error:
-    print("error", error)
-for path in (run, run.parent):
-    found = summary(list(verify(path)))
-    print(found["intact"] and found["complete"], [one["message"] for one in found["findings"]])
+for hidden in (".", "metadata.json", "experiment.jsonl", "SHA256SUMS", "out.txt", "../.runcard"):
+    mode = (run / hidden).stat().st_mode
+    (run / hidden).chmod(0)
+    sys.stdout.flush()
+    if os.fork() == 0:
+        drop()
+        try:
+            print(hidden, "shown", show(run).status)
+        except RuncardError as error:
+            print(hidden, "error", error)
+        for path in (run, run.parent):
+            found = summary(list(verify(path)))
+            good = found["intact"] and found["complete"]
+            print(hidden, "good" if good else "bad", [one["message"] for one in found["findings"]])
+        sys.stdout.flush()
+        os._exit(0)
+    os.wait()
+    (run / hidden).chmod(mode)
 """
 
 
-@pytest.mark.parametrize(
-    "hidden", ["", "metadata.json", "experiment.jsonl", "SHA256SUMS", "out.txt", "../.runcard"]
-)
-def test_a_record_that_cannot_be_read_is_told_and_not_believed(others: Path, hidden: str) -> None:
-    (run,) = runs_of(others / "outputs")
-    (run / hidden).chmod(0)
-    done = as_nobody(others, LOOK)
-    assert (done.returncode, done.stderr) == (0, "")
-    lines = done.stdout.splitlines()
-    assert len(lines) == 3
-    assert lines[0].startswith("error" if hidden in ("", "metadata.json") else "shown completed")
-    for verified in lines[1:]:
-        assert verified.startswith("False")
-        assert "Permission denied" in verified
+def test_a_record_that_cannot_be_read_is_told_and_not_believed(others: Path) -> None:
+    if os.geteuid():
+        pytest.skip(
+            "NOT TESTED: a record that cannot be read, since only root can take rights away and have them"
+        )
+    lines = as_nobody(others, LOOK).splitlines()
+    assert len(lines) == 6 * 3
+    for line in lines:
+        hidden, verdict, *words = line.split()
+        if verdict == "shown":
+            assert hidden not in (".", "metadata.json")
+            assert words == ["completed"]
+        else:
+            assert verdict in ("error", "bad")
+            assert "Permission denied" in line
 
 
 def test_an_open_run_of_another_user_is_no_reason_not_to_record(others: Path) -> None:
@@ -409,14 +445,20 @@ with runcard.record(sys.argv[1], strict=True):
     os._exit(0)
 """
     shared = others / "shared"
-    python(code, shared, check=True)
+    assert python(code, shared).returncode == 0
     (dead,) = runs_of(shared)
     for path in (shared, *shared.rglob(".runcard"), shared / ".runcard" / "open"):
         path.chmod(0o777)
-    done = as_nobody(others, 'with runcard.record(place / "shared") as run: print(run.path)')
-    assert done.returncode == 0, done.stderr
-    assert "RuncardWarning: an earlier run could not be closed: cannot" in done.stderr
-    mine = Path(done.stdout.strip())
+    code = """
+drop()
+with warnings.catch_warnings(record=True) as caught, runcard.record(place / "shared") as run:
+    pass
+print(run.path)
+print(*[warning.message for warning in caught])
+"""
+    where, said = as_nobody(others, code).splitlines()
+    assert said.startswith("an earlier run could not be closed: cannot")
+    mine = Path(where)
     assert mine.parent == shared
     assert document_of(mine)["generation"]["status"] == "completed"
     assert status_of(dead) == "interrupted"
@@ -436,8 +478,8 @@ with runcard.record(sys.argv[1], strict=True) as run:
     os._exit(0)
 """
     store = others / "store"
-    python(code, store, "spoil", check=True)
-    python(code, store, check=True)
+    assert python(code, store, "spoil").returncode == 0
+    assert python(code, store).returncode == 0
     done = subprocess.run(
         [sys.executable, "-m", "runcard", "close", "--outputs", store],
         check=False,

@@ -120,7 +120,7 @@ def test_an_environment_keeps_its_names_and_is_masked_once(variables: dict[str, 
 
 
 @settings(deadline=None, max_examples=100)
-@given(st.text(ALNUM + "_-", min_size=30, max_size=200), st.sampled_from(["sk-ant-", "ghp_", "hf_", "AIza"]))
+@given(st.text(ALNUM + "_-", min_size=30, max_size=200), st.sampled_from(["sk-ant-", "hf_", "AIza"]))
 def test_a_secret_is_taken_whole_however_long(body: str, prefix: str) -> None:
     text = f"{prefix}{'a1' * 20}{body}"
     assert body[:20] not in mask_text(f"see {text} there").value

@@ -172,9 +172,8 @@ def _required(pointer: str, options: list[str], kind: Kind) -> Finding:
     if kind.version_key in options:
         hint = f'add the version: "{kind.version_key}": "{kind.latest}"'
     else:
-        hint = f'add "{options[0]}" here' + (
-            " (null is allowed when it is not known)" * (kind.name == "generation")
-        )
+        is_in_section = kind.name == "generation" and pointer.removeprefix("/") in kind.likely
+        hint = f'add "{options[0]}" here' + " (null is allowed when it is not known)" * is_in_section
     quoted = " or ".join(f"'{option}'" for option in options)
     return finding(
         "schema.required", pointer, f"{quoted} is a required property", hint=hint, expected=options[0]

@@ -313,7 +313,7 @@ class _Desk:
         files = fold.Files(
             output=str(contents.listing.digest) if contents else None,
             symlinks=[_symlink(link) for link in contents.symlinks] if contents else [],
-            chains=self._checked().heads,
+            chains=self._checked().heads if contents else (),
             ledger_head=ledger_head,
         )
         return fold.fold(self.start, lines, files)

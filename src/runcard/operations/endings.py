@@ -1,8 +1,8 @@
 """How a run ends: the exception that passes through, or the signal that asks the process to go."""
 
-import asyncio
 import os
 import signal
+import sys
 import threading
 from types import FrameType
 
@@ -27,13 +27,19 @@ def status_of(error: BaseException | None) -> tuple[str, int | None]:
     """The status of a run through which this exception passed, and the exit code where there is one."""
     if error is None:
         return "completed", None
-    if isinstance(error, KeyboardInterrupt | asyncio.CancelledError | Terminated):
+    if isinstance(error, KeyboardInterrupt | Terminated) or _is_cancelled(error):
         return "interrupted", None
     if isinstance(error, SystemExit):
         if error.code is None or error.code == 0:
             return "completed", 0
         return "failed", int(error.code) if isinstance(error.code, int) else 1
     return "failed", None
+
+
+def _is_cancelled(error: BaseException) -> bool:
+    """Only where asyncio was loaded can anybody have been cancelled; loading it would take longer than all the rest."""
+    cancelled = getattr(sys.modules.get("asyncio"), "CancelledError", None)
+    return cancelled is not None and isinstance(error, cancelled)
 
 
 class _Watch:

@@ -71,8 +71,8 @@ class Run(Events):
         self._clock = clock
         self._journal = journal
         self._pid = os.getpid()
-        self._turn = threading.Lock()
-        self._at_work: int | None = None  # the thread whose turn it is
+        self._turn = threading.RLock()
+        self._busy = False
         self._waiting: deque[tuple[str, Fields, str]] = deque()
         self._lost = 0  # events that could not be written
         _runs.add(self)
@@ -83,19 +83,19 @@ class Run(Events):
 
     def _keep(self, event: str, payload: Fields, level: str) -> None:
         """Write an event, one at a time: lines stand in the order of time, whichever thread they come from."""
-        if self._at_work == threading.get_ident() and self._turn.locked():
-            self._waiting.append(
-                (event, payload, level)
-            )  # a signal handler: its event follows the one it came upon
-            return
         with self._turn:
-            self._at_work = threading.get_ident()
+            if self._busy:
+                self._waiting.append(
+                    (event, payload, level)
+                )  # a signal handler, in the middle of another event
+                return
             try:
+                self._busy = True
                 self._write(event, payload, level)
-                while self._waiting:
+                for _ in range(len(self._waiting)):
                     self._write(*self._waiting.popleft())
             finally:
-                self._at_work = None
+                self._busy = False
 
     def _write(self, event: str, payload: Fields, level: str) -> None:
         try:
@@ -160,7 +160,7 @@ class Run(Events):
 def _renew_turns() -> None:
     """In a forked child: another thread of the parent may have held them, and what waits is the parent's."""
     for run in list(_runs):
-        run._turn = threading.Lock()  # noqa: SLF001 - of this module
+        run._turn, run._busy = threading.RLock(), False  # noqa: SLF001 - of this module
         run._waiting.clear()  # noqa: SLF001
 
 

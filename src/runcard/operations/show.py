@@ -59,7 +59,7 @@ def show(run: str | os.PathLike[str]) -> Shown:
     if os.path.basename(path) == layout.METADATA:
         path = os.path.dirname(path) or "."
     metadata = os.path.join(path, layout.METADATA)
-    if not os.path.isfile(metadata):
+    if not layout.may_be_file(metadata, follow=True):
         raise StoreError(
             f"{printable(path)} is no run: it has no {layout.METADATA}", hint="name the directory of a run"
         )

@@ -46,12 +46,13 @@ def authorization(text: bytes, start: int, span: Span) -> Found | None:
 def cookie(text: bytes, start: int, span: Span, *, is_set: bool) -> Found | None:
     """What is secret in the value of a `Cookie` or `Set-Cookie` header."""
     pair = in_bytes(_PAIR).match(text, start, span.end)
-    if pair is None or is_placeholder(spans.value(text, start, span)):
+    if pair is None:
         return None
-    if not is_set:
-        return Found(start, span.end, "cookie", span.more)
-    word = spans.bare(text, pair.end(), spans.SHELL)
-    return Found(pair.end(), min(word.end, span.end), "cookie", word.more)
+    if is_set:
+        start, word = pair.end(), spans.bare(text, pair.end(), spans.SHELL)
+        span = word._replace(end=min(word.end, span.end))
+    known = is_placeholder(spans.value(text, start, span))
+    return None if known else Found(start, span.end, "cookie", span.more)
 
 
 def find_bearer(text: bytes, lowered: bytes, begin: int) -> Iterator[Clue]:
@@ -71,7 +72,7 @@ def _is_credential(scheme: bytes, value: str) -> bool:
     if len(value) < 4 or is_placeholder(value) or value.lower() in _WORDS_ABOUT:
         return False
     if not scheme:
-        return len(value) >= 10 and looks_random(value)
+        return len(value) >= 6 and looks_random(value)
     return scheme != b"basic" or looks_random(value) or b":" in _decoded(value)
 
 

@@ -34,7 +34,10 @@ def words_of(text: str) -> frozenset[str]:
 
 
 _PASSWORDS = ("password", "passwords", "passwd", "passphrase", "passcode", "pwd")
-_PASS_OF = words_of("admin auth basic db ftp http login mail mysql pg proxy redis root smtp ssh sudo user")
+_PASS_OF = words_of(
+    "account admin auth basic become bind database db ftp http keystore ldap login mail mongo mysql pg postgres "
+    "proxy rabbitmq redis root smtp ssh sudo user wifi"
+)
 _VENDORS = words_of(
     "anthropic aws azure bitbucket claude cohere databricks datadog deepseek discord elevenlabs fireworks "
     "gemini gh github gitlab google groq heroku hf hub huggingface jira langfuse langsmith linear mistral "

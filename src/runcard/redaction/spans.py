@@ -74,7 +74,7 @@ def _line_end(text: bytes, start: int) -> int:
 
 
 def _ends_json(text: bytes, after: int) -> bool:
-    return text[after : after + 1] in {b"", b",", b":", b"}", b"]", b" ", b"\n", b"\r"}
+    return text[after : after + 16].lstrip(b" \t")[:1] in {b"", b",", b":", b"}", b"]", b"\n", b"\r"}
 
 
 @cache

@@ -101,17 +101,15 @@ class Masker:
 
     def _judged(self, clues: Iterable[Clue]) -> Found | None:
         """What clues to the same place lead to: the name of the upper rule, and the longest reach."""
-        best: Found | None = None
-        for clue in clues:
-            found = clue.judge() if clue.start >= self._done else None
-            if found is None or found.start < self._done:
-                continue
-            if best is None or found.rule == "url-password":  # an address knows best where its password ends
-                best = found
-            elif best.rule != "url-password":
-                longest = max(best, found, key=self._reach)
-                best = longest._replace(rule=min(best.rule, found.rule, key=_RANK.__getitem__))
-        return best
+        judged = [clue.judge() for clue in clues if clue.start >= self._done]
+        found = [one for one in judged if one and one.start >= self._done]
+        if not found:
+            return None
+        in_address = next(
+            (one for one in found if one.rule == "url-password"), None
+        )  # it knows best where it ends
+        longest = in_address or max(found, key=self._reach)
+        return longest._replace(rule=min(found, key=_rank).rule)
 
     def _reach(self, found: Found) -> tuple[int, int]:
         """How far a secret goes, and, where the text ends before it, how far it may go on."""
@@ -162,6 +160,10 @@ def _find(text: bytes, begin: int) -> Iterator[Clue]:
     yield from assignments.find_assigned(text, lowered, begin)
     yield from headers.find_bearer(text, lowered, begin)
     yield from options.find_options(text, lowered, begin)
+
+
+def _rank(found: Found) -> int:
+    return _RANK[found.rule]
 
 
 def _start(clue: Clue) -> int:

@@ -15,8 +15,8 @@ from runcard.redaction.names import Strength, telling, words_of
 from runcard.redaction.patterns import in_text
 
 _PLACEHOLDERS = words_of(
-    "any auto basic bearer bool boolean changeit changeme default disabled dummy empty enabled env environment "
-    "example false fixme hidden include inherit int keychain keyring masked missing n/a na nil no none null off "
+    "any auto basic bearer bool boolean changeit changeme disabled empty enabled env environment "
+    "false fixme hidden include inherit int keychain keyring masked missing n/a na nil no none null off "
     "omit omitted on optional placeholder prompt redacted removed required same-origin str string tbd todo true "
     "undefined unknown unset withheld yes"
 )
@@ -26,8 +26,8 @@ _LONG = 16  # from here on mixed case alone looks random
 
 _PLACEHOLDER = (
     r"|[xX*.•·_?#-]+|…+"  # nothing, or one character for many
-    r"|<[A-Za-z][\w .:/-]*>?|\[[A-Za-z _-]+\]?|\{[^{}]*\}?|\{\{.*|[$#@]\{.*|\$\(.*|`.*"  # something to be filled in
-    r"|\$[A-Z_][A-Z0-9_]*|\$[a-z_]+|%\(\w+\)s|%[A-Za-z_]+%|.*%s.*|!(env|secret|vault|Ref|Sub|GetAtt)\b.*"  # a variable
+    r"|<[A-Za-z][\w .:/-]*(>.*)?|\[[A-Za-z _-]+\]?|\{[^{}]*\}?|\{\{.*|[$#@]\{.*|\$\(.*|`.*"  # something to be filled in
+    r"|\$[A-Z_][A-Z0-9_]*|\$[a-z_]+|%\(\w+\)s|%[A-Za-z_]+%|.*%s.*|.*\{[\w.!:]*\}.*|!(env|secret|vault|Ref|Sub|GetAtt)\b.*"  # a variable
     r"|[A-Z][A-Z0-9]*(_[A-Z0-9]+)+|(KEY|NAME|PASSWORD|SECRET|STR|STRING|TEXT|TOKEN|VALUE)\]?"  # the name of one
     r"|(env|vault|op|ssm|arn|file|keyring|keychain|secretmanager|aws-sm|gcp-sm|sops)[:/].*"  # the place where it lies
     r"|(?i:your|insert|enter)[-_ ].*|(?i:your(api)?(key|token|password|secret))"
@@ -43,7 +43,7 @@ _WORD = r"(?:[A-Za-z][a-z]*|[A-Z]+|[0-9]{1,8}|v?[0-9]{1,4}[a-z]?)"
 _WORDS = rf"[-_./:@+ ]*{_WORD}(?:[-_./:@+ ]{_WORD}?)*"  # my-secret-name, gpt-4o-mini-2024, config/prod.yaml
 _LETTER = r"[^\x00-@\[-`{-\x7f]"
 _HUMP = r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+"
-_MODULE = r"_*[A-Za-z][a-z_]*[0-9]{0,5}"
+_MODULE = r"_*[A-Za-z][a-z_]*(?:[A-Z][a-z_]+)*[0-9]{0,5}"
 _MUTE = r"[b-df-hj-np-tv-xzB-DF-HJ-NP-TV-XZ]{8}"  # so many consonants in a row are in no word
 _PATH = r"(?:~|\.{1,2})?(?:(?:/[A-Z]?[a-z0-9._@-]+)+/?|/.*\.[a-z]{2,6})|[A-Za-z]:\\.*"
 _STRUCTURED = (

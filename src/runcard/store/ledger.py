@@ -14,6 +14,7 @@ from runcard.encoding import COMPACT, encode_json
 from runcard.files import failure, locked
 from runcard.store import layout
 from runcard.store.journal import read_journal
+from runcard.store.runs import PATIENCE
 
 CLOSED = "record.closed"
 
@@ -50,7 +51,7 @@ class Ledger:
         except OSError as error:
             raise failure(error, self._folder, "create") from error
         with contextlib.ExitStack() as stack:
-            stack.enter_context(locked(self._folder))
+            stack.enter_context(locked(self._folder, timeout=PATIENCE))
             self._head = self._read_head()
             self._held = stack.pop_all()
         return self

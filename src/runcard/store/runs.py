@@ -12,6 +12,7 @@ import contextlib
 import os
 import re
 import shutil
+import time
 from collections.abc import Iterator
 from datetime import datetime
 from itertools import count
@@ -23,12 +24,18 @@ from runcard.files.noreplace import rename_noreplace
 from runcard.store import layout
 from runcard.store.journal import NO_LOCKS, JournalWriter, new_writer, try_lock
 
+PATIENCE = 30.0  # seconds: a user's program does not wait for ever because another one was stopped
+
 _NEW = "new-"
+_PAUSE, _READERS = (
+    0.005,
+    2.0,
+)  # seconds between two tries to have a lock alone, and how long those who ask may take
 _LEFTOVER = re.compile(r"\..+\.[0-9a-f]{8}\.tmp")
 
 
 @contextlib.contextmanager
-def alone(folder: str, *, shared: bool = False, timeout: float | None = None) -> Iterator[None]:
+def alone(folder: str, *, shared: bool = False, timeout: float = PATIENCE) -> Iterator[None]:
     """Hold the lock of a folder, a store's own or a run's; where the file system knows none, go on without."""
     with contextlib.ExitStack() as stack:
         try:
@@ -198,7 +205,7 @@ def claimed(run: str, *, exclusive: bool = False) -> Iterator[bool | None]:
     descriptor = None
     try:
         journal = _locked_journal(run)
-        descriptor = try_lock(journal, shared=not exclusive) if journal else None
+        descriptor = _try(journal, exclusive=exclusive) if journal else None
         verdict = None if journal is None else descriptor is not None
     except FileNotFoundError:
         verdict = None
@@ -211,6 +218,16 @@ def claimed(run: str, *, exclusive: bool = False) -> Iterator[bool | None]:
     finally:
         if descriptor is not None:
             os.close(descriptor)
+
+
+def _try(journal: str, *, exclusive: bool) -> int | None:
+    """The lock of a journal, unless its owner holds it; those who only ask are waited for."""
+    descriptor = try_lock(journal, shared=not exclusive)
+    deadline = time.monotonic() + _READERS
+    while descriptor is None and exclusive and time.monotonic() < deadline and _is_abandoned(journal):
+        time.sleep(_PAUSE)
+        descriptor = try_lock(journal)
+    return descriptor
 
 
 def _locked_journal(run: str) -> str | None:

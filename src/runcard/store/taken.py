@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterable
 from itertools import count
 
+from runcard.files.noreplace import rename_noreplace
 from runcard.store import layout
 
 
@@ -17,11 +18,14 @@ def places(run: str, names: Iterable[str]) -> dict[str, str]:
 
 
 def put_aside(run: str, moves: dict[str, str]) -> None:
-    """Move each file to its place."""
-    for name, place in moves.items():
-        target = os.path.join(run, place)
-        os.makedirs(os.path.dirname(target), exist_ok=True)
-        os.rename(os.path.join(run, name), target)
+    """Move each file to its place, where nothing may be."""
+    directory = os.open(run, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        for name, place in moves.items():
+            os.makedirs(os.path.join(run, os.path.dirname(place)), exist_ok=True)
+            rename_noreplace(name, place, directory)
+    finally:
+        os.close(directory)
 
 
 def _free(run: str, folder: str, name: str) -> str:

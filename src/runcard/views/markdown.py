@@ -18,6 +18,13 @@ _SHOWN = 30  # of files, settings and troubles
 _LEAST = 0.000001  # dollars
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#~&$])")
 _STATUS = {"completed": "✅", "failed": "❌", "interrupted": "⚠️"}
+_SOURCES = {
+    "priced": "by the price table",
+    "given": "given by the caller",
+    "reported": "reported by the vendor",
+    "partial": "partly reported: a stream was cut",
+    "estimated": "estimated",
+}
 
 
 def escape(text: object) -> str:
@@ -161,12 +168,17 @@ def short(value: object, most: int) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
+def from_where(source: str) -> str:
+    """In words, what a document says about the source of a count or a cost."""
+    return _SOURCES.get(source, source)
+
+
 def total_cost(document: Fields) -> str:
     """What a run cost, and where that comes from; where it is not known, what of it is."""
     costs = document["costs"]
     source, total = costs.get("cost_source"), costs["total_cost_usd"]
     if total is not None:
-        return money(total) + (f" ({source})" if source else "")
+        return money(total) + (f" ({from_where(source)})" if source else "")
     parts = (document.get("token_usage") or {}).get("breakdown_by_model") or []
     known = [part["cost_usd"] for part in parts if part.get("cost_usd") is not None]
     return f"unknown; {money(plain_number(exact_sum(known)))} of it is known" if known else "unknown"
@@ -185,7 +197,7 @@ def _cost(document: Fields) -> str:
         f"* **Output tokens**: {tokens(costs['output_tokens'])}",
     ]
     if costs.get("token_source"):
-        lines.append(f"* **Token counts are**: {costs['token_source']}")
+        lines.append(f"* **Token counts are** {from_where(costs['token_source'])}")
     return "## For how much\n\n" + "\n".join(lines)
 
 

@@ -8,7 +8,7 @@ from shlex import join
 from typing import Any
 
 from runcard.files import printable
-from runcard.views.markdown import duration, money, short, size, tokens, told, total_cost
+from runcard.views.markdown import duration, from_where, money, short, size, tokens, told, total_cost
 
 Fields = dict[str, Any]
 Pair = tuple[str, object]
@@ -98,12 +98,13 @@ def _cost(document: Fields) -> list[str]:
     costs, usage = document["costs"], document.get("token_usage") or {}
     if not usage and all(costs[key] is None for key in ("input_tokens", "output_tokens", "total_cost_usd")):
         return ["  nothing is known: no call of a model was recorded"]
+    source = costs.get("token_source")
     lines = _fields(
         [
             ("total", total_cost(document)),
             ("input", tokens(costs["input_tokens"]) + _of_which(costs)),
             ("output", tokens(costs["output_tokens"])),
-            ("counts", costs.get("token_source")),
+            ("tokens", source and from_where(source)),
         ]
     )
     for name in ("step", "model"):
