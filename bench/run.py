@@ -2,13 +2,14 @@
 
 make bench                  everything at full size
 make bench ARGS=--quick     smaller sizes, for a first look
-make bench ARGS=startup     one part: startup, documents, hashing, recording
+make bench ARGS=startup     one part: startup, documents, hashing, recording, masking
 """
 
 import sys
 
 import documents
 import hashing
+import masking
 import recording
 import startup
 from table import print_table
@@ -18,6 +19,7 @@ PARTS = {
     "documents": documents.measure,
     "hashing": hashing.measure,
     "recording": recording.measure,
+    "masking": masking.measure,
 }
 
 

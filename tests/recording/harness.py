@@ -22,6 +22,7 @@ TESTS = Path(__file__).parent.parent
 MEMORY = Path("/dev/shm")  # noqa: S108 - a file system that is quick to sync, whatever else the machine does
 
 _OWN = {"experiment", "open"}
+_CHECK = 'for run; do cd "$run" && sha256sum --check --strict --quiet SHA256SUMS || exit 1; done'
 
 
 @contextmanager
@@ -124,15 +125,21 @@ def assert_readable(store: Path) -> None:
                 assert result.verdict.intact
 
 
+def assert_nothing_open(store: Path) -> None:
+    """Every run says that it is closed, and the store's list of open runs is empty."""
+    for run in runs_of(store):
+        assert document_of(run)["generation"]["status"] != "running", run
+        assert not (store / ".runcard" / "open" / run.name).exists()
+
+
 def assert_closed(store: Path, *, runs: int | None = None) -> None:
     """Every run is closed, verifies, checks with sha256sum, and stands in the ledger once."""
     found = runs_of(store)
     assert runs is None or len(found) == runs
-    for run in found:
-        assert document_of(run)["generation"]["status"] != "running"
-        subprocess.run(["sha256sum", "--check", "--strict", "--quiet", "SHA256SUMS"], cwd=run, check=True)
+    assert_nothing_open(store)
     if not found:
         return
+    subprocess.run(["sh", "-c", _CHECK, "sh", *found], check=True)
     said = findings(store)
     assert said == [], said
     entered = []

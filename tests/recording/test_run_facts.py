@@ -366,3 +366,14 @@ def test_what_surrounds_the_run_is_observed(outputs: Path) -> None:
     assert document["resources"]["cpu_seconds"] > 0
     assert document["producer"] == {"name": "runcard", "version": runcard.__version__}
     assert document["generation"]["command"] is None
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_what_no_document_can_hold_is_not_begun(outputs: Path, *, strict: bool) -> None:
+    """A run that could never be closed would be in the way of all that come after it."""
+    settings: dict[str, Any] = {"config": {"model": 3}}
+    with pytest.raises(UsageError, match="model is 3"), runcard.record(outputs, strict=strict, **settings):
+        pass
+    assert runcard.current_run() is None
+    assert recorded(outputs)["generation"]["status"] == "completed"
+    assert len(list(outputs.glob("2*"))) == 1

@@ -3,8 +3,10 @@
 import asyncio
 import json
 import os
+import shutil
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -22,6 +24,7 @@ from recording.harness import (
     assert_tidy,
     close_all,
     document_of,
+    environment,
     findings,
     harness,
     in_memory,
@@ -368,3 +371,38 @@ def test_a_stopped_recorder_is_alive(place: Path) -> None:
         process.send_signal(signal.SIGSTOP)
         assert status_of(run) == "running"
         assert not close_all(run)[0].closed
+
+
+WITHOUT_LOCKS = """
+import os, sys, warnings
+from pathlib import Path
+import runcard
+from recording.harness import close_all, status_of
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    with runcard.record(sys.argv[1]) as run:
+        print(status_of(run.path), close_all(run.path)[0].closed)
+print([str(warning.message).partition(":")[0] for warning in caught])
+if os.fork() == 0:
+    with runcard.record(sys.argv[2]) as run:
+        os._exit(0)
+os.wait()
+(dead,) = (run for run in os.scandir(sys.argv[2]) if run.name != ".runcard")
+print(status_of(Path(dead.path)))
+"""
+
+
+@pytest.mark.skipif(
+    shutil.which("strace") is None, reason="NOT TESTED: a file system without locks, since there is no strace"
+)
+def test_where_the_file_system_knows_no_locks_the_process_decides(place: Path) -> None:
+    command = ["strace", "-f", "--seccomp-bpf", "-o", "/dev/null", "-e", "inject=flock:error=ENOLCK"]
+    command += [sys.executable, "-c", WITHOUT_LOCKS, str(place / "a"), str(place / "b")]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, env=environment(), timeout=60)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0] == "running False"
+    assert lines[2] == "interrupted"
+    for store in (place / "a", place / "b"):
+        close_all(*runs_of(store))  # where there are locks again
+        assert_closed(store, runs=1)

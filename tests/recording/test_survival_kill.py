@@ -13,6 +13,7 @@ import pytest
 import runcard
 from recording.harness import (
     assert_closed,
+    assert_nothing_open,
     assert_one_story,
     assert_readable,
     assert_tidy,
@@ -93,7 +94,7 @@ def test_a_recorder_killed_at_any_step_leaves_a_run_that_close_can_close(place: 
         print(moment, number, step)  # noqa: T201 - pytest shows it for the one that fails
         assert_readable(store)
         close_all(*runs_of(store))
-        assert_closed(store)
+        assert_nothing_open(store)
         record_next(store)
         assert_closed(store)
         assert_tidy(store)

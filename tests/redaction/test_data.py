@@ -71,7 +71,7 @@ def test_data_is_shown_with_marks_in_place_of_secrets(name: str) -> None:
 
 
 def test_what_was_masked_is_counted() -> None:
-    masked = mask_data({"a": [KEY, {"password": "x"}], "b": f"{KEY} {KEY}", KEY: 1})
+    masked = mask_data({"a": [KEY, {"password": "abc"}], "b": f"{KEY} {KEY}", KEY: 1})
     assert masked.counts == {"anthropic-key": 4, "password": 1}
     assert mask_data({"a": 1}).counts == {}
 

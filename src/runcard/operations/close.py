@@ -174,7 +174,7 @@ class _Desk:
         self.entries = self.lines.merged()
         told = fold.start_of(entry.line for entry in self.entries)
         began = known or told or (written if open_id is not None else None)
-        if began is None or not Generation.judge(began).valid:
+        if not isinstance(began, dict) or not Generation.judge(began).valid:
             raise StoreError(
                 f"{printable(run)} cannot be closed: neither its metadata.json nor its journal tells how it began",
                 hint="the files in it are kept as they are",

@@ -27,7 +27,7 @@ from runcard.accounting import Prices
 from runcard.documents import fold
 from runcard.encoding import encode_json
 from runcard.errors import RuncardError, RuncardWarning, StoreError, UsageError
-from runcard.files import failure, is_safe_id
+from runcard.files import failure
 from runcard.observe.clock import Clock
 from runcard.observe.environment import Background
 from runcard.observe.ids import new_id
@@ -35,7 +35,7 @@ from runcard.observe.process import resources
 from runcard.operations.close import close_dead, seal
 from runcard.operations.endings import TerminationGuard, status_of
 from runcard.operations.events import Events
-from runcard.operations.start import start_document
+from runcard.operations.start import settings_of, start_document
 from runcard.store import experiments, layout
 from runcard.store.journal import JournalWriter, new_writer
 from runcard.store.runs import NewRun, join, open_runs, remove_unplaced
@@ -228,25 +228,16 @@ def record(  # noqa: PLR0913 - the library's front door: each is a thing to say 
     secret is masked, unless `keep_secrets` is set. When the recording itself fails, the block goes on with a
     RuncardWarning; with `strict` it raises.
     """
-    for name, given in (("experiment", experiment), ("parent", parent)):
-        if given is not None and not is_safe_id(given):
-            raise UsageError(
-                f"{name} {given!r} cannot be a name", hint="use letters, digits, dots, dashes, underscores"
-            )
     if isinstance(inputs, str):
         raise UsageError(
             "inputs takes a list of paths and patterns, not one text", hint=f"write inputs=[{inputs!r}]"
         )
-    settings: Fields = {
-        "model": model,
-        "provider": provider,
-        "config": dict(config or {}),
-        "experiment": experiment,
-        "labels": {str(key): str(value) for key, value in (labels or {}).items()},
-        "parent": parent,
-    }
-    encode_json(settings["config"])  # wrong arguments raise at once, not in the middle of the recording
-    order = _Order(os.fspath(outputs), settings, tuple(inputs), prices, keep_secrets, strict)
+    # Wrong arguments raise at once, not in the middle of the recording.
+    settings = settings_of(
+        model=model, provider=provider, config=config, experiment=experiment, labels=labels, parent=parent
+    )
+    patterns = tuple(os.fspath(pattern) for pattern in inputs)
+    order = _Order(os.fspath(outputs), settings, patterns, prices, keep_secrets, strict)
     return Recording(order)
 
 

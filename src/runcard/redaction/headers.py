@@ -69,7 +69,7 @@ def _judge_bearer(text: bytes, start: int) -> Found | None:
 
 
 def _is_credential(scheme: bytes, value: str) -> bool:
-    if len(value) < 4 or is_placeholder(value) or value.lower() in _WORDS_ABOUT:
+    if len(value) < 3 or is_placeholder(value) or value.lower() in _WORDS_ABOUT:
         return False
     if not scheme:
         return len(value) >= 6 and looks_random(value)

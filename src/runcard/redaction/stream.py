@@ -85,8 +85,8 @@ class Masker:
         return sorted((clue for clue in clues if self._searched <= clue.start < ready), key=_start)
 
     def _masked(self, clues: list[Clue], ready: int, *, final: bool) -> Iterator[bytes]:
-        for _, group in groupby(clues, _start):
-            found = self._judged(group)
+        for start, group in groupby(clues, _start):
+            found = self._judged(group) if start >= self._done else None
             if found is None:
                 continue
             yield self._text[self._done : found.start]
@@ -101,10 +101,9 @@ class Masker:
 
     def _judged(self, clues: Iterable[Clue]) -> Found | None:
         """What clues to the same place lead to: the name of the upper rule, and the longest reach."""
-        judged = [clue.judge() for clue in clues if clue.start >= self._done]
-        found = [one for one in judged if one and one.start >= self._done]
-        if not found:
-            return None
+        found = [one for one in (clue.judge() for clue in clues) if one]
+        if len(found) < 2:
+            return found[0] if found else None
         in_address = next(
             (one for one in found if one.rule == "url-password"), None
         )  # it knows best where it ends

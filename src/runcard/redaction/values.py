@@ -27,7 +27,7 @@ _LONG = 16  # from here on mixed case alone looks random
 _PLACEHOLDER = (
     r"|[xX*.•·_?#-]+|…+"  # nothing, or one character for many
     r"|<[A-Za-z][\w .:/-]*(>.*)?|\[[A-Za-z _-]+\]?|\{[^{}]*\}?|\{\{.*|[$#@]\{.*|\$\(.*|`.*"  # something to be filled in
-    r"|\$[A-Z_][A-Z0-9_]*|\$[a-z_]+|%\(\w+\)s|%[A-Za-z_]+%|.*%s.*|.*\{[\w.!:]*\}.*|!(env|secret|vault|Ref|Sub|GetAtt)\b.*"  # a variable
+    r"|\$[A-Z_][A-Z0-9_]*|\$[a-z_]+|%\(\w+\)s|%[A-Za-z_]+%|.*%s.*|.*\{([a-z_][\w.!:]*|[0-9]?)\}.*|!(env|secret|vault|Ref|Sub|GetAtt)\b.*"  # a variable
     r"|[A-Z][A-Z0-9]*(_[A-Z0-9]+)+|(KEY|NAME|PASSWORD|SECRET|STR|STRING|TEXT|TOKEN|VALUE)\]?"  # the name of one
     r"|(env|vault|op|ssm|arn|file|keyring|keychain|secretmanager|aws-sm|gcp-sm|sops)[:/].*"  # the place where it lies
     r"|(?i:your|insert|enter)[-_ ].*|(?i:your(api)?(key|token|password|secret))"

@@ -27,10 +27,8 @@ from runcard.store.journal import NO_LOCKS, JournalWriter, new_writer, try_lock
 PATIENCE = 30.0  # seconds: a user's program does not wait for ever because another one was stopped
 
 _NEW = "new-"
-_PAUSE, _READERS = (
-    0.005,
-    2.0,
-)  # seconds between two tries to have a lock alone, and how long those who ask may take
+_PAUSE = 0.005  # seconds between two tries to have a lock alone
+_READERS = 2.0  # seconds that those who only ask may take
 _LEFTOVER = re.compile(r"\..+\.[0-9a-f]{8}\.tmp")
 
 
@@ -95,20 +93,17 @@ class NewRun:
         except BaseException:
             mark_closed(path)
             raise
+        _mark(path)  # again, in case somebody took it off who could not see whose it was
         return True
 
     def _mark_open(self, path: str) -> bool:
         """Put a run on the list of open ones; False when another one is there under this name."""
-        mark = layout.open_mark(path)
         try:
-            os.link(os.path.join(self._aside, layout.JOURNAL), mark)
+            os.link(os.path.join(self._aside, layout.JOURNAL), layout.open_mark(path))
         except FileExistsError:
             return False
-        except OSError:  # a file system without second names, or a full one: the next one says so
-            with contextlib.suppress(FileExistsError):
-                os.close(os.open(mark, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666))
-                return True
-            return False
+        except OSError:  # a file system without second names; a full one says so again
+            return _mark(path)
         return True
 
     def discard(self) -> None:
@@ -118,6 +113,15 @@ class NewRun:
         if self._path is not None:
             shutil.rmtree(self._path, ignore_errors=True)
             mark_closed(self._path)
+
+
+def _mark(run: str) -> bool:
+    """Put a run on the list of open ones by its name alone; False when it is there already."""
+    try:
+        os.close(os.open(layout.open_mark(run), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666))
+    except FileExistsError:
+        return False
+    return True
 
 
 def join(run: str, run_id: str) -> JournalWriter:
