@@ -223,6 +223,11 @@ def test_nothing_can_be_told_after_the_end(recorder: runcard.MetadataRecorder, t
     assert recorder.document().to_bytes() == before
 
 
+def test_prices_are_a_table() -> None:
+    with pytest.raises(UsageError, match="prices is a str"):
+        runcard.MetadataRecorder(prices="prices.json")  # type: ignore[arg-type]
+
+
 def test_a_recorder_is_for_one_run(recorder: runcard.MetadataRecorder) -> None:
     recorder.start()
     with pytest.raises(UsageError, match="started already"):

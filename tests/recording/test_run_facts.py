@@ -368,12 +368,22 @@ def test_what_surrounds_the_run_is_observed(outputs: Path) -> None:
     assert document["generation"]["command"] is None
 
 
-@pytest.mark.parametrize("strict", [False, True])
-def test_what_no_document_can_hold_is_not_begun(outputs: Path, *, strict: bool) -> None:
+@pytest.mark.parametrize(
+    ("wrong", "error"),
+    [
+        ({"model": 3}, UsageError),
+        ({"config": {"provider": []}}, UsageError),
+        ({"labels": {"a": "\udc80"}}, EncodingError),
+        ({"prices": "prices.json"}, UsageError),
+        ({"inputs": [3]}, TypeError),
+        ({"inputs": Path("in")}, TypeError),
+        ({"outputs": None}, TypeError),
+    ],
+)
+def test_what_no_document_can_hold_raises_before_anything_is_begun(
+    outputs: Path, wrong: dict[str, Any], error: type[Exception]
+) -> None:
     """A run that could never be closed would be in the way of all that come after it."""
-    settings: dict[str, Any] = {"config": {"model": 3}}
-    with pytest.raises(UsageError, match="model is 3"), runcard.record(outputs, strict=strict, **settings):
-        pass
-    assert runcard.current_run() is None
-    assert recorded(outputs)["generation"]["status"] == "completed"
-    assert len(list(outputs.glob("2*"))) == 1
+    with pytest.raises(error):
+        runcard.record(**({"outputs": outputs} | wrong))
+    assert not outputs.exists()

@@ -249,6 +249,15 @@ def checked_cost(cost: object) -> float | int:
     raise UsageError(f"{shown(str(cost))} is no cost", hint="a cost is a number of dollars, 0 or more")
 
 
+def checked_prices(prices: object) -> Prices | None:
+    if not isinstance(prices, Prices | None):
+        raise UsageError(
+            f"prices is a {type(prices).__name__}",
+            hint="runcard.accounting.Prices.with_file(path) reads a table",
+        )
+    return prices
+
+
 def _text(value: object, what: str) -> str:
     if not isinstance(value, str) or not value:
         raise UsageError(f"{what} is {shown(str(value))}", hint="it is a text that is not empty")

@@ -34,7 +34,7 @@ from runcard.observe.ids import new_id
 from runcard.observe.process import resources
 from runcard.operations.close import close_dead, seal
 from runcard.operations.endings import TerminationGuard, status_of
-from runcard.operations.events import Events
+from runcard.operations.events import Events, checked_prices
 from runcard.operations.start import settings_of, start_document
 from runcard.store import experiments, layout
 from runcard.store.journal import JournalWriter, new_writer
@@ -237,7 +237,7 @@ def record(  # noqa: PLR0913 - the library's front door: each is a thing to say 
         model=model, provider=provider, config=config, experiment=experiment, labels=labels, parent=parent
     )
     patterns = tuple(os.fspath(pattern) for pattern in inputs)
-    order = _Order(os.fspath(outputs), settings, patterns, prices, keep_secrets, strict)
+    order = _Order(os.fspath(outputs), settings, patterns, checked_prices(prices), keep_secrets, strict)
     return Recording(order)
 
 

@@ -17,7 +17,7 @@ from runcard.observe.clock import Clock
 from runcard.observe.environment import Background
 from runcard.observe.ids import new_id
 from runcard.observe.process import resources
-from runcard.operations.events import Events
+from runcard.operations.events import Events, checked_prices
 from runcard.operations.start import settings_of, start_document
 from runcard.store import experiments
 
@@ -33,7 +33,7 @@ class MetadataRecorder(Events):
     def __init__(
         self, *, prices: Prices | None = None, keep_secrets: bool = False, strict: bool = False
     ) -> None:
-        super().__init__(strict=strict, prices=prices, keep_secrets=keep_secrets)
+        super().__init__(strict=strict, prices=checked_prices(prices), keep_secrets=keep_secrets)
         self._lines: list[Fields] = []
         self._start: Fields | None = None
         self._checksums: Fields = {}
