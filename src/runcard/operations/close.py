@@ -31,6 +31,8 @@ from runcard.views.markdown import is_readme_of, readme
 
 Fields = dict[str, Any]
 
+_PATIENCE = 0.5  # seconds that a lock may outlive its holder
+
 _LEFTOVER = re.compile(
     r"\.(metadata\.json|SHA256SUMS|README\.md|RUNCARD\.md|experiment(\.w-[0-9a-f]+)?\.jsonl)\.[0-9a-f]{8}\.tmp"
 )
@@ -77,9 +79,11 @@ def _says_running(run: str) -> bool:
 
 def close_dead(run: str) -> Closing:
     """Close a run, unless it is closed already or somebody is still at work on it."""
-    with claimed(run, exclusive=True) as gone:
+    is_dead = _is_dead(run)
+    with claimed(run, exclusive=True, patience=_PATIENCE if is_dead else 0) as gone:
         if gone is False:
-            return Closing(run, "running", closed=False, reason="its process is at work")
+            who = "another process is closing it" if is_dead else "its process is at work"
+            return Closing(run, "running", closed=False, reason=who)
         document = _read(os.path.join(run, layout.METADATA))
         status = _status(document)
         if document is not None and status not in {None, "running"} and _is_sealed(run, document):
@@ -96,6 +100,15 @@ def close_dead(run: str) -> Closing:
             if reason is not None:
                 return Closing(run, "running", closed=False, reason=reason)
             return Closing(run, _seal(desk)["generation"]["status"], closed=True)
+
+
+def _is_dead(run: str) -> bool:
+    """Whether the process of a run is surely gone. Its lock may not be free yet: a child holds it until it has begun."""
+    try:
+        document = decode_json(_bytes_of(os.path.join(run, layout.METADATA)) or b"")
+        return is_alive(document["generation"]["process"]) is False
+    except (RuncardError, KeyError, TypeError, AttributeError):
+        return False  # whatever it is, it is told where it matters
 
 
 def _why_alive(document: Fields, *, locks_work: bool) -> str | None:

@@ -5,6 +5,7 @@ import signal
 import sys
 import threading
 from types import FrameType
+from typing import Any
 
 _SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 
@@ -99,10 +100,24 @@ class TerminationGuard:
 
 
 def _raise(number: int, _: FrameType | None) -> None:
-    _watch.received = number
+    again, _watch.received = _watch.received is not None, number
     if _watch.runs == 0:
         _watch.give_back()
+    loop = _running_loop()
+    if loop is not None and not again:
+        # An event loop that is interrupted between two of its steps loses one, and would wait for it for ever.
+        loop.call_soon_threadsafe(_raise_in_loop, number)
+        return
     raise Terminated(number)
+
+
+def _raise_in_loop(number: int) -> None:
+    raise Terminated(number)
+
+
+def _running_loop() -> Any:  # noqa: ANN401 - asyncio is not loaded for its types
+    asyncio = sys.modules.get("asyncio")
+    return None if asyncio is None else asyncio._get_running_loop()  # noqa: SLF001 - public, for frameworks
 
 
 # A forked child has no runs to close: a signal ends it as if runcard were not there. One that came in between, before the

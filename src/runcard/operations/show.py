@@ -97,7 +97,7 @@ def _is_gone(run: str, process: dict[str, Any]) -> bool:
         claimed(run) as claim,
     ):  # a journal that nobody may open tells nothing
         gone = claim
-    return is_alive(process) is False if gone is None else gone
+    return bool(gone) or is_alive(process) is False
 
 
 def _files(run: str, run_id: str) -> list[tuple[str, int]]:

@@ -15,11 +15,12 @@ from runcard.redaction.patterns import in_bytes
 
 WINDOW = 32 * 1024  # the longest keys in use take half of it
 _RULE = "private-key"
-_LONGEST_LINE = 80  # of a BEGIN or END line
+_LONGEST_LINE = 160  # from the dashes of an END line so much is looked at
 _KIND = rb" (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
 BEGIN = rb"-----BEGIN" + _KIND
 _END = rb"-----END" + _KIND
 _KEY = rb"[A-Za-z0-9+/]{32}"
+_NAME = rb"[^\"\r\n]{0,64}\"\s{0,8}:"  # the rest of a name in JSON
 _BREAK = rb"(?:\s|\\+[nr])"
 _CUT_OFF = (
     rb"(?:" + _BREAK + rb"{1,8}(?:Proc-Type|DEK-Info)[^\n\\]{0,80}){0,2}"
@@ -60,12 +61,18 @@ def _end(text: bytes, after: int) -> int | None:
     """Where the block ends whose BEGIN line ends at `after`; None when it is no block."""
     dashes = text.find(b"-----", after, after + WINDOW)
     last = in_bytes(_END).match(text, dashes) if dashes >= 0 else None
-    if last and in_bytes(_KEY).search(text, after, dashes) and not _has_brackets(text[after:dashes]):
+    if (
+        last
+        and in_bytes(_KEY).search(text, after, dashes)
+        and not _breaks_json(text, after, dashes, last.end())
+    ):
         return last.end()
     cut_off = in_bytes(_CUT_OFF).match(text, after, min(len(text), after + WINDOW))
     return cut_off.end() if cut_off else None
 
 
-def _has_brackets(body: bytes) -> bool:
-    """Brackets and braces never stand in a key, and taking them out would break JSON."""
-    return any(bracket in body for bracket in (b"[", b"]", b"{", b"}"))
+def _breaks_json(text: bytes, after: int, dashes: int, end: int) -> bool:
+    """Whether more than the lines of a key would go: brackets and braces, or the border of a value and a name."""
+    body = text[after:dashes]
+    brackets = any(bracket in body for bracket in (b"[", b"]", b"{", b"}"))
+    return brackets or (b'"' in body and in_bytes(_NAME).match(text, end) is not None)

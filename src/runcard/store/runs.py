@@ -201,15 +201,16 @@ def _is_abandoned(journal: str) -> bool:
 
 
 @contextlib.contextmanager
-def claimed(run: str, *, exclusive: bool = False) -> Iterator[bool | None]:
+def claimed(run: str, *, exclusive: bool = False, patience: float = 0) -> Iterator[bool | None]:
     """Hold the lock of a run's journal: True when its owner is gone, False when it lives, None when nobody can tell.
 
-    Those who only ask hold it together; who wants to close the run holds it alone.
+    Those who only ask hold it together; who wants to close the run holds it alone. `patience` is for a lock that may be
+    free in a moment: how many seconds to wait for it.
     """
     descriptor = None
     try:
         journal = _locked_journal(run)
-        descriptor = _try(journal, exclusive=exclusive) if journal else None
+        descriptor = _try(journal, exclusive=exclusive, patience=patience) if journal else None
         verdict = None if journal is None else descriptor is not None
     except FileNotFoundError:
         verdict = None
@@ -224,13 +225,14 @@ def claimed(run: str, *, exclusive: bool = False) -> Iterator[bool | None]:
             os.close(descriptor)
 
 
-def _try(journal: str, *, exclusive: bool) -> int | None:
+def _try(journal: str, *, exclusive: bool, patience: float) -> int | None:
     """The lock of a journal, unless its owner holds it; those who only ask are waited for."""
-    descriptor = try_lock(journal, shared=not exclusive)
-    deadline = time.monotonic() + _READERS
-    while descriptor is None and exclusive and time.monotonic() < deadline and _is_abandoned(journal):
+    begun = time.monotonic()
+    while (descriptor := try_lock(journal, shared=not exclusive)) is None:
+        waited = time.monotonic() - begun
+        if waited >= patience and not (exclusive and waited < _READERS and _is_abandoned(journal)):
+            break
         time.sleep(_PAUSE)
-        descriptor = try_lock(journal)
     return descriptor
 
 
