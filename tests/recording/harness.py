@@ -66,18 +66,19 @@ def started(code: str, *arguments: str | Path) -> Iterator[subprocess.Popen[str]
             process.kill()
 
 
-def harness(module: str, *arguments: str | Path) -> Any:
-    """What one of the harness programs beside this file reports."""
-    done = subprocess.run(
-        [sys.executable, "-m", f"recording.{module}", *map(str, arguments)],
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=110,
-        env=environment(TMPDIR=os.getcwd()),
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+def harness(module: str, *arguments: str | Path) -> Iterator[Any]:
+    """What one of the harness programs beside this file reports, line by line: it is ahead while one is checked."""
+    command = [sys.executable, "-m", f"recording.{module}", *map(str, arguments)]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, env=environment(TMPDIR=os.getcwd())
+    ) as process:
+        try:
+            assert process.stdout is not None
+            for line in process.stdout:
+                yield json.loads(line)
+            assert process.wait() == 0
+        finally:
+            process.kill()
 
 
 def runs_of(store: Path) -> list[Path]:

@@ -4,7 +4,7 @@
 
 It forks a child that records a run, and lets strace fail the N-th call of each kind that writes, and with `lasting` all
 that follow; with `once` also of the other kinds that change files. How many calls there are is counted first. Stores are
-left in FOLDER; a report is printed: for each case the call, its number, the exit code of the child, whether its block was
+left in FOLDER; a line is printed for each case: the call, its number, the exit code of the child, whether its block was
 executed, and what it said.
 """
 
@@ -12,6 +12,7 @@ import contextlib
 import io
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -24,6 +25,7 @@ from typing import Any
 
 import runcard
 
+STRACE = shutil.which("strace") or "strace"
 WRITING = ("write", "pwrite64", "fsync", "rename", "renameat", "renameat2", "syncfs", "ftruncate")
 OTHERS = ("mkdir", "link", "linkat", "unlink", "unlinkat", "flock")
 
@@ -68,7 +70,7 @@ def watched(store: Path, options: list[str], *, strict: bool) -> int:
         os.close(go)
         _be_child(store, waiting, strict=strict)
     os.close(waiting)
-    command = ["strace", "-p", str(child), *options]
+    command = [STRACE, "-p", str(child), *options]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as strace:
         assert strace.stderr is not None
         strace.stderr.readline()  # "Process … attached"
@@ -109,9 +111,10 @@ def cases(folder: Path, error: str, *, lasting: bool, strict: bool) -> Iterator[
 
 def main(folder: str, error: str, lasting: str, strict: str) -> None:
     record(Path(folder) / "warm", strict=True)  # everything is loaded once, and not in every child
-    sys.path.clear()
-    report = list(cases(Path(folder), error, lasting=lasting == "lasting", strict=strict == "strict"))
-    print(json.dumps(report))  # noqa: T201
+    sys.path.clear()  # an environment without packages and without git is quick to look at
+    os.environ["PATH"] = ""
+    for case in cases(Path(folder), error, lasting=lasting == "lasting", strict=strict == "strict"):
+        print(json.dumps(case), flush=True)  # noqa: T201
 
 
 if __name__ == "__main__":

@@ -4,11 +4,13 @@
 
 It forks a child that does the JOB (`record` or `close`) in a copy of the store TEMPLATE, and that kills itself before,
 after or within (half of what it writes is written) the first operation that changes a file; the next child dies at the
-second one, and so on until one lives to the end. Stores are left in FOLDER, by number; a report is printed.
+second one, and so on until one lives to the end. Stores are left in FOLDER, by number; for each of them a line is
+printed with the name of the operation.
 """
 
 import json
 import os
+import shutil
 import signal
 import sys
 import threading
@@ -130,18 +132,18 @@ def _be_child(assassin: Assassin, job: str, store: Path) -> None:
 
 
 def main(job: str, moment: str, template: str, folder: str) -> None:
-    report: list[str] = []
     record(Path(folder) / "0")  # everything is loaded once, and not in every child
-    sys.path.clear()  # an environment without packages is quick to look at
+    copy = shutil.which("cp") or "cp"
+    sys.path.clear()  # an environment without packages and without git is quick to look at
+    os.environ["PATH"] = ""
     for number in count(1):
         store = Path(folder) / str(number)
         if template:
-            run_program(["cp", "-a", template, store], check=True)
+            run_program([copy, "-a", template, store], check=True)
         name = attempt(job, moment, number, store)
         if name is None:
             break
-        report.append(name)
-    print(json.dumps(report))  # noqa: T201
+        print(json.dumps(name), flush=True)  # noqa: T201
 
 
 if __name__ == "__main__":

@@ -66,7 +66,7 @@ def speak(run: runcard.Run, me: str) -> Iterator[None]:
 
 
 def test_fifty_processes_in_one_second_get_fifty_directories(place: Path) -> None:
-    report = harness("harness_crowd", place / "outputs", "50")
+    (report,) = harness("harness_crowd", place / "outputs", "50")
     assert report["codes"] == [0] * 50
     assert report["seconds"] < 30
     check_crowd(place / "outputs", 50)
@@ -358,7 +358,7 @@ def test_many_who_close_one_run_at_once_close_it_once(dead: Path) -> None:
 
 
 def test_recorders_that_start_at_once_close_a_dead_run_once(dead: Path) -> None:
-    report = harness("harness_crowd", dead.parent, "8")
+    (report,) = harness("harness_crowd", dead.parent, "8")
     assert report["codes"] == [0] * 8
     assert_closed(dead.parent, runs=9)
     assert_tidy(dead.parent)

@@ -320,17 +320,30 @@ print(json.dumps(summary(list(verify(sys.argv[1])))))
 """
 
 
-def test_a_part_that_cannot_be_read_is_told() -> None:
+@pytest.mark.parametrize(
+    ("closed", "paths"),
+    [
+        ("run/personas", {"personas", "personas/1.json"}),
+        ("run/notes.txt", {"notes.txt"}),
+        ("run/metadata.json", {""}),
+        ("run", {""}),
+        (".", {""}),
+    ],
+)
+def test_what_cannot_be_read_is_told(closed: str, paths: set[str]) -> None:
     with everybodys_directory() as folder:
-        run = record_one(folder / "outputs")
-        (run / "personas").chmod(0)
+        run = record_one(folder / "outputs").rename(folder / "outputs" / "run")
+        hidden = run.parent / closed
+        mode = hidden.stat().st_mode
+        hidden.chmod(0)
+        target = run.parent if closed == "." else run
         done = subprocess.run(
-            [sys.executable, "-c", AS_NOBODY, run], capture_output=True, text=True, check=True, timeout=60
+            [sys.executable, "-c", AS_NOBODY, target], capture_output=True, text=True, check=True, timeout=60
         )
-        (run / "personas").chmod(0o700)
+        hidden.chmod(mode)
     said = json.loads(done.stdout)
     assert (said["intact"], said["complete"]) == (True, False)
-    assert {found["path"] for found in said["findings"]} == {"personas", "personas/1.json"}
+    assert {found["path"] for found in said["findings"]} == paths
 
 
 ODD: list[Any] = [None, 3, "x", [], {}, [1], [None], [{}], True, -1, "running", "../x"]

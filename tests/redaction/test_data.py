@@ -39,6 +39,10 @@ CASES: dict[str, tuple[Any, Any]] = {
     "a list of words": (["token", "abc", "x=1"], ["token", "abc", "x=1"]),
     "a tuple": (("a", 1, KEY), ["a", 1, "[masked:anthropic-key]"]),
     "a header": ({"Authorization": "Bearer abc123"}, {"Authorization": "Bearer [masked:bearer-token]"}),
+    "a header with more": (
+        {"Authorization": f"Bearer abc123 {KEY}"},
+        {"Authorization": "Bearer [masked:bearer-token] [masked:anthropic-key]"},
+    ),
     "a header without a scheme": ({"Authorization": "abc"}, {"Authorization": "[masked:authorization]"}),
     "a cookie": ({"Cookie": "a=b; c=d"}, {"Cookie": "[masked:cookie]"}),
     "a cookie that is set": ({"Set-Cookie": "a=b; Path=/"}, {"Set-Cookie": "a=[masked:cookie]; Path=/"}),

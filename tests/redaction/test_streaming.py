@@ -50,8 +50,16 @@ def test_a_finished_line_comes_out_at_once() -> None:
 def test_a_block_is_waited_for_and_what_stands_before_it_is_not() -> None:
     masker = Masker()
     assert masker.feed(b"one\n" + BLOCK[:300] + b"\n") == b"one\n"
-    assert masker.feed(BLOCK[300:] + b"\ntwo\n") == b""
-    assert masker.feed(b"three\n" * 20) == b"[masked:private-key]\ntwo\n" + b"three\n" * 20
+    assert masker.feed(BLOCK[300:-5] + b"\n") == b""
+    assert masker.feed(b"lost\n" * 40).startswith(b"[masked:private-key]\n-----END PRIVATE KEY\nlost\n")
+
+
+def test_a_block_comes_out_with_its_last_line() -> None:
+    masker = Masker()
+    assert masker.feed(BLOCK[:900]) == b""
+    assert masker.feed(BLOCK[900:] + b"\ntwo") == b"[masked:private-key]\n"
+    assert masker.feed(b'"' + BLOCK.replace(b"\n", b'",\n"') + b'"\n') == b'two"'
+    assert masker.flush() == b'[masked:private-key]"\n'
 
 
 def test_a_block_that_never_ends_is_not_waited_for_forever() -> None:

@@ -52,6 +52,7 @@ SHOWN = {
     '"password="+name+"&x="': '"password="+name+"&x="',
     "pass: q1w2e3r4": "pass: q1w2e3r4",
     "curl -u bob:$PASSWORD x": "curl -u bob:$PASSWORD x",
+    "curl -x [masked:jwt] -u bob:hunter2": "curl -x [masked:jwt] -u bob:hunter2",
     "docker -u bob:hunter2 x": "docker -u bob:hunter2 x",
     "the --password option": "the --password option",
     "--path 'a b'": "--path 'a b'",
@@ -97,6 +98,12 @@ def test_the_lines_of_a_key_may_be_the_strings_of_a_list() -> None:
     body = "MIIE" + "a1B2" * 15
     text = json.dumps(["-----BEGIN PRIVATE KEY-----", body, body, "-----END PRIVATE KEY-----", "x"])
     assert json.loads(mask_text(text).value) == ["[masked:private-key]", "x"]
+
+
+def test_a_block_never_goes_from_a_value_into_a_name() -> None:
+    body = "a1B2" * 20
+    text = json.dumps({"a": f"-----BEGIN PRIVATE KEY-----\n{body}", "-----END PRIVATE KEY-----": 1})
+    assert json.loads(mask_text(text).value) == {"a": "[masked:private-key]", "-----END PRIVATE KEY-----": 1}
 
 
 def test_a_block_with_brackets_in_it_is_no_key() -> None:

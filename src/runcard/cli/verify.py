@@ -28,13 +28,16 @@ def command(paths: tuple[str, ...], as_json: bool) -> int:
     Exit codes: 0 intact and complete, 1 not so, 2 something to know.
     """
     from runcard.cli.printing import say, say_json  # noqa: PLC0415
+    from runcard.cli.progress import Progress  # noqa: PLC0415
     from runcard.errors import ExitCode  # noqa: PLC0415
     from runcard.operations.verify import summary, verify, worst  # noqa: PLC0415
 
     results = []
-    for result in verify(*paths):
+    progress = Progress("records")
+    for result in progress.over(verify(*paths)):
         results.append(result)
         if not as_json and result.verdict.exit_code != ExitCode.FAILED:
+            progress.wipe()
             _approve(result)
     if as_json:
         say_json(summary(results))

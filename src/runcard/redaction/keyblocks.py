@@ -24,7 +24,11 @@ _NAME = rb"[^\"\r\n]{0,64}\"\s{0,8}:"  # the rest of a name in JSON
 _BREAK = rb"(?:\s|\\+[nr])"
 _CUT_OFF = (
     rb"(?:" + _BREAK + rb"{1,8}(?:Proc-Type|DEK-Info)[^\n\\]{0,80}){0,2}"
-    rb"(?:" + _BREAK + rb"{1,8}+[A-Za-z0-9+/=]{16,}+)+"
+    rb"(?:"
+    + _BREAK
+    + rb"{1,8}+(?:[A-Za-z0-9+/=]{16,}+|[A-Za-z0-9+/]++(?="
+    + _BREAK
+    + rb"{1,8}+[A-Za-z0-9+/]{40})))+"
 )
 
 
@@ -53,8 +57,10 @@ def find_blocks(text: bytes, begin: int, *, final: bool) -> Blocks:
 
 def _needs_more(text: bytes, after: int) -> bool:
     dashes = text.find(b"-----", after, after + WINDOW)
-    known = after + WINDOW if dashes < 0 else dashes + _LONGEST_LINE
-    return len(text) < known
+    if dashes < 0:
+        return len(text) < after + WINDOW
+    is_plain = in_bytes(_END).match(text, dashes) and b'"' not in text[after:dashes]
+    return not is_plain and len(text) < dashes + _LONGEST_LINE
 
 
 def _end(text: bytes, after: int) -> int | None:

@@ -44,7 +44,8 @@ def _header(name: str, value: str, counts: dict[str, int]) -> str | None:
         return None
     if found is None:
         return None
+    before, after = (part.decode("utf-8", "surrogatepass") for part in (raw[: found.start], raw[found.end :]))
+    rest = mask_text(after)
     count(counts, {found.rule: 1})
-    return (raw[: found.start] + mark(found.rule).encode("ascii") + raw[found.end :]).decode(
-        "utf-8", "surrogatepass"
-    )
+    count(counts, rest.counts)
+    return before + mark(found.rule) + rest.value
