@@ -36,8 +36,11 @@ def in_memory() -> Iterator[Path]:
 
 
 def environment(**more: str) -> dict[str, str]:
-    """The variables of a program that can import runcard and these modules, and that no other run encloses."""
-    kept = {key: value for key, value in os.environ.items() if not key.startswith("RUNCARD_")}
+    """The variables of a program that can import runcard and these modules, and that no other run encloses.
+
+    Its coverage is not measured: signals and kills that come at any moment would hit the measuring as well.
+    """
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("RUNCARD_", "COVERAGE_"))}
     return kept | {"PYTHONPATH": os.pathsep.join([str(TESTS), *filter(None, sys.path)])} | more
 
 
@@ -48,7 +51,7 @@ def python(code: str, *arguments: str | Path, **more: str) -> subprocess.Complet
         check=False,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
         env=environment(**more),
     )
 
