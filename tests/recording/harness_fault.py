@@ -5,10 +5,11 @@
 It forks a child that records a run, and lets strace fail the N-th call of each kind that writes, and with `lasting` all
 that follow; with `once` also of the other kinds that change files. How many calls there are is counted first. Stores are
 left in FOLDER; a line is printed for each case: the call, its number, the exit code of the child, whether its block was
-executed, and what it said.
+executed, and what it said; or a single one with the reason why nothing could be tried.
 """
 
 import contextlib
+import ctypes
 import io
 import json
 import os
@@ -25,6 +26,7 @@ from typing import Any
 
 import runcard
 
+PR_SET_PTRACER = 0x59616D61
 STRACE = shutil.which("strace") or "strace"
 WRITING = ("write", "pwrite64", "fsync", "rename", "renameat", "renameat2", "syncfs", "ftruncate")
 OTHERS = ("mkdir", "link", "linkat", "unlink", "unlinkat", "flock")
@@ -47,6 +49,7 @@ def record(store: Path, *, strict: bool) -> None:
 
 def _be_child(store: Path, go: int, *, strict: bool) -> None:
     """Wait until strace watches, then do the work."""
+    ctypes.CDLL(None).prctl(PR_SET_PTRACER, ctypes.c_long(-1))  # or strace may not watch a cousin
     said, code = io.StringIO(), 1
     sys.stderr = said
     warnings.simplefilter("always")
@@ -73,7 +76,10 @@ def watched(store: Path, options: list[str], *, strict: bool) -> int:
     command = [STRACE, "-p", str(child), *options]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as strace:
         assert strace.stderr is not None
-        strace.stderr.readline()  # "Process … attached"
+        line = strace.stderr.readline()
+        if "attached" not in line:
+            os.kill(child, signal.SIGKILL)
+            raise PermissionError(line)
         os.close(go)
         os.waitpid(child, os.WUNTRACED)
         strace.send_signal(signal.SIGINT)
@@ -113,8 +119,11 @@ def main(folder: str, error: str, lasting: str, strict: str) -> None:
     record(Path(folder) / "warm", strict=True)  # everything is loaded once, and not in every child
     sys.path.clear()  # an environment without packages and without git is quick to look at
     os.environ["PATH"] = ""
-    for case in cases(Path(folder), error, lasting=lasting == "lasting", strict=strict == "strict"):
-        print(json.dumps(case), flush=True)  # noqa: T201
+    try:
+        for case in cases(Path(folder), error, lasting=lasting == "lasting", strict=strict == "strict"):
+            print(json.dumps(case), flush=True)  # noqa: T201
+    except PermissionError as refused:
+        print(json.dumps({"skip": str(refused)}), flush=True)  # noqa: T201
 
 
 if __name__ == "__main__":

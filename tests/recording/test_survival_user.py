@@ -323,15 +323,17 @@ os.chdir(place)
 with runcard.record(place / "warm") as run:  # nobody may not even read the library of the Python of these tests
     show(run.path), summary(list(verify(run.path))), list(close(run.path))
 def drop():
-    if os.geteuid() == 0:
-        os.setgroups([])
-        os.setgid({NOBODY})
-        os.setuid({NOBODY})
+    os.setgroups([])
+    os.setgid({NOBODY})
+    os.setuid({NOBODY})
 warnings.simplefilter("always")
 """
 
 
 def as_nobody(place: Path, code: str) -> str:
+    """What a program prints that has no rights of its own, and not those of the owner of the files here."""
+    if os.geteuid():
+        pytest.skip("NOT TESTED: files of others, since only root can become somebody else")
     done = python(AS_NOBODY + code, place, TMPDIR=str(place / "tmp"))
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -421,10 +423,6 @@ for hidden in (".", "metadata.json", "experiment.jsonl", "SHA256SUMS", "out.txt"
 
 
 def test_a_record_that_cannot_be_read_is_told_and_not_believed(others: Path) -> None:
-    if os.geteuid():
-        pytest.skip(
-            "NOT TESTED: a record that cannot be read, since only root can take rights away and have them"
-        )
     lines = as_nobody(others, LOOK).splitlines()
     assert len(lines) == 6 * 3
     for line in lines:
