@@ -106,6 +106,29 @@ def test_a_block_never_goes_from_a_value_into_a_name() -> None:
     assert json.loads(mask_text(text).value) == {"a": "[masked:private-key]", "-----END PRIVATE KEY-----": 1}
 
 
+def test_a_block_never_goes_over_the_border_of_a_name_and_a_value() -> None:
+    body = "a1B2" * 20
+    text = json.dumps({"a": f"-----BEGIN PRIVATE KEY-----\n{body}", "-----END PRIVATE KEY-----": 1})
+    assert json.loads(mask_text(text).value) == {"a": "[masked:private-key]", "-----END PRIVATE KEY-----": 1}
+    text = json.dumps({"-----BEGIN PRIVATE KEY-----": f"{body}-----END PRIVATE KEY-----"})
+    assert json.loads(mask_text(text).value) == {"-----BEGIN PRIVATE KEY-----": "[masked:named-secret]"}
+
+
+@pytest.mark.parametrize(
+    "text", ["x --password ", "x -u ", "x --token ", "password=", "password: ", "token ", "Cookie: "]
+)
+def test_a_string_that_ends_where_a_secret_may_begin_stays(text: str) -> None:
+    for value in (
+        {text: 1, "a": "b1c2d3e4f5"},
+        [text, "b1c2d3e4f5"],
+        {"a": text},
+        {"a": text, "b:c": "d1e2f3g4h5"},
+    ):
+        for indent in (None, 2):
+            written = json.dumps(value, indent=indent)
+            assert mask_text(written) == (written, {})
+
+
 def test_a_block_with_brackets_in_it_is_no_key() -> None:
     text = '-----BEGIN PRIVATE KEY-----"], ["' + "a1B2" * 10 + "-----END PRIVATE KEY-----"
     assert mask_text(text) == (text, {})

@@ -68,10 +68,12 @@ def _judge(text: bytes, match: re.Match[bytes]) -> Found | None:
     said = telling(spot.name) if spot else None
     if spot is None or said is None or (spot.place is Place.LOOSE and spot.name == "pass"):
         return None
-    if said.rule in {"authorization", "cookie"}:
-        found = _judge_header(text, match, spot, said.rule)
-        if found or said.rule == "authorization":
-            return found
+    start = match.start("value")
+    span = spans.at(text, start, match["quote"], spans.HEADER if match["sign"] == b":" else spot.ends)
+    if said.rule == "authorization":
+        return headers.authorization(text, start, span)
+    if said.rule == "cookie" and headers.has_cookies(text, start, span):
+        return headers.cookie(text, start, span, is_set=spot.name.lower().startswith("set"))
     return _judge_value(text, match, spot)
 
 
@@ -111,14 +113,6 @@ def _weak_spot(name: str, before: bytes, match: re.Match[bytes]) -> _Spot | None
 
 def _beginning(match: re.Match[bytes]) -> int:
     return match.start("quote" if match["quote"] else "value")
-
-
-def _judge_header(text: bytes, match: re.Match[bytes], spot: _Spot, rule: str) -> Found | None:
-    start = match.start("value")
-    span = spans.at(text, start, match["quote"], spans.HEADER if match["sign"] == b":" else spot.ends)
-    if rule == "authorization":
-        return headers.authorization(text, start, span)
-    return headers.cookie(text, start, span, is_set=spot.name.lower().startswith("set"))
 
 
 def _judge_value(text: bytes, match: re.Match[bytes], spot: _Spot) -> Found | None:

@@ -26,7 +26,7 @@ _SCHEME = (
     rb"(?i:(bearer|basic|token|bot|api-?key|key|oauth|digest|negotiate|ntlm|hawk|aws4-hmac-sha256|sharedkey(?:lite)?))"
     rb"[ \t]+"
 )
-_PAIR = rb"[^\s=;\"'\\]{1,64}=(?=[^\s;\"'\\])"
+_PAIR = rb"[^\s=;\"'\\\[]{1,64}=(?=[^\s;\"'\\])"
 BEARER = rb"b(?<![a-z0-9_]b)(?=earer[ \t]{1,4}([a-z0-9._~+/=-]{16}))"
 
 
@@ -41,6 +41,11 @@ def authorization(text: bytes, start: int, span: Span) -> Found | None:
     word = word._replace(end=min(word.end, span.end))
     rule = {b"bearer": "bearer-token", b"basic": "basic-auth"}.get(name, "authorization")
     return Found(at, word.end, rule, word.more) if _is_credential(name, spans.value(text, at, word)) else None
+
+
+def has_cookies(text: bytes, start: int, span: Span) -> bool:
+    """Whether a value has the form of a cookie header: a name, `=`, a value."""
+    return in_bytes(_PAIR).match(text, start, span.end) is not None
 
 
 def cookie(text: bytes, start: int, span: Span, *, is_set: bool) -> Found | None:

@@ -20,6 +20,7 @@ _KIND = rb" (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
 BEGIN = rb"-----BEGIN" + _KIND
 _END = rb"-----END" + _KIND
 _KEY = rb"[A-Za-z0-9+/]{32}"
+_STRUCTURE = rb"[\[\]{}]|\"\s{0,8}:"
 _NAME = rb"[^\"\r\n]{0,64}\"\s{0,8}:"  # the rest of a name in JSON
 _BREAK = rb"(?:\s|\\+[nr])"
 _CUT_OFF = (
@@ -80,5 +81,6 @@ def _end(text: bytes, after: int) -> int | None:
 def _breaks_json(text: bytes, after: int, dashes: int, end: int) -> bool:
     """Whether more than the lines of a key would go: brackets and braces, or the border of a value and a name."""
     body = text[after:dashes]
-    brackets = any(bracket in body for bracket in (b"[", b"]", b"{", b"}"))
-    return brackets or (b'"' in body and in_bytes(_NAME).match(text, end) is not None)
+    if in_bytes(_STRUCTURE).search(body):
+        return True
+    return b'"' in body and in_bytes(_NAME).match(text, end) is not None

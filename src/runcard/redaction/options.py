@@ -62,9 +62,9 @@ def _value(text: bytes, match: re.Match[bytes]) -> tuple[int, Span]:
 def pattern() -> re.Pattern[bytes]:
     outside = rb"[^\s\"'`(\[,=]"
     space = rb"(?:[\"'],[ \t]{1,4}(?=\\{0,7}[\"'])|[ \t]{1,4})"  # a space, or the comma of a list that was printed
-    password = rb"(?:=|" + space + rb")(\\{0,7}[\"'])?[^\s:\[\"'\\]{1,64}:([^\s\"'\\])"
+    password = rb"(?:=|" + space + rb")(\\{0,7}[\"'])?[^\s:\[\"'\\]{1,64}:([^\s\"'\\,;)}\]])"
     return re.compile(
         rb"-(?:-(?<!" + outside + rb"--)(?:(?=(?:proxy-)?user" + password + rb")"
-        rb"|(?=(?P<name>[a-z][a-z0-9_\-]{1,40}+)" + space + rb"(\\{0,7}[\"'])?([^\s\"'\\-])))"
+        rb"|(?=(?P<name>[a-z][a-z0-9_\-]{1,40}+)" + space + rb"(\\{0,7}[\"'])?([^\s\"'\\:=,;)}\]-])))"
         rb"|u(?<!" + outside + rb"-u)(?=" + password + rb"))"
     )
