@@ -93,8 +93,8 @@ class Runner:
         assert b"Traceback" not in done.stderr, done.stderr.decode(errors="replace")
         return Done(self.place, done.returncode, done.stdout, done.stderr)
 
-    def python(self, code: str, *arguments: str, options: Sequence[str] = (), **more: str) -> Done:
-        return self(*options, "--", sys.executable, "-c", code, *arguments, **more)
+    def python(self, code: str, *, options: Sequence[str] = (), **more: str) -> Done:
+        return self(*options, "--", sys.executable, "-c", code, stdin=None, **more)
 
     @contextmanager
     def started(self, *arguments: str, **more: str) -> Iterator[subprocess.Popen[bytes]]:

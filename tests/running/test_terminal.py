@@ -4,7 +4,7 @@ import os
 import signal
 import termios
 
-from running.commands import SECRET, Runner, is_intact, resize, wait_until
+from running.commands import SECRET, Runner, is_intact, resize
 
 
 def test_the_command_sees_a_terminal_and_the_user_sees_its_output(runner: Runner) -> None:
@@ -89,7 +89,9 @@ def test_a_secret_on_the_screen_is_not_in_the_log(runner: Runner) -> None:
 
 
 def test_a_terminal_that_is_closed_hangs_up_the_command(runner: Runner) -> None:
-    with runner.on_terminal("--", "sh", "-c", "trap 'echo hung up; exit 5' HUP; echo ready; while :; do sleep 0.1; done") as screen:
+    with runner.on_terminal(
+        "--", "sh", "-c", "trap 'echo hung up; exit 5' HUP; echo ready; while :; do sleep 0.1; done"
+    ) as screen:
         screen.until(b"ready")
         screen.close()
         code = screen.process.wait(120)
@@ -101,9 +103,13 @@ def test_a_terminal_that_is_closed_hangs_up_the_command(runner: Runner) -> None:
 
 
 def test_stderr_that_goes_elsewhere_goes_there_unchanged(runner: Runner) -> None:
-    with open(runner.place / "err", "wb") as file:
-        with runner.on_terminal("--", "sh", "-c", "test -t 1 && echo out; test -t 2 || echo err >&2", stderr=file) as screen:
-            done = screen.end()
+    with (
+        open(runner.place / "err", "wb") as file,
+        runner.on_terminal(
+            "--", "sh", "-c", "test -t 1 && echo out; test -t 2 || echo err >&2", stderr=file
+        ) as screen,
+    ):
+        done = screen.end()
     said = (runner.place / "err").read_bytes()
     assert done.out == b"out\r\n"
     assert said == b"err\nruncard: " + os.fsencode(done.run) + b"\n"
@@ -111,9 +117,13 @@ def test_stderr_that_goes_elsewhere_goes_there_unchanged(runner: Runner) -> None
 
 def test_stdin_that_comes_from_elsewhere_is_the_commands(runner: Runner) -> None:
     (runner.place / "in").write_bytes(b"from a file\n")
-    with open(runner.place / "in", "rb") as file:
-        with runner.on_terminal("--quiet", "--", "sh", "-c", "cat; test -t 1 && echo screen", stdin=file) as screen:
-            done = screen.end()
+    with (
+        open(runner.place / "in", "rb") as file,
+        runner.on_terminal(
+            "--quiet", "--", "sh", "-c", "cat; test -t 1 && echo screen", stdin=file
+        ) as screen,
+    ):
+        done = screen.end()
     assert done.out == b"from a file\r\nscreen\r\n"
     assert done.log == b"from a file\nscreen\n"
 
