@@ -5,8 +5,6 @@ import re
 import sys
 from pathlib import Path
 
-import pytest
-
 from running.commands import Runner, document, is_intact, runs
 
 MIB = 1 << 20
