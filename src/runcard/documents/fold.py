@@ -71,6 +71,21 @@ def start_of(lines: Iterable[Line]) -> Fields | None:
 
 def fold(start: Fields, lines: Iterable[Line], files: Files) -> Fields:
     """The final document of a run."""
+    return sealed(told(start, lines), files)
+
+
+def sealed(document: Fields, files: Files) -> Fields:
+    """What the events tell, with what the closing found."""
+    return document | {
+        "symlinks": files.symlinks,
+        "event_chains": [head.to_dict() for head in files.chains],
+        "ledger_head": files.ledger_head,
+        "checksums": document["checksums"] | {"output": files.output},
+    }
+
+
+def told(start: Fields, lines: Iterable[Line]) -> Fields:
+    """What the events tell, before anything is sealed."""
     events = list(lines)
     generation = _generation(start["generation"], events)
     configuration = dict(start["configuration"])
@@ -99,15 +114,13 @@ def fold(start: Fields, lines: Iterable[Line], files: Files) -> Fields:
     document["errors"] = _problems(events, ERROR)
     document["warnings"] = _problems(events, WARNING)
     document["redactions"] = _redactions(events)
-    document["symlinks"] = files.symlinks
-    document["event_chains"] = [head.to_dict() for head in files.chains]
-    document["ledger_head"] = files.ledger_head
+    document |= {"symlinks": [], "event_chains": [], "ledger_head": None}
     known = set(document) | {"checksums"}
     document |= {key: value for key, value in start.items() if key not in known}
     document["checksums"] = {
         "config": config_digest(configuration),
         "data": data_digest(sources["files"]),
-        "output": files.output,
+        "output": None,
     }
     return document
 

@@ -8,6 +8,7 @@ from runcard.files.failures import failure
 from runcard.files.locks import locked
 from runcard.files.names import JsonName, decode_name, encode_name, json_name, printable
 from runcard.files.paths import SAFE_ID, check_relative, is_safe_id, resolve_below
+from runcard.files.reading import read_regular
 from runcard.files.walk import Entry, Kind, OnError, walk
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "json_name",
     "locked",
     "printable",
+    "read_regular",
     "resolve_below",
     "sync_filesystem",
     "walk",

@@ -19,7 +19,7 @@ from runcard.digests import sha256_bytes
 from runcard.documents import fold
 from runcard.documents.findings import shown
 from runcard.documents.sums import plain_number
-from runcard.encoding import decode_json, encode_json
+from runcard.encoding import COMPACT, decode_json, encode_json
 from runcard.errors import RuncardError, RuncardWarning, UsageError
 from runcard.observe.inputs import inputs
 from runcard.redaction import mask_data, mask_text
@@ -224,7 +224,7 @@ _MOST = 10**12  # dollars
 
 def checked(value: Fields) -> Fields:
     """The caller's data as it is now, whatever becomes of it later; raises EncodingError when it is not plain."""
-    plain: Fields = decode_json(encode_json(value))
+    plain: Fields = decode_json(encode_json(value, COMPACT))
     return plain
 
 

@@ -257,7 +257,6 @@ class Recording:
         order = self._order
         self._pid = os.getpid()
         self._signals = TerminationGuard()
-        self._background = Background(".", without=[order.outputs])
         try:
             run = _begin(order)
         except (RuncardError, OSError) as error:
@@ -266,6 +265,7 @@ class Recording:
             warnings.warn(f"this run is not recorded: {error}", RuncardWarning, stacklevel=2)
             run = _unrecorded(order)
         self._run, self._token = run, _current.set(run)
+        self._background = Background(".", without=[order.outputs])  # now: it would only be in the way before
         self._signals.begin()
         if order.inputs:
             try:

@@ -15,14 +15,13 @@ import os
 import threading
 import time
 from collections.abc import Mapping
-from stat import S_ISREG
 from typing import Any, NamedTuple
 from weakref import WeakSet
 
 from runcard.documents.chain import Head, Journal, first_link, make_line, parse
 from runcard.encoding import COMPACT, encode_json
 from runcard.errors import StoreError
-from runcard.files import failure, printable
+from runcard.files import failure, printable, read_regular
 
 _DURABLE_EVERY = 1.0  # seconds
 _CREATE = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -157,16 +156,12 @@ os.register_at_fork(after_in_child=_forget_in_child)
 def read_journal(path: str) -> Journal:
     """The journal in a file; raises an error that names it when it cannot be read, or is a link or a device."""
     try:
-        descriptor = os.open(path, _READ)
-        try:
-            if not S_ISREG(os.fstat(descriptor).st_mode):
-                raise StoreError(f"{printable(path)} is no regular file", hint="put the journal back")
-            with open(descriptor, "rb", closefd=False) as file:
-                return parse(file.read())
-        finally:
-            os.close(descriptor)
+        data = read_regular(path)
     except OSError as error:
         raise failure(error, path, "read the journal") from error
+    if data is None:
+        raise StoreError(f"{printable(path)} is no regular file", hint="put the journal back")
+    return parse(data)
 
 
 def try_lock(path: str, *, shared: bool = False) -> int | None:
