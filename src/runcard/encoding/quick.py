@@ -5,7 +5,6 @@ numbers whose shortest digits need no exponent. For everything else the answer i
 """
 
 import json
-from collections.abc import Iterable
 from functools import lru_cache
 from json.encoder import encode_basestring as quoted
 from typing import Any
@@ -68,7 +67,7 @@ def _is_simple(value: object) -> bool:
         if not waiting:
             return True
         container = waiting.pop()
-        members: Iterable[Any] = container
+        members = container
         if type(container) is dict:
             try:
                 if not "".join(container).isascii():

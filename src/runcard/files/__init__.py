@@ -3,7 +3,7 @@
 Names are `str` whose bytes are UTF-8 with `surrogateescape`, in every locale. Nothing here knows what a record is.
 """
 
-from runcard.files.atomic import fsync_directory, sync_filesystem, write_atomic
+from runcard.files.atomic import fsync_directory, sync_filesystem, write_all, write_atomic
 from runcard.files.failures import failure
 from runcard.files.locks import locked
 from runcard.files.names import JsonName, decode_name, encode_name, json_name, printable
@@ -30,5 +30,6 @@ __all__ = [
     "resolve_below",
     "sync_filesystem",
     "walk",
+    "write_all",
     "write_atomic",
 ]

@@ -20,7 +20,16 @@ from runcard.documents import chain, fold
 from runcard.documents.generation import Generation
 from runcard.encoding import COMPACT, canonical_json, decode_json, encode_json
 from runcard.errors import EncodingError, RuncardError, StoreError
-from runcard.files import Kind, failure, json_name, printable, read_regular, sync_filesystem, walk, write_atomic
+from runcard.files import (
+    Kind,
+    failure,
+    json_name,
+    printable,
+    read_regular,
+    sync_filesystem,
+    walk,
+    write_atomic,
+)
 from runcard.observe.process import is_alive
 from runcard.store import layout, taken
 from runcard.store.ledger import CLOSED, Ledger, entries, ledgers
@@ -129,13 +138,13 @@ def _is_sealed(run: str, document: Fields) -> bool:
     return listed is not None and document["checksums"]["output"] == str(sha256_bytes(listed))
 
 
-def seal(run: str, start: Fields | None = None) -> Fields:
-    """Close a run that nobody else works on; returns its final document.
+def seal(run: str, start: Fields, journal_sha256: str) -> Fields:
+    """Close a run that its own recorder is done with; returns its final document.
 
-    `start` is the document that it began with, where the caller knows.
+    `start` is the document that it began with, and the digest is that of the journal as the recorder wrote it.
     """
     with _at_work(run):
-        return _seal(_Desk(run, start))
+        return _seal(_Desk(run, start, journal_sha256))
 
 
 @contextlib.contextmanager
@@ -176,8 +185,9 @@ def write(run: str, name: str, data: bytes, *, durable: bool = True) -> None:
 class _Desk:
     """The run on the desk of the one who closes it."""
 
-    def __init__(self, run: str, start: Fields | None = None) -> None:
+    def __init__(self, run: str, start: Fields | None = None, journal_sha256: str | None = None) -> None:
         self.run = run
+        self._journal_sha256 = journal_sha256
         written = _written(run, start)
         open_id = _run_id(written) if written is not None and _status(written) == "running" else None
         self.lines = read_lines(run, _run_id(start) if start else None, open_id)
@@ -242,7 +252,7 @@ class _Desk:
             self.note("name-taken", f"{name} is a name that runcard takes: what had it is kept as {place}")
         self._note_damage()
         self._note_special(moves)
-        merged = b"".join(entry.raw + b"\n" for entry in self.entries)
+        merged = self._merged()
         journal, ours = (
             os.path.join(self.run, name) for name in (layout.JOURNAL, layout.other_journal(self.writer))
         )
@@ -294,7 +304,10 @@ class _Desk:
             if source.journal.torn:
                 torn = f"the last line was torn, {len(source.journal.torn)} bytes were dropped"
                 self.note("torn-tail", f"{source.name}: {torn}")
-        faults = {fault.writer: fault for fault in reversed(self._checked().faults)}
+        if not self.notes and sha256_bytes(self._merged()).hex == self._journal_sha256:
+            return  # nobody has touched it
+        checked = chain.check(chain.Journal(self.entries), self.run_id)
+        faults = {fault.writer: fault for fault in reversed(checked.faults)}
         for writer, fault in sorted(faults.items()):
             self.note(layout.DAMAGED, f"events of writer {writer} were lost or changed: {fault.reason}")
 
@@ -307,8 +320,8 @@ class _Desk:
                 message = f"{name} is neither a file nor a link: it is left out of the record"
                 self.note(layout.SPECIAL, message, path=name)
 
-    def _checked(self) -> chain.Checked:
-        return chain.check(chain.Journal(self.entries), self.run_id)
+    def _merged(self) -> bytes:
+        return b"".join(entry.raw + b"\n" for entry in self.entries)
 
     def write_readme(self) -> None:
         files = sorted(_outputs(self.run, {self.readme}))

@@ -152,7 +152,7 @@ class Run(Events):
             }
             with self.guarded():
                 self._keep(fold.ENDED, said, "info")
-                seal(str(self.path), self._document)
+                seal(str(self.path), self._document, journal.sha256.hexdigest())
         finally:
             journal.close()
 

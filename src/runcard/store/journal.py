@@ -11,6 +11,7 @@ or a signal handler raised in the middle of one.
 import contextlib
 import errno
 import fcntl
+import hashlib
 import os
 import threading
 import time
@@ -42,7 +43,7 @@ class _Begun(NamedTuple):
     """A line whose writing has begun."""
 
     start: int  # where in the file
-    end: int
+    data: bytes
     head: Head  # of the chain, once it is written
 
 
@@ -52,6 +53,7 @@ class JournalWriter:
     def __init__(self, path: str, record_id: str, writer: str, *, lock: bool = False) -> None:
         self.path = path
         self.head = Head(writer, 0, first_link(record_id, writer))
+        self.sha256 = hashlib.sha256()  # of all that was written
         self._mutex = threading.Lock()
         self._begun: _Begun | None = None
         self._durable_at = time.monotonic()
@@ -102,7 +104,7 @@ class JournalWriter:
         )
 
     def _write(self, data: bytes, start: int, head: Head) -> None:
-        self._begun = _Begun(start, start + len(data), head)
+        self._begun = _Begun(start, data, head)
         try:
             rest = memoryview(data)
             while rest:
@@ -111,18 +113,22 @@ class JournalWriter:
             with contextlib.suppress(OSError):
                 self._settle()  # or before the next line, when the disk is too ill for that as well
             raise failure(error, self.path, "write the journal") from error
-        self.head, self._begun = head, None
+        self._written(self._begun)
+
+    def _written(self, begun: _Begun) -> None:
+        self.sha256.update(begun.data)
+        self.head, self._begun = begun.head, None
 
     def _settle(self) -> None:
         """Make good a line that was interrupted: half a line is taken back, since the next one would continue it."""
         begun = self._begun
         if begun is None:
             return
-        if os.fstat(self._descriptor).st_size >= begun.end:
-            self.head = begun.head  # it was written, and only its writer was stopped
+        if os.fstat(self._descriptor).st_size >= begun.start + len(begun.data):
+            self._written(begun)  # and only its writer was stopped
         else:
             os.ftruncate(self._descriptor, begun.start)
-        self._begun = None
+            self._begun = None
 
     def sync(self) -> None:
         """Make every line so far durable."""
