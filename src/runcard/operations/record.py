@@ -139,6 +139,7 @@ class Run(Events):
         journal = self._journal
         if journal is None:
             return
+        self._counting.end(_PATIENCE)
         try:
             if facts is not None:
                 self.emit(fold.ENVIRONMENT, {"environment": facts})
