@@ -96,7 +96,7 @@ def start_document(
         },
         "costs": {"input_tokens": None, "output_tokens": None, "total_cost_usd": None},
         "relations": [{"type": "parent", "id": parent}] if parent else [],
-        "trace": _trace(),
+        "trace": settings.get("trace") or _trace(),
         "checksums": {"config": None, "data": None, "output": None},
     }
     if keep_secrets:
@@ -111,6 +111,11 @@ def _configuration(settings: Fields) -> Fields:
 
 
 def _trace() -> Fields | None:
+    parent = traceparent()
+    return {"traceparent": parent} if parent else None
+
+
+def traceparent() -> str | None:
     """The trace that this run is a part of, where the caller says so."""
     parent = os.environ.get("TRACEPARENT", "")
-    return {"traceparent": parent} if _TRACEPARENT.fullmatch(parent) else None
+    return parent if _TRACEPARENT.fullmatch(parent) else None
