@@ -165,7 +165,7 @@ def _seal(desk: "_Desk") -> Fields:
     sync_filesystem(run)
     with Ledger(layout.store_of(run)) as ledger:
         document = desk.sealed(contents, ledger.head)
-        data = Generation.from_dict(document).to_bytes()
+        data = encode_json(document) if desk.is_told_by_us else Generation.from_dict(document).to_bytes()
         write(run, layout.METADATA, data)
         ledger.append(CLOSED, document["generation"]["timestamp_end"], _ledger_entry(run, document, data))
     mark_closed(run)
@@ -203,6 +203,7 @@ class _Desk:
         self.run_id = str(_run_id(began))
         self.writer = f"w-{sha256_bytes(f'runcard-closing-1:{self.run_id}'.encode()).hex[:8]}"
         self.metadata_is_ours = written == began
+        self.is_told_by_us = False  # whether every event was checked by this process, when it was told
         self.readme = layout.README
 
     def _beginning(self, written: Fields | None) -> Fields | None:
@@ -305,7 +306,8 @@ class _Desk:
                 torn = f"the last line was torn, {len(source.journal.torn)} bytes were dropped"
                 self.note("torn-tail", f"{source.name}: {torn}")
         if not self.notes and sha256_bytes(self._merged()).hex == self._journal_sha256:
-            return  # nobody has touched it
+            self.is_told_by_us = True  # nobody else has written or touched a line
+            return
         checked = chain.check(chain.Journal(self.entries), self.run_id)
         faults = {fault.writer: fault for fault in reversed(checked.faults)}
         for writer, fault in sorted(faults.items()):

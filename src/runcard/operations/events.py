@@ -12,9 +12,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from runcard.accounting import Prices, Tokens, Usage, read_usage
 from runcard.digests import sha256_bytes
 from runcard.documents import fold
 from runcard.documents.findings import shown
@@ -25,13 +24,16 @@ from runcard.observe.inputs import inputs
 from runcard.observe.tokens import Counting
 from runcard.redaction import mask_data, mask_text
 
+if TYPE_CHECKING:
+    from runcard.accounting import Prices, Usage
+
 Fields = dict[str, Any]
 
 
 class Events(ABC):
     """The verbs of a recorder. A wrong argument raises at once, whether the recording is strict or not."""
 
-    def __init__(self, *, strict: bool, prices: Prices | None, keep_secrets: bool) -> None:
+    def __init__(self, *, strict: bool, prices: "Prices | None", keep_secrets: bool) -> None:
         self._strict = strict
         self._prices = prices
         self._keep_secrets = keep_secrets
@@ -67,9 +69,13 @@ class Events(ABC):
         )
         if found:
             self.emit(fold.INPUTS, {"files": found})
-            self._counting.begin(found, self._directory, self._configuration.get("model"), self._add_counts)
+            self.count_tokens(found)
         for trouble in troubles:
             self.add_warning(trouble, type="input")
+
+    def count_tokens(self, found: list[Fields]) -> None:
+        """Begin to count the tokens of inputs, in a thread."""
+        self._counting.begin(found, self._directory, self._configuration.get("model"), self._add_counts)
 
     def _add_counts(self, files: list[Fields]) -> None:
         self.emit(fold.COUNTED, {"files": files})
@@ -101,6 +107,8 @@ class Events(ABC):
             "latency_seconds": latency,
         }
         vendor = provider or self._configuration.get("provider")
+        from runcard.accounting import read_usage  # noqa: PLC0415 - so long to load that only who needs it does
+
         for usage in read_usage(reply).calls:
             payload: Fields = {
                 **said,
@@ -118,7 +126,9 @@ class Events(ABC):
             amount = None if amount is None else 0
             said = {"step": step}
 
-    def _price(self, usage: Usage, provider: str | None, asked: str | None) -> Fields:
+    def _price(self, usage: "Usage", provider: str | None, asked: str | None) -> Fields:
+        from runcard.accounting import Prices  # noqa: PLC0415
+
         charge = (self._prices or Prices.packaged()).charge(usage, provider, model=asked)
         if charge.cost is None or charge.row is None:
             self._warn_unpriced(usage.model or asked, has_price=charge.row is not None)
@@ -145,6 +155,8 @@ class Events(ABC):
             raise UsageError(
                 f"no such total: {', '.join(sorted(unknown))}", hint=f"one of {', '.join((*_COUNTS, _COST))}"
             )
+        from runcard.accounting import Tokens  # noqa: PLC0415
+
         said: Fields = dict(totals)
         Tokens(
             **{_COUNTS[name]: count for name, count in said.items() if name in _COUNTS}
@@ -255,8 +267,12 @@ def checked_cost(cost: object) -> float | int:
     raise UsageError(f"{shown(str(cost))} is no cost", hint="a cost is a number of dollars, 0 or more")
 
 
-def checked_prices(prices: object) -> Prices | None:
-    if not isinstance(prices, Prices | None):
+def checked_prices(prices: object) -> "Prices | None":
+    if prices is None:
+        return None
+    from runcard.accounting import Prices  # noqa: PLC0415 - most programs bring none
+
+    if not isinstance(prices, Prices):
         raise UsageError(
             f"prices is a {type(prices).__name__}",
             hint="runcard.accounting.Prices.with_file(path) reads a table",

@@ -110,7 +110,7 @@ class _Errand:
 
     def __init__(self, recorded: Run, store: str) -> None:
         self._run = recorded
-        self._path = str(recorded.path)
+        self._path = recorded.environ["RUNCARD_RUN_DIR"]
         self._store = store
         self._directory = os.getcwd()
         self._made = os.lstat(self._path)
@@ -135,7 +135,7 @@ class _Errand:
             self._run.emit(fold.INPUTS, {"files": found})
         for trouble in troubles:
             self._warn("input", trouble)
-        self._watched = Watched(found, self._directory)
+        self._inputs, self._watched = found, Watched(found, self._directory)
 
     def carry_out(self, arguments: list[str], signals: Signals, more: dict[str, str]) -> None:
         """Run the command to its end; `more` is for its environment."""
@@ -166,6 +166,8 @@ class _Errand:
         relay = Relay(child, streams, terminal, self._log, tree)
         # Threads only now: a process that has them is no good to be forked.
         self._background = Background(self._directory, without=[self._store])
+        if self._inputs:
+            self._run.count_tokens(self._inputs)
         signals.begin(relay.receive)
         try:
             child.go()
