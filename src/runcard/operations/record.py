@@ -140,6 +140,7 @@ class Run(Events):
         if journal is None:
             return
         try:
+            self.end_calls()
             if facts is not None:
                 self.emit(fold.ENVIRONMENT, {"environment": facts})
             now = self._clock.read()
