@@ -27,7 +27,7 @@ def exchange(client: Any, keeper: Find) -> None:  # noqa: ANN401
     if hasattr(base, "_request_once"):
         own["_request_once"] = _once(base._request_once)  # noqa: SLF001
     if hasattr(base, "_async_request_once"):
-        own["_async_request_once"] = _once(base._async_request_once)  # noqa: SLF001
+        own["_async_request_once"] = _async_once(base._async_request_once)  # noqa: SLF001
     sender.__class__ = subclass(base, own)
 
 
@@ -46,12 +46,23 @@ def _begun(sender: Any, keeper: Find, method: str, path: str, body: Any, *, stre
 
 
 def _once(once: Callable[..., Any]) -> Callable[..., Any]:
-    """One attempt; the async one gives its coroutine back."""
+    """One attempt."""
 
     def attempt(self: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
         if (call := current.get()) is not None:
             call.sending(None)
         return once(self, *args, **kwargs)
+
+    return attempt
+
+
+def _async_once(once: Callable[..., Any]) -> Callable[..., Any]:
+    """One attempt; who tries again looks whether this is a coroutine function."""
+
+    async def attempt(self: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+        if (call := current.get()) is not None:
+            call.sending(None)
+        return await once(self, *args, **kwargs)
 
     return attempt
 
