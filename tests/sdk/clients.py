@@ -199,15 +199,15 @@ ASYNC: dict[str, tuple[Any, Answer, Use]] = {
 }
 
 
-def make(way: str, server: ModelServer, answer: Answer | None = None, **settings: Any) -> Any:
-    """Make one call in one of these ways, and return what the caller gets."""
+def make(way: str, server: ModelServer, *answers: Answer, **settings: Any) -> Any:
+    """Make one call in one of these ways, to which the server says this; return what the caller gets."""
     if way in SYNC:
         open_client, usual, use = SYNC[way]
-        server.says(answer or usual)
+        server.says(*(answers or (usual,)))
         with open_client(server, **settings) as client:
             return use(client)
     open_client, usual, use = ASYNC[way]
-    server.says(answer or usual)
+    server.says(*(answers or (usual,)))
 
     async def made() -> Any:
         async with open_client(server, **settings) as client:

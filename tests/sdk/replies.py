@@ -110,7 +110,9 @@ def chunks(*, usage: bool = True) -> list[Any]:
         {**head, "choices": [{"index": 0, "delta": delta, "finish_reason": None}], "usage": None}
         for delta in deltas
     ]
-    events.append({**head, "choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}], "usage": None})
+    events.append(
+        {**head, "choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}], "usage": None}
+    )
     if usage:
         events.append({**head, "choices": [], "usage": CHAT_USAGE})
     return [*events, "[DONE]"]

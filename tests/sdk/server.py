@@ -82,7 +82,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             self.connection.shutdown(socket.SHUT_RDWR)
 
-    do_GET = do_POST
+    def do_GET(self) -> None:
+        self.do_POST()
 
     def _whole(self, answer: Answer) -> None:
         text = answer.body if isinstance(answer.body, bytes) else json.dumps(answer.body).encode()

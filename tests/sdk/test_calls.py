@@ -1,6 +1,7 @@
 """Every way to call a model with a vendor's library is one event, with what the call asked, took and used."""
 
 import json
+import threading
 from typing import Any
 
 import pytest
@@ -10,7 +11,21 @@ from recording.runs import read
 from runcard.digests import sha256_bytes
 from runcard.encoding import canonical_json
 from sdk import replies
-from sdk.clients import ASYNC, MESSAGES, SYNC, TOOL, claude, gemini, gpt, make
+from sdk.clients import (
+    ASYNC,
+    CHAT,
+    CLAUDE,
+    GEMINI,
+    MESSAGES,
+    RESPONSES,
+    SYNC,
+    TOOL,
+    anthropic,
+    claude,
+    gemini,
+    gpt,
+    make,
+)
 from sdk.conftest import calls
 from sdk.server import Answer, ModelServer
 
@@ -52,7 +67,9 @@ AT_THE_END = {"claude": "tool_use", "chat": "tool_calls"}  # the streams of thes
 
 
 @pytest.mark.parametrize("way", [*SYNC, *ASYNC])
-def test_a_call_is_one_event_whichever_way_it_is_made(way: str, server: ModelServer, run: runcard.Run) -> None:
+def test_a_call_is_one_event_whichever_way_it_is_made(
+    way: str, server: ModelServer, run: runcard.Run
+) -> None:
     make(way, server)
     (call,) = calls(run)
     vendor = next(name for name in FACTS if name in way.split("-"))
@@ -127,18 +144,20 @@ def test_tools_that_a_library_calls_by_itself_take_a_call_each(server: ModelServ
         """The weather of a city."""
         return f"Rain in {city}"
 
-    asks = replies.generated({"functionCall": {"name": "weather", "args": {"city": "Paris"}}}, responseId="gem-1")
+    asks = replies.generated(
+        {"functionCall": {"name": "weather", "args": {"city": "Paris"}}}, responseId="gem-1"
+    )
     server.says(asks, replies.generated(responseId="gem-2"))
     with gemini(server) as client:
-        reply = client.models.generate_content(model="gemini-latest", contents="?", config={"tools": [weather]})
+        reply = client.models.generate_content(
+            model="gemini-latest", contents="?", config={"tools": [weather]}
+        )
     assert reply.text == replies.WORDS
     assert [call["response_id"] for call in calls(run)] == ["gem-1", "gem-2"]
 
 
 def test_a_tool_runner_of_anthropic_takes_a_call_each(server: ModelServer, run: runcard.Run) -> None:
-    from sdk.clients import anthropic  # noqa: PLC0415 - skipped where it is not installed
-
-    @anthropic.beta_tool
+    @anthropic.beta_tool  # type: ignore[untyped-decorator]
     def weather(city: str) -> str:
         """The weather of a city."""
         return f"Rain in {city}"
@@ -188,8 +207,6 @@ def test_a_prompt_that_gemini_refuses_has_a_reason(server: ModelServer, run: run
 
 def test_what_a_stream_brings_can_be_read_while_it_comes(server: ModelServer, run: runcard.Run) -> None:
     """The first event reaches the caller while the server still holds the rest back."""
-    import threading  # noqa: PLC0415
-
     for way in ("claude-stream", "chat-stream", "responses-stream", "gemini-stream"):
         _, answer, _ = SYNC[way]
         hold = threading.Event()
@@ -205,8 +222,6 @@ def test_what_a_stream_brings_can_be_read_while_it_comes(server: ModelServer, ru
 
 
 def _begin(way: str, client: Any) -> Any:
-    from sdk.clients import CHAT, CLAUDE, GEMINI, RESPONSES  # noqa: PLC0415
-
     return {
         "claude-stream": lambda: client.messages.create(**CLAUDE, stream=True),
         "chat-stream": lambda: client.chat.completions.create(**CHAT, stream=True),

@@ -15,7 +15,19 @@ import runcard
 from recording.runs import read
 from runcard.errors import UsageError
 from sdk import replies
-from sdk.clients import CHAT, CLAUDE, GEMINI, anthropic, async_claude, claude, gemini, genai, gpt, make, openai
+from sdk.clients import (
+    CHAT,
+    CLAUDE,
+    GEMINI,
+    anthropic,
+    async_claude,
+    claude,
+    gemini,
+    genai,
+    gpt,
+    make,
+    openai,
+)
 from sdk.conftest import calls
 from sdk.server import Answer, ModelServer
 
@@ -92,7 +104,7 @@ def test_tasks_record_into_the_run_of_their_context(server: ModelServer, outputs
 
     runs = asyncio.run(main())
     assert [len(calls(run)) for run in runs] == [0, 1, 2, 3]
-    assert all(call["token_source"] == "reported" for run in runs for call in calls(run))
+    assert {call["token_source"] for run in runs for call in calls(run)} == {"reported"}
 
 
 def test_a_stream_belongs_to_the_run_that_was_open_when_it_was_asked_for(
@@ -145,7 +157,9 @@ def test_a_watched_client_is_what_it_was(server: ModelServer) -> None:
         anthropic.AsyncAnthropic(api_key="k"): anthropic.AsyncAnthropic,
         openai.OpenAI(api_key="k"): openai.OpenAI,
         openai.AsyncOpenAI(api_key="k"): openai.AsyncOpenAI,
-        openai.AzureOpenAI(api_key="k", azure_endpoint="https://a.example", api_version="1"): openai.AzureOpenAI,
+        openai.AzureOpenAI(
+            api_key="k", azure_endpoint="https://a.example", api_version="1"
+        ): openai.AzureOpenAI,
     }
     for client, kind in made.items():
         assert runcard.watch(client) is client
@@ -195,7 +209,7 @@ def test_one_client_can_be_watched_for_each_step(server: ModelServer, run: runca
 
 @pytest.mark.parametrize("thing", [None, object(), "anthropic", 3, dict], ids=str)
 def test_what_cannot_be_watched_is_refused_and_told_what_can(thing: object) -> None:
-    with pytest.raises(TypeError, match="cannot be watched; anthropic.Anthropic, openai.OpenAI.* can"):
+    with pytest.raises(TypeError, match=r"cannot be watched; anthropic\.Anthropic, openai\.OpenAI.* can"):
         runcard.watch(thing)
 
 
@@ -214,7 +228,9 @@ except TypeError:
     pass
 print([name for name in ("anthropic", "openai", "google", "httpx", "httpx2", "pydantic") if name in sys.modules])
 """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=120
+    )
     assert done.stdout == "[]\n"
 
 
@@ -235,11 +251,12 @@ def test_the_provider_is_who_answers_at_the_address(
     for name in ("HTTPS_PROXY", "https_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     with runcard.watch(client().with_options(max_retries=0)) as watched:
+        if isinstance(watched, anthropic.Anthropic):
+            ask, asked = watched.messages.create, CLAUDE
+        else:
+            ask, asked = watched.chat.completions.create, CHAT
         with pytest.raises((anthropic.APIConnectionError, openai.APIConnectionError)):
-            if isinstance(watched, anthropic.Anthropic):
-                watched.messages.create(**CLAUDE)
-            else:
-                watched.chat.completions.create(**CHAT)
+            ask(**asked)
     assert calls(run)[0]["provider"] == provider
 
 

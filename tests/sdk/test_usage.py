@@ -72,6 +72,32 @@ def test_a_reply_that_is_still_coming_is_not_counted_twice(server: ModelServer, 
     assert len(calls(run)) == 1
 
 
+def test_a_response_in_the_background_is_counted_when_it_is_there(server: ModelServer, outputs: Any) -> None:
+    begun = replies.response(status="queued", output=[], usage=None)
+    server.says(begun, begun, replies.response())
+    with runcard.record(outputs, strict=True) as run, gpt(server) as client:
+        response = client.responses.create(**RESPONSES, background=True)
+        assert calls(run) == []
+        while response.status != "completed":
+            run.add_usage(response)
+            response = client.responses.retrieve(response.id)
+        run.add_usage(response)
+        run.add_usage(response)
+    (call,) = calls(run)
+    assert (call["tokens"], call["token_source"]) == (replies.RESPONSE_TOKENS, "reported")
+    assert call["stop_reason"] == "completed"
+
+
+def test_a_response_in_the_background_that_nobody_waits_for_is_unknown(
+    server: ModelServer, outputs: Any
+) -> None:
+    server.says(replies.response(status="queued", output=[], usage=None))
+    with runcard.record(outputs, strict=True) as run, gpt(server) as client:
+        client.responses.create(**RESPONSES, background=True)
+    (call,) = calls(run)
+    assert (call["tokens"], call["token_source"], call["stop_reason"]) == ({}, None, "queued")
+
+
 def test_the_events_of_a_stream_that_was_cut_are_partial(server: ModelServer) -> None:
     def early(way: str) -> Any:
         events = make(way, server)

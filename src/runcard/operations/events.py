@@ -15,6 +15,7 @@ from decimal import Decimal
 from typing import Any
 
 from runcard.accounting import Prices, Tokens, Usage, read_usage
+from runcard.accounting.fields import as_mapping
 from runcard.digests import sha256_bytes
 from runcard.documents import fold
 from runcard.documents.findings import shown
@@ -100,7 +101,7 @@ class Events(ABC):
         amount = None if cost is None else checked_cost(cost)
         asked = model or self._configuration.get("model")
         found = read_usage(reply)
-        if self._is_watched(found.response_id):
+        if found.response_id is not None and self._is_watched(found.response_id, reply):
             return
         said: Fields = {
             "step": step,
@@ -111,10 +112,13 @@ class Events(ABC):
         }
         self.keep_call(found, said, provider=provider, model=asked, cost=amount)
 
-    def _is_watched(self, response_id: str | None) -> bool:
-        return response_id is not None and (
-            response_id in self.watched or any(call.response_id == response_id for call in self.open_calls)
-        )
+    def _is_watched(self, response_id: str, reply: object) -> bool:
+        """Whether a watched client tells of this reply; one that was not finished is told what became of it."""
+        for call in list(self.open_calls):
+            if call.response_id == response_id:
+                call.finish(as_mapping(reply) or {})
+                return True
+        return response_id in self.watched
 
     def end_calls(self) -> None:
         """Nothing more can be said of calls whose replies nobody read to the end."""

@@ -23,7 +23,7 @@ from runcard.accounting.fields import Fields
 from runcard.accounting.streamed import Streamed
 from runcard.errors import RuncardWarning
 from runcard.observe.sdk.apis import Api
-from runcard.observe.sdk.wire import DONE, EventStream, MalformedError, Whole, decoded
+from runcard.observe.sdk.wire import DONE, AmazonStream, EventStream, MalformedError, Whole, decoded
 from runcard.observe.sdk.words import Words
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ class Call:
     _complete: bool = False
     _error: Mapping[str, Any] | None = None
     _first: float | None = None
-    _wire: EventStream | Whole | None = None
+    _wire: EventStream | AmazonStream | Whole | None = None
     _reply: Mapping[str, Any] | None = None
     _stream: Streamed = field(default_factory=Streamed)
     _words: Words = field(init=False)
@@ -149,9 +149,13 @@ class Call:
     @unseen
     def replying(self, content_type: str) -> None:
         """A good reply begins; one before it, if any, could not be read."""
-        events = "event-stream" in content_type or (self.streamed and "json" not in content_type)
-        self._begun, self._wire = True, EventStream() if events else Whole()
-        self._complete, self._error = False, None
+        self._begun, self._complete, self._error = True, False, None
+        if "amazon.eventstream" in content_type:
+            self._wire = AmazonStream()
+        elif "event-stream" in content_type or (self.streamed and "json" not in content_type):
+            self._wire = EventStream()
+        else:
+            self._wire = Whole()
 
     @unseen
     def feed(self, piece: bytes) -> None:
@@ -177,7 +181,7 @@ class Call:
             self._complete = True
         elif not isinstance(event, Mapping):
             return
-        elif isinstance(self._wire, EventStream) or (self._wire is None and self.streamed):
+        elif isinstance(self._wire, EventStream | AmazonStream) or (self._wire is None and self.streamed):
             self._stream.add(Fields(event))
             if self._words.add(event) and self._first is None:
                 self._first = self._elapsed()
@@ -216,7 +220,14 @@ class Call:
     @unseen
     def returned(self) -> None:
         """The client handed its result over; what is still to come of it is somebody else's to read."""
-        if not self.waiting:
+        if not self.waiting and not _is_unfinished(self._reply):
+            self._settle()
+
+    @unseen
+    def finish(self, reply: Mapping[str, Any]) -> None:
+        """The reply as it is later, of a call that goes on at the server after it returned."""
+        if _is_unfinished(self._reply) and not _is_unfinished(reply):
+            self._reply = reply
             self._settle()
 
     @unseen
@@ -287,6 +298,10 @@ def begin(keeper: Find, api: Api | None, facts: Callable[[], dict[str, Any]]) ->
 def _warn(error: Exception) -> None:
     said = f"a call of a model could not be recorded: {error!r}"
     warnings.warn(said, RuncardWarning, stacklevel=4)
+
+
+def _is_unfinished(reply: Mapping[str, Any] | None) -> bool:
+    return reply is not None and Fields(reply).text("status") in {"queued", "in_progress"}
 
 
 def _raised(error: BaseException) -> dict[str, Any]:

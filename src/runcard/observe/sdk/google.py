@@ -8,6 +8,7 @@ import re
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
+from runcard.accounting.fields import Fields, as_mapping
 from runcard.observe.sdk.apis import GOOGLE, find, provider_at
 from runcard.observe.sdk.call import Call, Find, begin, current
 from runcard.observe.sdk.exchange import base_of, subclass
@@ -34,10 +35,10 @@ def exchange(client: Any, keeper: Find) -> None:  # noqa: ANN401
 def _begun(sender: Any, keeper: Find, method: str, path: str, body: Any, *, stream: bool) -> Call | None:  # noqa: ANN401
     def facts() -> dict[str, Any]:
         named = _MODEL.search(path.partition("?")[0])
-        address = str(sender._http_options.base_url)  # noqa: SLF001 - no other name leads to it
+        options = Fields(as_mapping(sender._http_options) or {})  # noqa: SLF001 - no other name leads to them
         return {
             "requested_model": named and named[1],
-            "provider": provider_at(address),
+            "provider": provider_at(options.text("base_url") or ""),
             "streamed": stream,
             "body": body,
         }

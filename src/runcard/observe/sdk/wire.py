@@ -3,11 +3,17 @@
 Bytes come in any pieces. What cannot be read is told as such and passed over: the vendor's library will say more about it.
 """
 
+import base64
 import json
+import struct
 from collections.abc import Iterator
 from typing import Any
 
 DONE = "[DONE]"  # how OpenAI's streams end
+_PRELUDE, _CHECK = (
+    struct.Struct(">II4x"),
+    4,
+)  # of a frame: its length, that of its headers, a check; a check at the end
 _LIMIT = 256 << 20  # a reply beyond this is not kept in memory only to be looked at
 
 
@@ -39,6 +45,32 @@ class EventStream:
         elif not line and self._data:
             data, self._data = b"\n".join(self._data), []
             yield DONE if data.strip() == DONE.encode() else decoded(data)
+
+
+class AmazonStream:
+    """Amazon's frames, in which Bedrock sends the same events: lengths, headers, a JSON text with the event in base64."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+
+    def feed(self, piece: bytes) -> Iterator[Any]:
+        self._rest += piece
+        while len(self._rest) >= _PRELUDE.size:
+            size, headers = _PRELUDE.unpack_from(self._rest)
+            if size < _PRELUDE.size + headers + _CHECK:
+                raise MalformedError("a part of the reply is no frame")
+            if len(self._rest) < size:
+                return
+            frame, self._rest = self._rest[:size], self._rest[size:]
+            yield self._event(decoded(frame[_PRELUDE.size + headers : size - _CHECK]))
+
+    def _event(self, said: Any) -> Any:  # noqa: ANN401
+        if isinstance(said, dict) and isinstance(said.get("bytes"), str):
+            return decoded(base64.b64decode(said["bytes"]))
+        return {"type": "error", "error": said}
+
+    def end(self) -> Iterator[Any]:
+        yield from ()
 
 
 class Whole:
