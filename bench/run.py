@@ -2,7 +2,7 @@
 
 make bench                  everything at full size
 make bench ARGS=--quick     smaller sizes, for a first look
-make bench ARGS=startup     one part: startup, documents, hashing, recording, masking
+make bench ARGS=startup     one part: startup, documents, hashing, recording, running, masking
 """
 
 import sys
@@ -11,6 +11,7 @@ import documents
 import hashing
 import masking
 import recording
+import running
 import startup
 from table import print_table
 
@@ -19,6 +20,7 @@ PARTS = {
     "documents": documents.measure,
     "hashing": hashing.measure,
     "recording": recording.measure,
+    "running": running.measure,
     "masking": masking.measure,
 }
 

@@ -8,7 +8,6 @@ Invariant: a helper that cannot be started or dies loses no work: its chunk keep
 
 import sys
 import time
-from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -25,12 +24,14 @@ _MOST = 7  # more than these cannot be fed by one process
 _AHEAD = 2  # chunks that wait for each helper
 
 
-@dataclass(slots=True, eq=False)
 class Chunk:
     """Some files, and their digests one after the other."""
 
-    paths: list[str]
-    digests: bytes | None = None
+    __slots__ = ("digests", "paths")
+
+    def __init__(self, paths: list[str]) -> None:
+        self.paths = paths
+        self.digests: bytes | None = None
 
     @property
     def names(self) -> bytes:

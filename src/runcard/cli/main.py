@@ -47,6 +47,8 @@ def main() -> int:
         after_echo = "\n" if sys.stderr.isatty() else ""  # the terminal shows ^C
         sys.stderr.write(f"{after_echo}Error: interrupted\n")
         return INTERRUPTED
+    finally:
+        gc.freeze()  # the process ends: nothing is worth looking for garbage in any more
 
 
 def _run(arguments: list[str]) -> int:

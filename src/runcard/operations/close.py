@@ -11,13 +11,11 @@ import errno
 import os
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from runcard import checksums
 from runcard.digests import sha256_bytes
 from runcard.documents import chain, fold
-from runcard.documents.generation import Generation
 from runcard.encoding import COMPACT, canonical_json, decode_json, encode_json
 from runcard.errors import EncodingError, RuncardError, StoreError
 from runcard.files import (
@@ -37,6 +35,9 @@ from runcard.store.lines import read_lines
 from runcard.store.runs import alone, claimed, mark_closed, open_runs, remove_unplaced
 from runcard.views.markdown import is_readme_of, readme
 
+if TYPE_CHECKING:
+    from runcard.documents.generation import Generation
+
 Fields = dict[str, Any]
 
 _PATIENCE = 0.5  # seconds that a lock may outlive its holder
@@ -46,8 +47,7 @@ _LEFTOVER = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Closing:
+class Closing(NamedTuple):
     """What became of one run."""
 
     path: str
@@ -165,7 +165,7 @@ def _seal(desk: "_Desk") -> Fields:
     sync_filesystem(run)
     with Ledger(layout.store_of(run)) as ledger:
         document = desk.sealed(contents, ledger.head)
-        data = encode_json(document) if desk.is_told_by_us else Generation.from_dict(document).to_bytes()
+        data = encode_json(document) if desk.is_told_by_us else _generation().from_dict(document).to_bytes()
         write(run, layout.METADATA, data)
         ledger.append(CLOSED, document["generation"]["timestamp_end"], _ledger_entry(run, document, data))
     mark_closed(run)
@@ -209,7 +209,7 @@ class _Desk:
     def _beginning(self, written: Fields | None) -> Fields | None:
         """How the run began, by its journal or by its first document."""
         began = fold.start_of(entry.line for entry in self.entries) or written
-        return began if isinstance(began, dict) and Generation.judge(began).valid else None
+        return began if isinstance(began, dict) and _generation().judge(began).valid else None
 
     def note(self, kind: str, message: str, **more: str) -> None:
         """Write down what was odd about the run: as an event, and the same one whoever closes it."""
@@ -348,6 +348,13 @@ class _Desk:
         return fold.sealed(self.told, files)
 
 
+def _generation() -> "type[Generation]":
+    """Who judges documents. A run that only its own recorder has written needs nobody to."""
+    from runcard.documents.generation import Generation  # noqa: PLC0415 - long to load
+
+    return Generation
+
+
 def _outputs(run: str, ours: Iterable[str]) -> Iterator[tuple[str, int]]:
     """The user's files: path and size."""
     skipped = {*ours, *layout.NOT_LISTED, layout.JOURNAL}
@@ -407,7 +414,7 @@ def _read(path: str) -> Fields | None:
         document = decode_json(data)
     except EncodingError:
         return None
-    if not isinstance(document, dict) or not Generation.judge(document).valid:
+    if not isinstance(document, dict) or not _generation().judge(document).valid:
         return None
     return document
 

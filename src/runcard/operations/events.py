@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 from runcard.digests import sha256_bytes
 from runcard.documents import fold
-from runcard.documents.findings import shown
 from runcard.documents.sums import plain_number
 from runcard.encoding import COMPACT, decode_json, encode_json
 from runcard.errors import RuncardError, RuncardWarning, UsageError
@@ -41,6 +40,17 @@ class Events(ABC):
         self._configuration: Fields = {}
         self._counting = Counting()
         self._directory = _here()  # where the run was started: inputs are named relative to it
+        self.watched: set[str] = set()  # ids of the replies that a watched client had
+        self.open_calls: set[Any] = set()  # calls of watched clients whose replies are still being read
+
+    @property
+    def strict(self) -> bool:
+        """Whether a failure of the recording raises."""
+        return self._strict
+
+    @property
+    def keeps_secrets(self) -> bool:
+        return self._keep_secrets
 
     @abstractmethod
     def emit(self, event: str, payload: Fields, *, level: str = "info") -> None:
@@ -95,10 +105,16 @@ class Events(ABC):
         """Record a call of a model by the usage its vendor reports: a reply, or a plain dict.
 
         Of `prompt` and `template` only the digests are kept. A `cost` in dollars that the caller knows is taken as it
-        is; otherwise it is computed from the price table, and stays unknown where that has no price.
+        is; otherwise it is computed from the price table, and stays unknown where that has no price. The reply of a
+        watched client is recorded already, and not once more.
         """
         amount = None if cost is None else checked_cost(cost)
         asked = model or self._configuration.get("model")
+        from runcard.accounting import read_usage  # noqa: PLC0415 - long to load: only for those who need it
+
+        found = read_usage(reply)
+        if found.response_id is not None and self._is_watched(found.response_id, reply):
+            return
         said: Fields = {
             "step": step,
             "prompt_sha256": _digest(prompt),
@@ -106,10 +122,37 @@ class Events(ABC):
             "requested_model": asked,
             "latency_seconds": latency,
         }
-        vendor = provider or self._configuration.get("provider")
-        from runcard.accounting import read_usage  # noqa: PLC0415 - so long to load that only who needs it does
+        self.keep_call(found, said, provider=provider, model=asked, cost=amount)
 
-        for usage in read_usage(reply).calls:
+    def _is_watched(self, response_id: str, reply: object) -> bool:
+        """Whether a watched client tells of this reply; one that was not finished is told what became of it."""
+        from runcard.accounting.fields import as_mapping  # noqa: PLC0415
+
+        for call in list(self.open_calls):
+            if call.response_id == response_id:
+                call.finish(as_mapping(reply) or {})
+                return True
+        return response_id in self.watched
+
+    def end_calls(self) -> None:
+        """Nothing more can be said of calls whose replies nobody read to the end."""
+        for call in list(self.open_calls):
+            call.close()
+
+    def keep_call(
+        self,
+        found: "Usage",
+        said: Fields,
+        *,
+        provider: str | None,
+        model: str | None,
+        cost: float | None = None,
+    ) -> None:
+        """Keep what a call used, beside what else is `said` about it, with what it costs."""
+        asked, amount = model, cost
+        failed = said.get("error") is not None
+        vendor = provider or self._configuration.get("provider")
+        for usage in found.calls:
             payload: Fields = {
                 **said,
                 "model": usage.model or asked,
@@ -120,11 +163,15 @@ class Events(ABC):
                 "token_source": usage.source,
                 "stop_reason": usage.stop_reason,
             }
-            payload |= self._price(usage, vendor, asked) if amount is None else _given(amount)
-            self.emit(fold.CALLED, self.masked(checked(payload), "events"))
+            if failed and usage.source is None:  # nobody charges for it
+                payload |= _UNPRICED
+            else:
+                payload |= self._price(usage, vendor, asked) if amount is None else _given(amount)
+            level = "error" if failed else "info"
+            self.emit(fold.CALLED, self.masked(checked(payload), "events"), level=level)
             # What is inside the call is another call: its cost and its time are those of the whole.
-            amount = None if amount is None else 0
-            said = {"step": step}
+            amount, failed = None if amount is None else 0, False
+            said = {"step": said.get("step")}
 
     def _price(self, usage: "Usage", provider: str | None, asked: str | None) -> Fields:
         from runcard.accounting import Prices  # noqa: PLC0415
@@ -132,7 +179,7 @@ class Events(ABC):
         charge = (self._prices or Prices.packaged()).charge(usage, provider, model=asked)
         if charge.cost is None or charge.row is None:
             self._warn_unpriced(usage.model or asked, has_price=charge.row is not None)
-            return {"cost_usd": None, "cost_source": None, "price_row": None}
+            return dict(_UNPRICED)
         return {
             "cost_usd": plain_number(charge.cost),
             "cost_source": "priced",
@@ -143,7 +190,7 @@ class Events(ABC):
         if model in self._unpriced:
             return
         self._unpriced.add(model)
-        named = shown(model) if model else "a call that names no model"
+        named = _shown(model) if model else "a call that names no model"
         unpriced, uncounted = "no price is known for", "not all tokens are known, or have a price, of"
         what = f"{uncounted if has_price else unpriced} {named}"
         self.add_warning(f"{what}: the cost stays unknown", type="unknown-price")
@@ -235,6 +282,7 @@ _COUNTS = {
     "reasoning_tokens": "reasoning",
 }
 _COST = "total_cost_usd"
+_UNPRICED: Fields = {"cost_usd": None, "cost_source": None, "price_row": None}
 _RELATIONS = ("parent", "resumes", "derived-from", "plan", "session", "commit")
 _HEX = re.compile("[0-9a-f]{64}")
 _MOST = 10**12  # dollars
@@ -251,7 +299,7 @@ def checked_config(config: Mapping[str, Any]) -> Fields:
     configuration = checked(dict(config))
     for name in ("model", "provider"):
         if not isinstance(configuration.get(name), str | None):
-            raise UsageError(f"{name} is {shown(configuration[name])}", hint="it is a text, or None")
+            raise UsageError(f"{name} is {_shown(configuration[name])}", hint="it is a text, or None")
     return configuration
 
 
@@ -264,7 +312,7 @@ def checked_cost(cost: object) -> float | int:
     amount = plain_number(cost) if isinstance(cost, Decimal) and cost.is_finite() else cost
     if isinstance(amount, int | float) and not isinstance(amount, bool) and 0 <= amount <= _MOST:
         return amount
-    raise UsageError(f"{shown(str(cost))} is no cost", hint="a cost is a number of dollars, 0 or more")
+    raise UsageError(f"{_shown(str(cost))} is no cost", hint="a cost is a number of dollars, 0 or more")
 
 
 def checked_prices(prices: object) -> "Prices | None":
@@ -280,9 +328,15 @@ def checked_prices(prices: object) -> "Prices | None":
     return prices
 
 
+def _shown(value: object) -> str:
+    from runcard.documents.findings import shown  # noqa: PLC0415 - only when something is wrong
+
+    return shown(value)
+
+
 def _text(value: object, what: str) -> str:
     if not isinstance(value, str) or not value:
-        raise UsageError(f"{what} is {shown(str(value))}", hint="it is a text that is not empty")
+        raise UsageError(f"{what} is {_shown(str(value))}", hint="it is a text that is not empty")
     return value
 
 

@@ -15,9 +15,8 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 from weakref import WeakSet
 
 from runcard.documents import fold
@@ -154,6 +153,7 @@ class Run(Events):
             return
         self._counting.end(_PATIENCE)
         try:
+            self.end_calls()
             if facts is not None:
                 self.emit(fold.ENVIRONMENT, {"environment": facts})
             now = self._clock.read()
@@ -206,8 +206,7 @@ def _joined(path: str) -> Run | None:
     return run
 
 
-@dataclass(frozen=True, slots=True)
-class Order:
+class Order(NamedTuple):
     """What a recording was asked for."""
 
     outputs: str
