@@ -34,7 +34,7 @@ class Counting:
         """Count the files of a list as `data_sources.files` has it; without the extra `tokens`, nothing happens."""
         from runcard.accounting import counting  # noqa: PLC0415 - most runs count nothing
 
-        if not counting.can_count():
+        if not files or not counting.can_count():
             return
 
         def work() -> None:
