@@ -9,7 +9,6 @@ Invariants: a call is told of once; nothing that goes wrong here reaches the use
 
 import contextlib
 import functools
-import json
 import os
 import threading
 import time
@@ -22,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol
 from runcard.accounting.fields import Fields
 from runcard.accounting.streamed import Streamed
 from runcard.errors import RuncardWarning
-from runcard.observe.sdk.apis import Api
+from runcard.observe.sdk.apis import Api, find, overlooked
 from runcard.observe.sdk.wire import DONE, AmazonStream, EventStream, MalformedError, Whole, decoded
 from runcard.observe.sdk.words import Words
 
@@ -58,6 +57,7 @@ class Keeper(Protocol):
     def strict(self) -> bool: ...  # a failure to record is the user's trouble
     @property
     def keep_content(self) -> bool: ...
+    def overlooked(self, way: str) -> None: ...
     def opened(self, call: "Call") -> None: ...
     def settled(self, call: "Call", seen: Seen) -> None: ...
 
@@ -90,12 +90,14 @@ class Call:
     provider: str | None
     streamed: bool = False
     body: bytes | str | Mapping[str, Any] | None = None  # of the request
+    on_wire: bool = True  # it is seen at the HTTP client
     waiting: bool = False  # for the rest of a reply that somebody else reads
     pulling: bool = False  # its next bytes are being read right now
     _attempts: int = 0
     _begun: bool = False
     _complete: bool = False
     _error: Mapping[str, Any] | None = None
+    _refusal: Mapping[str, Any] | None = None  # by the last attempt that was
     _first: float | None = None
     _wire: EventStream | AmazonStream | Whole | None = None
     _reply: Mapping[str, Any] | None = None
@@ -156,6 +158,11 @@ class Call:
             self._wire = EventStream()
         else:
             self._wire = Whole()
+
+    @unseen
+    def refused(self, status: int, reason: str) -> None:
+        """The reply to an attempt is no good; most clients raise an exception that says more."""
+        self._refusal = {"type": "http-error", "message": reason, "status": status}
 
     @unseen
     def feed(self, piece: bytes) -> None:
@@ -259,15 +266,15 @@ class Call:
             latency=self._elapsed(),
             first_token=self._first,
             retries=max(0, self._attempts - 1),
-            error=self._error,
+            error=self._error or (None if self._begun else self._refusal),
         )
 
     def _prompt(self) -> dict[str, Any] | None:
-        body = self.body
+        body: Any = self.body
         if isinstance(body, bytes | str):
             try:
-                body = json.loads(body)
-            except ValueError:  # not ours to judge: a user can send anything
+                body = decoded(body)
+            except MalformedError:  # not ours to judge: a user can send anything
                 return None
         return self.api.prompt_of(body) if isinstance(body, Mapping) else None
 
@@ -278,12 +285,18 @@ class Call:
 current: ContextVar[Call | None] = ContextVar("runcard_call", default=None)
 
 
-def begin(keeper: Find, api: Api | None, facts: Callable[[], dict[str, Any]]) -> Call | None:
-    """A call of this API with these facts, when there is one and somebody keeps it."""
+def begin(
+    keeper: Find, apis: tuple[Api, ...], method: str, path: str, facts: Callable[[], dict[str, Any]]
+) -> Call | None:
+    """The call that this request is, with these facts; None when it is none, or nobody keeps it."""
     kept = None
     try:
-        kept = None if api is None else keeper()
-        if api is None or kept is None:
+        api = find(apis, method, path)
+        way = overlooked(method, path) if api is None else None
+        kept = keeper() if api or way else None
+        if kept is not None and way is not None:
+            kept.overlooked(way)
+        if kept is None or api is None:
             return None
         call = Call(kept, api, **facts())
         kept.opened(call)
