@@ -117,9 +117,7 @@ class Call:
         self._token = current.set(self)
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        with contextlib.suppress(
-            ValueError
-        ):  # a coroutine that nobody awaits any more is closed somewhere else
+        with contextlib.suppress(ValueError):  # a coroutine may be closed in another context than it began in
             current.reset(self._token)
         if error is not None:
             self.fail(error)
