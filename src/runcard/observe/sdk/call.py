@@ -66,18 +66,36 @@ Find = Callable[[], Keeper | None]
 
 
 def unseen(step: "Callable[Concatenate[Call, Rest], None]") -> "Callable[Concatenate[Call, Rest], None]":
-    """A step of watching, whose failure is a warning: the call itself goes on."""
+    """A step in the middle of a call, whose failure is a warning: the client would take an exception for one of its own.
+
+    Where it should raise, it is kept for the last step.
+    """
 
     @functools.wraps(step)
     def guarded(self: "Call", /, *args: Rest.args, **kwargs: Rest.kwargs) -> None:
         try:
             step(self, *args, **kwargs)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - the call goes on, whatever goes wrong here
             if self.keeper.strict:
-                raise
-            _warn(error)
+                self.trouble = self.trouble or error
+            else:
+                _warn(error)
 
     return guarded
+
+
+def last(step: "Callable[Concatenate[Call, Rest], None]") -> "Callable[Concatenate[Call, Rest], None]":
+    """A step that may end a call: what went wrong until then is raised where it should be."""
+    guarded = unseen(step)
+
+    @functools.wraps(step)
+    def raising(self: "Call", /, *args: Rest.args, **kwargs: Rest.kwargs) -> None:
+        guarded(self, *args, **kwargs)
+        trouble, self.trouble = self.trouble, None
+        if trouble is not None:
+            raise trouble
+
+    return raising
 
 
 @dataclass(eq=False, slots=True)
@@ -93,6 +111,7 @@ class Call:
     on_wire: bool = True  # it is seen at the HTTP client
     waiting: bool = False  # for the rest of a reply that somebody else reads
     pulling: bool = False  # its next bytes are being read right now
+    trouble: Exception | None = None  # that is to be raised in the end
     _attempts: int = 0
     _begun: bool = False
     _complete: bool = False
@@ -139,6 +158,11 @@ class Call:
             raise
         finally:
             self.pulling = False
+
+    @unseen
+    def look(self, at: Callable[[], None]) -> None:
+        """Look at something of the client's that may not be what it is expected to be."""
+        at()
 
     @unseen
     def sending(self, body: bytes | str | Mapping[str, Any] | None) -> None:
@@ -207,7 +231,7 @@ class Call:
         if self._wire is not None and not self._told:
             self._take(self._wire.end())
 
-    @unseen
+    @last
     def end(self) -> None:
         """Whoever read the reply came to its end."""
         if self._wire is not None and not self._told:
@@ -222,20 +246,20 @@ class Call:
         except Exception as trouble:  # noqa: BLE001 - the user's own exception goes before it
             error.add_note(f"runcard could not record this call: {trouble}")
 
-    @unseen
+    @last
     def returned(self) -> None:
         """The client handed its result over; what is still to come of it is somebody else's to read."""
         if not self.waiting and not _is_unfinished(self._reply):
             self._settle()
 
-    @unseen
+    @last
     def finish(self, reply: Mapping[str, Any]) -> None:
         """The reply as it is later, of a call that goes on at the server after it returned."""
         if _is_unfinished(self._reply) and not _is_unfinished(reply):
             self._reply = reply
             self._settle()
 
-    @unseen
+    @last
     def close(self) -> None:
         """Nobody will read further; also said when somebody is in the middle of it, who then says so."""
         if not self.pulling:

@@ -54,18 +54,23 @@ def _body(request: Any) -> bytes | None:  # noqa: ANN401
 
 
 def _replied(call: Call, response: Any) -> Any:  # noqa: ANN401
+    call.look(functools.partial(_look, call, response))
+    return response
+
+
+def _look(call: Call, response: Any) -> None:  # noqa: ANN401
+    """See what a reply is, and whether it is there already or still to be read."""
     if not response.is_success:
         call.refused(response.status_code, response.reason_phrase)
-        return response
+        return
     call.replying(response.headers.get("content-type", ""))
-    if response.is_closed:  # it was read already
+    if response.is_closed:
         call.feed(response.content)
         call.read()
-    else:
-        call.waiting = True
-        setattr(response, _CALL, call)
-        response.__class__ = _reader(response.__class__)
-    return response
+        return
+    setattr(response, _CALL, call)
+    response.__class__ = _reader(response.__class__)
+    call.waiting = True
 
 
 def _iter_bytes(self: Any, chunk_size: int | None = None) -> Iterator[bytes]:  # noqa: ANN401
