@@ -76,7 +76,7 @@ def eager(monkeypatch: pytest.MonkeyPatch) -> list[Helper]:
 
     monkeypatch.setattr(crew, "PATIENCE", 0)
     monkeypatch.setattr(hashing, "_CHUNK", 16)
-    monkeypatch.setattr(hashing, "_cores", lambda: 2)
+    monkeypatch.setattr(hashing, "cores", lambda: 2)
     monkeypatch.setattr(helper, "Helper", Noted)
     return started
 
@@ -115,17 +115,17 @@ class TestDigests:
         eager: list[Helper],
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
-        monkeypatch.setattr(hashing, "_cores", lambda: 1)
+        monkeypatch.setattr(hashing, "cores", lambda: 1)
         assert_right(*many)
         assert eager == []
 
     def test_the_cores_are_counted_where_the_system_cannot_say_which_are_ours(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        assert hashing._cores() == len(os.sched_getaffinity(0))
+        assert crew.cores() == len(os.sched_getaffinity(0))
         monkeypatch.delattr(os, "sched_getaffinity")
         monkeypatch.setattr(os, "cpu_count", lambda: None)
-        assert hashing._cores() == 1
+        assert crew.cores() == 1
 
 
 class TestHelpers:
@@ -155,7 +155,7 @@ class TestHelpers:
         eager: list[Helper],
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
-        monkeypatch.setattr(hashing, "_cores", lambda: 4)
+        monkeypatch.setattr(hashing, "cores", lambda: 4)
         assert_right(*many)
         assert len(eager) == 3
 
@@ -419,7 +419,7 @@ class TestOddFiles:
     def test_without_one_the_first_error_stops_the_work(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(hashing, "_cores", lambda: 1)
+        monkeypatch.setattr(hashing, "cores", lambda: 1)
         (tmp_path / "large").write_bytes(bytes(LARGE + 1))
         os.mkfifo(tmp_path / "pipe")
         calls: list[tuple[int, int]] = []

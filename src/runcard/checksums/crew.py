@@ -8,6 +8,7 @@ What the work is, here and in the helpers, is said by a task and its chunks: has
 Invariant: a helper that cannot be started or dies loses no work: its chunk is never answered, and who asked does it.
 """
 
+import os
 import sys
 import time
 from queue import Empty, SimpleQueue
@@ -99,3 +100,8 @@ class Crew(Generic[C]):
             RuntimeError,
         ):  # no process, or no thread because the interpreter is ending: go on without
             self._most = 0
+
+
+def cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

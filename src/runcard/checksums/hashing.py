@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from runcard.checksums import worker
-from runcard.checksums.crew import Crew, Task
+from runcard.checksums.crew import Crew, Task, cores
 from runcard.checksums.listing import Listing
 from runcard.checksums.tally import Progress, Tally
 from runcard.checksums.thorough import Thorough
@@ -63,11 +63,11 @@ def hash_files(
         top = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError as error:
         raise failure(error, os.fspath(root), "read the directory") from error
-    tally, cores = Tally(progress), _cores()
+    tally, count = Tally(progress), cores()
     try:
-        digests, rest = _sort_out(_in_passing(top, paths, cores, tally))
+        digests, rest = _sort_out(_in_passing(top, paths, count, tally))
         thorough = Thorough(top, rest, tally, stop_at_error=on_error is None)
-        thorough.run(cores)
+        thorough.run(count)
     finally:
         os.close(top)
     for path, problem in sorted(thorough.errors.items()):
@@ -79,12 +79,12 @@ def hash_files(
     return Listing.from_hex(digests)
 
 
-def _in_passing(top: int, paths: Iterable[str], cores: int, tally: Tally) -> list[_Chunk]:
+def _in_passing(top: int, paths: Iterable[str], count: int, tally: Tally) -> list[_Chunk]:
     folder = Folder(top)
     chunks: list[_Chunk] = []
     task = Task(worker.__file__, (str(top),), (top,))
     try:
-        with Crew[_Chunk](task, cores) as crew:
+        with Crew[_Chunk](task, count) as crew:
             for chunk in _chunks(paths, tally):
                 chunks.append(chunk)
                 if not crew.offer(chunk):
@@ -118,7 +118,3 @@ def _sort_out(chunks: list[_Chunk]) -> tuple[dict[str, str], list[str]]:
     for path in rest:
         del digests[path]
     return digests, rest
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
