@@ -20,6 +20,9 @@ _MACHINE_HINTS = {
     errno.EACCES: "give yourself permission to it, or run the command as its owner",
     errno.EPERM: "give yourself permission to it, or run the command as its owner",
     errno.EMFILE: "raise the limit of open files (ulimit -n)",
+    errno.ENOSPC: "free some space on the disk, then run the command again",
+    errno.EDQUOT: "free some space: your quota of the disk is used up, then run the command again",
+    errno.EROFS: "choose a place that can be written to",
     errno.EIO: "the disk is failing: save what you can, then restore the file from a copy",
 }
 
