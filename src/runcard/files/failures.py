@@ -14,6 +14,7 @@ _OWNER_HINTS = {
     errno.ENOENT: "put it back, or run the command again when nothing moves files there",
     errno.ENOTDIR: "put the directory back, or run the command again when nothing moves files there",
     errno.ELOOP: "put the file itself in the place of the symbolic link",
+    errno.EEXIST: "move what is there out of the way, then run the command again",
     errno.ENAMETOOLONG: "move it to a place with a shorter path",
 }
 _MACHINE_HINTS = {
