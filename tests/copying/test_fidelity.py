@@ -38,9 +38,12 @@ class TestBytes:
         monkeypatch.setattr(passing, "cores", lambda: 3)
         here: list[object] = []
         copy_here = passing.Passing._copy
-        monkeypatch.setattr(
-            passing.Passing, "_copy", lambda self, chunk: (here.append(chunk), copy_here(self, chunk))
-        )
+
+        def noted(self: passing.Passing, chunk: passing._Chunk) -> None:
+            here.append(chunk)
+            copy_here(self, chunk)
+
+        monkeypatch.setattr(passing.Passing, "_copy", noted)
         source = make(tmp_path / "ws", {f"{n % 7}/{n}": b"%d" % n * n for n in range(600)})
         copied = copy(source)
         assert len(copied.files) == 600

@@ -163,25 +163,26 @@ class TestWhatTheUserSays:
         assert paths(copy(make(tmp_path / "ws", {"a": ""}), exclude=("# a", ""))) == ["a"]
 
 
-class TestGitignore:
-    FILES = {
-        ".gitignore": "*.log\n/build\n# x\n[\n!keep.log\r\n",
-        "a.log": "",
-        "keep.log": "",
-        "build/x": "",
-        "sub/build/y": "",
-        "sub/.gitignore": "!*.log\nz.log\nonly/\n",
-        "sub/b.log": "",
-        "sub/z.log": "",
-        "sub/only/1": "",
-        "other/only/1": "",
-    }
+IGNORING = {
+    ".gitignore": "*.log\n/build\n# x\n[\n!keep.log\r\n",
+    "a.log": "",
+    "keep.log": "",
+    "build/x": "",
+    "sub/build/y": "",
+    "sub/.gitignore": "!*.log\nz.log\nonly/\n",
+    "sub/b.log": "",
+    "sub/z.log": "",
+    "sub/only/1": "",
+    "other/only/1": "",
+}
 
+
+class TestGitignore:
     def test_it_counts_only_on_request(self, tmp_path: Path) -> None:
-        assert len(paths(copy(make(tmp_path / "ws", self.FILES)))) == len(self.FILES)
+        assert len(paths(copy(make(tmp_path / "ws", IGNORING)))) == len(IGNORING)
 
     def test_nested_files_and_negations_count(self, tmp_path: Path) -> None:
-        copied = copy(make(tmp_path / "ws", self.FILES), gitignore=True)
+        copied = copy(make(tmp_path / "ws", IGNORING), gitignore=True)
         left = {".gitignore", "keep.log", "sub/build/y", "sub/.gitignore", "sub/b.log", "other/only/1"}
         assert set(paths(copied)) == left
         assert copied.excluded == {"*.log": 1, "/build": 1, "z.log": 1, "only/": 1}

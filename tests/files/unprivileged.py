@@ -14,6 +14,7 @@ NOBODY = 65534
 _PRELUDE = f"""
 import os, sys
 from runcard import checksums, errors, files
+from runcard.store import copying
 if os.geteuid() == 0:
     os.setgroups([])
     os.setgid({NOBODY})
@@ -34,7 +35,7 @@ def everybodys_directory() -> Iterator[Path]:
 
 
 def as_nobody(root: Path, code: str) -> str:
-    """What `code` prints; it sees `root`, and the modules checksums, errors and files."""
+    """What `code` prints; it sees `root`, and the modules checksums, copying, errors and files."""
     environment = {key: value for key, value in os.environ.items() if not key.startswith("COVERAGE")}
     environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
     done = subprocess.run(
