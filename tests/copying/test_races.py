@@ -28,6 +28,8 @@ from runcard.store.copying.closely import Transfer
 from runcard.store.copying.refusals import CHANGED
 from runcard.store.copying.worker import SMALL
 
+Action = Callable[[], object]
+
 # Each works in a directory until it is killed, and says when it has begun.
 WRITERS = {
     "rewrites": "with open('victim', 'r+b') as f: f.write(os.urandom(1 << 20))",
@@ -90,7 +92,7 @@ class TestWhatIsNoticed:
         self, source: Path, monkeypatch: pytest.MonkeyPatch, change: str
     ) -> None:
         victim = source / "victim"
-        actions: dict[str, Callable[[], object]] = {
+        actions: dict[str, Action] = {
             "grow": lambda: append(victim, b"more"),
             "cut": lambda: os.truncate(victim, 1 << 20),
             "rewrite": lambda: victim.write_bytes(b"other" + bytes((4 << 20) - 5)),
@@ -126,7 +128,7 @@ class TestWhatIsNoticed:
         self, source: Path, monkeypatch: pytest.MonkeyPatch, swap: str, reason: str
     ) -> None:
         victim = source / "victim"
-        actions: dict[str, Callable[[], object]] = {
+        actions: dict[str, Action] = {
             "remove": lambda: None,
             "link": lambda: victim.symlink_to("/etc/passwd"),
             "pipe": lambda: os.mkfifo(victim),
