@@ -14,6 +14,7 @@ MANIFEST = "manifest.json"
 INSTANCES = "instances"
 CHECKSUMS = "SHA256SUMS"
 JOURNAL = "experiment.jsonl"
+OUTPUT = "output.log"  # what the command printed
 README = "README.md"
 OTHER_README = "RUNCARD.md"  # where the user's program wrote a README.md of its own
 AMENDMENTS = "amendments.jsonl"
