@@ -12,7 +12,7 @@ from copying.workspaces import copy, make, paths, reasons, stored, target_of
 from runcard import checksums
 from runcard.checksums import Symlink, crew
 from runcard.errors import StoreError
-from runcard.store.copying import Amount, CopyRules, copy_workspace, measure_workspace, passing
+from runcard.store.copying import Amount, CopyRules, copy_workspace, passing
 from runcard.store.copying.worker import SMALL
 
 
@@ -309,11 +309,3 @@ class TestProgress:
         told: list[Amount] = []
         copy_workspace(source, target_of(source), rules=CopyRules(), progress=told.append)
         assert told[-1] == Amount(2, SMALL + 3, 2, SMALL + 3)
-
-    def test_it_can_be_known_before(self, tmp_path: Path) -> None:
-        source = make(
-            tmp_path / "ws", {"a": "12", "b/c": b"x" * (SMALL + 1), ".env": "secret", "store/x": ""}
-        )
-        rules = CopyRules(skip=(str(source / "store"),), max_file_size=SMALL)
-        assert measure_workspace(source, rules=rules) == Amount(1, 2)
-        assert measure_workspace(tmp_path / "nothing", rules=rules) == Amount(0, 0)

@@ -10,6 +10,7 @@ import pytest
 
 from copying.workspaces import copy, make, paths, target_of
 from runcard.errors import MachineError, StoreError
+from runcard.redaction import Masker
 from runcard.store.copying import CopiedLog, CopyRules, Redaction, closely, copy_log
 
 KEY = b"sk-ant-api03-" + b"Zq7" * 30
@@ -84,7 +85,7 @@ class TestTranscripts:
         assert copied.file is not None
         assert (copied.file.size, copied.file.source_sha256) == (len(data), None)
 
-    def test_it_is_always_masked(self, tmp_path: Path) -> None:
+    def test_it_is_masked_whatever_it_looks_like(self, tmp_path: Path) -> None:
         copied = log(b"\0binary?\n" + LINE + b"end", tmp_path)
         assert (tmp_path / "output.log").read_bytes() == b"\0binary?\n" + MASKED + b"end"
         assert copied.lines == 3
@@ -92,6 +93,12 @@ class TestTranscripts:
         assert copied.file is not None
         assert copied.file.source_sha256 == hashlib.sha256(b"\0binary?\n" + LINE + b"end").hexdigest()
         assert (tmp_path / "output.log").stat().st_mode & 0o777 == 0o600
+
+    def test_it_is_kept_as_it_is_on_request(self, tmp_path: Path) -> None:
+        (tmp_path / "in.log").write_bytes(LINE)
+        copied = copy_log(tmp_path / "in.log", tmp_path / "output.log", rules=CopyRules(), mask=False)
+        assert (tmp_path / "output.log").read_bytes() == LINE
+        assert (copied.lines, copied.redactions) == (1, ())
 
     def test_memory_does_not_grow_with_it(self, tmp_path: Path) -> None:
         tracemalloc.start()
@@ -129,7 +136,7 @@ class TestTranscripts:
         source, full = os.open(tmp_path / "in.log", os.O_RDONLY), os.open("/dev/full", os.O_WRONLY)
         try:
             with pytest.raises(MachineError, match="space"):
-                closely.Transfer(source, full, "output.log", lambda _: None).masked(len(LINE))
+                closely.Transfer(source, full, "output.log", lambda _: None).masked(len(LINE), Masker())
         finally:
             os.close(source)
             os.close(full)

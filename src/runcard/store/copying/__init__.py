@@ -2,7 +2,6 @@
 
     copied = copy_workspace(source, target, rules=CopyRules(...), progress=...)
     log = copy_log(source, target, rules=CopyRules(...))
-    amount = measure_workspace(source, rules=...)           # for a bar that tells the time left
 
 `target` must not exist; it is made, also when the source is missing. `Copied` has a `CopiedFile` for each file (path,
 size and SHA-256 of the stored bytes, and that of the source where something was masked), the symbolic links that were
@@ -22,7 +21,7 @@ from runcard.store.copying.patterns import check_patterns
 from runcard.store.copying.results import Copied, CopiedFile, CopiedLog, Omission, Redaction
 from runcard.store.copying.rules import MAX_FILE_SIZE, MAX_SIZE, CopyRules
 from runcard.store.copying.tally import Amount, Progress
-from runcard.store.copying.workspace import copy_workspace, measure_workspace
+from runcard.store.copying.workspace import copy_workspace
 
 __all__ = [
     "MAX_FILE_SIZE",
@@ -38,5 +37,4 @@ __all__ = [
     "check_patterns",
     "copy_log",
     "copy_workspace",
-    "measure_workspace",
 ]

@@ -9,7 +9,7 @@ Invariant: every path in the workspace is yielded, a kept link, an omission, or 
 import os
 import sys
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from stat import S_ISREG
 from typing import NamedTuple
 
@@ -39,19 +39,16 @@ class _Visit(NamedTuple):
 
 
 class Survey:
-    """One walk; iterating gives the paths of files to be copied, and fills the rest.
-
-    With a tree, directories and links are made there on the way.
-    """
+    """One walk; iterating gives the paths of files to be copied, makes directories and links, and fills the rest."""
 
     def __init__(
         self,
         root: int,
         judge: Judge,
-        tree: Tree | None,
+        tree: Tree,
         *,
         gitignore: bool,
-        skip: Collection[tuple[int, int]],
+        skip: set[tuple[int, int]],
     ) -> None:
         self.symlinks: list[Symlink] = []
         self.omissions: list[Omission] = []
@@ -104,8 +101,7 @@ class Survey:
         if (status.st_dev, status.st_ino) in self._skip:
             self._leave_out_the_store(visit.path)
             return {}
-        if self._tree is not None:
-            self._tree.note(visit.path, status, wanted=visit.left_out is None)
+        self._tree.note(visit.path, status, wanted=visit.left_out is None)
         return kinds
 
     def _leave_out_the_store(self, path: str) -> None:
@@ -159,8 +155,7 @@ class Survey:
             return
         text = decode_name(target)
         if inside:
-            if self._tree is not None:
-                self._tree.link(folder, name, target, status)
+            self._tree.link(folder, name, target, status)
             self.symlinks.append(Symlink(path, text))
         else:
             self.omit(

@@ -20,7 +20,7 @@ from runcard.store.copying.refusals import refusal
 from runcard.store.copying.results import Copied, CopiedFile, Omission, Redaction
 from runcard.store.copying.rules import CopyRules
 from runcard.store.copying.survey import Survey
-from runcard.store.copying.tally import Amount, Progress, Tally
+from runcard.store.copying.tally import Progress, Tally
 from runcard.store.copying.threads import Job, copy_all
 from runcard.store.copying.tree import Tree
 from runcard.store.copying.worker import SMALL, Folder
@@ -53,24 +53,6 @@ def copy_workspace(
         return _Copy(top, bottom, rules, judge, Tally(progress)).run()
 
 
-def measure_workspace(source: str | os.PathLike[str], *, rules: CopyRules) -> Amount:
-    """How much there is to copy, for who wants to know it before; whatever is wrong with the source is passed over."""
-    try:
-        top = os.open(source, _FOLDER)
-    except OSError:
-        return Amount(0, 0)
-    folder = Folder(top)
-    try:
-        skip = _identities(rules.skip)
-        survey = Survey(top, Judge(rules), None, gitignore=rules.gitignore, skip=skip)
-        sizes = [_size(folder, path) for path in survey]
-    finally:
-        folder.close()
-        os.close(top)
-    kept = [size for size in sizes if rules.max_file_size is None or size <= rules.max_file_size]
-    return Amount(len(kept), sum(kept))
-
-
 def _make(target: str) -> int:
     try:
         os.mkdir(target, 0o700)
@@ -95,7 +77,7 @@ class _Copy:
             judge,
             self._tree,
             gitignore=rules.gitignore,
-            skip=_identities(rules.skip) | {_identity(os.fstat(bottom))},
+            skip=_identities(rules.skip, bottom),
         )
         self._files: list[CopiedFile] = []
         self._redactions: list[Redaction] = []
@@ -161,17 +143,13 @@ class _Copy:
             self._redactions += redactions
 
 
-def _identities(paths: Iterable[str]) -> set[tuple[int, int]]:
-    """Directories by what they are, not by what they are called; those that exist."""
-    found = set()
+def _identities(paths: Iterable[str], target: int) -> set[tuple[int, int]]:
+    """Directories by what they are, not by what they are called: those that exist, and the target."""
+    found = [os.fstat(target)]
     for path in paths:
         with contextlib.suppress(OSError):
-            found.add(_identity(os.stat(path)))
-    return found
-
-
-def _identity(status: os.stat_result) -> tuple[int, int]:
-    return status.st_dev, status.st_ino
+            found.append(os.stat(path))
+    return {(status.st_dev, status.st_ino) for status in found}
 
 
 def _size(folder: Folder, path: str) -> int:
