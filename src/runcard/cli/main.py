@@ -6,7 +6,10 @@ import sys
 COMMANDS = {
     "close": "Close runs whose process is gone.",
     "completion": "Print the script that completes commands in your shell.",
+    "export": "Pack a run for others.",
+    "import-bundle": "Open a bundle that somebody packed.",
     "migrate": "Bring documents to another version of their format.",
+    "rerun": "Run a recorded command again and compare.",
     "run": "Run a command and record it.",
     "schema": "Print a published JSON Schema.",
     "show": "Show a run on one screen.",
