@@ -6,10 +6,10 @@ an omission beside.
 
 from collections import Counter
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from runcard.checksums import Symlink
+from runcard.files import json_name
 
 
 class CopiedFile(NamedTuple):
@@ -55,7 +55,13 @@ class Copied:
     @property
     def file_types(self) -> dict[str, int]:
         """How many files have which last suffix, in lower case with its dot, or none."""
-        return dict(sorted(Counter(PurePosixPath(file.path).suffix.lower() for file in self.files).items()))
+        return dict(sorted(Counter(_suffix(file.path) for file in self.files).items()))
+
+
+def _suffix(path: str) -> str:
+    name = path[path.rfind("/") + 1 :]
+    dot = name.rfind(".")
+    return json_name(name[dot:].lower()).text if 0 < dot < len(name) - 1 else ""
 
 
 @dataclass(frozen=True, slots=True)
