@@ -2,11 +2,12 @@
 
 make bench                  everything at full size
 make bench ARGS=--quick     smaller sizes, for a first look
-make bench ARGS=startup     one part: startup, documents, hashing, recording, running, masking
+make bench ARGS=startup     one part: startup, documents, hashing, recording, running, masking, collecting
 """
 
 import sys
 
+import collecting
 import documents
 import hashing
 import masking
@@ -22,6 +23,7 @@ PARTS = {
     "recording": recording.measure,
     "running": running.measure,
     "masking": masking.measure,
+    "collecting": collecting.measure,
 }
 
 

@@ -16,7 +16,7 @@ from runcard.checksums.problems import NotRegularError, VanishedError
 from runcard.checksums.tally import Progress
 from runcard.digests import Digest
 from runcard.errors import RuncardError
-from runcard.files import Entry, Kind, OnError, decode_name, encode_name, failure, walk
+from runcard.files import Entry, Kind, OnError, decode_name, encode_name, failure, read_link, walk
 
 _FILE = Kind.FILE  # looked up for each file, which takes long in an enumeration
 
@@ -128,7 +128,7 @@ class _Survey:
 
     def _read_link(self, path: str) -> None:
         try:
-            target = os.readlink(os.path.join(os.fsencode(self._root), encode_name(path)))
+            target = read_link(self._root, path)
         except OSError as error:
             problem = failure(error, path, "read the symbolic link")
             if self._on_error is None:
