@@ -7,6 +7,7 @@ COMMANDS = {
     "close": "Close runs whose process is gone.",
     "completion": "Print the script that completes commands in your shell.",
     "migrate": "Bring documents to another version of their format.",
+    "plan": "Read and check test plans, and the Ruby they are about.",
     "run": "Run a command and record it.",
     "schema": "Print a published JSON Schema.",
     "show": "Show a run on one screen.",
