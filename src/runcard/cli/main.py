@@ -6,6 +6,7 @@ import sys
 COMMANDS = {
     "close": "Close runs whose process is gone.",
     "completion": "Print the script that completes commands in your shell.",
+    "experiment": "Make experiments, and see what came of them.",
     "migrate": "Bring documents to another version of their format.",
     "plan": "Read and check test plans, and the Ruby they are about.",
     "run": "Run a command and record it.",

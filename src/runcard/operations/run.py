@@ -18,6 +18,8 @@ from runcard.files import failure, json_name
 from runcard.observe.environment import Background
 from runcard.observe.inputs import Watched, inputs
 from runcard.observe.tree import Tree
+from runcard.operations.configuration import merge
+from runcard.operations.experiments import find
 from runcard.operations.record import Order, Run, begin
 from runcard.operations.running.child import Child, Streams, adopt_orphans
 from runcard.operations.running.lookup import CannotRun, Command, find_command
@@ -62,8 +64,15 @@ def run(  # noqa: PLR0913 - each is a thing to say about a run
 ) -> Ran:
     """Run a command and record it; raises when it cannot be recorded, and then nothing was run.
 
-    `patterns` are those of its inputs.
+    `patterns` are those of its inputs. An experiment that has a folder brings configuration and inputs of its own, and
+    the run goes below it, unless `outputs` says otherwise.
     """
+    found = find(experiment) if experiment is not None else None
+    if found is not None:
+        outputs, patterns = outputs or found.outputs, [*found.inputs, *patterns]
+        configuration = dict(found.config)
+        merge(configuration, config or {})
+        config = configuration
     settings = settings_of(
         model=model, provider=provider, config=config, experiment=experiment, labels=labels, parent=parent
     )
