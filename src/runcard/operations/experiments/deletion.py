@@ -67,9 +67,9 @@ def delete(name: str) -> Deleted:
     path = folder_of(name)
     earlier = finish_deletions()
     if path is None:
-        runs = sum(deleted.runs for deleted in earlier if deleted.name == name)
-        return Deleted(name, runs)
+        return Deleted(name, sum(deleted.runs for deleted in earlier if deleted.name == name))
     _check_at_rest(path)
+    runs = len(_runs(path))
     try:
         os.makedirs(layout.own_folder(store), exist_ok=True)
         directory = os.open(store, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -81,7 +81,8 @@ def delete(name: str) -> Deleted:
             os.close(directory)
     except OSError as error:
         raise failure(error, path, "delete") from error
-    return next(deleted for deleted in finish_deletions() if deleted.name == name)
+    done = [deleted for deleted in finish_deletions() if deleted.name == name]
+    return done[0] if done else Deleted(name, runs)  # else another deletion took care of it
 
 
 def finish_deletions() -> list[Deleted]:
@@ -113,10 +114,16 @@ def unfinished() -> list[str]:
 
 def _left(stage: str, name: str | None = None) -> list[str]:
     """The experiments that an earlier deletion left at a stage."""
+    own = layout.own_folder(layout.EXPERIMENTS)
+    if os.path.islink(own):
+        raise StoreError(f"{printable(own)} is a link", hint="put the folder itself in its place")
     try:
-        found = os.listdir(layout.own_folder(layout.EXPERIMENTS))
-    except (FileNotFoundError, NotADirectoryError):
+        with os.scandir(own) as scan:
+            found = [entry.name for entry in scan if entry.is_dir(follow_symlinks=False)]
+    except FileNotFoundError:
         return []
+    except OSError as error:
+        raise failure(error, own, "read the directory") from error
     names = sorted(entry.removeprefix(stage) for entry in found if entry.startswith(stage))
     return [entry for entry in names if name is None or entry == name]
 
@@ -146,8 +153,11 @@ def _bury(ledger: Ledger, name: str) -> int:
     for stone in stones:
         if (stone["path"], stone.get("id")) not in known:
             ledger.append(DELETED, stone["time"], stone)
-    os.rename(path, os.path.join(own, _DEAD + name))
-    fsync_directory(own)
+    try:
+        os.rename(path, os.path.join(own, _DEAD + name))
+        fsync_directory(own)
+    except OSError as error:
+        raise failure(error, path, "delete") from error
     return len(stones) - 1
 
 
