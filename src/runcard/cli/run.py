@@ -13,7 +13,11 @@ import click
 )
 @click.argument("command_line", nargs=-1, required=True, metavar="[--] COMMAND...", type=click.UNPROCESSED)
 @click.option("--outputs", metavar="DIR", help="The store; RUNCARD_OUTPUTS or `outputs` unless given.")
-@click.option("--experiment", metavar="NAME", help="The experiment that the run belongs to.")
+@click.option(
+    "--experiment",
+    metavar="NAME",
+    help="The experiment that the run belongs to; with a folder, it brings configuration and inputs.",
+)
 @click.option("--config", "configs", multiple=True, metavar="FILE", help="Configuration: JSON, YAML or TOML.")
 @click.option(
     "--set", "assignments", multiple=True, metavar="KEY=VALUE", help="A value of the configuration."
@@ -51,15 +55,17 @@ def command(  # noqa: PLR0913 - the options
     """
     from runcard.errors import RuncardError, UsageError  # noqa: PLC0415
     from runcard.operations.configuration import read_configuration  # noqa: PLC0415
+    from runcard.operations.experiments import find  # noqa: PLC0415
     from runcard.operations.run import FAILED, run  # noqa: PLC0415
 
     try:
+        folder = find(experiment) if experiment is not None else None
         ran = run(
             command_line,
-            outputs=outputs,
+            outputs=outputs or (folder.outputs if folder else None),
             experiment=experiment,
-            config=read_configuration(configs, assignments),
-            patterns=patterns,
+            config=read_configuration(configs, assignments, folder.config if folder else None),
+            patterns=[*(folder.inputs if folder else ()), *patterns],
             model=model,
             provider=provider,
             labels=dict(map(_label, labels)),

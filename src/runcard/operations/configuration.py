@@ -23,9 +23,14 @@ _AT = re.compile(
 )
 
 
-def read_configuration(files: Iterable[str], assignments: Iterable[str]) -> Fields:
-    """The configuration that files and assignments make together; raises an error that says where it is wrong."""
-    configuration: Fields = {}
+def read_configuration(
+    files: Iterable[str], assignments: Iterable[str], base: Mapping[str, Any] | None = None
+) -> Fields:
+    """The configuration that files and assignments make together; raises an error that says where it is wrong.
+
+    `base` is what there is before them.
+    """
+    configuration: Fields = dict(base or {})
     for file in files:
         merge(configuration, read_file(file))
     for assignment in assignments:
