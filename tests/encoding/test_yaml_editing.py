@@ -158,8 +158,8 @@ CHANGES: dict[str, tuple[str, object, str]] = {
     "a key before the first, in brackets": ("{b: 2} # c\n", {"a": 1, "b": 2}, "{a: 1, b: 2} # c\n"),
     "a key behind a text of lines": (
         "a: |+\n  x\n\nb: 1\n",
-        {"a": "x\n\n", "n": 1, "b": 1},
-        "a: |+\n  x\n\nn: 1\nb: 1\n",
+        {"a": "x\n\n", "m": 1, "b": 1},
+        "a: |+\n  x\n\nm: 1\nb: 1\n",
     ),
     "a whole number becomes true": ("a: 1\n", {"a": True}, "a: true\n"),
     "what older readers misread is quoted": ("a: x\n", {"a": "2026-11-15"}, "a: '2026-11-15'\n"),
