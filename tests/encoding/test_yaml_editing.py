@@ -161,6 +161,16 @@ CHANGES: dict[str, tuple[str, object, str]] = {
         {"a": "x\n\n", "m": 1, "b": 1},
         "a: |+\n  x\n\nm: 1\nb: 1\n",
     ),
+    "a document that is indented": (
+        "# c\n  a: 1\n",
+        {"b": {"c": 1}, "d": 2},
+        "# c\n  b:\n    c: 1\n  d: 2\n",
+    ),
+    "an element far behind its dash": (
+        "-   a: 1\n",
+        [{"b": {"c": 1}, "d": 2}],
+        "-   b:\n      c: 1\n    d: 2\n",
+    ),
     "a whole number becomes true": ("a: 1\n", {"a": True}, "a: true\n"),
     "what older readers misread is quoted": ("a: x\n", {"a": "2026-11-15"}, "a: '2026-11-15'\n"),
 }

@@ -14,7 +14,7 @@ from runcard.encoding.reader import BOM
 from runcard.encoding.writer import to_bytes
 from runcard.encoding.yaml.nodes import Node, to_data
 from runcard.encoding.yaml.reader import decode_yaml
-from runcard.encoding.yaml.writer import INDENT, block, flow, inline, written_key
+from runcard.encoding.yaml.writer import INDENT, Container, block, flow, inline, written_key
 from runcard.errors import EncodingError
 
 _BLANKS = " \t\r\n"
@@ -160,13 +160,15 @@ class _Editor:
             yield Patch(min(self._end_before(start), end), end, "")
             yield self._inserted(self._after(end), lines)
         else:
-            yield self._whole(start, end, lines)
+            yield self._whole(start, end, new)
 
-    def _whole(self, start: int, end: int, lines: list[str]) -> Patch:
+    def _whole(self, start: int, end: int, new: Container) -> Patch:
         """A list or map behind a dash, or as the document."""
         if start == end and self._is_first(start):  # a document of comments
-            return self._inserted(len(self.text), lines)
-        return Patch(start, end, self._blank(start) + self.newline.join(lines).lstrip())
+            return self._inserted(len(self.text), list(block(new)))
+        lead = self._blank(start)
+        lines = block(new, self._column(start) + len(lead))
+        return Patch(start, end, lead + self.newline.join(lines).lstrip())
 
     def _removed(self, slot: _Slot, entries: dict[Any, _Entry], kept: dict[Any, _Entry]) -> Iterator[Patch]:
         inside, order = _in_brackets(slot), list(entries.values())
