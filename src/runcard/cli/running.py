@@ -7,9 +7,12 @@ the command that `runcard.cli.run` makes of the same options, and a test holds t
 import contextlib
 import os
 import sys
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from runcard.errors import ExitCode, RuncardError, UsageError
+
+if TYPE_CHECKING:
+    from runcard.operations.experiments import Experiment
 
 
 class Option(NamedTuple):
@@ -75,12 +78,13 @@ def carry_out(  # noqa: PLR0913 - the options
     from runcard.operations.run import FAILED, run  # noqa: PLC0415
 
     try:
+        folder = _folder_of(experiment)
         ran = run(
             command_line,
-            outputs=outputs,
+            outputs=outputs or (folder.outputs if folder else None),
             experiment=experiment,
-            config=_configuration(configs, assignments),
-            patterns=patterns,
+            config=_configuration(configs, assignments, folder.config if folder else {}),
+            patterns=[*(folder.inputs if folder else ()), *patterns],
             model=model,
             provider=provider,
             labels=dict(map(_label, labels)),
@@ -105,12 +109,23 @@ def carry_out(  # noqa: PLR0913 - the options
     return ran.code
 
 
-def _configuration(configs: tuple[str, ...], assignments: tuple[str, ...]) -> dict[str, Any]:
+def _folder_of(experiment: str | None) -> "Experiment | None":
+    """The folder of an experiment; an experiment may be nothing but a name."""
+    if experiment is None:
+        return None
+    from runcard.operations.experiments import find  # noqa: PLC0415
+
+    return find(experiment)
+
+
+def _configuration(
+    configs: tuple[str, ...], assignments: tuple[str, ...], base: dict[str, Any]
+) -> dict[str, Any]:
     if not configs and not assignments:
-        return {}
+        return base
     from runcard.operations.configuration import read_configuration  # noqa: PLC0415
 
-    return read_configuration(configs, assignments)
+    return read_configuration(configs, assignments, base)
 
 
 def _label(text: str) -> tuple[str, str]:

@@ -352,8 +352,7 @@ def begin(order: Order) -> Run:
     except OSError as error:
         raise failure(error, order.outputs, "create") from error
     _close_abandoned(store)
-    name = settings["experiment"]
-    identity = experiments.id_of_name(name) if name else experiments.id_of_store(store, new_id("exp"))
+    identity = _experiment_id(order, store)
     clock, run_id = Clock(), new_id("run")
     enclosing = _current.get()
     parent = settings["parent"] or (enclosing.id if enclosing else os.environ.get("RUNCARD_PARENT"))
@@ -371,6 +370,22 @@ def begin(order: Order) -> Run:
         new.discard()
         raise
     return run
+
+
+def _experiment_id(order: Order, store: str) -> str | None:
+    """The id of the experiment; one that cannot be read is no reason not to record, and stays unknown."""
+    name = order.settings["experiment"]
+    if name is None:
+        return experiments.id_of_store(store, new_id("exp"))
+    from runcard.operations.experiments import identify  # noqa: PLC0415 - it may have to read YAML
+
+    try:
+        return identify(name)
+    except RuncardError as error:
+        if order.strict:
+            raise
+        warnings.warn(f"the id of the experiment is not known: {error}", RuncardWarning, stacklevel=4)
+        return None
 
 
 def _close_abandoned(store: str) -> None:
