@@ -7,6 +7,7 @@ The record lies in the output directory as plain files. Data flows one way, and 
     views                 how people see records
     store, observe        how records live on disk and stay true; where facts come from
     redaction, accounting masking of secrets; usage, tokens and prices
+    settings              what can be set, and where each value comes from
     documents             what a record says: models, schemas, rules, versions. Pure
     checksums             SHA256SUMS: making, reading, comparing
     files                 atomic writing, hostile names, locks, a walk in stable order

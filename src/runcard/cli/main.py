@@ -6,6 +6,7 @@ import sys
 COMMANDS = {
     "close": "Close runs whose process is gone.",
     "completion": "Print the script that completes commands in your shell.",
+    "config": "Show every setting and where it comes from.",
     "migrate": "Bring documents to another version of their format.",
     "schema": "Print a published JSON Schema.",
     "show": "Show a run on one screen.",

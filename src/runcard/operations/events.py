@@ -22,6 +22,7 @@ from runcard.documents.sums import plain_number
 from runcard.encoding import decode_json, encode_json
 from runcard.errors import RuncardError, RuncardWarning, UsageError
 from runcard.observe.inputs import inputs
+from runcard.operations.prices import configured_prices
 from runcard.redaction import mask_data, mask_text
 
 Fields = dict[str, Any]
@@ -112,8 +113,16 @@ class Events(ABC):
             amount = None if amount is None else 0
             said = {"step": step}
 
+    def _table(self) -> Prices:
+        """The prices that were handed over, else those that the settings name, read when they are first needed."""
+        if self._prices is None:
+            self._prices = Prices.packaged()  # where the settings are wrong
+            with self.guarded():
+                self._prices = configured_prices(self._directory)
+        return self._prices
+
     def _price(self, usage: Usage, provider: str | None, asked: str | None) -> Fields:
-        charge = (self._prices or Prices.packaged()).charge(usage, provider, model=asked)
+        charge = self._table().charge(usage, provider, model=asked)
         if charge.cost is None or charge.row is None:
             self._warn_unpriced(usage.model or asked, has_price=charge.row is not None)
             return {"cost_usd": None, "cost_source": None, "price_row": None}
