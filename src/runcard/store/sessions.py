@@ -18,28 +18,33 @@ from runcard.errors import MachineError, StoreError
 from runcard.files import failure, fsync_directory, printable, write_atomic
 from runcard.files.noreplace import rename_noreplace
 from runcard.store import layout
-from runcard.store.journal import JournalWriter, try_lock
+from runcard.store.journal import JournalWriter, new_writer, try_lock
 from runcard.store.removal import remove_tree
 from runcard.store.runs import alone
 
-FOLDER_MODE, FILE_MODE = 0o700, 0o600
-
 _SECOND = timedelta(seconds=1)
+
+
+class Modes(NamedTuple):
+    """The permissions of what is made."""
+
+    folder: int = 0o700
+    file: int = 0o600
 
 
 class Collection:
     """A session that is being put together."""
 
-    def __init__(self, store: str, session_id: str, moment: datetime, writer: str) -> None:
+    def __init__(self, store: str, session_id: str, moment: datetime, modes: Modes) -> None:
         self.store = os.path.abspath(store)
-        _make_store(self.store)
+        self.modes = modes
+        _make_store(self.store, modes.folder)
         with alone(layout.own_folder(self.store)):  # see abandoned
             self.path, self.created = self._take(session_id, moment)
             self.name = layout.session_name(self.created, session_id)
             try:
-                self.journal = JournalWriter(
-                    os.path.join(self.path, layout.AUDIT), self.name, writer, lock=True, mode=FILE_MODE
-                )
+                journal = os.path.join(self.path, layout.AUDIT)
+                self.journal = JournalWriter(journal, self.name, new_writer(), lock=True, mode=modes.file)
             except BaseException:
                 os.rmdir(self.path)
                 raise
@@ -60,12 +65,12 @@ class Collection:
                 raise failure(error, path, "create") from error
             moment = moment.replace(microsecond=0) + _SECOND
 
-    @staticmethod
-    def _mkdir(path: str) -> bool:
+    def _mkdir(self, path: str) -> bool:
         try:
-            os.mkdir(path, FOLDER_MODE)
+            os.mkdir(path, self.modes.folder)
         except FileExistsError:
             return False
+        os.chmod(path, self.modes.folder)  # what the umask took away
         return True
 
     def __enter__(self) -> Self:
@@ -78,19 +83,22 @@ class Collection:
                 _remove(self.path)
         self.journal.close()
 
-    def make_folder(self, relative: str) -> str:
-        path = os.path.join(self.path, relative)
-        try:
-            os.makedirs(os.path.dirname(path), FOLDER_MODE, exist_ok=True)
-            os.mkdir(path, FOLDER_MODE)
-        except OSError as error:
-            raise failure(error, path, "create") from error
-        return path
+    def at(self, relative: str) -> str:
+        """The path of something in the session; the directories above it are made."""
+        folder, name = os.path.split(relative)
+        place = self.path
+        for part in folder.split("/") if folder else ():
+            place = os.path.join(place, part)
+            try:
+                self._mkdir(place)
+            except OSError as error:
+                raise failure(error, place, "create") from error
+        return os.path.join(place, name)
 
     def write(self, relative: str, data: bytes, *, durable: bool = False) -> None:
-        path = os.path.join(self.path, relative)
+        path = self.at(relative)
         try:
-            write_atomic(path, data, mode=FILE_MODE, durable=durable)
+            write_atomic(path, data, mode=self.modes.file, durable=durable)
         except OSError as error:
             raise failure(error, path, "write") from error
 
@@ -116,10 +124,10 @@ class Collection:
         clear_mark(layout.closing_mark(self.path))
 
 
-def _make_store(store: str) -> None:
+def _make_store(store: str, mode: int) -> None:
     try:
         for folder in (store, layout.collections(store), layout.own_folder(store)):
-            os.makedirs(folder, FOLDER_MODE, exist_ok=True)
+            os.makedirs(folder, mode, exist_ok=True)
         if not os.access(store, os.W_OK | os.X_OK):
             raise PermissionError
     except OSError as error:
@@ -135,7 +143,7 @@ class Abandoned(NamedTuple):
 
     path: str  # of the place, or of the session itself when only its entry in the ledger is missing
     name: str  # of the session
-    is_placed: bool
+    mark: str | None = None  # of a session that has its name already
 
 
 @contextlib.contextmanager
@@ -172,12 +180,12 @@ def _abandoned(store: str, path: str) -> Abandoned | None:
     if name is None:
         return None
     if place == path:
-        return Abandoned(path, name, is_placed=False) if os.path.isdir(path) else None
+        return Abandoned(path, name) if os.path.isdir(path) else None
     if os.path.isdir(place):
         return None  # it did not get its name: that place is dealt with
     session = os.path.join(store, name)
     if os.path.isdir(session):
-        return Abandoned(session, name, is_placed=True)
+        return Abandoned(session, name, path)
     clear_mark(path)
     return None
 
@@ -212,7 +220,7 @@ def _remove(path: str) -> None:
 
 
 def _set_mark(mark: str) -> None:
-    os.close(os.open(mark, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, FILE_MODE))
+    os.close(os.open(mark, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600))
     fsync_directory(os.path.dirname(mark))
 
 
