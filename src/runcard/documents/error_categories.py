@@ -9,7 +9,10 @@ import re
 _WORDS = (
     ("rate_limit", r"\b429\b|rate.?limit|too many requests|quota|overloaded|\b529\b"),
     ("context_length", r"context.?(length|window)|prompt is too long|maximum.{0,20}tokens|too many tokens"),
-    ("authentication", r"\b40[13]\b|unauthori[sz]ed|authenticat|forbidden|invalid.{0,9}(api.?)?key|credential"),
+    (
+        "authentication",
+        r"\b40[13]\b|unauthori[sz]ed|authenticat|forbidden|invalid.{0,9}(api.?)?key|credential",
+    ),
     ("out_of_memory", r"out of memory|\boom\b|memoryerror|cannot allocate memory"),
     ("timeout", r"time[d ]?.?out|deadline exceeded"),
     ("refusal", r"\brefus(ed to|al)\b|content.?(policy|filter)|safety (policy|filter)"),

@@ -46,7 +46,9 @@ class Kept:
 
     @property
     def size(self) -> int:
-        return int((self.workspace or {}).get("total_size_bytes", 0) + (self.output or {}).get("size_bytes", 0))
+        return int(
+            (self.workspace or {}).get("total_size_bytes", 0) + (self.output or {}).get("size_bytes", 0)
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ Invariant: there is a `SessionSpec` only when nothing is wrong, and then its ids
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 from runcard.documents import schema
@@ -20,6 +21,14 @@ from runcard.encoding import join_pointer
 
 Fields = dict[str, Any]
 Findings = Iterator[Finding]
+
+
+_TEMPLATE = Path(__file__).with_name("spec_template.yaml")
+
+
+def template() -> str:
+    """An example of a SPEC, with comments."""
+    return _TEMPLATE.read_text("utf-8")
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,5 +8,7 @@ _FORM = re.compile(r"(C|POSIX|[a-z]{2,3}(_[A-Z0-9]{2,3})?)(\.[A-Za-z0-9-]+)?(@[A
 
 def language(variables: Mapping[str, str]) -> str | None:
     """The locale that a program with these environment variables speaks; None when none is set."""
-    stated = next((variables[name] for name in ("LC_ALL", "LC_MESSAGES", "LANG") if variables.get(name)), None)
+    stated = next(
+        (variables[name] for name in ("LC_ALL", "LC_MESSAGES", "LANG") if variables.get(name)), None
+    )
     return stated if stated is not None and _FORM.fullmatch(stated) else None

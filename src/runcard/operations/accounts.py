@@ -59,7 +59,10 @@ class Accounts:
             findings.append(_unpriced(model, at, has_price=row is not None))
             return account
         return replace(
-            account, cost=plain_number(amount), cost_source="priced", price_row=replace(row, tiers=()).to_dict()
+            account,
+            cost=plain_number(amount),
+            cost_source="priced",
+            price_row=replace(row, tiers=()).to_dict(),
         )
 
 

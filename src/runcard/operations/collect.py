@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from runcard import settings as known
 from runcard.accounting import Prices
 from runcard.checksums import Listing
 from runcard.digests import sha256_bytes
 from runcard.documents import session as assembly
-from runcard.documents.findings import Finding
+from runcard.documents.findings import Finding, InvalidDocument
 from runcard.documents.instance import Instance
 from runcard.documents.kinds import TEAM
 from runcard.documents.manifest import Manifest
@@ -27,12 +28,11 @@ from runcard.files import failure, printable, sync_filesystem
 from runcard.observe.clock import Clock
 from runcard.observe.machine import locality, system_info, user_and_host
 from runcard.operations.accounts import Accounts
-from runcard.operations.load import load
 from runcard.operations.keeping import Advance, Keeper, Progress, Wanted
+from runcard.operations.load import load
 from runcard.operations.prices import configured_prices
-from runcard.operations.spec import Spec, read_spec
+from runcard.operations.spec import Spec, read_spec, session_id_of
 from runcard.redaction import mask_data
-from runcard import settings as known
 from runcard.settings import Settings, read_settings
 from runcard.store import layout
 from runcard.store.copying import Amount, CopyRules, check_patterns
@@ -55,6 +55,9 @@ _SUMMED = (
 )
 
 
+_SAID_ALONE = {"count.instances", "schema.min-length"}  # findings that the documented tool has words for
+
+
 class CollectingIsOffError(RuncardError):
     """The settings say that no sessions are collected."""
 
@@ -68,7 +71,7 @@ class CollectedSession:
     path: Path
     document: Team
     findings: tuple[Finding, ...]  # warnings about the SPEC
-    omissions: tuple[Fields, ...]  # what was not stored, and why
+    omissions: tuple[str, ...]  # what was not stored, and why, in a sentence each
     remarks: tuple[str, ...]  # what else there is to know: leftovers of other collections
 
     @property
@@ -90,15 +93,20 @@ class CollectedSession:
         }
 
 
-def failure_dict(session_id: str | None, error: str) -> Fields:
-    """A failure as the tool `collect_team_artifacts` returns it."""
-    return {
+def failure_dict(error: RuncardError, spec: str | os.PathLike[str] | Mapping[str, Any]) -> Fields:
+    """A failure as the tool `collect_team_artifacts` returns it, and all findings where it is the SPEC that is wrong."""
+    told: Fields = {
         "status": "error",
-        "team_session_id": session_id,
+        "team_session_id": session_id_of(spec),
         "artifacts_path": None,
         "instances_count": 0,
-        "error": error,
+        "error": error.message,
     }
+    if isinstance(error, InvalidDocument):
+        errors = error.report.errors
+        told["error"] = next((found.message for found in errors if found.rule in _SAID_ALONE), error.message)
+        told["findings"] = [found.to_dict() for found in errors]
+    return told
 
 
 def collect(  # noqa: PLR0913 - the library's front door: each is a thing to decide about a collection
@@ -202,8 +210,12 @@ class _Choice:
             "metadata_only": self._metadata_only,
             "keep_secrets": self._keep_secrets,
         }
-        options: Fields = said if self._keep_secrets else mask_data(said).value
-        return options
+        return self.masked(said)
+
+    def masked(self, said: Fields) -> Fields:
+        """What may be written down."""
+        without: Fields = said if self._keep_secrets else mask_data(said).value
+        return without
 
 
 class _Desk:
@@ -230,7 +242,7 @@ class _Desk:
             Path(self._place.final),
             document,
             self._spec.findings,
-            tuple(self._keeper.omissions),
+            tuple(self._keeper.sentences),
             remarks,
         )
 
@@ -253,7 +265,7 @@ class _Desk:
             "spec": self._spec.source,
             "findings": [found.to_dict() for found in self._spec.findings],
         }
-        self._note("collection.started", started)
+        self._note("collection.started", self._choice.masked(started))
 
     def _members(self, progress: Progress | None) -> list[Member]:
         instances, here = self._spec.session.instances, locality(os.environ)
@@ -305,7 +317,9 @@ class _Desk:
             documents[paths[own]] = Instance.from_dict(data).to_bytes()
         producer = PRODUCER if version == TEAM.latest else None
         documents[layout.MANIFEST] = Manifest.from_dict(assembly.manifest(team, producer, paths)).to_bytes()
-        documents[layout.SUMMARY] = summary(team, self._figures([one.kept for one in members]), PRODUCER).encode()
+        documents[layout.SUMMARY] = summary(
+            team, self._figures([one.kept for one in members]), PRODUCER
+        ).encode()
         for path, data in documents.items():
             self._place.write(path, data)
         hexes = {path: sha256_bytes(data).hex for path, data in documents.items()}
@@ -319,7 +333,7 @@ class _Desk:
 
     def _seal(self, members: list[Member], facts: Collected, listing: bytes) -> Team:
         """Fix everything by the team document, give the session its name, and enter it in the ledger."""
-        with Ledger(self._place.store) as ledger:
+        with Ledger(self._place.store, self._place.modes.file) as ledger:
             seal = {
                 "symlinks": self._keeper.symlinks,
                 "event_chains": [self._place.journal.head.to_dict()],

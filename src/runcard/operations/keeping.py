@@ -7,7 +7,7 @@ session, where the digest of a source stands beside that of what was stored in i
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from runcard.checksums import Listing, Symlink
 from runcard.documents.session import Kept
@@ -28,7 +28,10 @@ from runcard.store.copying import (
     copy_workspace,
 )
 from runcard.store.sessions import Collection
-from runcard.views.summary import Notable, notable
+from runcard.views.summary import notable
+
+if TYPE_CHECKING:
+    from runcard.views.summary import Notable
 
 Fields = dict[str, Any]
 Note = Callable[[str, Fields], object]  # an event and its payload
@@ -80,7 +83,12 @@ class Keeper:
         kept = Kept(workspace, output, listed | logged)
         self._note(
             "instance.collected",
-            {"instance_id": instance.instance_id, "workspace": workspace, "output": output, **kept.checksums},
+            {
+                "instance_id": instance.instance_id,
+                "workspace": workspace,
+                "output": output,
+                "checksums": kept.checksums,
+            },
         )
         return kept
 
@@ -109,15 +117,15 @@ class Keeper:
         if source is None or not self._wanted.transcripts:
             return None, {}
         relative = layout.instance_file(instance.instance_id, layout.OUTPUT)
-        limits = [limit for limit in (self._wanted.rules.max_file_size, self._left) if limit is not None]
         copied = copy_log(
             source,
             self._place.at(relative),
-            max_size=min(limits, default=None),
-            mask=not self._wanted.keep_secrets,
+            rules=replace(self._wanted.rules, max_size=self._left),
             mode=self._place.modes.file,
+            mask=not self._wanted.keep_secrets,
         )
-        self._omit(instance, copied.omissions, self._shown(source))
+        for omission in copied.omissions:
+            self._omit(instance, omission, self._shown(source), is_stored=copied.file is not None)
         self._redact(copied.redactions, relative)
         if copied.file is None:
             return None, {}
@@ -138,7 +146,9 @@ class Keeper:
         self.symlinks += [
             symlink_entry(Symlink(f"{relative}/{link.path}", link.target)) for link in copied.symlinks
         ]
-        self._omit(instance, copied.omissions, None)
+        stored = {file.path for file in copied.files}
+        for omission in copied.omissions:
+            self._omit(instance, omission, omission.path, is_stored=omission.path in stored)
         self._redact(copied.redactions, relative)
         self.excluded.update(copied.excluded)
         for pattern, count in copied.excluded.items():
@@ -152,13 +162,14 @@ class Keeper:
             said = {**_named(path), "source_sha256": file.source_sha256, "sha256": file.sha256}
             self._note("file.masked", said)
 
-    def _omit(self, instance: InstanceSpec, omissions: Iterable[Omission], path: str | None) -> None:
-        for omission in omissions:
-            named = _named(omission.path if path is None else path)
-            said = {"instance_id": instance.instance_id, **named, "reason": omission.reason}
-            self.omissions.append(said)
-            self.sentences.append(_sentence(instance, named["path"], omission))
-            self._note("file.omitted", said)
+    def _omit(self, instance: InstanceSpec, omission: Omission, path: str, *, is_stored: bool) -> None:
+        named = _named(path)
+        said = {"instance_id": instance.instance_id, **named, "reason": omission.reason}
+        self.omissions.append(said)
+        what = "the workspace" if path == "." else named["path"]
+        how = omission.reason if is_stored else f"was not stored: {omission.reason}"
+        self.sentences.append(f"{instance.given['name']}: {what} {how}")
+        self._note("file.omitted", said)
 
     def _redact(self, redactions: Iterable[Redaction], relative: str) -> None:
         for redaction in redactions:
@@ -176,8 +187,3 @@ def _named(path: str) -> Fields:
     """A path as JSON can hold it; its bytes beside, where they are not UTF-8."""
     text, base64 = json_name(path)
     return {"path": text} | ({"path_base64": base64} if base64 is not None else {})
-
-
-def _sentence(instance: InstanceSpec, path: str, omission: Omission) -> str:
-    what = "the workspace" if omission.path == "." else path
-    return f"{instance.given['name']}: {what} was not stored: {omission.reason}"

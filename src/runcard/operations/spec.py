@@ -17,7 +17,7 @@ from runcard.documents.findings import Finding, InvalidDocument, Report, finding
 from runcard.documents.kinds import SESSION_SPEC
 from runcard.documents.spec import InstanceSpec, SessionSpec
 from runcard.encoding import BOM, Limits, as_text, decode_json, encode_json, locate
-from runcard.errors import EncodingError
+from runcard.errors import EncodingError, RuncardError
 from runcard.files import printable
 from runcard.operations.accounts import Accounts
 from runcard.operations.load import STDIN, read_document
@@ -66,7 +66,9 @@ class _Text:
 
             places = {pointer: place[:2] for pointer, place in locate_yaml(self.text, pointers).items()}
         else:
-            places = {pointer: (place.line, place.column) for pointer, place in locate(self.text, pointers).items()}
+            places = {
+                pointer: (place.line, place.column) for pointer, place in locate(self.text, pointers).items()
+            }
         return sorted_findings(
             replace(found, line=places[found.path][0], column=places[found.path][1]) for found in findings
         )
@@ -99,6 +101,17 @@ def read_spec(
         redactions,
         {"path": os.path.abspath(name) if base is not None else name, "sha256": sha256_bytes(data).hex},
     )
+
+
+def session_id_of(spec: str | os.PathLike[str] | Mapping[str, Any]) -> str | None:
+    """The id of the session that a SPEC is about, as far as that can be told of one that is wrong."""
+    try:
+        name, data, _ = _bytes(spec, Limits())
+        value = _decoded(name, data, Limits()).data
+    except RuncardError:
+        return None
+    found = value.get("team_session_id") if isinstance(value, dict) else None
+    return found if isinstance(found, str) else None
 
 
 def _bytes(spec: str | os.PathLike[str] | Mapping[str, Any], limits: Limits) -> tuple[str, bytes, str | None]:
@@ -141,9 +154,7 @@ def _masked(session: SessionSpec) -> tuple[SessionSpec, dict[str, int]]:
     ]
     masked = mask_data({"given": session.given, "instances": instances, "session_id": session.session_id})
     told = masked.value
-    without = [
-        replace(one, **said) for one, said in zip(session.instances, told["instances"], strict=True)
-    ]
+    without = [replace(one, **said) for one, said in zip(session.instances, told["instances"], strict=True)]
     return SessionSpec(told["session_id"], tuple(without), told["given"]), masked.counts
 
 

@@ -169,9 +169,7 @@ def _breakdown(instances: Sequence[Fields]) -> str:
         f" | {brief(entry['execution_time_seconds'])} |"
         for entry in instances
     ]
-    header = (
-        "| Name | Role | Status | Tokens | Cost | Duration |\n|------|------|--------|--------|------|----------|"
-    )
+    header = "| Name | Role | Status | Tokens | Cost | Duration |\n|------|------|--------|--------|------|----------|"
     return "## Instance Breakdown\n\n" + "\n".join([header, *rows])
 
 
