@@ -78,7 +78,7 @@ class CopyProgress(Progress):
         from runcard.views.markdown import duration, short, size  # noqa: PLC0415
 
         amount = now.amount
-        who = f"{printable(short(now.instance, 30))} ({now.number} of {now.count})"
+        who = f"{printable(short(now.instance, 30))} ({now.number} of {now.total})"
         if not amount.total_bytes:
             return f"{who}: {amount.files:,} files, {size(amount.bytes)}"
         part = min(1.0, amount.bytes / amount.total_bytes)

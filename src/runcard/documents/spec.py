@@ -6,7 +6,7 @@ knows what tokens cost. A parent that is given by its name becomes an id here, a
 Invariant: there is a `SessionSpec` only when nothing is wrong, and then its ids can be file names and its parents exist.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -52,9 +52,15 @@ class SessionSpec:
 
 
 def judge(
-    data: object, collected: datetime, make_id: Callable[[], str]
+    data: object,
+    collected: datetime,
+    make_id: Callable[[], str],
+    more: Callable[[Fields, str], Iterable[Finding]],
 ) -> tuple[list[Finding], SessionSpec | None]:
-    """Everything that is wrong with a SPEC, and the session that it tells of when nothing is."""
+    """Everything that is wrong with a SPEC, and the session that it tells of when nothing is.
+
+    `more` is asked about each instance, with its pointer: for what cannot be judged without knowing vendors.
+    """
     if not isinstance(data, dict):
         return [_not_an_object(data)], None
     findings, sound = schema.check(SESSION_SPEC, SESSION_SPEC.latest, data)
@@ -67,6 +73,7 @@ def judge(
     findings += _team_rules(sound, listed, ids, parents.ids)
     for index, instance in enumerate(listed):
         findings += _own_rules(instance, f"/instances/{index}", collected)
+        findings += more(instance, f"/instances/{index}")
     if any(found.severity is ERROR for found in findings):
         return findings, None
     session = SessionSpec(
@@ -208,7 +215,16 @@ def _team_rules(spec: Fields, listed: list[Fields], ids: list[str], parents: lis
     for found in Team.rules({"team_session_id": session, "instances": team}):
         owner, _, field = found.path.rpartition("/")
         by_name = field == "parent_instance_id" and field not in listed[int(owner.rpartition("/")[2])]
-        yield replace(found, path=f"{owner}/parent") if by_name else found
+        told = _by_name(found.message, listed, ids) if found.rule == "parent.cycle" else found.message
+        yield replace(found, path=f"{owner}/parent" if by_name else found.path, message=told)
+
+
+def _by_name(message: str, listed: list[Fields], ids: list[str]) -> str:
+    """A message with names in the place of ids that nobody has ever seen."""
+    for instance, own in zip(listed, ids, strict=True):
+        if "instance_id" not in instance:
+            message = message.replace(own, shown(instance.get("name")).strip("'"))
+    return message
 
 
 def _own_rules(instance: Fields, at: str, collected: datetime) -> Findings:

@@ -1,5 +1,6 @@
 """What the instances of a session used and cost: as the SPEC says, and by the price table where it does not."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -24,7 +25,7 @@ class Accounts:
         return self._by_id[instance_id]
 
     def settle(self, session: SessionSpec) -> list[Finding]:
-        """Read the usage of every instance and price it; what is wrong or not known on the way."""
+        """Read the usage of every instance, which is known to be good, and price it; what is odd or not known."""
         findings: list[Finding] = []
         for index, instance in enumerate(session.instances):
             self._by_id[instance.instance_id] = self._account(instance, f"/instances/{index}", findings)
@@ -32,7 +33,7 @@ class Accounts:
 
     def _account(self, instance: InstanceSpec, at: str, findings: list[Finding]) -> Account:
         given = instance.given
-        tokens = _tokens(given, at, findings)
+        tokens = read_usage(given["usage"]).tokens if "usage" in given else None
         used = _used(given, tokens, at, findings)
         account = Account(
             tokens=_by_class(tokens) if tokens else None,
@@ -66,14 +67,13 @@ class Accounts:
         )
 
 
-def _tokens(given: Fields, at: str, findings: list[Finding]) -> Tokens | None:
-    if "usage" not in given:
-        return None
-    try:
-        return read_usage(given["usage"]).tokens
-    except UsageError as error:
-        findings.append(finding("spec.usage", f"{at}/usage", error.message, hint=error.hint))
-        return None
+def usage_findings(given: Fields, at: str) -> Iterator[Finding]:
+    """What is wrong with the usage of an instance."""
+    if "usage" in given:
+        try:
+            read_usage(given["usage"])
+        except UsageError as error:
+            yield finding("spec.usage", f"{at}/usage", error.message, hint=error.hint)
 
 
 def _used(given: Fields, tokens: Tokens | None, at: str, findings: list[Finding]) -> int | None:

@@ -16,7 +16,7 @@ from runcard.accounting import Prices
 from runcard.checksums import Listing
 from runcard.digests import sha256_bytes
 from runcard.documents import session as assembly
-from runcard.documents.findings import Finding, InvalidDocument
+from runcard.documents.findings import Finding
 from runcard.documents.instance import Instance
 from runcard.documents.kinds import TEAM
 from runcard.documents.manifest import Manifest
@@ -31,7 +31,7 @@ from runcard.operations.accounts import Accounts
 from runcard.operations.keeping import Advance, Keeper, Progress, Wanted
 from runcard.operations.load import load
 from runcard.operations.prices import configured_prices
-from runcard.operations.spec import Spec, read_spec, session_id_of
+from runcard.operations.spec import InvalidSpec, Spec, read_spec, session_id_of
 from runcard.redaction import mask_data
 from runcard.settings import Settings, read_settings
 from runcard.store import layout
@@ -97,12 +97,12 @@ def failure_dict(error: RuncardError, spec: str | os.PathLike[str] | Mapping[str
     """A failure as the tool `collect_team_artifacts` returns it, and all findings where it is the SPEC that is wrong."""
     told: Fields = {
         "status": "error",
-        "team_session_id": session_id_of(spec),
+        "team_session_id": error.session_id if isinstance(error, InvalidSpec) else session_id_of(spec),
         "artifacts_path": None,
         "instances_count": 0,
         "error": error.message,
     }
-    if isinstance(error, InvalidDocument):
+    if isinstance(error, InvalidSpec):
         errors = error.report.errors
         told["error"] = next((found.message for found in errors if found.rule in _SAID_ALONE), error.message)
         told["findings"] = [found.to_dict() for found in errors]
@@ -313,8 +313,8 @@ class _Desk:
         documents = {}
         for member in members:
             own = member.spec.instance_id
-            data = assembly.instance_document(member, children[own], facts, version)
-            documents[paths[own]] = Instance.from_dict(data).to_bytes()
+            document = assembly.instance_document(member, children[own], facts, version)
+            documents[paths[own]] = Instance.from_dict(document).to_bytes()
         producer = PRODUCER if version == TEAM.latest else None
         documents[layout.MANIFEST] = Manifest.from_dict(assembly.manifest(team, producer, paths)).to_bytes()
         documents[layout.SUMMARY] = summary(

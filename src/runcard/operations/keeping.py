@@ -42,7 +42,7 @@ class Advance(NamedTuple):
 
     instance: str  # the name of the one at work
     number: int  # which it is
-    count: int  # of how many
+    total: int  # of how many
     amount: Amount  # of its workspace
 
 

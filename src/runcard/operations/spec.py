@@ -19,7 +19,7 @@ from runcard.documents.spec import InstanceSpec, SessionSpec
 from runcard.encoding import BOM, Limits, as_text, decode_json, encode_json, locate
 from runcard.errors import EncodingError, RuncardError
 from runcard.files import printable
-from runcard.operations.accounts import Accounts
+from runcard.operations.accounts import Accounts, usage_findings
 from runcard.operations.load import STDIN, read_document
 from runcard.redaction import mask_data
 
@@ -56,7 +56,10 @@ class _Text:
     text: str | None = None
     is_yaml: bool = False
 
-    def located(self, findings: list[Finding]) -> tuple[Finding, ...]:
+    def report(self, findings: list[Finding]) -> Report:
+        return Report(self._located(findings), SESSION_SPEC.name, SESSION_SPEC.latest)
+
+    def _located(self, findings: list[Finding]) -> tuple[Finding, ...]:
         if self.text is None:
             return tuple(findings)
         pointers = {found.path for found in findings}
@@ -74,6 +77,14 @@ class _Text:
         )
 
 
+class InvalidSpec(InvalidDocument):  # noqa: N818 - reads as what it is
+    """A SPEC with something wrong in it; `session_id` is the session it is about, where that can be told."""
+
+    def __init__(self, report: Report, name: str, data: object) -> None:
+        super().__init__(report, printable(name))
+        self.session_id = _session_id(data)
+
+
 def read_spec(
     spec: str | os.PathLike[str] | Mapping[str, Any],
     collected: datetime,
@@ -85,32 +96,35 @@ def read_spec(
     """The session that a SPEC tells of; raises InvalidDocument with everything that is wrong with it."""
     name, data, base = _bytes(spec, limits)
     text = _decoded(name, data, limits)
-    findings, session = rules.judge(text.data, collected, lambda: str(uuid.uuid4()))
-    if session is not None:
-        findings += accounts.settle(session)
-        masked, redactions = (session, {}) if keep_secrets else _masked(session)
-        findings += _secret_ids(session, masked)
-    report = Report(text.located(findings), SESSION_SPEC.name, SESSION_SPEC.latest)
-    if session is None or not report.valid:
-        raise InvalidDocument(report, printable(name))
+    findings, session = rules.judge(text.data, collected, lambda: str(uuid.uuid4()), usage_findings)
+    if session is None:
+        raise InvalidSpec(text.report(findings), name, text.data)
+    findings += accounts.settle(session)
+    masked, redactions = (session, {}) if keep_secrets else _masked(session)
+    report = text.report([*findings, *_secret_ids(session, masked)])
+    if not report.valid:
+        raise InvalidSpec(report, name, text.data)
     return Spec(
         masked,
         {one.instance_id: _places(one, base) for one in session.instances},
         accounts,
         report.findings,
         redactions,
-        {"path": os.path.abspath(name) if base is not None else name, "sha256": sha256_bytes(data).hex},
+        {"path": name if base is None else os.path.abspath(name), "sha256": sha256_bytes(data).hex},
     )
 
 
 def session_id_of(spec: str | os.PathLike[str] | Mapping[str, Any]) -> str | None:
-    """The id of the session that a SPEC is about, as far as that can be told of one that is wrong."""
+    """The id of the session that a SPEC is about; None for standard input, which can be read only once."""
     try:
-        name, data, _ = _bytes(spec, Limits())
-        value = _decoded(name, data, Limits()).data
+        name, data, _ = _bytes(spec, Limits()) if spec != STDIN else ("", b"", None)
+        return _session_id(_decoded(name, data, Limits()).data)
     except RuncardError:
         return None
-    found = value.get("team_session_id") if isinstance(value, dict) else None
+
+
+def _session_id(data: object) -> str | None:
+    found = data.get("team_session_id") if isinstance(data, dict) else None
     return found if isinstance(found, str) else None
 
 
@@ -134,7 +148,7 @@ def _decoded(name: str, data: bytes, limits: Limits) -> _Text:
     except EncodingError as error:
         found = finding(error.rule, "", error.message, hint=error.hint)
         found = replace(found, line=error.line, column=error.column)
-        raise InvalidDocument(Report((found,), SESSION_SPEC.name), printable(name)) from error
+        raise InvalidSpec(Report((found,), SESSION_SPEC.name), name, None) from error
 
 
 def _places(instance: InstanceSpec, base: str | None) -> Places:

@@ -117,7 +117,7 @@ class Transfer:
     def run(self, status: os.stat_result, *, mask: bool) -> Outcome:
         """Copy all of it; `mask` masks it when it is text."""
         if mask and b"\0" not in self._read(_LOOKED_AT, 0):
-            file, redactions = self.masked(status.st_size)
+            file, redactions = self.masked(status.st_size, Masker())
         else:
             file, redactions = self._as_it_is(status), ()
         return Outcome(file, redactions, self.remark(status))
@@ -127,9 +127,9 @@ class Transfer:
         grown = self._read(1, status.st_size)
         return None if not grown and is_same(status, os.fstat(self._source)) else CHANGED
 
-    def masked(self, size: int) -> tuple[CopiedFile, tuple[Redaction, ...]]:
+    def masked(self, size: int, masker: Masker) -> tuple[CopiedFile, tuple[Redaction, ...]]:
         """Copy the first `size` bytes without their secrets."""
-        masker, source, stored = Masker(), sha256(), sha256()
+        source, stored = sha256(), sha256()
         for data in self._blocks(0, size):
             source.update(data)
             clean = masker.feed(bytes(data))
