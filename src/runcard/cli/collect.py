@@ -49,7 +49,7 @@ def command(spec: str | None, template: bool, as_json: bool, **options: Any) -> 
     Exit codes: 0 collected, 1 nothing was collected, 2 collected with warnings, or collecting is switched off.
     """
     from runcard.cli.progress import CopyProgress  # noqa: PLC0415
-    from runcard.errors import RuncardError, UsageError  # noqa: PLC0415
+    from runcard.errors import ExitCode, RuncardError, UsageError  # noqa: PLC0415
 
     if template:
         from runcard.documents.spec import template as example  # noqa: PLC0415
@@ -63,9 +63,9 @@ def command(spec: str | None, template: bool, as_json: bool, **options: Any) -> 
     bar = CopyProgress()
     try:
         collected = collect(spec, progress=bar.advance, **options)
-    except UsageError:
-        raise
     except RuncardError as error:
+        if error.exit_code == ExitCode.USAGE:
+            raise
         bar.wipe()
         return _refuse(error, spec, as_json=as_json)
     finally:

@@ -77,7 +77,7 @@ class _Text:
         )
 
 
-class InvalidSpec(InvalidDocument):  # noqa: N818 - reads as what it is
+class InvalidSpec(InvalidDocument):
     """A SPEC with something wrong in it; `session_id` is the session it is about, where that can be told."""
 
     def __init__(self, report: Report, name: str, data: object) -> None:
