@@ -75,6 +75,13 @@ RULES: dict[str, tuple[Severity, str]] = {
     "parent.missing": (ERROR, "a parent that the team does not have"),
     "parent.cycle": (ERROR, "instances that are each other's parents"),
     "summary.times": (ERROR, "start, end or duration that do not agree with the instances"),
+    "session.manifest": (ERROR, "a manifest that says something else than the team document of its session"),
+    "session.instance": (ERROR, "an instance document that says something else than the team document"),
+    "session.file-missing": (ERROR, "a file that a document of the session names does not exist"),
+    "session.figures": (
+        ERROR,
+        "figures of a workspace or a transcript that are not those of the stored files",
+    ),
     "status.running": (WARNING, "not finished"),
     "expected.absent": (WARNING, "a field that is expected is missing"),
     "name.file-type": (WARNING, "a file type that is not a lower-case suffix with its dot"),

@@ -12,6 +12,10 @@ from datetime import datetime
 METADATA = "metadata.json"
 MANIFEST = "manifest.json"
 INSTANCES = "instances"
+SUMMARY = "summary.md"
+AUDIT = "audit.jsonl"
+OUTPUT = "output.log"
+WORKSPACE = "workspace"
 CHECKSUMS = "SHA256SUMS"
 JOURNAL = "experiment.jsonl"
 README = "README.md"
@@ -28,6 +32,7 @@ NOT_LISTED = frozenset({CHECKSUMS, METADATA, AMENDMENTS, SIGNATURE})
 _STORE = ".runcard"
 _OPEN = "open"
 _OTHER_JOURNAL = re.compile(r"experiment\.(w-[0-9a-f]+)\.jsonl")
+_COLLECTIONS = ".open"
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 
 
@@ -51,6 +56,36 @@ def journal_names(run: str) -> list[str]:
     names = os.listdir(run)
     others = sorted(name for name in names if _OTHER_JOURNAL.fullmatch(name))
     return [JOURNAL, *others] if JOURNAL in names else others
+
+
+def collections(store: str) -> str:
+    """Where sessions lie that are not complete yet."""
+    return os.path.join(store, _COLLECTIONS)
+
+
+def open_collections(store: str) -> list[str]:
+    """The sessions of a store that are not complete; raises OSError when nobody may look."""
+    folder = collections(store)
+    names = sorted(os.listdir(folder), key=os.fsencode) if _is_folder(folder) else []
+    return [path for path in (os.path.join(folder, name) for name in names) if _is_folder(path)]
+
+
+def is_collection(path: str) -> bool:
+    """Whether a session that lies there is not complete."""
+    return os.path.basename(os.path.dirname(os.path.abspath(path))) == _COLLECTIONS and _is_folder(path)
+
+
+def is_session(folder: str) -> bool:
+    """Whether a record is a session by what lies in it, whatever its metadata may say."""
+    names = (AUDIT, INSTANCES)
+    return any(os.path.lexists(os.path.join(folder, name)) for name in names) and not os.path.lexists(
+        os.path.join(folder, JOURNAL)
+    )
+
+
+def instance_file(instance_id: str, name: str) -> str:
+    """The path of an instance's file, relative to the session."""
+    return f"{INSTANCES}/{instance_id}/{name}"
 
 
 def own_folder(store: str) -> str:
@@ -85,7 +120,7 @@ def safe_name(text: str) -> str:
 
 def is_record(folder: str) -> bool:
     """Whether a folder is a run or a session by what lies in it, whatever its metadata may say."""
-    return any(os.path.exists(os.path.join(folder, name)) for name in (CHECKSUMS, JOURNAL, INSTANCES))
+    return any(os.path.exists(os.path.join(folder, name)) for name in (CHECKSUMS, JOURNAL, AUDIT, INSTANCES))
 
 
 def session_documents(session: str) -> list[str]:
