@@ -21,6 +21,7 @@ class Progress:
     def __init__(self, what: str) -> None:
         self._what = what
         self._shown = False
+        self._due = float("inf")  # nothing is shown before the work begins
 
     def over(self, items: Iterable[T]) -> Iterator[T]:
         """The same items, counted."""
@@ -28,15 +29,19 @@ class Progress:
             yield from items
             return
         began = time.monotonic()
-        due = began + _PATIENCE
+        self._due = began + _PATIENCE
         try:
             for count, item in enumerate(items, 1):
-                if (now := time.monotonic()) >= due:
+                if (now := time.monotonic()) >= self._due:
                     self._show(f"{count:,} {self._what}, {count / (now - began):,.0f} a second")
-                    due = now + _EVERY
                 yield item
         finally:
             self.wipe()
+
+    def files(self, count: int, size: int) -> None:
+        """How far the work on one item is: the files and bytes that were read."""
+        if time.monotonic() >= self._due:
+            self._show(f"{count:,} files, {size / 1_000_000:,.0f} MB")
 
     def wipe(self) -> None:
         """Clear the line for somebody else's text."""
@@ -47,6 +52,7 @@ class Progress:
     def _show(self, text: str) -> None:
         self._write(text)
         self._shown = True
+        self._due = time.monotonic() + _EVERY
 
     @staticmethod
     def _write(text: str) -> None:

@@ -76,6 +76,13 @@ RULES: dict[str, tuple[Severity, str]] = {
     "parent.cycle": (ERROR, "instances that are each other's parents"),
     "parent.ambiguous": (ERROR, "a parent whose name several instances have, or two different parents"),
     "summary.times": (ERROR, "start, end or duration that do not agree with the instances"),
+    "session.manifest": (ERROR, "a manifest that says something else than the team document of its session"),
+    "session.instance": (ERROR, "an instance document that says something else than the team document"),
+    "session.file-missing": (ERROR, "a file that a document of the session names does not exist"),
+    "session.figures": (
+        ERROR,
+        "figures of a workspace or a transcript that are not those of the stored files",
+    ),
     "status.running": (WARNING, "not finished"),
     "expected.absent": (WARNING, "a field that is expected is missing"),
     "spec.unknown-key": (WARNING, "a key that a SPEC does not have: what stands there is not collected"),

@@ -91,6 +91,26 @@ def closing_of(mark: str) -> str | None:
     return mark.removesuffix(_CLOSING) if mark.endswith(_CLOSING) else None
 
 
+def open_collections(store: str) -> list[str]:
+    """The sessions of a store that are not complete; raises OSError when nobody may look."""
+    folder = collections(store)
+    names = sorted(os.listdir(folder), key=os.fsencode) if _is_folder(folder) else []
+    return [path for path in (os.path.join(folder, name) for name in names) if _is_folder(path)]
+
+
+def is_collection(path: str) -> bool:
+    """Whether a session that lies there is not complete."""
+    return os.path.basename(os.path.dirname(os.path.abspath(path))) == _COLLECTIONS and _is_folder(path)
+
+
+def is_session(folder: str) -> bool:
+    """Whether a record is a session by what lies in it, whatever its metadata may say."""
+    names = (AUDIT, INSTANCES)
+    return any(os.path.lexists(os.path.join(folder, name)) for name in names) and not os.path.lexists(
+        os.path.join(folder, JOURNAL)
+    )
+
+
 def instance_file(instance_id: str, name: str) -> str:
     """The path of an instance's file, relative to the session."""
     return f"{INSTANCES}/{instance_id}/{name}"
@@ -128,7 +148,7 @@ def safe_name(text: str) -> str:
 
 def is_record(folder: str) -> bool:
     """Whether a folder is a run or a session by what lies in it, whatever its metadata may say."""
-    return any(os.path.exists(os.path.join(folder, name)) for name in (CHECKSUMS, JOURNAL, INSTANCES))
+    return any(os.path.exists(os.path.join(folder, name)) for name in (CHECKSUMS, JOURNAL, AUDIT, INSTANCES))
 
 
 def session_documents(session: str) -> list[str]:
