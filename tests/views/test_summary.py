@@ -137,14 +137,14 @@ def test_failures_and_errors_are_told() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["a|b", "a\nb", "\x1b[31mred", "```", "<b>", "[x](y)", "‮evil", "x" * 500, "*"]
+    "name", ["a|b", "a\nb", "\x1b[31mred", "```", "<b>", "[x](y)", "\u202eevil", "x" * 500, "*"]
 )
 def test_no_name_breaks_the_table_the_tree_or_the_terminal(name: str) -> None:
     page = summary(team(entry("root"), entry(name, "id", "root")), Figures("/", 0, 0, 0), PRODUCER)
     rows = [line for line in page.splitlines() if line.startswith("| ")]
     assert len(rows) == 3
     assert all(row.replace("\\|", "").count("|") == 7 for row in rows)
-    assert not {"\x1b", "‮"} & set(page)
+    assert not {"\x1b", "\u202e"} & set(page)
     before, fence, _ = page.partition("## Hierarchy\n\n")[2].partition("\n")
     assert fence
     assert page.count(f"\n{before}\n") == 2
