@@ -155,8 +155,9 @@ BY_HAND: dict[str, Callable[[], str]] = {
     "json.not-plain": not_plain,
     "schema.other": other_demand,
 }
-# Rules about files and folders: what they are about is read in `operations`, and tested there.
+# Rules about files, folders and whole sessions: what they are about is read in `operations`, and tested with these.
 OF_FILES = {"file.missing", "file.unreadable", "file.nothing-found"}
+OF_FILES |= {"session.manifest", "session.instance", "session.file-missing", "session.figures"}
 
 
 @pytest.mark.parametrize("rule", BY_HAND)

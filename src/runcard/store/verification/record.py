@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from runcard import checksums
 from runcard.digests import sha256_bytes
-from runcard.documents import chain, codec, schema
+from runcard.documents import chain, codec
 from runcard.documents.kinds import Kind
 from runcard.encoding import Limits
 from runcard.errors import EncodingError, ExitCode
@@ -89,13 +89,8 @@ class Inspection(ABC):
 
     def _document(self, data: bytes) -> Findings:
         examined = codec.examine(data, kind=self.kind.name, limits=self.limits)
-        version = examined.report.version if examined.upgraded is None else None
         # What the schema finds fault with is reported once, and not looked at any further.
-        _, self.document = schema.check(
-            self.kind,
-            version if version in self.kind.versions else self.kind.latest,
-            examined.upgraded or examined.data or {},
-        )
+        self.document = codec.sound(examined)
         for error in examined.report.errors:
             where = f"{error.path}: " if error.path else ""
             expected = error.expected if isinstance(error.expected, str) else None
