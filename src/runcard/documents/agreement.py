@@ -115,6 +115,12 @@ def instance_rules(instance: Fields, roster: Roster, folder: str) -> Findings:
         if roster.is_whole:
             yield _stranger("session.instance", "/instance_id", own)
         return
+    yield from _as_listed(instance, listed)
+    if roster.is_whole:
+        yield from _children(instance.get("children_instance_ids"), roster.children.get(own, set()))
+
+
+def _as_listed(instance: Fields, listed: Fields) -> Findings:
     for name in _OF_INSTANCE:
         yield from _same(instance, listed, name, "", "session.instance")
     for name in _TIMES:
@@ -127,8 +133,6 @@ def instance_rules(instance: Fields, roster: Roster, folder: str) -> Findings:
         ):  # null is an answer
             yield _differs("session.instance", f"/{name}", instance[name], listed[their_name])
     yield from _same_cost(instance, listed, "", "session.instance")
-    if roster.is_whole:
-        yield from _children(instance.get("children_instance_ids"), roster.children.get(own, set()))
 
 
 def _children(stated: list[str] | None, actual: set[str]) -> Findings:
