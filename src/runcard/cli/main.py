@@ -8,6 +8,7 @@ COMMANDS = {
     "completion": "Print the script that completes commands in your shell.",
     "config": "Show every setting and where it comes from.",
     "migrate": "Bring documents to another version of their format.",
+    "run": "Run a command and record it.",
     "schema": "Print a published JSON Schema.",
     "show": "Show a run on one screen.",
     "validate": "Check documents: their schema, then their rules.",
