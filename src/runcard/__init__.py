@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from runcard.documents.team import Team
     from runcard.encoding import Limits
     from runcard.errors import RuncardError, RuncardWarning
+    from runcard.operations.collect import collect
     from runcard.operations.load import load
     from runcard.operations.migrate import migrate
     from runcard.operations.record import Run, current_run, record
@@ -56,6 +57,7 @@ _HOMES = {
     "RuncardError": "errors",
     "RuncardWarning": "errors",
     "Team": "documents.team",
+    "collect": "operations.collect",
     "current_run": "operations.record",
     "load": "operations.load",
     "migrate": "operations.migrate",
@@ -80,6 +82,7 @@ __all__ = [
     "RuncardWarning",
     "Team",
     "__version__",
+    "collect",
     "current_run",
     "load",
     "migrate",

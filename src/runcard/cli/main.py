@@ -5,6 +5,7 @@ import sys
 
 COMMANDS = {
     "close": "Close runs whose process is gone.",
+    "collect": "Collect what a team of agents did into a session.",
     "completion": "Print the script that completes commands in your shell.",
     "config": "Show every setting and where it comes from.",
     "migrate": "Bring documents to another version of their format.",

@@ -3,12 +3,16 @@
 import sys
 import time
 from collections.abc import Iterable, Iterator
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from runcard.operations.keeping import Advance
 
 T = TypeVar("T")
 
 _PATIENCE = 1.0  # seconds before anything is shown
 _EVERY = 0.1
+_BAR = 20  # characters
 
 
 class Progress:
@@ -54,3 +58,38 @@ class Progress:
     def _write(text: str) -> None:
         sys.stderr.write(f"\r\x1b[K{text}")
         sys.stderr.flush()
+
+
+class CopyProgress(Progress):
+    """A bar for files that are copied: how many, how much, and for how long yet."""
+
+    def __init__(self) -> None:
+        super().__init__("files")
+        self._due = time.monotonic() + _PATIENCE
+        self._number = 0
+        self._began = 0.0
+
+    def advance(self, now: "Advance") -> None:
+        """Show where a collection is."""
+        moment = time.monotonic()
+        if now.number != self._number:
+            self._number, self._began = now.number, moment
+        if moment >= self._due and sys.stderr.isatty():
+            self._show(self._line(now, moment - self._began))
+            self._due = moment + _EVERY
+
+    @staticmethod
+    def _line(now: "Advance", seconds: float) -> str:
+        from runcard.files import printable  # noqa: PLC0415
+        from runcard.views.markdown import duration, short, size  # noqa: PLC0415
+
+        amount = now.amount
+        who = f"{printable(short(now.instance, 30))} ({now.number} of {now.total})"
+        if not amount.total_bytes:
+            return f"{who}: {amount.files:,} files, {size(amount.bytes)}"
+        part = min(1.0, amount.bytes / amount.total_bytes)
+        bar = "█" * int(part * _BAR) + "░" * (_BAR - int(part * _BAR))
+        left = f", {duration(round(seconds / part * (1 - part)))} left" if part > 0.01 and seconds > 1 else ""
+        return (
+            f"{bar} {who}: {amount.files:,} files, {size(amount.bytes)} of {size(amount.total_bytes)}{left}"
+        )

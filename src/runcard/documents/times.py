@@ -37,4 +37,5 @@ def written(moment: datetime) -> str:
 
     Raises OverflowError within a day of the first and the last year.
     """
-    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    digits = "milliseconds" if moment.microsecond and moment.microsecond % 1000 == 0 else "auto"
+    return moment.astimezone(UTC).isoformat(timespec=digits).replace("+00:00", "Z")

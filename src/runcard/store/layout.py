@@ -7,7 +7,7 @@ directory for each instance. What else lies in them is output, and none of runca
 import os
 import re
 import stat
-from datetime import datetime
+from datetime import UTC, datetime
 
 METADATA = "metadata.json"
 MANIFEST = "manifest.json"
@@ -33,8 +33,10 @@ NOT_LISTED = frozenset({CHECKSUMS, METADATA, AMENDMENTS, SIGNATURE})
 _STORE = ".runcard"
 _OPEN = "open"
 _OTHER_JOURNAL = re.compile(r"experiment\.(w-[0-9a-f]+)\.jsonl")
-_COLLECTIONS = ".open"
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
+_COLLECTIONS = ".open"
+_COLLECTION = re.compile(r"(.+)\.([0-9a-f]{8})")
+_CLOSING = ".closing"
 
 
 def run_name(moment: datetime, attempt: int) -> str:
@@ -59,9 +61,35 @@ def journal_names(run: str) -> list[str]:
     return [JOURNAL, *others] if JOURNAL in names else others
 
 
+def session_name(moment: datetime, session_id: str) -> str:
+    """The name of a session's directory."""
+    return f"{moment:%Y-%m-%d_%H-%M-%S}-{session_id}"
+
+
 def collections(store: str) -> str:
     """Where sessions lie that are not complete yet."""
     return os.path.join(store, _COLLECTIONS)
+
+
+def collection(store: str, session_id: str, moment: datetime) -> str:
+    """Where a session is put together. Its name is taken by one collection of a second, as the final one will be."""
+    return os.path.join(store, _COLLECTIONS, f"{session_id}.{int(moment.timestamp()) & 0xFFFFFFFF:08x}")
+
+
+def collected_name(collection: str) -> str | None:
+    """The name that a session gets which is put together in this place; None for a place of another kind."""
+    match = _COLLECTION.fullmatch(os.path.basename(collection))
+    return match and session_name(datetime.fromtimestamp(int(match[2], 16), UTC), match[1])
+
+
+def closing_mark(collection: str) -> str:
+    """What says that a session has its name, and perhaps not yet its entry in the ledger."""
+    return collection + _CLOSING
+
+
+def closing_of(mark: str) -> str | None:
+    """The place that a closing mark belongs to; None for what is none."""
+    return mark.removesuffix(_CLOSING) if mark.endswith(_CLOSING) else None
 
 
 def open_collections(store: str) -> list[str]:

@@ -1,0 +1,157 @@
+"""Walking through a workspace: which files are to be copied, which links kept, what is left out.
+
+Directories are entered name by name from an open root, so that one that is swapped for a link meanwhile is not followed,
+and no path is too long. One that is left out is not looked into, and counts once.
+
+Invariant: every path in the workspace is yielded, a kept link, an omission, or below or among what a pattern left out.
+"""
+
+import os
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from stat import S_ISREG
+from typing import NamedTuple
+
+from runcard.checksums import Symlink
+from runcard.files import Kind, decode_name, encode_name, printable
+from runcard.store.copying import patterns
+from runcard.store.copying.judge import IgnoreFile, Judge, LeftOut
+from runcard.store.copying.links import stays_inside
+from runcard.store.copying.refusals import refusal, special_kind
+from runcard.store.copying.results import Omission
+from runcard.store.copying.tree import Tree
+from runcard.store.copying.worker import Folder, open_source
+
+_IGNORE_FILE = ".gitignore"
+_LARGEST_IGNORE_FILE = 1024 * 1024
+_LIST = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_NAMES_ARE_UTF8 = sys.getfilesystemencoding() == "utf-8"
+_FILE, _DIRECTORY, _SYMLINK, _OTHER = Kind  # see runcard.files.walk
+
+
+class _Visit(NamedTuple):
+    """A directory to be looked into: its path, why it is left out if it is, and the `.gitignore` files above it."""
+
+    path: str
+    left_out: LeftOut | None
+    ignored: tuple[IgnoreFile, ...]
+
+
+class Survey:
+    """One walk; iterating gives the paths of files to be copied, and fills the rest."""
+
+    def __init__(
+        self, root: int, judge: Judge, tree: Tree, *, gitignore: bool, skip: set[tuple[int, int]]
+    ) -> None:
+        self.symlinks: list[Symlink] = []
+        self.omissions: list[Omission] = []
+        self.excluded: Counter[str] = Counter()
+        self._root, self._judge, self._tree = root, judge, tree
+        self._gitignore, self._skip = gitignore, skip
+        self._folder = Folder(root)
+
+    def __iter__(self) -> Iterator[str]:
+        waiting = [_Visit("", None, ())]
+        try:
+            while waiting:
+                visit = waiting.pop()
+                inner: list[_Visit] = []
+                yield from self._look_into(visit, inner)
+                waiting += reversed(inner)
+        finally:
+            self._folder.close()
+
+    def _look_into(self, visit: _Visit, inner: list[_Visit]) -> Iterator[str]:
+        try:
+            kinds, status = self._read(visit.path)
+        except OSError as error:
+            self.omit(visit.path or ".", refusal(error))
+            return
+        if (status.st_dev, status.st_ino) in self._skip:
+            self.excluded[f"/{visit.path}/"] += 1
+            return
+        self._tree.note(visit.path, status, wanted=visit.left_out is None)
+        ignored = visit.ignored
+        if self._gitignore and visit.left_out is None and kinds.get(_IGNORE_FILE) is _FILE:
+            ignored = (*ignored, *self._ignore_file(visit.path))
+        prefix = f"{visit.path}/" if visit.path else ""
+        verdict, left_out = self._judge.verdict, visit.left_out
+        for name in sorted(kinds):
+            path, kind = prefix + name, kinds[name]
+            reason = verdict(path, left_out, ignored, is_folder=kind is _DIRECTORY)
+            if kind is _DIRECTORY and (reason is None or self._judge.leads_on(path)):
+                inner.append(_Visit(path, reason, ignored))
+            elif reason is not None:
+                self.excluded[reason.pattern] += 1
+            elif kind is _FILE:
+                self._tree.ensure(visit.path)
+                yield path
+            elif kind is _SYMLINK:
+                self._keep_link(path, visit.path, name)
+            else:
+                self._name_special(path, visit.path, name)
+
+    def omit(self, path: str, reason: str) -> None:
+        self.omissions.append(Omission(path, reason))
+
+    def _read(self, path: str) -> tuple[dict[str, Kind], os.stat_result]:
+        kinds: dict[str, Kind] = {}
+        descriptor = os.open(b".", _LIST, dir_fd=self._folder.enter(encode_name(path)))
+        try:
+            status = os.fstat(descriptor)
+            with os.scandir(descriptor) as scan:
+                for entry in scan:
+                    name = entry.name if _NAMES_ARE_UTF8 else decode_name(os.fsencode(entry.name))
+                    if entry.is_file(follow_symlinks=False):
+                        kinds[name] = _FILE
+                    elif entry.is_dir(follow_symlinks=False):
+                        kinds[name] = _DIRECTORY
+                    else:
+                        kinds[name] = _SYMLINK if entry.is_symlink() else _OTHER
+        finally:
+            os.close(descriptor)
+        return kinds, status
+
+    def _ignore_file(self, path: str) -> list[IgnoreFile]:
+        name = f"{path}/{_IGNORE_FILE}" if path else _IGNORE_FILE
+        try:
+            descriptor = open_source(_IGNORE_FILE.encode(), self._folder.enter(encode_name(path)))
+            try:
+                status = os.fstat(descriptor)
+                if not S_ISREG(status.st_mode) or status.st_size > _LARGEST_IGNORE_FILE:
+                    self.omit(name, "not heeded: it is no file of patterns")
+                    return []
+                data = os.read(descriptor, _LARGEST_IGNORE_FILE)
+            finally:
+                os.close(descriptor)
+        except OSError as error:
+            self.omit(name, f"not heeded: it cannot be read: {error.strerror}")
+            return []
+        return [IgnoreFile(f"{path}/" if path else "", patterns.from_file(decode_name(data)))]
+
+    def _keep_link(self, path: str, folder: str, name: str) -> None:
+        try:
+            target = os.readlink(encode_name(name), dir_fd=self._folder.enter(encode_name(folder)))
+            inside = stays_inside(self._root, encode_name(folder), target)
+        except OSError as error:
+            self.omit(path, f"a symbolic link, and nobody can tell where it leads: {error.strerror}")
+            return
+        text = decode_name(target)
+        if inside:
+            self._tree.ensure(folder)
+            self._tree.link(folder, name, target)
+            self.symlinks.append(Symlink(path, text))
+        else:
+            self.omit(
+                path, f"a symbolic link that leads out of the workspace, to {printable(text)}: not followed"
+            )
+
+    def _name_special(self, path: str, folder: str, name: str) -> None:
+        try:
+            where = self._folder.enter(encode_name(folder))
+            mode = os.stat(encode_name(name), dir_fd=where, follow_symlinks=False).st_mode
+        except OSError as error:
+            self.omit(path, f"gone before it was looked at: {error.strerror}")
+        else:
+            self.omit(path, f"a {special_kind(mode)}: never opened")
