@@ -166,14 +166,16 @@ class Inspection(ABC):
             case checksums.Changed(path, expected, found):
                 accepted, taken = amendments.accepted(json_name(path).text, expected.hex)
                 if taken and accepted == found.hex:
-                    return self.said("amended", path, _told(taken), expected=expected.hex, found=found.hex)
+                    return self.said(
+                        "amended", path, printable(str(taken[-1])), expected=expected.hex, found=found.hex
+                    )
                 return self.said(
                     "changed", path, "the file was changed", expected=expected.hex, found=found.hex
                 )
             case checksums.Missing(path, expected):
                 accepted, taken = amendments.accepted(json_name(path).text, expected.hex)
                 if taken and accepted is None:
-                    return self.said("withheld", path, _told(taken), expected=expected.hex)
+                    return self.said("withheld", path, printable(str(taken[-1])), expected=expected.hex)
                 return self.said("missing", path, "the file is gone", expected=expected.hex)
             case checksums.NotRegular(path, kind):
                 return self.said(
@@ -280,14 +282,9 @@ class Inspection(ABC):
         )
 
 
-def _told(changes: list[Any]) -> str:
-    last = changes[-1]
-    return f"{'withheld' if last.new is None else 'amended'} by {printable(last.who)} because {printable(last.why)}"
-
-
 def _why(amendments: Amendments, path: str) -> str:
     changes = amendments.by_path.get(path)
-    return _told(changes) if changes else "no amendment says why"
+    return printable(str(changes[-1])) if changes else "no amendment says why"
 
 
 def _read(path: str) -> bytes:
