@@ -87,7 +87,7 @@ def _team(instances: Sequence[Fields]) -> list[str]:
     rows.insert(0, ("", "status", "role", "tokens", "cost", "time"))
     widths = [max(map(columns_of, column)) for column in zip(*rows, strict=True)]
     room = SCREEN - 2 - 2 * (len(widths) - 1)
-    widths[2] = min(widths[2], max(8, room - _LEAST_NAME - sum(widths[1:]) + widths[2]))
+    widths[2] = min(widths[2], max(4, room - _LEAST_NAME - sum(widths[1:]) + widths[2]))
     widths[0] = min(widths[0], max(_LEAST_NAME, room - sum(widths[1:])))
     return [f"  {'  '.join(map(_cell, row, widths, range(len(row))))}".rstrip() for row in rows]
 
