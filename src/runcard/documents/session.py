@@ -15,7 +15,7 @@ from runcard.documents.migrations import migrate
 from runcard.documents.roles import known_role
 from runcard.documents.spec import InstanceSpec, SessionSpec
 from runcard.documents.sums import all_known, exact_sum, plain_number
-from runcard.documents.times import whole_seconds, written
+from runcard.documents.times import whole_seconds, written_briefly
 
 Fields = dict[str, Any]
 
@@ -101,7 +101,7 @@ def team_document(
     document: Fields = {
         "version": LATEST,
         "producer": collected.producer,
-        "created_at": written(collected.created),
+        "created_at": written_briefly(collected.created),
         "team_session_id": session.session_id,
         "total_instances": len(members),
         "instances": entries,
@@ -185,8 +185,8 @@ def _entry(member: Member, children: int, collected: Collected) -> Fields:
         "role_title": role if known_role(role) != role else None,
         "model": given.get("model", UNKNOWN),
         "status": given["status"],
-        "created_at": written(spec.created),
-        "terminated_at": written(terminated),
+        "created_at": written_briefly(spec.created),
+        "terminated_at": written_briefly(terminated),
         "terminated_at_source": _end_source(spec),
         "execution_time_seconds": given.get(
             "execution_time_seconds", max(0, whole_seconds(spec.created, terminated))

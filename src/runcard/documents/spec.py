@@ -67,7 +67,7 @@ def judge(
     findings += _unknown_keys(sound, schema.known_fields(SESSION_SPEC))
     findings += _nobody(sound)
     listed = [_without_null(instance or {}) for instance in sound.get("instances") or ()]
-    ids = [instance.get("instance_id") or make_id() for instance in listed]
+    ids = [instance["instance_id"] if "instance_id" in instance else make_id() for instance in listed]
     parents = _Parents(listed, ids)
     findings += parents.findings()
     findings += _team_rules(sound, listed, ids, parents.ids)

@@ -22,7 +22,7 @@ from runcard.documents.kinds import TEAM
 from runcard.documents.manifest import Manifest
 from runcard.documents.session import Collected, Kept, Member
 from runcard.documents.team import Team
-from runcard.documents.times import written
+from runcard.documents.times import written_briefly
 from runcard.errors import ExitCode, RuncardError, UsageError
 from runcard.files import failure, printable, sync_filesystem
 from runcard.observe.clock import Clock
@@ -289,7 +289,7 @@ class _Desk:
             {"rule": rule, "where": "SPEC", "count": count} for rule, count in self._spec.redactions.items()
         ]
         audit = {
-            "collected_at": written(self._place.created),
+            "collected_at": written_briefly(self._place.created),
             "collected_by": self._collected_by,
             "options": self._choice.to_dict(),
             "redactions": [*spec, *keeper.redactions],
