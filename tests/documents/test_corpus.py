@@ -155,8 +155,9 @@ BY_HAND: dict[str, Callable[[], str]] = {
     "json.not-plain": not_plain,
     "schema.other": other_demand,
 }
-# Rules about files and folders: what they are about is read in `operations`, and tested there.
+# Rules about files, folders and whole sessions: what they are about is read in `operations`, and tested with these.
 OF_FILES = {"file.missing", "file.unreadable", "file.nothing-found"}
+OF_FILES |= {"session.manifest", "session.instance", "session.file-missing", "session.figures"}
 # Rules about what `runcard collect` is told, and about YAML: no document of a record is either. Tested in `collecting`.
 OF_SPECS = {rule for rule in RULES if rule.startswith(("spec.", "yaml."))} | {"parent.ambiguous"}
 

@@ -11,7 +11,7 @@ import pytest
 import runcard
 from conftest import Cli
 from operations import samples
-from recording.runs import USAGE, copy_store, read, record_one
+from recording.runs import USAGE, copy_store, read, record_one, shown
 from runcard.errors import StoreError
 from runcard.operations.show import show, status_now
 
@@ -140,7 +140,7 @@ def test_a_journal_that_nobody_may_open_tells_nothing(dead: Path) -> None:
     for path in (dead / "experiment.jsonl", *(dead.parent / ".runcard" / "open").iterdir()):
         path.unlink()
     (dead / "experiment.jsonl").mkdir()
-    assert show(dead).status == "interrupted"
+    assert shown(dead).status == "interrupted"
 
 
 def test_a_closed_run_says_that_its_end_was_estimated(cli: Cli, dead: Path) -> None:
@@ -156,15 +156,18 @@ def test_what_is_no_run_is_an_error(cli: Cli, tmp_path: Path, name: str) -> None
     done = cli("show", tmp_path / name)
     assert (done.code, done.out) == (1, "")
     assert done.err == (
-        f"Error: {tmp_path / name} is no run: it has no metadata.json\n  hint: name the directory of a run\n"
+        f"Error: {tmp_path / name} is no record: it has no metadata.json\n"
+        "  hint: name the directory of a run or a session\n"
     )
 
 
 def test_a_record_of_another_kind_is_an_error(cli: Cli, tmp_path: Path) -> None:
-    (tmp_path / "metadata.json").write_bytes(samples.written(samples.team()))
+    (tmp_path / "metadata.json").write_bytes(samples.written(samples.instance()))
     done = cli("show", tmp_path)
     assert (done.code, done.out) == (1, "")
-    assert done.err.startswith(f"Error: {tmp_path} is a team record, not a run\n")
+    assert done.err.startswith(
+        f"Error: {tmp_path} has a document of the kind instance: it is a part of a record\n"
+    )
 
 
 def test_a_broken_document_is_an_error(cli: Cli, closed: Path) -> None:
@@ -189,7 +192,7 @@ def test_an_old_document_can_be_shown(cli: Cli, tmp_path: Path) -> None:
 def test_a_readme_of_the_users_own_is_among_the_files(tmp_path: Path) -> None:
     with runcard.record(tmp_path / "outputs", strict=True) as run:
         (run.path / "README.md").write_text("# Mine\n")
-    assert [path for path, _ in show(run.path).files] == ["README.md"]
+    assert [path for path, _ in shown(run.path).files] == ["README.md"]
 
 
 def test_long_lists_are_cut(cli: Cli, tmp_path: Path) -> None:
@@ -221,6 +224,6 @@ def test_hostile_names_and_values_are_shown_escaped(cli: Cli, tmp_path: Path) ->
 
 
 def test_the_library_raises_what_the_command_prints(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="is no run") as raised:
+    with pytest.raises(StoreError, match="is no record") as raised:
         show(tmp_path)
     assert raised.value.hint

@@ -8,9 +8,11 @@ COMMANDS = {
     "collect": "Collect what a team of agents did into a session.",
     "completion": "Print the script that completes commands in your shell.",
     "config": "Show every setting and where it comes from.",
+    "log": "Print what an agent or a command printed.",
     "migrate": "Bring documents to another version of their format.",
+    "run": "Run a command and record it.",
     "schema": "Print a published JSON Schema.",
-    "show": "Show a run on one screen.",
+    "show": "Show a run or a session on one screen.",
     "validate": "Check documents: their schema, then their rules.",
     "verify": "Check that records are what they were when closed.",
 }

@@ -52,6 +52,8 @@ class Roster:
         self.instances = {
             entry["instance_id"]: entry for entry in listed if entry.get("instance_id") is not None
         }
+        # Where the list itself is faulty, nobody can say who is not in it.
+        self.is_whole = team.get("instances") is not None and len(self.instances) == len(listed)
         self.children: dict[str, set[str]] = {}
         for own, entry in self.instances.items():
             self.children.setdefault(entry.get("parent_instance_id") or "", set()).add(own)
@@ -68,7 +70,7 @@ def manifest_rules(manifest: Fields, roster: Roster) -> Findings:
             for name in _REPEATED:
                 yield from _same(entry, roster.instances[own], name, at, "session.manifest")
             yield from _same_cost(entry, roster.instances[own], at, "session.manifest")
-        elif own is not None:
+        elif own is not None and roster.is_whole:
             yield _stranger("session.manifest", f"{at}/instance_id", own)
     absent = [own for own in roster.instances if own not in listed]
     if absent and None not in listed:
@@ -110,8 +112,15 @@ def instance_rules(instance: Fields, roster: Roster, folder: str) -> Findings:
         )
     listed = roster.instances.get(own)
     if listed is None:
-        yield _stranger("session.instance", "/instance_id", own)
+        if roster.is_whole:
+            yield _stranger("session.instance", "/instance_id", own)
         return
+    yield from _as_listed(instance, listed)
+    if roster.is_whole:
+        yield from _children(instance.get("children_instance_ids"), roster.children.get(own, set()))
+
+
+def _as_listed(instance: Fields, listed: Fields) -> Findings:
     for name in _OF_INSTANCE:
         yield from _same(instance, listed, name, "", "session.instance")
     for name in _TIMES:
@@ -124,7 +133,6 @@ def instance_rules(instance: Fields, roster: Roster, folder: str) -> Findings:
         ):  # null is an answer
             yield _differs("session.instance", f"/{name}", instance[name], listed[their_name])
     yield from _same_cost(instance, listed, "", "session.instance")
-    yield from _children(instance.get("children_instance_ids"), roster.children.get(own, set()))
 
 
 def _children(stated: list[str] | None, actual: set[str]) -> Findings:

@@ -3,11 +3,12 @@
 Names are `str` whose bytes are UTF-8 with `surrogateescape`, in every locale. Nothing here knows what a record is.
 """
 
-from runcard.files.atomic import fsync_directory, sync_filesystem, write_atomic
+from runcard.files.atomic import fsync_directory, sync_filesystem, write_all, write_atomic
 from runcard.files.failures import failure
 from runcard.files.locks import locked
 from runcard.files.names import JsonName, decode_name, encode_name, json_name, printable
 from runcard.files.paths import SAFE_ID, check_relative, is_safe_id, resolve_below
+from runcard.files.reading import read_regular
 from runcard.files.walk import Entry, Kind, OnError, walk
 
 __all__ = [
@@ -25,8 +26,10 @@ __all__ = [
     "json_name",
     "locked",
     "printable",
+    "read_regular",
     "resolve_below",
     "sync_filesystem",
     "walk",
+    "write_all",
     "write_atomic",
 ]

@@ -135,11 +135,19 @@ class Run(Events):
         trace = (self._document.get("trace") or {}).get("traceparent")
         return found | ({"TRACEPARENT": trace} if trace else {})
 
-    def end(self, status: str, *, exit_code: int | None = None, facts: Fields | None = None) -> None:
+    def end(
+        self,
+        status: str,
+        *,
+        exit_code: int | None = None,
+        facts: Fields | None = None,
+        used: Fields | None = None,
+    ) -> None:
         """Write down how it ended, and close the record. What could not be written down is left for `runcard close`."""
         journal = self._journal
         if journal is None:
             return
+        self._counting.end(_PATIENCE)
         try:
             if facts is not None:
                 self.emit(fold.ENVIRONMENT, {"environment": facts})
@@ -149,11 +157,11 @@ class Run(Events):
                 "timestamp_end": now.timestamp,
                 "duration_seconds": now.elapsed,
                 "exit_code": exit_code,
-                "resources": resources(),
+                "resources": used or resources(),
             }
             with self.guarded():
                 self._keep(fold.ENDED, said, "info")
-                seal(str(self.path), self._document)
+                seal(str(self.path), self._document, journal.sha256.hexdigest())
         finally:
             journal.close()
 
@@ -194,7 +202,7 @@ def _joined(path: str) -> Run | None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Order:
+class Order:
     """What a recording was asked for."""
 
     outputs: str
@@ -240,14 +248,14 @@ def record(  # noqa: PLR0913 - the library's front door: each is a thing to say 
     )
     patterns = tuple(os.fspath(pattern) for pattern in inputs)
     store = read_settings()[OUTPUTS] if outputs is None else os.fspath(outputs)
-    order = _Order(store, settings, patterns, checked_prices(prices), keep_secrets, strict)
+    order = Order(store, settings, patterns, checked_prices(prices), keep_secrets, strict)
     return Recording(order)
 
 
 class Recording:
     """A recording that is about to begin: a context manager, sync and async, and a decorator."""
 
-    def __init__(self, order: _Order) -> None:
+    def __init__(self, order: Order) -> None:
         self._order = order
         self._run: Run | None = None
         self._token: Token[Run | None] | None = None
@@ -260,15 +268,15 @@ class Recording:
         order = self._order
         self._pid = os.getpid()
         self._signals = TerminationGuard()
-        self._background = Background(".", without=[order.outputs])
         try:
-            run = _begin(order)
+            run = begin(order)
         except (RuncardError, OSError) as error:
             if order.strict:
                 raise
             warnings.warn(f"this run is not recorded: {error}", RuncardWarning, stacklevel=2)
             run = _unrecorded(order)
         self._run, self._token = run, _current.set(run)
+        self._background = Background(".", without=[order.outputs])  # now: it would only be in the way before
         self._signals.begin()
         if order.inputs:
             try:
@@ -332,7 +340,8 @@ class Recording:
         return cast("Function", recorded)
 
 
-def _begin(order: _Order) -> Run:
+def begin(order: Order) -> Run:
+    """Make the directory of a run and its first document; from here on it is recorded."""
     store, settings = os.path.abspath(order.outputs), order.settings
     try:
         os.makedirs(store, exist_ok=True)
@@ -370,7 +379,7 @@ def _close_abandoned(store: str) -> None:
             warnings.warn(f"an earlier run could not be closed: {error}", RuncardWarning, stacklevel=4)
 
 
-def _unrecorded(order: _Order) -> Run:
+def _unrecorded(order: Order) -> Run:
     """A run that goes nowhere, so that the user's code can go on."""
     clock = Clock()
     document, _ = start_document(

@@ -132,6 +132,13 @@ LIMITS_DEPTH = Setting(
 LIMITS_DIGITS = Setting(
     "limits.digits", COUNT, DEFAULT.digits, "how long an integer may be", ("RUNCARD_LIMITS_DIGITS",)
 )
+LIMITS_EXPANSION = Setting(
+    "limits.expansion",
+    COUNT,
+    DEFAULT.expansion,
+    "how many values the aliases of YAML may stand for",
+    ("RUNCARD_LIMITS_EXPANSION",),
+)
 
 ALL: tuple[Setting[Any], ...] = (
     OUTPUTS,
@@ -151,6 +158,7 @@ ALL: tuple[Setting[Any], ...] = (
     LIMITS_SIZE,
     LIMITS_DEPTH,
     LIMITS_DIGITS,
+    LIMITS_EXPANSION,
 )
 
 # Names that belong to archiving, which this version does not do: nobody reads them, and nobody complains of them.

@@ -13,6 +13,7 @@ from runcard.settings.known import (
     ALL,
     LIMITS_DEPTH,
     LIMITS_DIGITS,
+    LIMITS_EXPANSION,
     LIMITS_SIZE,
     RESERVED,
     Setting,
@@ -67,7 +68,7 @@ class Settings:
     @property
     def limits(self) -> Limits:
         """The limits of reading a document."""
-        return Limits(self[LIMITS_SIZE], self[LIMITS_DEPTH], self[LIMITS_DIGITS])
+        return Limits(self[LIMITS_SIZE], self[LIMITS_DEPTH], self[LIMITS_DIGITS], self[LIMITS_EXPANSION])
 
     def find(self, setting: Setting[T]) -> Found[T]:
         """The value of a setting; raises SettingsError for one that it cannot have."""

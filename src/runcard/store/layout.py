@@ -18,6 +18,7 @@ OUTPUT = "output.log"
 WORKSPACE = "workspace"
 CHECKSUMS = "SHA256SUMS"
 JOURNAL = "experiment.jsonl"
+OUTPUT = "output.log"  # what the command printed
 README = "README.md"
 OTHER_README = "RUNCARD.md"  # where the user's program wrote a README.md of its own
 AMENDMENTS = "amendments.jsonl"

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from runcard.files import encode_name, printable
 from runcard.views.markdown import code, escape, money, short, size, tokens
+from runcard.views.tree import branches
 
 Fields = dict[str, Any]
 
@@ -181,21 +182,11 @@ def _hierarchy(instances: Sequence[Fields]) -> str:
 
 
 def tree(instances: Sequence[Fields]) -> list[str]:
-    """The team as a tree, a line for each instance; deep ones cost no recursion."""
-    children: dict[str | None, list[Fields]] = {}
-    for entry in instances:
-        children.setdefault(entry["parent_instance_id"], []).append(entry)
-    lines = []
-    work = [(root, "", "") for root in reversed(children.get(None, []))]
-    while work:
-        entry, before, branch = work.pop()
-        name = printable(short(entry["name"], 80))
-        lines.append(f"{before}{branch}{name}" + ("" if branch else " (root)"))
-        below = before + {"": "", "├── ": "│   ", "└── ": "    "}[branch]
-        members = children.get(entry["instance_id"], [])
-        branches = ["├── "] * (len(members) - 1) + ["└── "] * bool(members)
-        work += reversed([(member, below, one) for member, one in zip(members, branches, strict=True)])
-    return lines
+    """The team as a tree, a line for each instance."""
+    return [
+        f"{lines}{printable(short(entry['name'], 80))}" + ("" if lines else " (root)")
+        for lines, entry in branches(instances)
+    ]
 
 
 def _location(document: Fields, figures: Figures) -> str:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from runcard import checksums
 from runcard.digests import sha256_bytes
-from runcard.documents import chain, codec, schema
+from runcard.documents import chain, codec
 from runcard.documents.kinds import Kind
 from runcard.encoding import Limits
 from runcard.errors import EncodingError, ExitCode
@@ -89,13 +89,8 @@ class Inspection(ABC):
 
     def _document(self, data: bytes) -> Findings:
         examined = codec.examine(data, kind=self.kind.name, limits=self.limits)
-        version = examined.report.version if examined.upgraded is None else None
         # What the schema finds fault with is reported once, and not looked at any further.
-        _, self.document = schema.check(
-            self.kind,
-            version if version in self.kind.versions else self.kind.latest,
-            examined.upgraded or examined.data or {},
-        )
+        self.document = codec.sound(examined)
         for error in examined.report.errors:
             where = f"{error.path}: " if error.path else ""
             expected = error.expected if isinstance(error.expected, str) else None
@@ -171,14 +166,16 @@ class Inspection(ABC):
             case checksums.Changed(path, expected, found):
                 accepted, taken = amendments.accepted(json_name(path).text, expected.hex)
                 if taken and accepted == found.hex:
-                    return self.said("amended", path, _told(taken), expected=expected.hex, found=found.hex)
+                    return self.said(
+                        "amended", path, printable(str(taken[-1])), expected=expected.hex, found=found.hex
+                    )
                 return self.said(
                     "changed", path, "the file was changed", expected=expected.hex, found=found.hex
                 )
             case checksums.Missing(path, expected):
                 accepted, taken = amendments.accepted(json_name(path).text, expected.hex)
                 if taken and accepted is None:
-                    return self.said("withheld", path, _told(taken), expected=expected.hex)
+                    return self.said("withheld", path, printable(str(taken[-1])), expected=expected.hex)
                 return self.said("missing", path, "the file is gone", expected=expected.hex)
             case checksums.NotRegular(path, kind):
                 return self.said(
@@ -285,14 +282,9 @@ class Inspection(ABC):
         )
 
 
-def _told(changes: list[Any]) -> str:
-    last = changes[-1]
-    return f"{'withheld' if last.new is None else 'amended'} by {printable(last.who)} because {printable(last.why)}"
-
-
 def _why(amendments: Amendments, path: str) -> str:
     changes = amendments.by_path.get(path)
-    return _told(changes) if changes else "no amendment says why"
+    return printable(str(changes[-1])) if changes else "no amendment says why"
 
 
 def _read(path: str) -> bytes:

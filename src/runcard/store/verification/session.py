@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from runcard import checksums
-from runcard.documents import agreement, chain, codec, schema
+from runcard.documents import agreement, chain, codec
 from runcard.documents.findings import Finding
 from runcard.documents.kinds import INSTANCE, MANIFEST, TEAM, Kind
 from runcard.encoding import Limits
@@ -75,7 +75,7 @@ class _Session(Inspection):
         )
 
     def links(self, found: tuple[checksums.Symlink, ...]) -> Findings:
-        if self.document.get("symlinks") is not None or not self.document:
+        if self.document.get("symlinks") is not None:
             yield from super().links(found)
         else:
             message = (
@@ -135,9 +135,7 @@ class _Session(Inspection):
         examined = codec.examine(data, kind=kind.name, limits=self.limits)
         if examined.data is None:
             return self.said("document", name, examined.report.errors[0].message)
-        version = examined.report.version
-        _, sound = schema.check(kind, version if version in kind.versions else kind.latest, examined.data)
-        return sound
+        return codec.sound(examined)
 
     def _faulty(self, name: str, found: Iterator[Finding]) -> Findings:
         for one in found:
