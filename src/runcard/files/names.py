@@ -57,6 +57,13 @@ def json_name(name: str) -> JsonName:
     return JsonName(name, None)
 
 
+def file_type(path: str) -> str:
+    """The last suffix of a file's name, in lower case with its dot; nothing for a name that has none, or only one."""
+    name = path[path.rfind("/") + 1 :]
+    dot = name.rfind(".")
+    return name[dot:].lower() if 0 < dot < len(name) - 1 else ""
+
+
 def _escaped(character: str) -> str:
     code = ord(character)
     if code in _RAW_BYTES:
