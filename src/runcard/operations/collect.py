@@ -160,7 +160,7 @@ def collect(  # noqa: PLR0913 - the library's front door: each is a thing to dec
         limits=settings.limits,
         keep_secrets=keep_secrets,
     )
-    remarks = tuple(tidy(choice.store))
+    remarks = (*(f"{message}; {hint}" for message, hint in settings.warnings()), *tidy(choice.store))
     with Collection(choice.store, told.session.session_id, clock.started, choice.modes) as place:
         return _Desk(place, told, choice, clock).collected(remarks, progress)
 
