@@ -25,7 +25,11 @@ class Assassin(harness_kill.Assassin):
 def main(moment: str, spec: str, folder: str) -> None:
     harness_kill.__dict__["Assassin"] = Assassin
     harness_kill.CHANGES += ("symlink", "chmod", "utime")  # type: ignore[assignment]
-    harness_kill.JOBS["collect"] = lambda store: runcard.collect(spec, artifacts=store)
+
+    def job(store: Path) -> None:
+        runcard.collect(spec, artifacts=store)
+
+    harness_kill.JOBS["collect"] = job
     runcard.collect(spec, artifacts=Path(folder) / "0")  # everything is loaded once, and not in every child
     for number in count(1):
         name = harness_kill.attempt("collect", moment, number, Path(folder) / str(number))

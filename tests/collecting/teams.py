@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import runcard
+from runcard import checksums
 from runcard.documents import chain
 from runcard.store.ledger import entries, ledgers
 
@@ -103,13 +104,10 @@ def assert_whole(session: Path) -> None:
     for checked in runcard.validate(session):
         assert checked.report.valid, checked
     subprocess.run(["sha256sum", "--check", "--strict", "--quiet", "SHA256SUMS"], cwd=session, check=True)
-    listed = {line.split("  ", 1)[1] for line in (session / "SHA256SUMS").read_text().splitlines()}
-    there = {
-        str(path.relative_to(session))
-        for path in session.rglob("*")
-        if path.is_file() and not path.is_symlink()
-    }
-    assert there - {"SHA256SUMS", "metadata.json"} == listed
+    listed = checksums.read((session / "SHA256SUMS").read_bytes())
+    contents = checksums.make(session, exclude={"SHA256SUMS", "metadata.json"})
+    assert contents.listing == listed
+    assert contents.others == ()
     journal = chain.parse((session / "audit.jsonl").read_bytes())
     assert chain.check(journal, session.name).faults == ()
     data = document(session)

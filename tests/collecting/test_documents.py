@@ -285,9 +285,7 @@ def test_every_status_but_completed_counts_as_failed() -> None:
         ("terminated", None, "cancelled", None),
     ],
 )
-def test_errors_have_a_category(
-    status: str, message: str | None, category: str, retryable: bool | None
-) -> None:  # noqa: FBT001
+def test_errors_have_a_category(status: str, message: str | None, category: str, retryable: object) -> None:
     (entry,) = collected(instance(status=status, error_message=message))["instances"]
     assert entry["error_details"]["category"] == category
     assert entry["error_details"].get("retryable") is retryable

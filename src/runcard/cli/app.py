@@ -21,7 +21,7 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = import_module(f"runcard.cli.{cmd_name}").command
+        command: click.Command = import_module(f"runcard.cli.{cmd_name.replace('-', '_')}").command
         return command
 
 

@@ -76,7 +76,6 @@ class CopyProgress(Progress):
             self._number, self._began = now.number, moment
         if moment >= self._due and sys.stderr.isatty():
             self._show(self._line(now, moment - self._began))
-            self._due = moment + _EVERY
 
     @staticmethod
     def _line(now: "Advance", seconds: float) -> str:

@@ -59,11 +59,12 @@ def run(  # noqa: PLR0913 - each is a thing to say about a run
     provider: str | None = None,
     labels: Mapping[str, str] | None = None,
     parent: str | None = None,
+    relations: Iterable[tuple[str, str, str]] = (),
     keep_secrets: bool = False,
 ) -> Ran:
     """Run a command and record it; raises when it cannot be recorded, and then nothing was run.
 
-    `patterns` are those of its inputs.
+    `patterns` are those of its inputs; a relation is a type, the id of the other record, and the digest of its document.
     """
     settings = settings_of(
         model=model, provider=provider, config=config, experiment=experiment, labels=labels, parent=parent
@@ -77,7 +78,7 @@ def run(  # noqa: PLR0913 - each is a thing to say about a run
     with Signals() as signals:
         errand = _Errand(begin(Order(store, settings, (), None, keep_secrets, strict=True)), store)
         try:
-            errand.prepare(patterns, keep_secrets=keep_secrets)
+            errand.prepare(patterns, relations, keep_secrets=keep_secrets)
             errand.carry_out(list(command), signals, {"TRACEPARENT": passed_on})
         except (RuncardError, OSError) as error:
             errand.abandon(error)
@@ -120,8 +121,12 @@ class _Errand:
         self._warnings: list[str] = []
         self._problems: list[CannotRun | RuncardError] = []
 
-    def prepare(self, patterns: Iterable[str], *, keep_secrets: bool) -> None:
+    def prepare(
+        self, patterns: Iterable[str], relations: Iterable[tuple[str, str, str]], *, keep_secrets: bool
+    ) -> None:
         """Do what must be done before the command begins."""
+        for kind, name, digest in relations:
+            self._run.relate(kind, name, sha256=digest)
         self._printed = Printed(
             keep_secrets=keep_secrets, from_terminal=os.isatty(_STDIN) and os.isatty(_STDOUT)
         )

@@ -104,10 +104,15 @@ class Collection:
 
     def place(self) -> None:
         """Give the session its name; it is complete."""
+        mark = layout.closing_mark(self.path)
         directory = os.open(self.store, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            _set_mark(layout.closing_mark(self.path))
-            rename_noreplace(os.path.relpath(self.path, self.store), self.name, directory)
+            _set_mark(mark)
+            try:
+                rename_noreplace(os.path.relpath(self.path, self.store), self.name, directory)
+            except OSError:
+                clear_mark(mark)
+                raise
             self._placed = True
             fsync_directory(self.store)
         except FileExistsError:

@@ -90,12 +90,11 @@ def includes(patterns: Sequence[Pattern], path: str) -> bool:
 def _compile(text: str) -> Pattern | None:
     if not text.strip() or text.startswith("#") or "\0" in text or "\n" in text:
         return None
-    from pathspec.patterns.gitignore.base import GitIgnorePatternError  # noqa: PLC0415 - see above
-    from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern  # noqa: PLC0415
+    from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern  # noqa: PLC0415 - see above
 
     try:
         pattern = GitIgnoreSpecPattern(text)
-    except (GitIgnorePatternError, re.error):
+    except (ValueError, re.error):
         return None
     if pattern.regex is None:
         return None

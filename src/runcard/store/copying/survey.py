@@ -39,10 +39,16 @@ class _Visit(NamedTuple):
 
 
 class Survey:
-    """One walk; iterating gives the paths of files to be copied, and fills the rest."""
+    """One walk; iterating gives the paths of files to be copied, makes directories and links, and fills the rest."""
 
     def __init__(
-        self, root: int, judge: Judge, tree: Tree, *, gitignore: bool, skip: set[tuple[int, int]]
+        self,
+        root: int,
+        judge: Judge,
+        tree: Tree,
+        *,
+        gitignore: bool,
+        skip: set[tuple[int, int]],
     ) -> None:
         self.symlinks: list[Symlink] = []
         self.omissions: list[Omission] = []
@@ -63,29 +69,19 @@ class Survey:
             self._folder.close()
 
     def _look_into(self, visit: _Visit, inner: list[_Visit]) -> Iterator[str]:
-        try:
-            kinds, status = self._read(visit.path)
-        except OSError as error:
-            self.omit(visit.path or ".", refusal(error))
-            return
-        if (status.st_dev, status.st_ino) in self._skip:
-            self.excluded[f"/{visit.path}/"] += 1
-            return
-        self._tree.note(visit.path, status, wanted=visit.left_out is None)
+        kinds = self._enter(visit)
         ignored = visit.ignored
         if self._gitignore and visit.left_out is None and kinds.get(_IGNORE_FILE) is _FILE:
             ignored = (*ignored, *self._ignore_file(visit.path))
         prefix = f"{visit.path}/" if visit.path else ""
-        verdict, left_out = self._judge.verdict, visit.left_out
         for name in sorted(kinds):
             path, kind = prefix + name, kinds[name]
-            reason = verdict(path, left_out, ignored, is_folder=kind is _DIRECTORY)
+            reason = self._judge.verdict(path, visit.left_out, ignored, is_folder=kind is _DIRECTORY)
             if kind is _DIRECTORY and (reason is None or self._judge.leads_on(path)):
                 inner.append(_Visit(path, reason, ignored))
             elif reason is not None:
                 self.excluded[reason.pattern] += 1
             elif kind is _FILE:
-                self._tree.ensure(visit.path)
                 yield path
             elif kind is _SYMLINK:
                 self._keep_link(path, visit.path, name)
@@ -94,6 +90,25 @@ class Survey:
 
     def omit(self, path: str, reason: str) -> None:
         self.omissions.append(Omission(path, reason))
+
+    def _enter(self, visit: _Visit) -> dict[str, Kind]:
+        """What is in a directory: nothing, when it cannot be read or is the store itself."""
+        try:
+            kinds, status = self._read(visit.path)
+        except OSError as error:
+            self.omit(visit.path or ".", refusal(error))
+            return {}
+        if (status.st_dev, status.st_ino) in self._skip:
+            self._leave_out_the_store(visit.path)
+            return {}
+        self._tree.note(visit.path, status, wanted=visit.left_out is None)
+        return kinds
+
+    def _leave_out_the_store(self, path: str) -> None:
+        if path:
+            self.excluded[f"/{path}/"] += 1
+        else:
+            self.omit(".", "the workspace is the store itself, which cannot contain itself")
 
     def _read(self, path: str) -> tuple[dict[str, Kind], os.stat_result]:
         kinds: dict[str, Kind] = {}
@@ -132,15 +147,15 @@ class Survey:
 
     def _keep_link(self, path: str, folder: str, name: str) -> None:
         try:
-            target = os.readlink(encode_name(name), dir_fd=self._folder.enter(encode_name(folder)))
+            where, raw = self._folder.enter(encode_name(folder)), encode_name(name)
+            target, status = os.readlink(raw, dir_fd=where), os.stat(raw, dir_fd=where, follow_symlinks=False)
             inside = stays_inside(self._root, encode_name(folder), target)
         except OSError as error:
             self.omit(path, f"a symbolic link, and nobody can tell where it leads: {error.strerror}")
             return
         text = decode_name(target)
         if inside:
-            self._tree.ensure(folder)
-            self._tree.link(folder, name, target)
+            self._tree.link(folder, name, target, status)
             self.symlinks.append(Symlink(path, text))
         else:
             self.omit(

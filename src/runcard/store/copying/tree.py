@@ -42,15 +42,25 @@ class Tree:
                 raise failure(error, path, "make the directory") from error
             self._made.add(path)
 
-    def link(self, folder: str, name: str, target: bytes) -> None:
-        """Make a symbolic link."""
+    def link(self, folder: str, name: str, target: bytes, status: os.stat_result) -> None:
+        """Make a symbolic link, with the times of its source."""
+        self.ensure(folder)
         try:
-            os.symlink(target, encode_name(name), dir_fd=self._folder.enter(encode_name(folder)))
+            where, raw = self._folder.enter(encode_name(folder)), encode_name(name)
+            os.symlink(target, raw, dir_fd=where)
+            times = (status.st_atime_ns, status.st_mtime_ns)
+            os.utime(raw, ns=times, dir_fd=where, follow_symlinks=False)
         except OSError as error:
             raise failure(error, f"{folder}/{name}", "make the symbolic link") from error
 
     def finish(self) -> None:
         """Give the directories the times and permissions of their sources."""
+        try:
+            self._finish()
+        except OSError as error:
+            raise failure(error, ".", "set the times of the copy of") from error
+
+    def _finish(self) -> None:
         found = {path: seen for path, seen in self._seen.items() if path in self._made}
         for path, (_, accessed, modified) in found.items():
             os.utime(b".", ns=(accessed, modified), dir_fd=self._folder.enter(encode_name(path)))

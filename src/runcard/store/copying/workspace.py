@@ -7,17 +7,15 @@ odd is left for threads that look closely. The caller sees none of this.
 import contextlib
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from itertools import islice
 from stat import S_ISREG
 
 from runcard.checksums import Symlink
-from runcard.checksums.crew import Crew, Task, cores
+from runcard.checksums.crew import cores
 from runcard.files import encode_name, failure
-from runcard.store.copying import worker
-from runcard.store.copying.closely import Order, Outcome, Places
+from runcard.store.copying.closely import Order, Outcome
 from runcard.store.copying.judge import Judge
 from runcard.store.copying.limits import Limits
+from runcard.store.copying.passing import Passing
 from runcard.store.copying.refusals import refusal
 from runcard.store.copying.results import Copied, CopiedFile, Omission, Redaction
 from runcard.store.copying.rules import CopyRules
@@ -25,10 +23,8 @@ from runcard.store.copying.survey import Survey
 from runcard.store.copying.tally import Progress, Tally
 from runcard.store.copying.threads import Job, copy_all
 from runcard.store.copying.tree import Tree
-from runcard.store.copying.worker import ELSEWHERE, RECORD, SMALL, Folder, copy_small
+from runcard.store.copying.worker import SMALL, Folder
 
-_CHUNK = 256  # files: some milliseconds of work
-_NO_DIGEST = RECORD.unpack(ELSEWHERE)[1]
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
@@ -43,7 +39,7 @@ def copy_workspace(
 
     `progress` is called at most ten times a second, and once at the end.
     """
-    judge = Judge(rules)
+    judge = Judge(rules)  # first, because it knows when a pattern is wrong
     with contextlib.ExitStack() as open_ones:
         bottom = _make(os.fspath(target))
         open_ones.callback(os.close, bottom)
@@ -69,36 +65,6 @@ def _nothing(reason: str) -> Copied:
     return Copied((), (), (Omission(".", reason),), {}, ())
 
 
-@dataclass(slots=True, eq=False)
-class _Chunk:
-    """Some small files, and what became of each."""
-
-    paths: list[str]
-    tally: Tally
-    limits: Limits
-    reply: bytes | None = None
-
-    @property
-    def question(self) -> bytes:
-        return encode_name("\0".join(self.paths))
-
-    @property
-    def length(self) -> int:
-        return len(self.paths) * RECORD.size
-
-    @property
-    def most(self) -> int:
-        """So many bytes at most; whoever hands it out has taken them from the limits."""
-        return len(self.paths) * SMALL
-
-    def answer(self, reply: bytes) -> None:
-        records = list(RECORD.iter_unpack(reply))
-        size = sum(size for size, _ in records)
-        self.reply = reply
-        self.limits.give_back(self.most - size)
-        self.tally.add(sum(1 for _, digest in records if digest != _NO_DIGEST), size)
-
-
 class _Copy:
     """One workspace on its way."""
 
@@ -107,7 +73,11 @@ class _Copy:
         self._limits = Limits(rules)
         self._tree = Tree(bottom, rules.kept_mode, lazy=judge.is_choosy)
         self._survey = Survey(
-            top, judge, self._tree, gitignore=rules.gitignore, skip=_identities(rules.skip, bottom)
+            top,
+            judge,
+            self._tree,
+            gitignore=rules.gitignore,
+            skip=_identities(rules.skip, bottom),
         )
         self._files: list[CopiedFile] = []
         self._redactions: list[Redaction] = []
@@ -117,8 +87,6 @@ class _Copy:
             rest = self._in_passing()
             self._closely(rest)
             self._tree.finish()
-        except OSError as error:
-            raise failure(error, ".", "write the copy of") from error
         finally:
             self._tree.close()
         self._tally.finish()
@@ -132,52 +100,19 @@ class _Copy:
 
     def _in_passing(self) -> list[str]:
         """Copy the small files; returns the paths of those still to do."""
-        if self._rules.mask or (self._rules.max_file_size or SMALL) < SMALL:
-            return list(self._survey)
-        places = Places(Folder(self._top), Folder(self._bottom))
-        descriptors = (self._top, self._bottom)
-        arguments = (*map(str, descriptors), str(self._rules.kept_mode))
-        chunks: list[_Chunk] = []
-        rest: list[str] = []
-        try:
-            with Crew[_Chunk](Task(worker.__file__, arguments, descriptors), cores()) as crew:
-                for paths in _chunks(self._survey):
-                    chunk = _Chunk(paths, self._tally, self._limits)
-                    if not self._limits.take(chunk.most):  # near the limit each file is looked at
-                        rest += paths
-                        continue
-                    chunks.append(chunk)
-                    if not crew.offer(chunk):
-                        self._copy_here(chunk, places)
-                    self._tally.tell()
-                while (waiting := crew.take_back()) is not None:
-                    self._copy_here(waiting, places)
-            for chunk in chunks:
-                if chunk.reply is None:
-                    self._copy_again(chunk, places)
-        finally:
-            places.close()
-        for chunk in chunks:
-            rest += self._sort_out(chunk)
-        return rest
+        largest = self._rules.max_file_size
+        if self._rules.mask or (largest is not None and largest < SMALL):
+            return list(self._paths())
+        passing = Passing(self._top, self._bottom, self._rules.kept_mode, self._limits, self._tally)
+        passing.run(self._paths())
+        self._files += passing.files
+        return passing.rest
 
-    def _copy_here(self, chunk: _Chunk, places: Places) -> None:
-        chunk.answer(copy_small(*places, chunk.question, self._rules.kept_mode))
-
-    def _copy_again(self, chunk: _Chunk, places: Places) -> None:
-        """Its helper died, and may have left a part of it."""
-        for path in chunk.paths:
-            parent, _, name = encode_name(path).rpartition(b"/")
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(name, dir_fd=places.target.enter(parent))
-        self._copy_here(chunk, places)
-
-    def _sort_out(self, chunk: _Chunk) -> Iterator[str]:
-        for path, (size, digest) in zip(chunk.paths, RECORD.iter_unpack(chunk.reply or b""), strict=True):
-            if digest == _NO_DIGEST:
-                yield path
-            else:
-                self._files.append(CopiedFile(path, size, digest.hex()))
+    def _paths(self) -> Iterator[str]:
+        """The files to be copied; each has its directory in the target by then."""
+        for path in self._survey:
+            self._tree.ensure(path.rpartition("/")[0])
+            yield path
 
     def _closely(self, paths: Iterable[str]) -> None:
         """Copy the rest; what goes beyond the limits is decided in the order of the paths, before anything starts."""
@@ -215,12 +150,6 @@ def _identities(paths: Iterable[str], target: int) -> set[tuple[int, int]]:
         with contextlib.suppress(OSError):
             found.append(os.stat(path))
     return {(status.st_dev, status.st_ino) for status in found}
-
-
-def _chunks(paths: Iterable[str]) -> Iterator[list[str]]:
-    source = iter(paths)
-    while some := list(islice(source, _CHUNK)):
-        yield some
 
 
 def _size(folder: Folder, path: str) -> int:
