@@ -2,11 +2,12 @@
 
 make bench                  everything at full size
 make bench ARGS=--quick     smaller sizes, for a first look
-make bench ARGS=startup     one part: startup, documents, hashing, recording, masking
+make bench ARGS=startup     one part: startup, documents, hashing, recording, masking, collecting
 """
 
 import sys
 
+import collecting
 import documents
 import hashing
 import masking
@@ -20,6 +21,7 @@ PARTS = {
     "hashing": hashing.measure,
     "recording": recording.measure,
     "masking": masking.measure,
+    "collecting": collecting.measure,
 }
 
 

@@ -176,6 +176,15 @@ def test_what_is_odd_is_a_warning_and_collected() -> None:
     assert told(team(instance(labels={"any": "thing"}), labels={"a": "b"})) == []
 
 
+def test_an_error_goes_by_either_name() -> None:
+    instances = [
+        instance("a", status="error", error="one"),
+        instance("b", error_message="two", error="three"),
+    ]
+    data = runcard.collect(team(*instances)).document.to_dict()
+    assert [entry["error_message"] for entry in data["instances"]] == ["one", "two"]
+
+
 def test_an_instance_of_tomorrow_that_still_runs_is_refused() -> None:
     spec = team({"name": "a", "status": "running", "created_at": "2999-01-01T00:00:00Z"})
     assert ("time.order", "/instances/0/created_at") in rules(spec)
@@ -193,6 +202,11 @@ def test_the_template_can_be_collected_as_it_is(here: Path) -> None:
     assert collected.findings == ()
     assert [entry["cost"] for entry in collected.document.instances] == [0.15405, 0.32]
     assert len(collected.omissions) == 4  # of its files there are none here
+
+
+def test_the_example_is_the_template() -> None:
+    example = Path(__file__).parents[2] / "examples" / "session.yaml"
+    assert example.read_text("utf-8") == template()
 
 
 def test_paths_are_relative_to_the_spec_or_absolute(here: Path) -> None:

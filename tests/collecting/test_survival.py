@@ -134,6 +134,8 @@ def test_what_is_not_a_collections_is_left_alone(here: Path) -> None:
     place = here / "artifacts" / ".open"
     (place / "live-team.0123abcd").mkdir()
     (place / "live-team.0123abcd" / "other.jsonl").write_text("{}\n")
+    (place / "recorded-team.0123abcd").mkdir()
+    (place / "recorded-team.0123abcd" / "audit.jsonl").write_text('{"seq":1,"event":"session.started"}\n')
     (place / "live-team").mkdir()
     (place / "note.01234567").write_text("a file")
     (place / "link.01234567").symlink_to(here)

@@ -66,7 +66,7 @@ def judge(
     findings, sound = schema.check(SESSION_SPEC, SESSION_SPEC.latest, data)
     findings += _unknown_keys(sound, schema.known_fields(SESSION_SPEC))
     findings += _nobody(sound)
-    listed = [_without_null(instance or {}) for instance in sound.get("instances") or ()]
+    listed = [_told(instance or {}) for instance in sound.get("instances") or ()]
     ids = [instance["instance_id"] if "instance_id" in instance else make_id() for instance in listed]
     parents = _Parents(listed, ids)
     findings += parents.findings()
@@ -89,6 +89,13 @@ def _instance(given: Fields, own: str, parent: str | None) -> InstanceSpec:
     if created is None:
         raise ValueError("an instance that was not judged")
     return InstanceSpec(own, parent, created, terminated, given)
+
+
+def _told(instance: Fields) -> Fields:
+    """What an instance says; what went wrong under one of the two names that documents have for it."""
+    given = _without_null(instance)
+    error = given.pop("error", None)
+    return given if error is None else {"error_message": error, **given}
 
 
 def _without_null(fields: Fields) -> Fields:

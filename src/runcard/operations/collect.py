@@ -37,7 +37,7 @@ from runcard.settings import Settings, read_settings
 from runcard.store import layout
 from runcard.store.copying import Amount, CopyRules, check_patterns
 from runcard.store.ledger import CLOSED, Ledger, entries, ledgers
-from runcard.store.sessions import Abandoned, Collection, Modes, abandoned, clear_mark, remove
+from runcard.store.sessions import STARTED, Abandoned, Collection, Modes, abandoned, clear_mark, remove
 from runcard.version import __version__
 from runcard.views.summary import Figures, summary
 
@@ -265,7 +265,7 @@ class _Desk:
             "spec": self._spec.source,
             "findings": [found.to_dict() for found in self._spec.findings],
         }
-        self._note("collection.started", self._choice.masked(started))
+        self._note(STARTED, self._choice.masked(started))
 
     def _members(self, progress: Progress | None) -> list[Member]:
         instances, here = self._spec.session.instances, locality(os.environ)

@@ -22,7 +22,10 @@ from runcard.store.journal import JournalWriter, new_writer, try_lock
 from runcard.store.removal import remove_tree
 from runcard.store.runs import alone
 
+STARTED = "collection.started"  # the first event of a collection's journal
+
 _SECOND = timedelta(seconds=1)
+_FIRST_LINE = 1 << 20  # bytes; it has the warnings about a SPEC
 
 
 class Modes(NamedTuple):
@@ -198,11 +201,21 @@ def _abandoned(store: str, path: str) -> Abandoned | None:
 def _lock_of(place: str) -> int | None:
     """The lock of a journal that nobody holds, -1 for an empty place that has none; None when it is somebody's."""
     try:
-        return try_lock(os.path.join(place, layout.AUDIT))
+        descriptor = try_lock(os.path.join(place, layout.AUDIT))
     except FileNotFoundError:
         return -1 if not os.listdir(place) else None
     except OSError:
         return None
+    if descriptor is not None and not _is_collections(descriptor):
+        os.close(descriptor)
+        return None
+    return descriptor
+
+
+def _is_collections(journal: int) -> bool:
+    """Whether a journal is that of a collection: by its first line, of which a killed one may have written none."""
+    line, newline, _ = os.pread(journal, _FIRST_LINE, 0).partition(b"\n")
+    return not newline or STARTED.encode() in line
 
 
 def is_at_work(place: str) -> bool | None:
