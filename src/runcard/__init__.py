@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from runcard.operations.recorder import MetadataRecorder
     from runcard.operations.validate import validate
     from runcard.operations.verify import verify
+    from runcard.operations.watch import watch
 
 _HOMES = {
     "ArchiveIndex": "documents.archive_index",
@@ -64,6 +65,7 @@ _HOMES = {
     "record": "operations.record",
     "validate": "operations.validate",
     "verify": "operations.verify",
+    "watch": "operations.watch",
 }
 
 __all__ = [
@@ -89,6 +91,7 @@ __all__ = [
     "record",
     "validate",
     "verify",
+    "watch",
 ]
 
 

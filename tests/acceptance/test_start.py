@@ -65,7 +65,7 @@ def test_the_root_help_and_the_version_need_no_library(argument: str) -> None:
 @pytest.mark.parametrize("command", COMMANDS)
 def test_the_help_of_a_command_does_not_load_the_schema_engine(command: str) -> None:
     modules = _modules(command, "--help")
-    assert f"runcard.cli.{command}" in modules
+    assert f"runcard.cli.{command.replace('-', '_')}" in modules
     assert not modules & {"jsonschema_rs", "runcard.documents.codec"}
 
 

@@ -13,7 +13,7 @@ from runcard import __version__
 from runcard.cli.app import root, run
 from runcard.cli.main import COMMANDS, root_help
 
-_COMMANDS = {name: import_module(f"runcard.cli.{name}").command for name in COMMANDS}
+_COMMANDS = {name: import_module(f"runcard.cli.{name.replace('-', '_')}").command for name in COMMANDS}
 
 
 def test_the_root_help_is_what_click_would_print(capsys: pytest.CaptureFixture[str]) -> None:
@@ -30,7 +30,9 @@ def test_no_line_of_the_root_help_is_wider_than_a_terminal() -> None:
 
 def test_every_command_has_a_file_of_its_own_and_every_file_is_listed() -> None:
     folder = Path(runcard.cli.__path__[0])
-    with_command = {file.stem for file in folder.glob("*.py") if "@click.command(" in file.read_text()}
+    with_command = {
+        file.stem.replace("_", "-") for file in folder.glob("*.py") if "@click.command(" in file.read_text()
+    }
     assert with_command == set(COMMANDS)
     assert root.list_commands(click.Context(root)) == list(COMMANDS)
 

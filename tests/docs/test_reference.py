@@ -51,7 +51,7 @@ def test_a_command_has_a_section_with_its_help(command: str) -> None:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_option_is_explained(command: str) -> None:
-    found: click.Command = import_module(f"runcard.cli.{command}").command
+    found: click.Command = import_module(f"runcard.cli.{command.replace('-', '_')}").command
     options = {
         option.opts[0]
         for option in found.params
@@ -73,7 +73,7 @@ def test_there_is_no_section_for_a_command_that_does_not_exist() -> None:
 def test_no_page_shows_a_command_that_does_not_exist() -> None:
     for page in [*ROOT.glob("*.md"), *DOCS.glob("**/*.md")]:
         text = prose(page) + "".join(f"`{block.text}" for block in blocks(page, "console"))
-        for command in re.findall(r"(?:`|\$ |\| )runcard ([a-z]+)", text):
+        for command in re.findall(r"(?:`|\$ |\| )runcard ([a-z][a-z-]*)", text):
             assert command in COMMANDS, f"{page}: runcard {command}"
 
 
