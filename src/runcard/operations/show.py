@@ -44,7 +44,17 @@ class Shown:
         }
 
 
-def show(record: str | os.PathLike[str], limits: Limits | None = None) -> Shown | ShownSession:
+def show(run: str | os.PathLike[str]) -> Shown:
+    """Read a run; raises an error that says what is wrong with it."""
+    shown = show_record(run)
+    if not isinstance(shown, Shown):
+        raise StoreError(
+            f"{printable(shown.path)} is a session, not a run", hint="name the directory of a run"
+        )
+    return shown
+
+
+def show_record(record: str | os.PathLike[str], limits: Limits | None = None) -> Shown | ShownSession:
     """Read a run or a session; raises an error that says what is wrong with it."""
     path = os.fspath(record)
     if os.path.basename(path) == layout.METADATA:
