@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import runcard
 from conftest import Cli
 from runcard.documents import chain
 from runcard.encoding import COMPACT, encode_json
@@ -316,6 +317,52 @@ def test_names_that_are_hostile_do_not_reach_the_terminal(cli: Cli, session: Pat
     done = cli("verify", session)
     assert "\\x1b[31mred\\n: the file was not there when the session was closed [unexpected]" in done.err
     assert "\x1b" not in done.err
+
+
+def test_names_of_every_kind_and_paths_of_any_length(cli: Cli, tmp_path: Path) -> None:
+    workspace = deep_workspace(tmp_path / "work")
+    agent = {"name": "a", "instance_id": "a", "status": "completed", "workspace": str(workspace)}
+    times = {"created_at": "2025-11-06T14:00:00Z", "terminated_at": "2025-11-06T14:01:00Z"}
+    spec = {"team_session_id": "t", "instances": [agent | times]}
+    session = runcard.collect(spec, artifacts=tmp_path / "artifacts").path
+    assert judged(session)[0]["findings"] == []
+    assert all(checked.report.valid for checked in runcard.validate(session))
+    done = cli("show", session, "--instance", "a")
+    assert done.code == 0
+    assert "  stored  4 files, 4 B\n" in done.out
+    assert (
+        max(len(line) for line in done.out.splitlines() if "  from " not in line and "session" not in line)
+        <= 80
+    )
+    deepest = os.path.join(*["d" * 250] * 20)
+    place = os.open(session / "instances" / "a" / "workspace", os.O_RDONLY)
+    for _ in range(20):
+        place = os.open("d" * 250, os.O_RDONLY, dir_fd=place)
+    os.unlink("deep.txt", dir_fd=place)
+    os.symlink("x", "link", dir_fd=place)
+    base = f"instances/a/workspace/{deepest}"
+    assert kinds(session) == {("missing", f"{base}/deep.txt"), ("link", f"{base}/link")}
+    shutil.rmtree(session)
+    shutil.rmtree(workspace)
+
+
+def deep_workspace(workspace: Path) -> Path:
+    """Names that are not UTF-8, with a newline, as long as can be; and a file 5,000 bytes below."""
+    workspace.mkdir()
+    for name in (b"bad\xff.txt", b"new\nline", b"n" * 255):
+        Path(os.fsdecode(os.fsencode(workspace) + b"/" + name)).write_text("x")
+    os.symlink(b"bad\xff.txt", os.fsencode(workspace) + b"/li\xfenk")
+    place = os.open(workspace, os.O_RDONLY)
+    for _ in range(20):
+        os.mkdir("d" * 250, dir_fd=place)
+        inner = os.open("d" * 250, os.O_RDONLY, dir_fd=place)
+        os.close(place)
+        place = inner
+    file = os.open("deep.txt", os.O_WRONLY | os.O_CREAT, dir_fd=place)
+    os.write(file, b"x")
+    os.close(file)
+    os.close(place)
+    return workspace
 
 
 def test_the_report_names_the_record_and_the_file(session: Path) -> None:

@@ -9,7 +9,7 @@ from runcard.documents.generation import Generation
 from runcard.documents.team import Team
 from runcard.encoding import Limits
 from runcard.errors import RuncardError, StoreError
-from runcard.files import Kind, json_name, printable, walk
+from runcard.files import json_name, printable, walk_files
 from runcard.observe.process import is_alive
 from runcard.operations.load import load
 from runcard.operations.show_session import ShownSession, session_at
@@ -112,12 +112,7 @@ def _files(run: str, run_id: str) -> list[tuple[str, int]]:
     ours |= {
         name for name in (layout.README, layout.OTHER_README) if _is_ours(os.path.join(run, name), run_id)
     }
-    found = []
-    for path, kind in walk(run):
-        if kind is Kind.FILE and path not in ours:
-            with contextlib.suppress(FileNotFoundError):  # a run that is at work removes files as well
-                found.append((path, os.path.getsize(os.path.join(run, path))))
-    return found
+    return [(path, size) for path, size in walk_files(run) if path not in ours]
 
 
 def _is_ours(readme: str, run_id: str) -> bool:

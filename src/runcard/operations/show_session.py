@@ -1,6 +1,5 @@
 """One session, one agent of it, and what an agent or a command printed."""
 
-import contextlib
 import os
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -10,7 +9,7 @@ from runcard.documents.instance import Instance
 from runcard.documents.team import Team
 from runcard.encoding import Limits
 from runcard.errors import StoreError, UsageError
-from runcard.files import Kind, failure, json_name, printable, resolve_below, walk
+from runcard.files import failure, json_name, printable, resolve_below, walk_files
 from runcard.operations.load import load
 from runcard.store import layout
 from runcard.store.amendments import Amendments, read_amendments
@@ -93,12 +92,7 @@ def show_instance(shown: ShownSession, name: str, limits: Limits | None = None) 
 def _files(workspace: str) -> list[tuple[str, int]]:
     if not os.path.isdir(workspace) or os.path.islink(workspace):
         return []
-    found = []
-    for path, kind in walk(workspace):
-        if kind is Kind.FILE:
-            with contextlib.suppress(FileNotFoundError):
-                found.append((path, os.lstat(os.path.join(workspace, path)).st_size))
-    return found
+    return list(walk_files(workspace))
 
 
 def open_transcript(shown: ShownSession, name: str, limits: Limits | None = None) -> BinaryIO:
