@@ -30,8 +30,11 @@ def test_no_line_of_the_root_help_is_wider_than_a_terminal() -> None:
 
 def test_every_command_has_a_file_of_its_own_and_every_file_is_listed() -> None:
     folder = Path(runcard.cli.__path__[0])
+    files = {file.stem: file for file in folder.glob("*.py")} | {
+        file.parent.name: file for file in folder.glob("*/__init__.py")
+    }
     with_command = {
-        file.stem.replace("_", "-") for file in folder.glob("*.py") if "@click.command(" in file.read_text()
+        name.replace("_", "-") for name, file in files.items() if "@click.command(" in file.read_text()
     }
     assert with_command == set(COMMANDS)
     assert root.list_commands(click.Context(root)) == list(COMMANDS)

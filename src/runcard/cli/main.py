@@ -8,6 +8,7 @@ COMMANDS = {
     "collect": "Collect what a team of agents did into a session.",
     "completion": "Print the script that completes commands in your shell.",
     "config": "Show every setting and where it comes from.",
+    "demo": "A guided first run, without network and keys.",
     "export": "Pack a run for others.",
     "import-bundle": "Open a bundle that somebody packed.",
     "log": "Print what an agent or a command printed.",

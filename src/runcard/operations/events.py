@@ -80,9 +80,13 @@ class Events(ABC):
         )
         if found:
             self.emit(fold.INPUTS, {"files": found})
-            self._counting.begin(found, self._directory, self._configuration.get("model"), self._add_counts)
+            self.count_tokens(found)
         for trouble in troubles:
             self.add_warning(trouble, type="input")
+
+    def count_tokens(self, files: list[Fields]) -> None:
+        """Count the tokens of inputs, as `data_sources.files` lists them, in a thread."""
+        self._counting.begin(files, self._directory, self._configuration.get("model"), self._add_counts)
 
     def _add_counts(self, files: list[Fields]) -> None:
         self.emit(fold.COUNTED, {"files": files})

@@ -2,11 +2,10 @@
 
 import os
 from collections import Counter
-from pathlib import PurePosixPath
 from typing import Any
 
 from runcard.documents.agreement import Stored
-from runcard.files import check_relative, failure, walk_files
+from runcard.files import check_relative, failure, file_type, walk_files
 from runcard.store import layout
 
 _BLOCK = 1024 * 1024
@@ -24,7 +23,7 @@ def stored(session: str, folder: str, document: dict[str, Any]) -> Stored:
     path = os.path.join(place, layout.WORKSPACE)
     if workspace.keys() - {"path"} and os.path.isdir(path) and not os.path.islink(path):
         for name, count in walk_files(path):
-            types[PurePosixPath(name).suffix.lower()] += 1
+            types[file_type(name)] += 1
             size += count
     file = output.get("file") or layout.OUTPUT
     log = os.path.join(place, file)

@@ -13,7 +13,7 @@ from datetime import datetime
 from heapq import nsmallest
 from typing import Any, NamedTuple
 
-from runcard.files import encode_name, printable
+from runcard.files import encode_name, file_type, printable
 from runcard.views.markdown import code, escape, money, short, size, tokens
 from runcard.views.tree import branches
 
@@ -68,14 +68,8 @@ class Figures:
 
 def notable(files: Iterable[tuple[str, int]]) -> list[Notable]:
     """The notable ones of a workspace's files, each with its size."""
-    candidates = (Notable(path, count) for path, count in files if count and _suffix(path) in READ)
+    candidates = (Notable(path, count) for path, count in files if count and file_type(path) in READ)
     return nsmallest(_NOTABLE, (file for file in candidates if not _is_hidden(file.path)), key=_order)
-
-
-def _suffix(path: str) -> str:
-    name = path.rpartition("/")[2]
-    stem, dot, suffix = name.rpartition(".")
-    return f".{suffix.lower()}" if dot and stem else ""
 
 
 def _is_hidden(path: str) -> bool:
@@ -83,7 +77,7 @@ def _is_hidden(path: str) -> bool:
 
 
 def _order(file: Notable) -> tuple[int, int, int, bytes]:
-    return file.path.count("/"), _RANK[_suffix(file.path)], -file.size, encode_name(file.path)
+    return file.path.count("/"), _RANK[file_type(file.path)], -file.size, encode_name(file.path)
 
 
 def summary(document: Fields, figures: Figures, producer: Fields) -> str:
@@ -206,7 +200,9 @@ def _notable_files(instances: Sequence[Fields], found: Mapping[str, Sequence[Not
         files = found.get(entry["instance_id"])
         if files:
             name = short(entry["name"], 80)
-            lines = [f"- {code(file.path)} - {READ[_suffix(file.path)]}, {size(file.size)}" for file in files]
+            lines = [
+                f"- {code(file.path)} - {READ[file_type(file.path)]}, {size(file.size)}" for file in files
+            ]
             parts.append(f"### From {_plain(name[:1].upper() + name[1:])}\n" + "\n".join(lines))
     return "## Notable Files\n\n" + ("\n\n".join(parts) or "None.")
 

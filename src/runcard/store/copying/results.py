@@ -6,10 +6,10 @@ an omission beside.
 
 from collections import Counter
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from runcard.checksums import Symlink
+from runcard.files import file_type
 
 
 class CopiedFile(NamedTuple):
@@ -55,7 +55,7 @@ class Copied:
     @property
     def file_types(self) -> dict[str, int]:
         """How many files have which last suffix, in lower case with its dot, or none."""
-        return dict(sorted(Counter(PurePosixPath(file.path).suffix.lower() for file in self.files).items()))
+        return dict(sorted(Counter(file_type(file.path) for file in self.files).items()))
 
 
 @dataclass(frozen=True, slots=True)
