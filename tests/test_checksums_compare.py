@@ -87,7 +87,7 @@ class TestMaking:
         self, record: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         (record / "link").symlink_to("a")
-        monkeypatch.setattr(os, "readlink", lambda path: os.stat(path + b"-gone"))
+        monkeypatch.setattr(os, "readlink", lambda path, dir_fd: os.stat(path + b"-gone", dir_fd=dir_fd))
         with pytest.raises(StoreError, match="cannot read the symbolic link link"):
             make(record)
         listing = Listing({path: sha256_bytes(path[-1].encode()) for path in ("a", "sub/b", "sub/c")})

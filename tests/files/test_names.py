@@ -103,3 +103,8 @@ def test_names_keep_their_bytes(raw: bytes) -> None:
 )
 def test_the_type_of_a_file_is_its_last_suffix(path: str, type_: str) -> None:
     assert file_type(path) == type_ == PurePosixPath(path).suffix.lower()
+
+
+def test_a_type_that_is_not_utf_8_can_be_written() -> None:
+    assert file_type("x.\udcff") == ".\\xff"
+    assert file_type("y.É") == ".é"

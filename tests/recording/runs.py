@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import runcard
-from runcard.operations.show import Shown, show
 from runcard.operations.verify import summary, verify
 
 USAGE = {
@@ -16,13 +15,6 @@ USAGE = {
     "stop_reason": "end_turn",
     "usage": {"input_tokens": 45230, "output_tokens": 8750},
 }
-
-
-def shown(run: Path) -> Shown:
-    """A run as `runcard show` shows it."""
-    found = show(run)
-    assert isinstance(found, Shown)
-    return found
 
 
 def record_one(outputs: Path, **settings: Any) -> Path:

@@ -11,7 +11,7 @@ import pytest
 import runcard
 from conftest import Cli
 from operations import samples
-from recording.runs import USAGE, copy_store, read, record_one, shown
+from recording.runs import USAGE, copy_store, read, record_one
 from runcard.errors import StoreError
 from runcard.operations.show import show, status_now
 
@@ -140,7 +140,7 @@ def test_a_journal_that_nobody_may_open_tells_nothing(dead: Path) -> None:
     for path in (dead / "experiment.jsonl", *(dead.parent / ".runcard" / "open").iterdir()):
         path.unlink()
     (dead / "experiment.jsonl").mkdir()
-    assert shown(dead).status == "interrupted"
+    assert show(dead).status == "interrupted"
 
 
 def test_a_closed_run_says_that_its_end_was_estimated(cli: Cli, dead: Path) -> None:
@@ -159,6 +159,12 @@ def test_what_is_no_run_is_an_error(cli: Cli, tmp_path: Path, name: str) -> None
         f"Error: {tmp_path / name} is no record: it has no metadata.json\n"
         "  hint: name the directory of a run or a session\n"
     )
+
+
+def test_what_wants_a_run_takes_no_session(tmp_path: Path) -> None:
+    (tmp_path / "metadata.json").write_bytes(samples.written(samples.team()))
+    with pytest.raises(StoreError, match="is a session, not a run"):
+        show(tmp_path)
 
 
 def test_a_record_of_another_kind_is_an_error(cli: Cli, tmp_path: Path) -> None:
@@ -192,7 +198,7 @@ def test_an_old_document_can_be_shown(cli: Cli, tmp_path: Path) -> None:
 def test_a_readme_of_the_users_own_is_among_the_files(tmp_path: Path) -> None:
     with runcard.record(tmp_path / "outputs", strict=True) as run:
         (run.path / "README.md").write_text("# Mine\n")
-    assert [path for path, _ in shown(run.path).files] == ["README.md"]
+    assert [path for path, _ in show(run.path).files] == ["README.md"]
 
 
 def test_long_lists_are_cut(cli: Cli, tmp_path: Path) -> None:

@@ -34,9 +34,9 @@ from recording.harness import (
     started,
     status_of,
 )
-from recording.runs import shown
 from runcard.observe.process import this_process
 from runcard.operations.close import close
+from runcard.operations.show import show
 
 
 @pytest.fixture
@@ -265,7 +265,7 @@ def test_a_run_whose_recorder_lives_is_left_alone_by_all(place: Path) -> None:
         (closing,) = close_all(run)
         assert (closing.status, closing.closed) == ("running", False)
         assert [(one.status, one.closed) for one in close(store=store)] == [("running", False)]
-        assert shown(run).status == "running"
+        assert show(run).status == "running"
         assert [found.split()[0] for found in findings(run)] == ["open"]
         with runcard.record(store, strict=True) as other:
             pass

@@ -19,7 +19,7 @@ def _made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def session(_made: Path, tmp_path: Path) -> Path:
     """A closed session in a store of its own, with a ledger."""
     shutil.copytree(_made, tmp_path / "artifacts", symlinks=True)
-    (found,) = (path for path in (tmp_path / "artifacts").iterdir() if path.name != ".runcard")
+    (found,) = (path for path in (tmp_path / "artifacts").iterdir() if path.name[0] != ".")
     return found
 
 

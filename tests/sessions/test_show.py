@@ -128,7 +128,8 @@ def test_which_transcript_must_be_said(cli: Cli, session: Path) -> None:
 def test_a_transcript_that_is_not_there(cli: Cli, session: Path, how: str) -> None:
     log = session / "instances" / TESTER / "output.log"
     if how == "link":
-        log.symlink_to(f"../{LEAD}/output.log")
+        (log.parent / "other.log").write_text("other")
+        log.symlink_to("other.log")
     elif how == "fifo":
         os.mkfifo(log)
     done = cli("log", session, "tester")
@@ -138,10 +139,17 @@ def test_a_transcript_that_is_not_there(cli: Cli, session: Path, how: str) -> No
 
 def test_a_transcript_that_the_document_says_lies_elsewhere(cli: Cli, session: Path, tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("secret")
-    for place in ("../../../../secret", str(tmp_path / "secret")):
-        change(session / "instances" / LEAD / "metadata.json", output={"file": place})
+    folder = session / "instances" / LEAD
+    (folder / "out").symlink_to(tmp_path)
+    for place in ("../../../../secret", str(tmp_path / "secret"), "out/secret"):
+        change(folder / "metadata.json", output={"file": place})
         done = cli("log", session, LEAD)
         assert (done.code, done.out) == (1, "")
+        assert " is refused: " in done.err
+    folder.rename(tmp_path / "moved")
+    folder.symlink_to(tmp_path / "moved")
+    for done in (cli("log", session, LEAD), cli("show", session, "--instance", LEAD)):
+        assert " is refused: a symbolic link leads it out " in done.err
 
 
 def on_a_terminal(command: list[str | Path], **environ: str) -> str:

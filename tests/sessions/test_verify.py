@@ -3,16 +3,19 @@
 import json
 import os
 import shutil
+from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import runcard
 from conftest import Cli
 from runcard.documents import chain
 from runcard.encoding import COMPACT, encode_json
 from runcard.operations.verify import summary, verify, worst
+from runcard.store.sessions import Collection, Modes
 from sessions.build import CODER, LEAD, change, make_session
 
 Kinds = set[tuple[str, str]]
@@ -46,7 +49,7 @@ def test_a_session_that_is_well(cli: Cli, session: Path) -> None:
 def test_a_store_of_many_sessions_and_its_ledger(tmp_path: Path) -> None:
     store = tmp_path / "artifacts"
     first = make_session(store)
-    make_session(store, second=46)  # the same team again
+    make_session(store)  # the same team again
     make_session(store, "other")
     assert judged(store) == (
         {"intact": True, "complete": True, "signed": None, "records": 3, "findings": []},
@@ -59,14 +62,16 @@ def test_a_store_of_many_sessions_and_its_ledger(tmp_path: Path) -> None:
 
 
 def test_one_flipped_bit_in_any_file_is_found(session: Path) -> None:
-    """In every file, in its first, its middle and its last byte."""
+    """In every file: in its first and its last byte, and in every 211th, each time another bit."""
     for path in files_of(session):
         data = path.read_bytes()
-        for place in sorted({0, len(data) // 2, len(data) - 1}):
-            path.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
+        for place in sorted({*range(0, len(data), 211), len(data) - 1} - {-1}):
+            path.write_bytes(data[:place] + bytes([data[place] ^ 1 << place % 8]) + data[place + 1 :])
             report, code = judged(session.parent)
             assert code, (path, place)
             assert report["findings"], (path, place)
+        path.write_bytes(data + b"x")
+        assert judged(session.parent)[1], path
         path.write_bytes(data)
     assert judged(session.parent)[1] == 0
 
@@ -96,9 +101,10 @@ def test_any_file_that_is_swapped_for_a_link_is_found(session: Path) -> None:
 
 
 def test_any_line_that_is_cut_is_found(session: Path) -> None:
+    """In every file: the first, the last, and every ninth."""
     for path in files_of(session):
         lines = path.read_bytes().splitlines(keepends=True)
-        for number in range(len(lines)):
+        for number in sorted({*range(0, len(lines), 9), len(lines) - 1} - {-1}):
             path.write_bytes(b"".join(lines[:number] + lines[number + 1 :]))
             assert judged(session.parent)[1] in ((1, 2) if path.parent.name == ".runcard" else (1,)), path
         path.write_bytes(b"".join(lines))
@@ -206,9 +212,10 @@ def test_a_session_that_the_ledger_lacks_is_something_to_know(cli: Cli, session:
 
 
 def test_a_ledger_that_was_cut_before_an_entry_that_a_session_saw(tmp_path: Path) -> None:
-    make_session(tmp_path)
-    second = make_session(tmp_path, second=46)
-    (ledger,) = (tmp_path / ".runcard").iterdir()
+    store = tmp_path / "artifacts"
+    make_session(store)
+    second = make_session(store)
+    (ledger,) = (store / ".runcard").iterdir()
     ledger.write_bytes(ledger.read_bytes().splitlines(keepends=True)[1])
     report, _ = judged(second)
     assert [one["kind"] for one in report["findings"]] == ["ledger"]
@@ -265,7 +272,7 @@ def test_what_a_collection_left_is_open(cli: Cli, session: Path) -> None:
     assert done.code == 2
     assert done.err == (
         f"Warning: {place}: the session is not complete:"
-        " it is being collected, or its collection was interrupted [open]\n"
+        " its collection was interrupted; the next one removes what it left [open]\n"
     )
     report, code = judged(place)
     assert (report["intact"], report["complete"], code) == (True, False, 2)
@@ -274,6 +281,15 @@ def test_what_a_collection_left_is_open(cli: Cli, session: Path) -> None:
     (place / "audit.jsonl").write_bytes(lines[0] + lines[2])
     assert kinds(session.parent) == {("open", "audit.jsonl"), ("chain", "audit.jsonl")}
     assert judged(session.parent)[1] == 1
+
+
+def test_a_session_that_is_being_collected_is_open(cli: Cli, tmp_path: Path) -> None:
+    store = tmp_path / "artifacts"
+    with Collection(str(store), "team-1", datetime.now(UTC), Modes(0o700, 0o600)):
+        done = cli("verify", store)
+        assert done.code == 2
+        assert done.err.endswith(": the session is not complete: it is being collected [open]\n")
+        assert judged(store / ".open")[1] == 2
 
 
 def test_a_store_in_which_nothing_was_ever_finished(tmp_path: Path) -> None:
@@ -303,7 +319,54 @@ def test_names_that_are_hostile_do_not_reach_the_terminal(cli: Cli, session: Pat
     assert "\x1b" not in done.err
 
 
+def test_names_of_every_kind_and_paths_of_any_length(cli: Cli, tmp_path: Path) -> None:
+    workspace = deep_workspace(tmp_path / "work")
+    agent = {"name": "a", "instance_id": "a", "status": "completed", "workspace": str(workspace)}
+    times = {"created_at": "2025-11-06T14:00:00Z", "terminated_at": "2025-11-06T14:01:00Z"}
+    spec = {"team_session_id": "t", "instances": [agent | times]}
+    session = runcard.collect(spec, artifacts=tmp_path / "artifacts").path
+    assert judged(session)[0]["findings"] == []
+    assert all(checked.report.valid for checked in runcard.validate(session))
+    done = cli("show", session, "--instance", "a")
+    assert done.code == 0
+    assert "  stored  4 files, 4 B\n" in done.out
+    assert (
+        max(len(line) for line in done.out.splitlines() if "  from " not in line and "session" not in line)
+        <= 80
+    )
+    deepest = os.path.join(*["d" * 250] * 20)
+    place = os.open(session / "instances" / "a" / "workspace", os.O_RDONLY)
+    for _ in range(20):
+        place = os.open("d" * 250, os.O_RDONLY, dir_fd=place)
+    os.unlink("deep.txt", dir_fd=place)
+    os.symlink("x", "link", dir_fd=place)
+    base = f"instances/a/workspace/{deepest}"
+    assert kinds(session) == {("missing", f"{base}/deep.txt"), ("link", f"{base}/link")}
+    shutil.rmtree(session)
+    shutil.rmtree(workspace)
+
+
+def deep_workspace(workspace: Path) -> Path:
+    """Names that are not UTF-8, with a newline, as long as can be; and a file 5,000 bytes below."""
+    workspace.mkdir()
+    for name in (b"bad.\xff", b"new\nline", b"n" * 255):
+        Path(os.fsdecode(os.fsencode(workspace) + b"/" + name)).write_text("x")
+    os.symlink(b"bad.\xff", os.fsencode(workspace) + b"/li\xfenk")
+    place = os.open(workspace, os.O_RDONLY)
+    for _ in range(20):
+        os.mkdir("d" * 250, dir_fd=place)
+        inner = os.open("d" * 250, os.O_RDONLY, dir_fd=place)
+        os.close(place)
+        place = inner
+    file = os.open("deep.txt", os.O_WRONLY | os.O_CREAT, dir_fd=place)
+    os.write(file, b"x")
+    os.close(file)
+    os.close(place)
+    return workspace
+
+
 def test_the_report_names_the_record_and_the_file(session: Path) -> None:
+    old = (session / "summary.md").read_bytes()
     (session / "summary.md").write_text("x")
     report, _ = judged(session)
     assert json.loads(json.dumps(report))["findings"] == [
@@ -311,7 +374,7 @@ def test_the_report_names_the_record_and_the_file(session: Path) -> None:
             "kind": "changed",
             "record": session.name,
             "path": "summary.md",
-            "expected": sha256(b"# Team Artifacts Summary\n").hexdigest(),
+            "expected": sha256(old).hexdigest(),
             "found": sha256(b"x").hexdigest(),
             "message": "the file was changed",
         }

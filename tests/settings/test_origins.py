@@ -45,14 +45,14 @@ def test_an_option_that_was_not_given_says_nothing(tmp_path: Path) -> None:
     options: dict[Setting[Any], object] = {
         ARTIFACTS_DIR: None,
         ARTIFACTS_PATTERNS: (),
-        ARTIFACTS_GITIGNORE: False,
+        ARTIFACTS_GITIGNORE: None,
     }
     environ = {"ARTIFACTS_DIR": "x", "ARTIFACTS_PATTERNS": "*.py", "RUNCARD_GITIGNORE": "yes"}
     settings = read_settings(options, directory=str(tmp_path), environ=environ)
     assert [settings[setting] for setting in options] == ["x", ("*.py",), True]
-    given: dict[Setting[Any], object] = {ARTIFACTS_PATTERNS: ("*.md", "[a]"), ARTIFACTS_GITIGNORE: True}
-    settings = read_settings(given, directory=str(tmp_path), environ={"RUNCARD_GITIGNORE": "no"})
-    assert [settings[setting] for setting in given] == [("*.md", "[a]"), True]
+    given: dict[Setting[Any], object] = {ARTIFACTS_PATTERNS: ("*.md", "[a]"), ARTIFACTS_GITIGNORE: False}
+    settings = read_settings(given, directory=str(tmp_path), environ={"RUNCARD_GITIGNORE": "yes"})
+    assert [settings[setting] for setting in given] == [("*.md", "[a]"), False]
 
 
 @pytest.mark.parametrize("text", ["", "none", "NULL"])

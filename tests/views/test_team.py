@@ -1,18 +1,17 @@
 """The screens of a session and of one agent."""
 
-import copy
 from typing import Any
 
 from runcard.views.blocks import columns_of, fitted
 from runcard.views.team import instance_screen, team_screen
 from runcard.views.tree import branches
-from sessions.build import AGENTS, LEAD, _team
+from sessions.build import AGENTS, LEAD, team_document
 
 Fields = dict[str, Any]
 
 
 def team(**more: Any) -> Fields:
-    return copy.deepcopy(_team("team-1", "2025-11-06T14:32:45Z", "2.0.0")) | more
+    return team_document() | more
 
 
 def test_the_screen_is_as_it_was_agreed() -> None:

@@ -31,12 +31,16 @@ if TYPE_CHECKING:
 @click.option(
     "--exclude", metavar="PATTERN", multiple=True, help="Do not copy what matches. Can be repeated."
 )
-@click.option("--gitignore", is_flag=True, help="Leave out what .gitignore files in workspaces name.")
+@click.option(
+    "--gitignore", is_flag=True, default=None, help="Leave out what .gitignore files in workspaces name."
+)
 @click.option("--max-file-size", metavar="SIZE", help="Do not copy a larger file; 4GiB unless given.")
 @click.option("--max-size", metavar="SIZE", help="Copy no more than this in all; 100GiB unless given.")
-@click.option("--mask-workspaces", is_flag=True, help="Mask secrets in text files of workspaces as well.")
-@click.option("--no-transcripts", is_flag=True, help="Keep no transcripts.")
-@click.option("--metadata-only", is_flag=True, help="Keep no workspaces and no transcripts.")
+@click.option(
+    "--mask-workspaces", is_flag=True, default=None, help="Mask secrets in text files of workspaces as well."
+)
+@click.option("--no-transcripts", is_flag=True, default=None, help="Keep no transcripts.")
+@click.option("--metadata-only", is_flag=True, default=None, help="Keep no workspaces and no transcripts.")
 @click.option("--keep-secrets", is_flag=True, help="Mask nothing. The record says so.")
 @json_option
 def command(spec: str | None, template: bool, as_json: bool, **options: Any) -> int:  # noqa: ANN401 - as click has them

@@ -43,11 +43,11 @@ def _opened(record: str, name: str | None, limits: "Limits") -> BinaryIO:
 
     from runcard.errors import UsageError  # noqa: PLC0415
     from runcard.files import printable  # noqa: PLC0415
-    from runcard.operations.show import Shown, show  # noqa: PLC0415
+    from runcard.operations.show import Shown, show_record  # noqa: PLC0415
     from runcard.operations.show_session import open_output, open_transcript  # noqa: PLC0415
     from runcard.store import layout  # noqa: PLC0415
 
-    shown = show(record, limits)
+    shown = show_record(record, limits)
     if isinstance(shown, Shown):
         if name is not None:
             raise UsageError("a run has no instances", hint="leave out NAME, or name a session")

@@ -26,11 +26,11 @@ def command(record: str, instance: str | None, as_json: bool) -> int:
     Exit codes: 0 shown, 1 it is no record, 2 it is not closed and its process is gone, or is on another host.
     """
     from runcard.errors import ExitCode, UsageError  # noqa: PLC0415
-    from runcard.operations.show import Shown, show  # noqa: PLC0415
+    from runcard.operations.show import Shown, show_record  # noqa: PLC0415
     from runcard.settings import read_settings  # noqa: PLC0415
 
     limits = read_settings().limits
-    shown = show(record, limits)
+    shown = show_record(record, limits)
     if not isinstance(shown, Shown):
         _say(*_session(shown, instance, limits), as_json=as_json)
         return ExitCode.OK

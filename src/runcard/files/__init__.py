@@ -8,8 +8,9 @@ from runcard.files.failures import failure
 from runcard.files.locks import locked
 from runcard.files.names import JsonName, decode_name, encode_name, file_type, json_name, printable
 from runcard.files.paths import SAFE_ID, check_relative, is_safe_id, resolve_below
+from runcard.files.reach import reach
 from runcard.files.reading import read_regular
-from runcard.files.walk import Entry, Kind, OnError, walk
+from runcard.files.walk import Entry, Kind, OnError, walk, walk_files
 
 __all__ = [
     "SAFE_ID",
@@ -27,10 +28,12 @@ __all__ = [
     "json_name",
     "locked",
     "printable",
+    "reach",
     "read_regular",
     "resolve_below",
     "sync_filesystem",
     "walk",
+    "walk_files",
     "write_all",
     "write_atomic",
 ]

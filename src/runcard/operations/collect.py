@@ -145,7 +145,7 @@ def collect(  # noqa: PLR0913 - the library's front door: each is a thing to dec
         limits=settings.limits,
         keep_secrets=keep_secrets,
     )
-    remarks = tuple(tidy(choices.store))
+    remarks = (*(f"{message}; {hint}" for message, hint in settings.warnings()), *tidy(choices.store))
     with Collection(choices.store, told.session.session_id, clock.started, choices.modes) as place:
         desk = Desk(place, told, choices, clock)
         document = desk.seal(progress)

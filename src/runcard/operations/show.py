@@ -9,7 +9,7 @@ from runcard.documents.generation import Generation
 from runcard.documents.team import Team
 from runcard.encoding import Limits
 from runcard.errors import RuncardError, StoreError
-from runcard.files import Kind, json_name, printable, walk
+from runcard.files import json_name, printable, walk_files
 from runcard.observe.process import is_alive
 from runcard.operations.load import load
 from runcard.operations.show_session import ShownSession, session_at
@@ -44,7 +44,17 @@ class Shown:
         }
 
 
-def show(record: str | os.PathLike[str], limits: Limits | None = None) -> Shown | ShownSession:
+def show(run: str | os.PathLike[str]) -> Shown:
+    """Read a run; raises an error that says what is wrong with it."""
+    shown = show_record(run)
+    if not isinstance(shown, Shown):
+        raise StoreError(
+            f"{printable(shown.path)} is a session, not a run", hint="name the directory of a run"
+        )
+    return shown
+
+
+def show_record(record: str | os.PathLike[str], limits: Limits | None = None) -> Shown | ShownSession:
     """Read a run or a session; raises an error that says what is wrong with it."""
     path = os.fspath(record)
     if os.path.basename(path) == layout.METADATA:
@@ -102,12 +112,7 @@ def _files(run: str, run_id: str) -> list[tuple[str, int]]:
     ours |= {
         name for name in (layout.README, layout.OTHER_README) if _is_ours(os.path.join(run, name), run_id)
     }
-    found = []
-    for path, kind in walk(run):
-        if kind is Kind.FILE and path not in ours:
-            with contextlib.suppress(FileNotFoundError):  # a run that is at work removes files as well
-                found.append((path, os.path.getsize(os.path.join(run, path))))
-    return found
+    return [(path, size) for path, size in walk_files(run) if path not in ours]
 
 
 def _is_ours(readme: str, run_id: str) -> bool:

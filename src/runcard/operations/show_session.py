@@ -1,6 +1,5 @@
 """One session, one agent of it, and what an agent or a command printed."""
 
-import contextlib
 import os
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -10,7 +9,7 @@ from runcard.documents.instance import Instance
 from runcard.documents.team import Team
 from runcard.encoding import Limits
 from runcard.errors import StoreError, UsageError
-from runcard.files import Kind, check_relative, failure, json_name, printable, walk
+from runcard.files import failure, json_name, printable, resolve_below, walk_files
 from runcard.operations.load import load
 from runcard.store import layout
 from runcard.store.amendments import Amendments, read_amendments
@@ -82,38 +81,44 @@ def session_at(path: str, document: Team) -> ShownSession:
 def show_instance(shown: ShownSession, name: str, limits: Limits | None = None) -> ShownInstance:
     """One agent, by its name or id: its own document, and the files of its workspace."""
     entry = shown.find(name)
-    folder = os.path.join(shown.path, layout.INSTANCES, entry["instance_id"])
-    loaded = load(os.path.join(folder, layout.METADATA), kind=Instance.kind.name, limits=limits)
+    folder = _folder(shown, entry)
+    loaded = load(_below(folder, layout.METADATA), kind=Instance.kind.name, limits=limits)
     names = {one["instance_id"]: one["name"] for one in shown.document["instances"]}
     files = tuple(_files(os.path.join(folder, layout.WORKSPACE)))
-    return ShownInstance(shown.path, folder, loaded.to_dict(), names, files)
+    path = os.path.join(shown.path, layout.INSTANCES, entry["instance_id"])
+    return ShownInstance(shown.path, path, loaded.to_dict(), names, files)
 
 
 def _files(workspace: str) -> list[tuple[str, int]]:
     if not os.path.isdir(workspace) or os.path.islink(workspace):
         return []
-    found = []
-    for path, kind in walk(workspace):
-        if kind is Kind.FILE:
-            with contextlib.suppress(FileNotFoundError):
-                found.append((path, os.lstat(os.path.join(workspace, path)).st_size))
-    return found
+    return list(walk_files(workspace))
 
 
 def open_transcript(shown: ShownSession, name: str, limits: Limits | None = None) -> BinaryIO:
     """What an agent printed; the caller closes it."""
     entry = shown.find(name)
-    folder = os.path.join(shown.path, layout.INSTANCES, entry["instance_id"])
+    folder = _folder(shown, entry)
     file = layout.OUTPUT
     metadata = os.path.join(folder, layout.METADATA)
     if layout.may_be_file(metadata):
         output = load(metadata, kind=Instance.kind.name, limits=limits).to_dict().get("output") or {}
         file = output.get("file") or layout.OUTPUT
-    if check_relative(file):
-        raise StoreError(
-            f"the transcript {printable(file)} is refused: it lies elsewhere", hint="correct the document"
-        )
+    _below(folder, file)  # it is refused when it leads out
     return open_output(os.path.join(folder, file), printable(entry["name"]))
+
+
+def _folder(shown: ShownSession, entry: Fields) -> str:
+    """The folder of an agent; its id comes from a document, and may lead nowhere else."""
+    return _below(shown.path, f"{layout.INSTANCES}/{entry['instance_id']}")
+
+
+def _below(folder: str, relative: str) -> str:
+    """A path that stays in its folder, links included; the path itself when there is nothing."""
+    try:
+        return resolve_below(folder, relative)
+    except OSError:
+        return os.path.join(folder, relative)
 
 
 def open_output(path: str, whose: str) -> BinaryIO:

@@ -48,9 +48,7 @@ def verify(
         name = os.fspath(path)
         if os.path.basename(name) == layout.METADATA and os.path.isfile(name):
             name = os.path.dirname(name) or "."
-        if layout.is_collection(name):
-            yield _guarded(name, partial(verify_collection, name))
-        elif _is_record(name):
+        if layout.is_collection(name) or _is_record(name):
             yield _Record(name).verified(progress, limits)
         else:
             yield from _store(name, progress, limits)
@@ -101,6 +99,8 @@ class _Record:
 
     def verified(self, progress: Progress | None, limits: Limits | None) -> Verified:
         path = self.path
+        if layout.is_collection(path):
+            return _guarded(path, partial(verify_collection, path))
         if self.kind == INSTANCE.name:
             problem = StoreError(f"{printable(path)} is an instance, which is a part of a session")
             return Verified(path, replace(unreadable(path, problem), records=0))
@@ -147,7 +147,7 @@ def _store(store: str, progress: Progress | None, limits: Limits | None) -> Iter
             present.add(record.known_by())
             yield record.verified(progress, limits)
         for place in layout.open_collections(store):
-            yield _guarded(place, partial(verify_collection, place))
+            yield _Record(place).verified(progress, limits)
         found = tuple(verify_ledgers(store, present))
     except RuncardError as error:
         found = unreadable(store, error).findings

@@ -16,9 +16,10 @@ NAME = "runcard.toml"
 PYPROJECT = "pyproject.toml"
 
 _TABLE = "tool.runcard"
-_HEADER = re.compile(r"\s*\[\s*([^\[\]]+?)\s*\]")
-_KEY = re.compile(r"\s*([\w.\-\"' ]+?)\s*=", re.ASCII)
-_PLACE = re.compile(r"(.*) \(at line (\d+), column \d+\)", re.DOTALL)
+# Patterns are compiled when they are first used: mostly there is no file.
+_HEADER = r"\s*\[\s*([^\[\]]+?)\s*\]"
+_KEY = r"(?a)\s*([\w.\-\"' ]+?)\s*="
+_PLACE = r"(?s)(.*) \(at line (\d+), column \d+\)"
 
 
 class BadFileError(UsageError):
@@ -100,7 +101,7 @@ def _parsed(text: str, shown: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        placed = _PLACE.fullmatch(str(error))
+        placed = re.fullmatch(_PLACE, str(error))
         what, line = (placed[1], f":{placed[2]}") if placed else (str(error), "")
         raise BadFileError(
             f"{printable(shown)}{line}: this is not TOML: {printable(what)}",
@@ -122,10 +123,10 @@ def _lines(text: str, root: str) -> dict[str, int]:
     found: dict[str, int] = {}
     table = ""
     for number, line in enumerate(text.splitlines(), 1):
-        if header := _HEADER.match(line):
+        if header := re.match(_HEADER, line):
             table = _plain(header[1])
             name = table
-        elif key := _KEY.match(line):
+        elif key := re.match(_KEY, line):
             name = f"{table}.{_plain(key[1])}".strip(".")
         else:
             continue

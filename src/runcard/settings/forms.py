@@ -3,7 +3,6 @@
 Invariant: a form either gives a value of its type or raises NotAllowed; it never guesses.
 """
 
-import json
 import os
 import re
 from collections.abc import Callable
@@ -14,9 +13,10 @@ T = TypeVar("T")
 _YES = frozenset({"true", "1", "yes", "on"})
 _NO = frozenset({"false", "0", "no", "off"})
 _NOTHING = frozenset({"", "null", "none"})
-_SIZE = re.compile(r"([0-9][0-9_]*(?:\.[0-9]+)?)\s*([kmgt]?)(i?)b?", re.IGNORECASE | re.ASCII)
+# Patterns are compiled when they are first used: most commands read the defaults only.
+_SIZE = r"(?ai)([0-9][0-9_]*(?:\.[0-9]+)?)\s*([kmgt]?)(i?)b?"
 _POWERS = "kmgt"
-_MODE = re.compile("(?:0o?)?([0-7]{3})", re.ASCII)
+_MODE = "(?:0o?)?([0-7]{3})"
 
 
 class NotAllowedError(ValueError):
@@ -82,7 +82,7 @@ def _bool(value: object) -> bool:
 
 
 def _size_of_text(text: str) -> int:
-    match = _SIZE.fullmatch(text.strip())
+    match = re.fullmatch(_SIZE, text.strip())
     if match is None or (match[3] and not match[2]):
         raise NotAllowedError
     power = _POWERS.index(match[2].lower()) + 1 if match[2] else 0
@@ -123,7 +123,7 @@ def _at_least_one(number: int) -> int:
 
 
 def _mode(value: object) -> int:
-    match = _MODE.fullmatch(_text(value).strip())
+    match = re.fullmatch(_MODE, _text(value).strip())
     if match is None or int(match[1], 8) & 0o600 != 0o600:  # what its owner cannot read cannot be checked
         raise NotAllowedError
     return int(match[1], 8)
@@ -133,8 +133,10 @@ def _patterns_of_text(text: str) -> tuple[str, ...]:
     """A list in JSON, or one with commas; a pattern may begin with a bracket as well."""
     if is_nothing(text):
         return ()
+    from json import loads  # noqa: PLC0415 - where somebody says something
+
     try:
-        listed = json.loads(text) if text.lstrip().startswith("[") else None
+        listed = loads(text) if text.lstrip().startswith("[") else None
     except ValueError:
         listed = None
     if isinstance(listed, list) and all(isinstance(item, str) for item in listed):

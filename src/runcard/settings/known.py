@@ -1,6 +1,5 @@
 """The settings there are: their names, their defaults, and the names they go by in the environment."""
 
-from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from runcard.encoding.limits import DEFAULT
@@ -11,19 +10,24 @@ T = TypeVar("T")
 GIBIBYTE = 1024**3
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Setting(Generic[T]):
-    """One thing that can be set."""
+    """One thing that can be set. A plain class: to make a dataclass takes as long as all the rest here."""
 
-    key: str  # in a file; the dots stand for tables
-    form: Form[T]
-    default: T
-    about: str
-    variables: tuple[str, ...] = ()  # the first one that is set counts
-    option: str | None = None  # of the commands that have it
-    use: str | None = (
-        None  # what a path must be good for: "write" below it as a directory, "read" it as a file
-    )
+    __slots__ = ("about", "default", "form", "key", "option", "use", "variables")
+
+    def __init__(
+        self,
+        key: str,  # in a file; the dots stand for tables
+        form: Form[T],
+        default: T,
+        about: str,
+        variables: tuple[str, ...] = (),  # the first one that is set counts
+        option: str | None = None,  # of the commands that have it
+        *,
+        use: str | None = None,  # what a path must be good for: to "write" below it, or to "read" it
+    ) -> None:
+        self.key, self.form, self.default, self.about = key, form, default, about
+        self.variables, self.option, self.use = variables, option, use
 
 
 OUTPUTS = Setting("outputs", PATH, "outputs", "where runs go", ("RUNCARD_OUTPUTS",), "--outputs", use="write")

@@ -90,7 +90,7 @@ class Settings:
     def _said(self, setting: Setting[Any]) -> Iterator[tuple[Any, Origin]]:
         """What was said about a setting, what counts first."""
         given = self._options.get(setting)
-        if given is not None and given != () and given is not False:  # a flag that is not there says nothing
+        if given is not None and given != ():
             yield given, Origin(OPTION, setting.option)
         for name in setting.variables:
             text = self._environ.get(name)
@@ -134,7 +134,7 @@ def read_settings(
 ) -> Settings:
     """The settings that count in a directory; `options` are those of the command line, by setting.
 
-    An option that was not given is None, an empty list or false.
+    An option that was not given is None, or an empty list.
     """
     environment = os.environ if environ is None else environ
     return Settings(options or {}, environment, files.find_file(directory))

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import NamedTuple, Self
 
-from runcard.errors import MachineError, StoreError
+from runcard.errors import MachineError, RuncardError, StoreError
 from runcard.files import failure, fsync_directory, printable, write_atomic
 from runcard.files.noreplace import rename_noreplace
 from runcard.store import layout
@@ -225,6 +225,19 @@ def _is_collections(journal: int) -> bool:
     """Whether a journal is that of a collection: by its first line, of which a killed one may have written none."""
     line, newline, _ = os.pread(journal, _FIRST_LINE, 0).partition(b"\n")
     return not newline or STARTED.encode() in line
+
+
+def is_at_work(place: str) -> bool | None:
+    """Whether a collection still works in its place; None where nobody can tell. Nothing is changed by asking."""
+    store = os.path.dirname(os.path.dirname(os.path.abspath(place)))
+    try:
+        with alone(layout.own_folder(store), shared=True):  # see abandoned
+            descriptor = try_lock(os.path.join(place, layout.AUDIT), shared=True)
+    except (OSError, RuncardError):
+        return None
+    if descriptor is not None:
+        os.close(descriptor)
+    return descriptor is None
 
 
 def remove(one: Abandoned) -> None:

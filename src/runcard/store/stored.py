@@ -1,13 +1,11 @@
 """What is stored of an instance, by looking at the files: the figures that its document states."""
 
-import contextlib
 import os
 from collections import Counter
-from pathlib import PurePosixPath
 from typing import Any
 
 from runcard.documents.agreement import Stored
-from runcard.files import Kind, check_relative, failure, walk
+from runcard.files import check_relative, failure, file_type, walk_files
 from runcard.store import layout
 
 _BLOCK = 1024 * 1024
@@ -24,11 +22,9 @@ def stored(session: str, folder: str, document: dict[str, Any]) -> Stored:
     size = 0
     path = os.path.join(place, layout.WORKSPACE)
     if workspace.keys() - {"path"} and os.path.isdir(path) and not os.path.islink(path):
-        for name, kind in walk(path):
-            if kind is Kind.FILE:
-                types[PurePosixPath(name).suffix.lower()] += 1
-                with contextlib.suppress(FileNotFoundError):
-                    size += os.lstat(os.path.join(path, name)).st_size
+        for name, count in walk_files(path):
+            types[file_type(name)] += 1
+            size += count
     file = output.get("file") or layout.OUTPUT
     log = os.path.join(place, file)
     if not output or check_relative(file) or not layout.may_be_file(log):

@@ -48,12 +48,13 @@ def cut(lines: list[str], most: int = MOST) -> list[str]:
     return [*lines[:most], f"  … and {more:,} more"] if more > 0 else lines
 
 
-def listed(files: Sequence[tuple[str, int | None]]) -> list[str]:
+def listed(files: Sequence[tuple[str, int | None]], screen: int | None = None) -> list[str]:
     """Files with their sizes, where they are known."""
     names = [shortened(path) for path, _ in files[:MOST]]
-    width = max(map(len, names), default=0)
+    width = max(map(columns_of, names), default=0)
+    width = width if screen is None else min(width, screen - 12)
     lines = [
-        f"  {name:<{width}}  {size(count)}" if count is not None else f"  {name}"
+        f"  {fitted(name, width)}  {size(count)}" if count is not None else f"  {name}"
         for name, (_, count) in zip(names, files, strict=False)
     ]
     more = len(files) - MOST

@@ -218,7 +218,7 @@ def instance_screen(
         "",
         *fields(_about_instance(session, document, names), SCREEN),
         *section("Cost", _instance_cost(document)),
-        *section("Workspace", _workspace(document.get("workspace") or {}) + listed(files)),
+        *section("Workspace", _workspace(document.get("workspace") or {}) + listed(files, SCREEN)),
         *section("Transcript", _output(document.get("output") or {})),
         *section("Failed", _failed([document])),
     ]

@@ -16,10 +16,16 @@ from runcard.encoding import Limits
 from runcard.files import printable
 from runcard.store import layout
 from runcard.store.journal import read_journal
+from runcard.store.sessions import is_at_work
 from runcard.store.verification.ledgers import Record
 from runcard.store.verification.record import Fields, Findings, Inspection, Progress
 from runcard.store.verification.verdict import Discrepancy, Verdict, said
 
+_AT_WORK = {
+    True: "it is being collected",
+    False: "its collection was interrupted; the next one removes what it left",
+    None: "it is being collected, or its collection was interrupted",
+}
 _WORKSPACE = f"{layout.WORKSPACE}/"
 
 
@@ -33,8 +39,7 @@ def verify_session(
 def verify_collection(place: str) -> Verdict:
     """What can be said about a session that is not complete: whether its journal holds so far."""
     name = printable(os.path.join(os.path.basename(os.path.dirname(place)), os.path.basename(place)))
-    what = "the session is not complete: it is being collected, or its collection was interrupted"
-    found = [said("open", name, layout.AUDIT, what)]
+    found = [said("open", name, layout.AUDIT, f"the session is not complete: {_AT_WORK[is_at_work(place)]}")]
     path = os.path.join(place, layout.AUDIT)
     if layout.may_be_file(path):
         journal = read_journal(path)
@@ -98,14 +103,9 @@ class _Session(Inspection):
         elif manifest is not None:
             yield from self._faulty(layout.MANIFEST, agreement.manifest_rules(manifest, roster))
         stored = _digests(self.listing or {})
-        for folder in self._folders():
-            yield from self._instance(folder, roster, stored)
-
-    def _folders(self) -> list[str]:
-        """The names of the instances' folders: their ids."""
-        folder = os.path.join(self.path, layout.INSTANCES)
-        there = os.listdir(folder) if os.path.isdir(folder) and not os.path.islink(folder) else []
-        return sorted(there, key=os.fsencode)
+        for path in layout.session_documents(self.path):
+            if os.path.basename(path) == layout.METADATA:
+                yield from self._instance(os.path.basename(os.path.dirname(path)), roster, stored)
 
     def _instance(self, folder: str, roster: agreement.Roster, stored: Mapping[str, Fields]) -> Findings:
         name = layout.instance_file(folder, layout.METADATA)
