@@ -7,6 +7,7 @@ The record lies in the output directory as plain files. Data flows one way, and 
     views                 how people see records
     store, observe        how records live on disk and stay true; where facts come from
     redaction, accounting masking of secrets; usage, tokens and prices
+    settings              what can be set, and where each value comes from
     documents             what a record says: models, schemas, rules, versions. Pure
     checksums             SHA256SUMS: making, reading, comparing
     files                 atomic writing, hostile names, locks, a walk in stable order
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from runcard.documents.team import Team
     from runcard.encoding import Limits
     from runcard.errors import RuncardError, RuncardWarning
+    from runcard.operations.collect import collect
     from runcard.operations.load import load
     from runcard.operations.migrate import migrate
     from runcard.operations.record import Run, current_run, record
@@ -56,6 +58,7 @@ _HOMES = {
     "RuncardError": "errors",
     "RuncardWarning": "errors",
     "Team": "documents.team",
+    "collect": "operations.collect",
     "current_run": "operations.record",
     "load": "operations.load",
     "migrate": "operations.migrate",
@@ -81,6 +84,7 @@ __all__ = [
     "RuncardWarning",
     "Team",
     "__version__",
+    "collect",
     "current_run",
     "load",
     "migrate",

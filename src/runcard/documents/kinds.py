@@ -67,6 +67,16 @@ ARCHIVE_INDEX = Kind(
     unversioned="1.0.0",
 )
 
+# What `runcard collect` is told. It is no part of any record, and so none of the kinds below.
+SESSION_SPEC = Kind(
+    name="session-spec",
+    about="what a session to be collected consists of: the SPEC of runcard collect",
+    version_key="",
+    versions=("1.0.0",),
+    sure=frozenset(),
+    likely=frozenset(),
+)
+
 # The surest first: a manifest has a team_session_id as well.
 KINDS = {kind.name: kind for kind in (MANIFEST, ARCHIVE_INDEX, GENERATION, TEAM, INSTANCE)}
 

@@ -5,12 +5,12 @@ Names are `str` whose bytes are UTF-8 with `surrogateescape`, in every locale. N
 
 from runcard.files.atomic import fsync_directory, sync_filesystem, write_all, write_atomic
 from runcard.files.failures import failure
-from runcard.files.far import read_link
 from runcard.files.locks import locked
-from runcard.files.names import JsonName, decode_name, encode_name, json_name, printable
+from runcard.files.names import JsonName, decode_name, encode_name, file_type, json_name, printable
 from runcard.files.paths import SAFE_ID, check_relative, is_safe_id, resolve_below
+from runcard.files.reach import reach
 from runcard.files.reading import read_regular
-from runcard.files.walk import Entry, Kind, OnError, walk
+from runcard.files.walk import Entry, Kind, OnError, walk, walk_files
 
 __all__ = [
     "SAFE_ID",
@@ -22,16 +22,18 @@ __all__ = [
     "decode_name",
     "encode_name",
     "failure",
+    "file_type",
     "fsync_directory",
     "is_safe_id",
     "json_name",
     "locked",
     "printable",
-    "read_link",
+    "reach",
     "read_regular",
     "resolve_below",
     "sync_filesystem",
     "walk",
+    "walk_files",
     "write_all",
     "write_atomic",
 ]

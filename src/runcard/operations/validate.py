@@ -9,7 +9,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from runcard.documents import codec
 from runcard.documents.findings import Finding, Report, finding
@@ -65,26 +65,38 @@ def _checked(paths: list[str], check: "_Check") -> Iterator[Checked]:
             yield check.file(path)
 
 
+class Read(NamedTuple):
+    """A document that was read, and what was found about it alone."""
+
+    path: str
+    data: bytes
+    examined: codec.Examined
+
+
 @dataclass(frozen=True, slots=True)
 class _Check:
     kind: str | None
     limits: Limits
 
     def file(self, path: str) -> Checked:
+        read = self.read(path)
+        return read if isinstance(read, Checked) else Checked(path, _as_of_now(path, read.examined))
+
+    def read(self, path: str) -> "Read | Checked":
+        """A document, or why there is none."""
         try:
             data = read_document(path, self.limits)
         except RuncardError as error:
-            return Checked(path, Report((_unread(error),), self.kind))
-        examined = codec.examine(data, kind=self.kind, limits=self.limits)
-        return Checked(path, _as_of_now(path, examined))
+            return Checked(path, Report((unread(error),), self.kind))
+        return Read(path, data, codec.examine(data, kind=self.kind, limits=self.limits))
 
     def folder(self, root: str) -> Iterator[Checked]:
         """What lies in a folder is found by content also when a kind is named; then it is judged as that kind."""
         count = 0
         for checked in _Check(None, self.limits).below(root):
             count += 1
-            is_known = checked.report.kind is not None
-            yield self.file(checked.path) if self.kind and is_known else checked
+            is_other = self.kind is not None and checked.report.kind not in {None, self.kind}
+            yield self.file(checked.path) if is_other else checked
         if not count:
             nothing = finding(
                 "file.nothing-found",
@@ -118,18 +130,30 @@ class _Check:
         path = os.path.join(folder, layout.METADATA)
         if not os.path.isfile(path) or os.path.islink(path):
             return
-        checked = self.file(path)
+        read = self.read(path)
+        checked = read if isinstance(read, Checked) else Checked(path, _as_of_now(path, read.examined))
         kind = checked.report.kind
         damaged = kind is None and not _rules(checked) & _FOREIGN and layout.is_record(folder)
-        if damaged or kind in {GENERATION.name, TEAM.name, INSTANCE.name}:
-            yield checked
         if damaged or kind == TEAM.name:
-            try:
-                documents = layout.session_documents(folder)
-            except OSError as error:
-                yield _unread_folder(error, str(error.filename))
-            else:
-                yield from map(self.file, documents)
+            yield from self._session(folder, read)
+        elif kind in {GENERATION.name, INSTANCE.name}:
+            yield checked
+
+    def _session(self, folder: str, team: "Read | Checked") -> Iterator[Checked]:
+        """All documents of a session, each with what does not agree with the others and with the files."""
+        from runcard.operations.validate_session import Session  # noqa: PLC0415 - few folders are sessions
+
+        try:
+            documents = layout.session_documents(folder)
+        except OSError as error:
+            yield team if isinstance(team, Checked) else Checked(team.path, team.examined.report)
+            yield _unread_folder(error, str(error.filename))
+            return
+        session = Session(folder, team, documents)
+        yield session.team()
+        for path in documents:
+            read = self.read(path)
+            yield read if isinstance(read, Checked) else session.other(read)
 
     def _candidate(self, path: str) -> Iterator[Checked]:
         checked = self.file(path)
@@ -178,7 +202,7 @@ def _rules(checked: Checked) -> set[str]:
     return {found.rule for found in checked.report.findings}
 
 
-def _unread(error: RuncardError) -> Finding:
+def unread(error: RuncardError) -> Finding:
     """The finding for a file that could not be read; whoever prints it names the file."""
     match error.__cause__:
         case FileNotFoundError():
@@ -192,7 +216,7 @@ def _unread(error: RuncardError) -> Finding:
 def _unread_folder(error: OSError, folder: str) -> Checked:
     problem = unreadable(error, folder)
     problem.__cause__ = error
-    return Checked(folder, Report((_unread(problem),)))
+    return Checked(folder, Report((unread(problem),)))
 
 
 def summary(results: Iterable[Checked]) -> dict[str, Any]:

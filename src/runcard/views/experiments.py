@@ -5,7 +5,7 @@ from typing import Any
 
 from runcard.files import printable
 from runcard.views.markdown import duration, money, short, tokens
-from runcard.views.terminal import fields, section
+from runcard.views.blocks import fields, section
 
 Fields = dict[str, Any]
 

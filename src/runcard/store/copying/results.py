@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from runcard.checksums import Symlink
-from runcard.files import json_name
+from runcard.files import file_type
 
 
 class CopiedFile(NamedTuple):
@@ -55,13 +55,7 @@ class Copied:
     @property
     def file_types(self) -> dict[str, int]:
         """How many files have which last suffix, in lower case with its dot, or none."""
-        return dict(sorted(Counter(_suffix(file.path) for file in self.files).items()))
-
-
-def _suffix(path: str) -> str:
-    name = path[path.rfind("/") + 1 :]
-    dot = name.rfind(".")
-    return json_name(name[dot:].lower()).text if 0 < dot < len(name) - 1 else ""
+        return dict(sorted(Counter(file_type(file.path) for file in self.files).items()))
 
 
 @dataclass(frozen=True, slots=True)
