@@ -53,7 +53,7 @@ def command(  # noqa: PLR0913 - the options
     Exit codes: that of COMMAND, 128+N when signal N killed it, 126 it cannot be executed, 127 it was not found, 125
     runcard itself failed, 64 wrong usage.
     """
-    from runcard.errors import RuncardError, UsageError  # noqa: PLC0415
+    from runcard.errors import ExitCode, RuncardError  # noqa: PLC0415
     from runcard.operations.configuration import read_configuration  # noqa: PLC0415
     from runcard.operations.run import FAILED, run  # noqa: PLC0415
 
@@ -70,9 +70,9 @@ def command(  # noqa: PLR0913 - the options
             parent=parent,
             keep_secrets=keep_secrets,
         )
-    except UsageError:
-        raise
     except RuncardError as error:
+        if error.exit_code == ExitCode.USAGE:
+            raise
         _complain("Error", error.message, error.hint)
         return FAILED
     for warning in ran.warnings:
