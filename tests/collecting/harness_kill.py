@@ -11,7 +11,7 @@ from pathlib import Path
 import runcard
 from recording import harness_kill
 from runcard.files import sync_filesystem
-from runcard.operations import collect
+from runcard.operations import sealing
 
 
 class Assassin(harness_kill.Assassin):
@@ -19,7 +19,7 @@ class Assassin(harness_kill.Assassin):
 
     def watch(self) -> None:
         super().watch()
-        collect.__dict__["sync_filesystem"] = self._watched("syncfs", sync_filesystem)
+        sealing.__dict__["sync_filesystem"] = self._watched("syncfs", sync_filesystem)
 
 
 def main(moment: str, spec: str, folder: str) -> None:

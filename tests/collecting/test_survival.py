@@ -130,8 +130,9 @@ def test_a_living_collection_is_nobodys_leftover(here: Path) -> None:
 def test_what_is_not_a_collections_is_left_alone(here: Path) -> None:
     """A session that is being recorded, foreign files and links lie in the same folder."""
     spec = team(instance())
-    runcard.collect(spec)
+    session = runcard.collect(spec).path
     place = here / "artifacts" / ".open"
+    (place / "trap.01234567").symlink_to(session)
     (place / "live-team.0123abcd").mkdir()
     (place / "live-team.0123abcd" / "other.jsonl").write_text("{}\n")
     (place / "recorded-team.0123abcd").mkdir()
@@ -142,6 +143,7 @@ def test_what_is_not_a_collections_is_left_alone(here: Path) -> None:
     before = state(place)
     assert runcard.collect(spec).remarks == ()
     assert state(place) == before
+    assert_whole(session)
 
 
 def test_a_name_that_somebody_takes_meanwhile_is_not_replaced(here: Path, spec: Path) -> None:

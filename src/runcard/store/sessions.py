@@ -188,7 +188,8 @@ def _abandoned(store: str, path: str) -> Abandoned | None:
     if name is None:
         return None
     if place == path:
-        return Abandoned(path, name) if os.path.isdir(path) else None
+        is_place = os.path.isdir(path) and not os.path.islink(path)  # a link may lead to a session
+        return Abandoned(path, name) if is_place else None
     if os.path.isdir(place):
         return None  # it did not get its name: that place is dealt with
     session = os.path.join(store, name)
@@ -203,13 +204,21 @@ def _lock_of(place: str) -> int | None:
     try:
         descriptor = try_lock(os.path.join(place, layout.AUDIT))
     except FileNotFoundError:
-        return -1 if not os.listdir(place) else None
+        return -1 if _is_empty(place) else None
     except OSError:
         return None
     if descriptor is not None and not _is_collections(descriptor):
         os.close(descriptor)
         return None
     return descriptor
+
+
+def _is_empty(place: str) -> bool:
+    """Whether nothing is in a place that is still there: its owner may just be removing it."""
+    try:
+        return not os.listdir(place)
+    except OSError:
+        return False
 
 
 def _is_collections(journal: int) -> bool:
@@ -234,7 +243,8 @@ def is_at_work(place: str) -> bool | None:
 def remove(one: Abandoned) -> None:
     """Remove a place that was left behind."""
     try:
-        _remove(one.path)
+        with contextlib.suppress(FileNotFoundError):  # somebody else was quicker
+            _remove(one.path)
         clear_mark(layout.closing_mark(one.path))
     except OSError as error:
         raise failure(error, one.path, "remove") from error
