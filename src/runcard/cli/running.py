@@ -26,7 +26,7 @@ class Option(NamedTuple):
 
 
 OPTIONS = (
-    Option("--outputs", "outputs", "The store; RUNCARD_OUTPUTS or `outputs` unless given.", "DIR"),
+    Option("--outputs", "outputs", "The store; the setting `outputs` unless given.", "DIR"),
     Option("--experiment", "experiment", "The experiment that the run belongs to.", "NAME"),
     Option("--config", "configs", "Configuration, as JSON, YAML or TOML.", "FILE", many=True),
     Option("--set", "assignments", "A value of it: JSON, or else a text.", "KEY=VALUE", many=True),

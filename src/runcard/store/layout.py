@@ -162,6 +162,16 @@ def is_record(folder: str) -> bool:
     return any(os.path.exists(os.path.join(folder, name)) for name in (CHECKSUMS, JOURNAL, AUDIT, INSTANCES))
 
 
+def has_lost_its_document(folder: str) -> bool:
+    """Whether a folder without a metadata document is a record all the same, by what else lies there."""
+    there = {
+        name
+        for name in (AUDIT, JOURNAL, CHECKSUMS, MANIFEST, INSTANCES)
+        if os.path.lexists(os.path.join(folder, name))
+    }
+    return AUDIT in there or {JOURNAL, CHECKSUMS} <= there or (INSTANCES in there and len(there) > 1)
+
+
 def session_documents(session: str) -> list[str]:
     """The paths of a session's own documents besides its metadata: those that are there, links left aside.
 
