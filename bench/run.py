@@ -2,15 +2,17 @@
 
 make bench                  everything at full size
 make bench ARGS=--quick     smaller sizes, for a first look
-make bench ARGS=startup     one part: startup, documents, hashing, recording, masking
+make bench ARGS=startup     one part: startup, documents, hashing, recording, running, masking, collecting
 """
 
 import sys
 
+import collecting
 import documents
 import hashing
 import masking
 import recording
+import running
 import startup
 from table import print_table
 
@@ -19,7 +21,9 @@ PARTS = {
     "documents": documents.measure,
     "hashing": hashing.measure,
     "recording": recording.measure,
+    "running": running.measure,
     "masking": masking.measure,
+    "collecting": collecting.measure,
 }
 
 

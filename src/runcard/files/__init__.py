@@ -5,6 +5,7 @@ Names are `str` whose bytes are UTF-8 with `surrogateescape`, in every locale. N
 
 from runcard.files.atomic import fsync_directory, sync_filesystem, write_all, write_atomic
 from runcard.files.failures import failure
+from runcard.files.far import read_link
 from runcard.files.locks import locked
 from runcard.files.names import JsonName, decode_name, encode_name, json_name, printable
 from runcard.files.paths import SAFE_ID, check_relative, is_safe_id, resolve_below
@@ -26,6 +27,7 @@ __all__ = [
     "json_name",
     "locked",
     "printable",
+    "read_link",
     "read_regular",
     "resolve_below",
     "sync_filesystem",

@@ -15,6 +15,7 @@ from typing import NamedTuple, Self
 
 from runcard.errors import RuncardError
 from runcard.files.failures import failure
+from runcard.files.far import open_directory
 from runcard.files.names import decode_name, encode_name
 
 OnError = Callable[[str, RuncardError], object]
@@ -93,8 +94,8 @@ def _look_into(top: int, path: str, on_error: OnError | None) -> list[Entry]:
 
 def _kinds(top: int, path: str) -> dict[str, Kind]:
     kinds: dict[str, Kind] = {}
-    # O_NOFOLLOW: a directory that was swapped for a link since it was listed is not entered.
-    descriptor = os.open(encode_name(path[:-1] or "."), _OPEN | os.O_NOFOLLOW, dir_fd=top)
+    # One that was swapped for a link since it was listed is not entered.
+    descriptor = open_directory(top, path[:-1])
     try:
         with os.scandir(descriptor) as scan:
             for entry in scan:
