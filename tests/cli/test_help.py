@@ -34,7 +34,9 @@ def test_every_command_has_a_file_of_its_own_and_every_file_is_listed() -> None:
         file.parent.name: file for file in folder.glob("*/__init__.py")
     }
     with_command = {
-        name.replace("_", "-") for name, file in files.items() if "@click.command(" in file.read_text()
+        name.replace("_", "-")
+        for name, file in files.items()
+        if re.search(r"^(@click\.command|command = click\.Command)\(", file.read_text(), re.MULTILINE)
     }
     assert with_command == set(COMMANDS)
     assert root.list_commands(click.Context(root)) == list(COMMANDS)

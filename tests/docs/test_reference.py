@@ -27,6 +27,10 @@ INSIDE = {
     "masked_text",
     "count_masked",
     "count_tokens",
+    "keep_call",
+    "end_calls",
+    "strict",
+    "keeps_secrets",
     "end",
 }  # how the verbs are made
 

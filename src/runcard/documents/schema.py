@@ -4,10 +4,10 @@ The schema files are the authority and never change once published; a new versio
 are ours, so that they are short, name the field, and come with a hint.
 """
 
+import os
 import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from runcard.documents.findings import Finding, finding, shown
@@ -19,7 +19,7 @@ from runcard.errors import UsageError
 if TYPE_CHECKING:
     from jsonschema_rs import Draft7Validator, ValidationError
 
-_FOLDER = Path(__file__).parent / "schemas"
+_FOLDER = os.path.join(os.path.dirname(__file__), "schemas")
 
 # jsonschema-rs hands no value over that is nested deeper than 255 levels; no schema looks deeper than this.
 _DEEP_ENOUGH = 100
@@ -45,7 +45,8 @@ def schema_bytes(kind: str, version: str | None = None) -> bytes:
     version = version or versions[-1]
     if version not in versions:
         raise UsageError(f"no {kind} schema has version {version}", hint=f"published: {', '.join(versions)}")
-    return (_FOLDER / f"{kind}-{version}.json").read_bytes()
+    with open(os.path.join(_FOLDER, f"{kind}-{version}.json"), "rb") as file:
+        return file.read()
 
 
 @lru_cache(maxsize=16)
