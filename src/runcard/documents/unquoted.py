@@ -1,0 +1,54 @@
+"""Words that must be quoted in a plan: Ruby reads these files by YAML 1.1, in which `no` is false and `0777` is 511.
+
+Only texts that tests are built from are looked at: names and states. Times may stand without quotes.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from runcard.documents.findings import Finding, finding, shown
+from runcard.encoding.yaml import Place, reading_1_1
+
+Fields = dict[str, Any]
+
+_LISTS = ("states", "terminal_states", "when_parent")
+_TEXTS = ("name", "default", "depends_on", "when_parent")
+
+
+def suspects(plan: Fields) -> Iterator[str]:
+    """The pointers of values that are no text to readers of YAML 1.1, should they stand there without quotes."""
+    listed = plan.get("characteristics")
+    for index, one in enumerate(listed if isinstance(listed, list) else ()):
+        if not isinstance(one, dict):
+            continue
+        at = f"/characteristics/{index}"
+        yield from (f"{at}/{field}" for field in _TEXTS if one.get(field) is not None and _may_trap(one[field]))
+        for field in _LISTS:
+            values = one.get(field)
+            if isinstance(values, list):
+                yield from (f"{at}/{field}/{place}" for place, value in enumerate(values) if _may_trap(value))
+    target = plan.get("target")
+    if isinstance(target, dict):
+        names = (name for name in ("class", "method") if name in target)
+        yield from (f"/target/{name}" for name in names if _may_trap(target[name]))
+
+
+def _may_trap(value: object) -> bool:
+    return reading_1_1(value) != "text" if isinstance(value, str) else not isinstance(value, dict | list)
+
+
+def unquoted(places: Mapping[str, Place]) -> Iterator[Finding]:
+    """A finding for each of these places where a text without quotes is read as something else."""
+    for pointer, place in places.items():
+        reading = "text" if place.plain is None else reading_1_1(place.plain)
+        if place.plain is None or reading == "text":
+            continue
+        written = place.plain or "null"
+        yield finding(
+            "yaml.unquoted",
+            pointer,
+            f"{written if place.plain else 'an empty value'} without quotes is read as a {reading}, not as text",
+            hint=f"write it in quotes: '{written}'",
+            expected=f"'{written}'",
+            found=written,
+        )
