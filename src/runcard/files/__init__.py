@@ -8,6 +8,7 @@ from runcard.files.failures import failure
 from runcard.files.locks import locked
 from runcard.files.names import JsonName, decode_name, encode_name, json_name, printable
 from runcard.files.paths import SAFE_ID, check_relative, is_safe_id, resolve_below
+from runcard.files.reading import read_file, read_stream, unreadable
 from runcard.files.walk import Entry, Kind, OnError, walk
 
 __all__ = [
@@ -25,8 +26,11 @@ __all__ = [
     "json_name",
     "locked",
     "printable",
+    "read_file",
+    "read_stream",
     "resolve_below",
     "sync_filesystem",
+    "unreadable",
     "walk",
     "write_atomic",
 ]

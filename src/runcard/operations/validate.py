@@ -16,8 +16,8 @@ from runcard.documents.findings import Finding, Report, finding
 from runcard.documents.kinds import GENERATION, INSTANCE, KINDS, TEAM
 from runcard.encoding import Limits
 from runcard.errors import RuncardError
-from runcard.files import json_name
-from runcard.operations.load import STDIN, check_kind, read_document, unreadable
+from runcard.files import json_name, unreadable
+from runcard.operations.load import STDIN, check_kind, read_document
 from runcard.store import layout
 
 _FOREIGN = {"document.unknown-kind", "document.not-an-object"}
