@@ -15,8 +15,6 @@ from runcard.documents.findings import InvalidDocument
 from runcard.documents.kinds import KINDS
 from runcard.encoding import Limits
 from runcard.errors import DocumentError, StoreError, UsageError
-from runcard.encoding import Limits
-from runcard.errors import DocumentError, StoreError, UsageError
 from runcard.files import failure, json_name, locked, printable, unreadable, write_atomic
 from runcard.operations.load import STDIN, check_kind, is_yaml_name, read_document
 from runcard.store import layout
