@@ -74,7 +74,9 @@ def _examine_yaml(data: bytes, kind: str | None, limits: Limits) -> Examined:
         examined = Examined(Report((_unknown(value),)), value)
     else:
         examined = _judge(value, named)
-    return _finished(examined, data, limits, lambda findings, text: _located_in_yaml(findings, text, examined))
+    return _finished(
+        examined, data, limits, lambda findings, text: _located_in_yaml(findings, text, examined)
+    )
 
 
 def _finished(

@@ -57,4 +57,6 @@ def _older(one: Fields) -> tuple[Fields, list[str]]:
 
 def _stated(plan: Fields, version: str, characteristics: list[Fields]) -> Fields:
     """The plan with its version stated: in its place, or before everything else."""
-    return {"format_version": version} | plan | {"format_version": version, "characteristics": characteristics}
+    return (
+        {"format_version": version} | plan | {"format_version": version, "characteristics": characteristics}
+    )

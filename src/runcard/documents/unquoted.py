@@ -6,7 +6,7 @@ Only texts that tests are built from are looked at: names and states. Times may 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from runcard.documents.findings import Finding, finding, shown
+from runcard.documents.findings import Finding, finding
 from runcard.encoding.yaml import Place, reading_1_1
 
 Fields = dict[str, Any]
@@ -22,7 +22,9 @@ def suspects(plan: Fields) -> Iterator[str]:
         if not isinstance(one, dict):
             continue
         at = f"/characteristics/{index}"
-        yield from (f"{at}/{field}" for field in _TEXTS if one.get(field) is not None and _may_trap(one[field]))
+        yield from (
+            f"{at}/{field}" for field in _TEXTS if one.get(field) is not None and _may_trap(one[field])
+        )
         for field in _LISTS:
             values = one.get(field)
             if isinstance(values, list):

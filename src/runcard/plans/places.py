@@ -44,7 +44,9 @@ class Place:
     project: Project
     file: str  # the source, by its path in the project; empty for a plan that names none
     stored: Stored
-    is_other: bool = False  # whether the documented name holds another method, and the one asked for has no file
+    is_other: bool = (
+        False  # whether the documented name holds another method, and the one asked for has no file
+    )
     warnings: tuple[str, ...] = ()
 
     @property
@@ -98,7 +100,9 @@ def _own(project: Project, file: str) -> tuple[Stored, str | None]:
     name = documented_name(file)
     other = os.path.join(project.folder, distinguished(name, file))
     if not fits(name):
-        return read_stored(other), f"the documented name of {file}'s plan is too long for a file: it is shortened"
+        return read_stored(
+            other
+        ), f"the documented name of {file}'s plan is too long for a file: it is shortened"
     stored = read_stored(os.path.join(project.folder, name))
     if stored.exists and stored.file in {None, file}:
         return stored, None

@@ -49,7 +49,9 @@ def project_at(directory: str) -> Project | None:
 def given_project(root: str) -> Project:
     """The project that the user named."""
     if not os.path.isdir(root):
-        raise UsageError(f"the root {printable(root)} is not a directory", hint="name the root of the project")
+        raise UsageError(
+            f"the root {printable(root)} is not a directory", hint="name the root of the project"
+        )
     return Project(os.path.realpath(root))
 
 
