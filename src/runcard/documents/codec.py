@@ -27,6 +27,7 @@ MODELS: dict[str, type[Document]] = {
 }
 
 Findings = tuple[Finding, ...]
+Look = Callable[[dict[str, Any]], Iterable[Finding]]
 
 _LOOKS_LIKE_A_PLAN = re.compile(
     rb"^(?:analyzer|characteristics|factories_detected|test_level)[ \t]*:", re.MULTILINE
@@ -45,26 +46,32 @@ class Examined:
 
 
 def examine(
-    data: bytes, *, kind: str | None = None, limits: Limits | None = None, is_yaml: bool = False
+    data: bytes,
+    *,
+    kind: str | None = None,
+    limits: Limits | None = None,
+    is_yaml: bool = False,
+    look: Look | None = None,
 ) -> Examined:
     """Everything that is wrong with these bytes as a document; of the kind that their content shows, unless told.
 
-    What is no JSON is taken for YAML where it looks like a plan, or with `is_yaml`.
+    What is no JSON is taken for YAML where it looks like a plan, or with `is_yaml`. What a plan says about files is
+    asked of `look`, since nothing here reads them.
     """
     limits = limits or Limits()
     if kind == TESTPLAN.name:
-        return _examine_yaml(data, kind, limits)
+        return _examine_yaml(data, kind, limits, look)
     try:
         value = decode_json(data, limits)
     except EncodingError as error:
         if kind is None and error.rule == "json.syntax" and (is_yaml or _LOOKS_LIKE_A_PLAN.search(data)):
-            return _examine_yaml(data, None, limits)
+            return _examine_yaml(data, None, limits, look)
         return Examined(Report((_undecodable(error),), kind))
-    examined = _judge(value, kind)
+    examined = _looked(_judge(value, kind), look)
     return _finished(examined, data, limits, _located)
 
 
-def _examine_yaml(data: bytes, kind: str | None, limits: Limits) -> Examined:
+def _examine_yaml(data: bytes, kind: str | None, limits: Limits, look: Look | None) -> Examined:
     try:
         value = TestPlan.decode(data, limits)
     except EncodingError as error:
@@ -73,10 +80,18 @@ def _examine_yaml(data: bytes, kind: str | None, limits: Limits) -> Examined:
     if named is None and isinstance(value, dict):
         examined = Examined(Report((_unknown(value),)), value)
     else:
-        examined = _judge(value, named)
+        examined = _looked(_judge(value, named), look)
     return _finished(
         examined, data, limits, lambda findings, text: _located_in_yaml(findings, text, examined)
     )
+
+
+def _looked(examined: Examined, look: Look | None) -> Examined:
+    """A plan with what somebody who may read files has to say about it."""
+    report, data = examined.report, examined.data
+    if look is None or data is None or report.kind != TESTPLAN.name:
+        return examined
+    return replace(examined, report=replace(report, findings=(*report.findings, *look(data))))
 
 
 def _finished(

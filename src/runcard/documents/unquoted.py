@@ -8,11 +8,24 @@ from typing import Any
 
 from runcard.documents.findings import Finding, finding
 from runcard.encoding.yaml import Place, reading_1_1
+from runcard.files import printable
 
 Fields = dict[str, Any]
 
 _LISTS = ("states", "terminal_states", "when_parent")
 _TEXTS = ("name", "default", "depends_on", "when_parent")
+_READINGS = {
+    "null": "null",
+    "boolean": "a boolean",
+    "octal": "an octal number",
+    "integer": "an integer",
+    "sexagesimal": "a number to the base 60",
+    "number": "a number",
+    "date": "a date",
+    "timestamp": "a time",
+    "symbol": "a symbol",
+    "merge": "a sign of YAML itself",
+}
 
 
 def suspects(plan: Fields) -> Iterator[str]:
@@ -45,11 +58,11 @@ def unquoted(places: Mapping[str, Place]) -> Iterator[Finding]:
         reading = "text" if place.plain is None else reading_1_1(place.plain)
         if place.plain is None or reading == "text":
             continue
-        written = place.plain or "null"
+        written = printable(place.plain[:60]) or "null"
         yield finding(
             "yaml.unquoted",
             pointer,
-            f"{written if place.plain else 'an empty value'} without quotes is read as a {reading}, not as text",
+            f"{written if place.plain else 'an empty value'} without quotes is read as {_READINGS[reading]}, not as text",
             hint=f"write it in quotes: '{written}'",
             expected=f"'{written}'",
             found=written,

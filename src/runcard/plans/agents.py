@@ -72,7 +72,10 @@ class Agent:
         return isinstance(automation, dict) and any(automation.get(key) is True for key in self.markers)
 
 
-_OWN_WORD = {"analyzer": "analyzer", "validator": "validation"}  # sections that say themselves whether they are done
+_OWN_WORD = {
+    "analyzer": "analyzer",
+    "validator": "validation",
+}  # sections that say themselves whether they are done
 
 _ALL = (
     Agent(
@@ -131,7 +134,10 @@ _ALL = (
     Agent(
         name="polisher",
         reads=("automation", "the spec file"),
-        duty=("run the linter and the tests", "name the linter in automation.linter, null when there is none"),
+        duty=(
+            "run the linter and the tests",
+            "name the linter in automation.linter, null when there is none",
+        ),
         keys=("linter",),
     ),
     Agent(

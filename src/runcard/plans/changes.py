@@ -1,10 +1,10 @@
-"""Changing a plan's data as an agent: who may change what, what a mark says, and what a new analysis makes void."""
+"""Changing a plan's data as an agent: who may change what, and what a new analysis makes void."""
 
 from collections.abc import Iterator
 from typing import Any
 
 from runcard.encoding import encode_json
-from runcard.errors import DocumentError, UsageError
+from runcard.errors import DocumentError
 from runcard.files import printable
 from runcard.plans.agents import SECTIONS, Agent, later_than
 
@@ -68,48 +68,3 @@ def in_order(old: Fields, new: Fields) -> Fields:
         is_known = key in SECTIONS
         keys.insert((max(places, default=0) if is_known else len(keys)), key)
     return {key: new[key] for key in keys}
-
-
-def marked(
-    agent: Agent,
-    plan: Fields,
-    *,
-    completed: bool,
-    version: str | None = None,
-    skipped: str | None = None,
-    warnings: tuple[str, ...] = (),
-    errors: tuple[str, ...] = (),
-    values: Fields | None = None,
-) -> Fields:
-    """The plan with what an agent reports about its work."""
-    if not agent.writes:
-        raise DocumentError("the reviewer writes nothing into a plan", hint="report elsewhere")
-    if completed and skipped is not None:
-        raise UsageError("an agent is completed or skipped, not both", hint="leave one of the two out")
-    automation = dict(plan.get("automation") or {})
-    if completed or skipped is not None:
-        automation |= dict.fromkeys((agent.marker,) if skipped is not None else agent.markers, True)
-    elif errors:
-        automation |= dict.fromkeys(agent.markers, False)
-    if skipped is not None:
-        automation |= {f"{agent.prefix}skipped": True, f"{agent.prefix}skip_reason": skipped}
-    elif completed:
-        for word in ("skipped", "skip_reason"):
-            automation.pop(agent.prefix + word, None)
-    if version is not None:
-        automation[f"{agent.prefix}version"] = version
-    for key, texts in (("errors", errors), ("warnings", warnings)):
-        if texts:
-            automation[key] = [*_texts(automation.get(key), key), *texts]
-    automation |= values or {}
-    return {**plan, "automation": automation}
-
-
-def _texts(value: object, key: str) -> list[Any]:
-    if value is None:
-        return []
-    if not isinstance(value, list):
-        raise DocumentError(
-            f"automation.{key} is no list, so nothing can be added to it", hint=f"write {key}: []"
-        )
-    return value

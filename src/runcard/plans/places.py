@@ -8,7 +8,7 @@ import os
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from runcard.errors import StoreError, UsageError
+from runcard.errors import StoreError
 from runcard.files import printable
 from runcard.plans.names import distinguished, documented_name, fits, is_plan_name, method_key
 from runcard.plans.projects import Project, check_folder, given_project, project_at, project_of
@@ -48,6 +48,7 @@ class Place:
         False  # whether the documented name holds another method, and the one asked for has no file
     )
     warnings: tuple[str, ...] = ()
+    is_loose: bool = False  # a plan that lies in no project: where its source is can only be guessed
 
     @property
     def path(self) -> str:
@@ -66,7 +67,7 @@ def is_plan_path(path: str) -> bool:
 def place_of(path: str, *, root: str | None = None, asked: Asked | None = None) -> Place:
     """The plan that a path stands for: of a source, or the plan itself."""
     if "\0" in path:
-        raise UsageError("a path cannot contain a NUL byte", hint="name a source file")
+        raise StoreError("a path cannot contain a NUL byte", hint="name a source file")
     asked = asked or Asked()
     return _named(path, root) if is_plan_path(path) else _of_source(path, root, asked)
 
@@ -76,14 +77,16 @@ def _named(path: str, root: str | None) -> Place:
     if not stored.exists:
         raise StoreError(f"{printable(path)} does not exist", hint="check the path")
     folder = os.path.dirname(os.path.realpath(path))
-    project = given_project(root) if root else project_at(folder) or Project(folder, is_marked=False)
+    project = given_project(root) if root else project_at(folder)
+    if project is None:
+        return Place(Project(folder, is_marked=False), stored.file or "", stored, is_loose=True)
     return Place(project, stored.file or "", stored)
 
 
 def _of_source(source: str, root: str | None, asked: Asked) -> Place:
     project, file = project_of(source, root)
     if os.path.isdir(os.path.join(project.root, file)):
-        raise UsageError(f"{printable(source)} is a directory", hint="name a source file")
+        raise StoreError(f"{printable(source)} is a directory", hint="name a source file")
     check_folder(project)
     warnings = [] if project.is_marked else [_homeless(source, project)]
     stored, remark = _own(project, file)

@@ -6,7 +6,7 @@ replaced in one step; what did not change keeps its bytes, comments included.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,20 +17,21 @@ from runcard.documents.kinds import TESTPLAN
 from runcard.documents.testplan import TestPlan
 from runcard.errors import DocumentError, StoreError
 from runcard.files import failure, locked, printable, write_atomic
-from runcard.plans.agents import Agent, agent_named, predecessor
+from runcard.plans.agents import AGENTS, Agent, agent_named, predecessor
 from runcard.plans.changes import (
     check_ownership,
     in_order,
     is_new_analysis,
-    marked,
     without_later_marks,
 )
+from runcard.plans.marks import Mark
 from runcard.plans.places import Place
 from runcard.plans.projects import make_folder
 from runcard.plans.stored import read_stored
 
 Fields = dict[str, Any]
 
+_NEWER = {"version.newer-major", "version.newer-minor"}  # what is not rewritten
 _BEFORE_HANDING_ON = ("analyzer", "validator")  # who works on plans that are not valid yet
 
 
@@ -68,8 +69,8 @@ class Plan:
     def write(self, agent: str, data: Fields) -> "Plan":
         """Write the plan with other data, as an agent; the plan as it is then."""
         doer = agent_named(agent)
-        with self._locked():
-            if self._now().place.stored.source != self.place.stored.source:
+        with self.locked() as now:
+            if now.place.stored.source != self.place.stored.source:
                 raise StoreError(
                     f"{printable(self.path)} has changed since it was read: nothing was written",
                     hint="open the plan again, and make the change anew",
@@ -83,29 +84,22 @@ class Plan:
         completed: bool = True,
         version: str | None = None,
         skipped: str | None = None,
-        warnings: tuple[str, ...] = (),
-        errors: tuple[str, ...] = (),
+        warnings: Sequence[str] = (),
+        errors: Sequence[str] = (),
         values: Fields | None = None,
     ) -> "Plan":
         """Report about an agent's work in the plan as it is now; `values` are further keys of `automation`."""
         doer = agent_named(agent)
-        if not self.exists:
-            raise _no_plan(self)
-        with self._locked():
-            now = self._now()
-            if completed or skipped is not None:
-                now.check_handed_on(doer)
-            data = marked(
-                doer,
-                now._readable(),
-                completed=completed,
-                version=version,
-                skipped=skipped,
-                warnings=warnings,
-                errors=errors,
-                values=values,
-            )
-            return now._written(doer, data, is_new=doer.name == "analyzer" and completed)
+        mark = Mark(completed, version, skipped, warnings, errors, values)
+        self.check_exists()
+        with self.locked() as now:
+            return now._marked(doer, mark)  # noqa: SLF001 - the same plan
+
+    def _marked(self, agent: Agent, mark: Mark) -> "Plan":
+        if mark.hands_on:
+            self.check_handed_on(agent)
+        data = mark.on(agent, self._readable())
+        return self._written(agent, data, is_new=agent.name == "analyzer" and mark.completed)
 
     def missing(self, agent: str) -> list[str]:
         """What an agent must wait for before it begins; empty when it may."""
@@ -127,8 +121,23 @@ class Plan:
         if agent.name not in _BEFORE_HANDING_ON and not self.report.valid:
             raise InvalidDocument(self.report, printable(self.path))
 
+    def with_validation(self, section: Fields) -> "Plan":
+        """The plan with what the validator found; itself where nothing can or need be written."""
+        data = self.place.stored.data
+        if data is None or any(found.rule in _NEWER for found in self.report.findings):
+            return self
+        return self._written(AGENTS["validator"], {**data, "validation": section})
+
+    def check_exists(self) -> None:
+        if not self.exists:
+            raise StoreError(
+                f"there is no plan for {printable(self.source)}",
+                hint="the analyzer makes it; `runcard plan path` says where it must lie",
+            )
+
     @contextmanager
-    def _locked(self) -> Iterator[None]:
+    def locked(self) -> Iterator["Plan"]:
+        """Keep other writers out; the same plan, as the file is now."""
         folder = os.path.dirname(os.path.abspath(self.path))
         try:
             if not self.exists:
@@ -136,11 +145,7 @@ class Plan:
         except OSError as error:
             raise failure(error, folder, "make the directory") from error
         with locked(folder):
-            yield
-
-    def _now(self) -> "Plan":
-        """The same plan, as the file is now."""
-        return plan_at(replace(self.place, stored=read_stored(self.path)))
+            yield plan_at(replace(self.place, stored=read_stored(self.path)))
 
     def _readable(self) -> Fields:
         data = self.place.stored.data
@@ -162,13 +167,18 @@ class Plan:
             return self
         written = plan_at(replace(self.place, stored=replace(stored, source=after)))
         _check_worth(self.report, written.report, agent, self.path)
-        save(self.path, after)
+        try:
+            write_atomic(self.path, after)
+        except OSError as error:
+            raise failure(error, self.path, "write") from error
         return written
 
     def _check_rewritable(self) -> None:
         for found in self.report.findings:
-            if found.rule in {"version.newer-major", "version.newer-minor"}:
-                raise DocumentError(f"{printable(self.path)} is not rewritten: {found.message}", hint=found.hint)
+            if found.rule in _NEWER:
+                raise DocumentError(
+                    f"{printable(self.path)} is not rewritten: {found.message}", hint=found.hint
+                )
 
 
 def plan_at(place: Place) -> Plan:
@@ -178,13 +188,6 @@ def plan_at(place: Place) -> Plan:
     if source is not None:
         report = codec.examine(source, kind=TESTPLAN.name).report
     return Plan(place, report)
-
-
-def save(path: str, data: bytes) -> None:
-    try:
-        write_atomic(path, data)
-    except OSError as error:
-        raise failure(error, path, "write") from error
 
 
 def _text(source: bytes | None, old: Fields, new: Fields) -> bytes:
@@ -199,13 +202,6 @@ def _check_worth(before: Report, after: Report, agent: Agent, path: str) -> None
     fresh = [found for found in after.errors if (found.rule, found.path) not in known]
     if fresh:
         raise InvalidDocument(replace(after, findings=tuple(fresh)), f"what {printable(path)} would become")
-
-
-def _no_plan(plan: Plan) -> StoreError:
-    return StoreError(
-        f"there is no plan for {printable(plan.source)}",
-        hint="the analyzer makes it; `runcard plan path` says where it must lie",
-    )
 
 
 def _told(error: Finding) -> str:

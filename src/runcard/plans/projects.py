@@ -9,7 +9,7 @@ import os
 import stat
 from dataclasses import dataclass
 
-from runcard.errors import StoreError, UsageError
+from runcard.errors import StoreError
 from runcard.files import printable
 
 FOLDER = "rspec_claude_metadata"
@@ -49,7 +49,7 @@ def project_at(directory: str) -> Project | None:
 def given_project(root: str) -> Project:
     """The project that the user named."""
     if not os.path.isdir(root):
-        raise UsageError(
+        raise StoreError(
             f"the root {printable(root)} is not a directory", hint="name the root of the project"
         )
     return Project(os.path.realpath(root))
@@ -69,7 +69,7 @@ def project_of(source: str, root: str | None = None) -> tuple[Project, str]:
         real = os.path.realpath(source if here else os.path.join(project.root, source))
     inside = os.path.relpath(real, project.root)
     if inside == os.curdir or inside.startswith(os.pardir + os.sep):
-        raise UsageError(
+        raise StoreError(
             f"{printable(source)} is not a file below the root {printable(project.root)}",
             hint="name a source of this project, or another --root",
         )

@@ -6,8 +6,8 @@ from typing import Any
 
 from runcard.documents.findings import WARNING, Finding, finding, shown
 from runcard.errors import RuncardError, StoreError
-from runcard.files import check_relative, resolve_below
-from runcard.plans.ruby import NO_CLASS, NO_METHOD, OTHER_TYPE, Lookup, find_target
+from runcard.files import check_relative, printable, resolve_below
+from runcard.plans.ruby.targets import Lookup, Outcome, find_target
 
 Fields = dict[str, Any]
 Findings = Iterator[Finding]
@@ -34,8 +34,8 @@ def _check(target: object, root: str) -> Findings:
         yield finding(
             "target.file",
             "/target/file",
-            f"{shown(file, 200)} is not in the project {shown(root, 200)}: {error.strerror}",
-            hint="correct the path, or name the root of the project with --root",
+            f"{shown(file, 200)} is not in the project: {error.strerror}",
+            hint=f"correct the path, or name the project with --root; looked in {printable(root)}",
             found=file,
         )
         return
@@ -45,25 +45,32 @@ def _check(target: object, root: str) -> Findings:
 
 
 def _looked_up(path: str, file: str, target: Fields) -> Findings:
-    name, method = target["class"], target["method"]
+    name = target["class"]
     try:
-        found = find_target(path, name, method, target["method_type"])
+        found = find_target(path, name, target["method"], target["method_type"])
     except RuncardError as error:
         yield finding(
             "target.unchecked", "/target", f"{error.message}: the target was not looked for", hint=error.hint
         )
         return
-    meant = f"there is {', '.join(found.suggestions[:3])}" if found.suggestions else None
-    if found.outcome is NO_CLASS:
+    if found.warnings and found.outcome in {Outcome.NO_CLASS, Outcome.NO_METHOD}:
+        trouble = found.warnings[0]
+        yield finding(
+            "target.unchecked",
+            "/target",
+            f"the target was not found, but a part of {shown(file, 200)} could not be read: line {trouble.line}",
+            hint="see whether it is there: the file has a syntax error, or Ruby that is not known here",
+        )
+    elif found.outcome is Outcome.NO_CLASS:
         yield finding(
             "target.class",
             "/target/class",
             f"{shown(file, 200)} has no class {shown(name)}",
-            hint=meant or "name a class or module that the file defines",
+            hint=_meant(found) or "name a class or module that the file defines",
             found=name,
         )
-    elif found.outcome in {NO_METHOD, OTHER_TYPE}:
-        yield _no_method(found, target, meant)
+    elif found.outcome is not Outcome.FOUND:
+        yield _no_method(found, target)
     if found.is_short and found.class_name:
         yield finding(
             "target.short-name",
@@ -75,9 +82,13 @@ def _looked_up(path: str, file: str, target: Fields) -> Findings:
         )
 
 
-def _no_method(found: Lookup, target: Fields, meant: str | None) -> Finding:
+def _meant(found: Lookup) -> str | None:
+    return f"there is {', '.join(map(printable, found.suggestions))}" if found.suggestions else None
+
+
+def _no_method(found: Lookup, target: Fields) -> Finding:
     method, kind = target["method"], target["method_type"]
-    if found.outcome is OTHER_TYPE:
+    if found.outcome is Outcome.OTHER_TYPE:
         other = "class" if kind == "instance" else "instance"
         return finding(
             "target.method",
@@ -91,6 +102,6 @@ def _no_method(found: Lookup, target: Fields, meant: str | None) -> Finding:
         "target.method",
         "/target/method",
         f"{shown(found.class_name)} has no {kind} method {shown(method)}",
-        hint=meant or "name a method that the class defines",
+        hint=_meant(found) or "name a method that the class defines",
         found=method,
     )
