@@ -41,6 +41,9 @@ class Scope:
 class Classes(dict[str, Definition]):
     """All classes by their full names, in the order in which they are first opened."""
 
+    def __init__(self) -> None:
+        self.constants: set[str] = set()  # the full names of those that stand for something else
+
     def open(self, scope: Scope, line: int) -> Definition:
         return self.setdefault(scope.name or TOP, Definition(line))
 
@@ -85,7 +88,7 @@ class Classes(dict[str, Definition]):
         while around and parts[0]:
             if around == text or around.endswith(f"::{text}"):
                 return around
-            if (inner := _joined(around, text)) in self:
+            if (inner := _joined(around, text)) in self or inner in self.constants:
                 return inner
             around = around.rpartition("::")[0]
         return text.removeprefix("::")
