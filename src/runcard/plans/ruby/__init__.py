@@ -22,3 +22,7 @@
     factories    syntax trees → factories with their traits
     places       where a project keeps its factories
 """
+
+from runcard.plans.ruby.targets import Lookup, Outcome, Target, Targets, find_target, read_targets
+
+__all__ = ["Lookup", "Outcome", "Target", "Targets", "find_target", "read_targets"]
