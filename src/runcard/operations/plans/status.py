@@ -41,6 +41,12 @@ class Told:
     def warnings(self) -> tuple[str, ...]:
         return self.status.place.warnings
 
+    @property
+    def in_words(self) -> str:
+        if self.status.reason is not None:
+            return f"needs a new analysis: {self.status.reason}"
+        return "fresh" if self.status.validated else "fresh, not validated"
+
     def to_dict(self) -> Fields:
         status = self.status
         stored = status.place.stored

@@ -37,7 +37,7 @@ class Validated:
             "written": self.written,
             "errors": [found.to_dict() for found in report.errors],
             "warnings": [found.to_dict() for found in report.warnings],
-            "notes": list(self.warnings),
+            "remarks": list(self.warnings),
         }
 
 
