@@ -58,10 +58,10 @@ class TestPlan(Document):
         return encode_yaml(data)
 
     @staticmethod
-    def edit(source: bytes, old: Fields, new: Fields) -> bytes:
+    def edit(source: bytes, _old: Fields, new: Fields) -> bytes:
         from runcard.encoding.yaml import edit_yaml  # noqa: PLC0415
 
-        return edit_yaml(source, old, new)
+        return edit_yaml(source, new)
 
     @classmethod
     def judge(cls, data: Fields) -> Report:
