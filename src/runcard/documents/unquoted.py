@@ -1,6 +1,7 @@
 """Words that must be quoted in a plan: Ruby reads these files by YAML 1.1, in which `no` is false and `0777` is 511.
 
-Only texts that tests are built from are looked at: names and states. Times may stand without quotes.
+Only texts that tests are built from are looked at: the names and states of characteristics. Times may stand without
+quotes.
 """
 
 from collections.abc import Iterator, Mapping
@@ -42,10 +43,6 @@ def suspects(plan: Fields) -> Iterator[str]:
             values = one.get(field)
             if isinstance(values, list):
                 yield from (f"{at}/{field}/{place}" for place, value in enumerate(values) if _may_trap(value))
-    target = plan.get("target")
-    if isinstance(target, dict):
-        names = (name for name in ("class", "method") if name in target)
-        yield from (f"/target/{name}" for name in names if _may_trap(target[name]))
 
 
 def _may_trap(value: object) -> bool:
