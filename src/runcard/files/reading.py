@@ -9,6 +9,7 @@ from runcard.errors import RuncardError, StoreError
 from runcard.files.failures import failure
 from runcard.files.names import printable
 
+_BLOCK = 256 * 1024
 # Not blocking, so that opening a FIFO nobody writes to does not wait for ever.
 _OPEN = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 
@@ -32,7 +33,7 @@ def read_file(path: str, most: int) -> bytes:
 def read_stream(file: BinaryIO, most: int) -> bytes:
     """What is left of a stream, at most one byte more than `most`."""
     parts, left = [], most + 1
-    while left > 0 and (part := file.read(left)):
+    while left > 0 and (part := file.read(min(left, _BLOCK))):  # asked for all, it would make room for all
         parts.append(part)
         left -= len(part)
     return b"".join(parts)
