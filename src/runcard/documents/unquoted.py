@@ -15,6 +15,8 @@ Fields = dict[str, Any]
 
 _LISTS = ("states", "terminal_states", "when_parent")
 _TEXTS = ("name", "default", "depends_on", "when_parent")
+# How texts begin that may be read as something else: most states do not, and are done with.
+_TELLING = frozenset(("", *"~+-.:=<0123456789nNyYtTfFoO"))
 _READINGS = {
     "null": "null",
     "boolean": "a boolean",
@@ -46,7 +48,9 @@ def suspects(plan: Fields) -> Iterator[str]:
 
 
 def _may_trap(value: object) -> bool:
-    return reading_1_1(value) != "text" if isinstance(value, str) else not isinstance(value, dict | list)
+    if isinstance(value, str):
+        return value[:1] in _TELLING and reading_1_1(value) != "text"
+    return not isinstance(value, dict | list)
 
 
 def unquoted(places: Mapping[str, Place]) -> Iterator[Finding]:
