@@ -94,7 +94,7 @@ class _Reader:
             return self._made(right, self._opened(left, node, scope)) if is_constant else []
         if is_constant:
             self.classes.constants.add(self.classes.full_name(scope, self._constant(left)))
-            self._literals.remember(self._constant(left)[-1], right)
+        self._literals.remember(self._constant(left)[-1], right)
         return [(right, scope)]
 
     def _maker(self, node: Node) -> str | None:

@@ -24,16 +24,16 @@ _LOOPS |= {"each_key", "each_value", "reverse_each", "times"}
 
 
 class Literals:
-    """The values in one text; constants are known once they were told."""
+    """The values in one text; what constants and variables stand for is known once it was told."""
 
     def __init__(self, code: Code) -> None:
         self._of = code.of
-        self._constants: dict[str, Value] = {}
+        self._known: dict[str, Value] = {}
         self._left = _MOST_ROUNDS
 
-    def remember(self, constant: str, node: Node) -> None:
-        """Take note of what a constant stands for."""
-        self._constants[constant] = self.value(node)
+    def remember(self, name: str, node: Node) -> None:
+        """Take note of what a constant or a variable stands for."""
+        self._known[name] = self.value(node)
 
     def value(self, node: Node | None, names: Names = NO_NAMES, depth: int = 0) -> Value:
         """What a node stands for, or None."""
@@ -49,9 +49,9 @@ class Literals:
         if kind in _LISTS:
             return self.values(parts(node), names, depth)
         if kind == "identifier":
-            return names.get(self._of(node))
+            return names.get(self._of(node), self._known.get(self._of(node)))
         if kind in {"constant", "scope_resolution"}:
-            return self._constants.get(self._of(node).rpartition("::")[2])
+            return self._known.get(self._of(node).rpartition("::")[2])
         return self._compound(node, names, depth + 1)
 
     def values(self, nodes: Sequence[Node], names: Names = NO_NAMES, depth: int = 0) -> list[Value]:
