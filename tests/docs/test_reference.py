@@ -136,7 +136,8 @@ def test_every_migration_is_listed() -> None:
 def test_the_limits_are_those_of_the_code() -> None:
     told = {row["limit"]: row["value"] for row in rows(DOCS / "validation.md", "limit", "value")}
     limits = runcard.Limits()
-    assert list(told.values()) == [f"{limits.size // 2**20} MiB", f"{limits.depth:,}", f"{limits.digits:,}"]
+    numbers = [f"{number:,}" for number in (limits.depth, limits.digits, limits.expansion)]
+    assert list(told.values()) == [f"{limits.size // 2**20} MiB", *numbers]
 
 
 def test_roles_and_their_synonyms_are_those_of_the_code() -> None:

@@ -52,7 +52,7 @@ def _patches(text: str, old: object, new: object) -> Iterator[Patch]:
     todo = [(begin, end_of_value(text, begin), old, new)]
     while todo:
         start, end, old, new = todo.pop()
-        if _same(old, new):
+        if same(old, new):
             continue
         before, after = _members(old), _members(new)
         if isinstance(old, dict) is isinstance(new, dict) and before.keys() & after.keys():
@@ -65,7 +65,7 @@ def _patches(text: str, old: object, new: object) -> Iterator[Patch]:
             yield Patch(start, end, render(new, replace(layout, prefix=text[line : skip_space(text, line)])))
 
 
-def _same(one: object, other: object) -> bool:
+def same(one: object, other: object) -> bool:
     """Whether two values are the same data, for which 1, 1.0 and true are three."""
     todo = [(one, other)]
     while todo:

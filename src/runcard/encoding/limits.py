@@ -11,7 +11,10 @@ class Limits:
     size: int = 64 * 1024 * 1024  # bytes
     depth: int = 1_000  # nested lists and objects
     digits: int = 4_300  # of one integer; Python itself refuses more unless told otherwise
+    expansion: int = 1_000_000  # values that the aliases of one YAML document stand for, all together
 
 
 DEFAULT = Limits()
-NONE = Limits(size=maxsize, depth=maxsize, digits=maxsize)  # for what was accepted once already
+NONE = Limits(
+    size=maxsize, depth=maxsize, digits=maxsize, expansion=maxsize
+)  # for what was accepted once already

@@ -98,7 +98,7 @@ def locate(text: str, pointers: Iterable[str]) -> dict[str, Position]:
             offsets[pointer] = offset
         if node and text[offset] in "[{":
             stack += [(span.start, node[span.key]) for span in spans(text, offset) if span.key in node]
-    return _positions(text, offsets)
+    return positions(text, offsets)
 
 
 def _tree(pointers: Iterable[str]) -> _Wanted:
@@ -120,7 +120,7 @@ def _below(node: _Wanted) -> Iterator[str]:
         stack += node.values()
 
 
-def _positions(text: str, offsets: dict[str, int]) -> dict[str, Position]:
+def positions(text: str, offsets: dict[str, int]) -> dict[str, Position]:
     """Offsets to lines and columns in one pass over the text."""
     found = {}
     line, newline, counted = 1, -1, 0

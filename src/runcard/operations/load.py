@@ -19,9 +19,15 @@ def load(path: str | os.PathLike[str], *, kind: str | None = None, limits: Limit
     check_kind(kind)
     name = os.fspath(path)
     try:
-        return codec.load(read_document(name, limits or Limits()), kind=kind, limits=limits)
+        data = read_document(name, limits or Limits())
+        return codec.load(data, kind=kind, limits=limits, is_yaml=is_yaml_name(name))
     except InvalidDocument as error:
         raise InvalidDocument(error.report, printable(name)) from None
+
+
+def is_yaml_name(path: str) -> bool:
+    """Whether a name promises YAML: then what is no JSON is judged as YAML, however little it looks like a plan."""
+    return path.endswith((".yml", ".yaml"))
 
 
 def check_kind(kind: str | None) -> None:

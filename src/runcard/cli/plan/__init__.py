@@ -4,7 +4,15 @@ import click
 
 from runcard.cli.groups import Group
 
-COMMANDS: dict[str, str] = {}
+COMMANDS: dict[str, str] = {
+    "begin": "Check whether an agent may begin.",
+    "guide": "Print what an agent reads, may write and must do.",
+    "list": "List the plans of a project, and whose turn it is.",
+    "mark": "Write what an agent reports about its work.",
+    "path": "Print where the plan of a source lies.",
+    "status": "Say whether the plan of a source can still be used.",
+    "validate": "Check plans by every rule, and write down what was found.",
+}
 
 
 @click.group(

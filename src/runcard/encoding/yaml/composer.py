@@ -1,0 +1,287 @@
+"""The slow road: YAML text to a tree of nodes that know where they stand.
+
+libyaml splits the text into events; this module makes nodes of them, on a list of its own, so nesting costs no stack.
+An alias is the node of its anchor once more: it takes no room here, and what it would take in data is counted.
+"""
+
+import re
+import sys
+from dataclasses import replace
+from typing import NoReturn
+
+import yaml
+from yaml.events import (
+    AliasEvent,
+    CollectionEndEvent,
+    DocumentStartEvent,
+    Event,
+    MappingStartEvent,
+    NodeEvent,
+    ScalarEvent,
+)
+
+from runcard.encoding.limits import Limits
+from runcard.encoding.spans import position
+from runcard.encoding.yaml.nodes import Node, count
+from runcard.encoding.yaml.scalars import NotFiniteError, TooManyDigitsError, read_plain
+from runcard.errors import EncodingError
+
+_Parser = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # without libyaml: the same in Python, slower
+
+# What YAML allows in a text; everything else must be escaped.
+_CONTROL = re.compile("[^\t\n\r -~\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_CORE = "tag:yaml.org,2002:"
+_TYPES: dict[str, type | tuple[type, ...]] = {
+    f"{_CORE}int": int,
+    f"{_CORE}float": (int, float),
+    f"{_CORE}bool": bool,
+    f"{_CORE}null": type(None),
+}
+_STRINGS = ("!", f"{_CORE}str")
+
+
+def compose(text: str, limits: Limits) -> Node:
+    """The root of a YAML document; raises EncodingError with rule, line and column."""
+    if control := _CONTROL.search(text):
+        raise _refusal(
+            text,
+            control.start(),
+            f"control character {control[0]!a}",
+            hint="write it as an escape, in double quotes",
+        )
+    return _Composer(text, limits).run()
+
+
+class _Frame:
+    """One open list or map, and the key that waits for its value."""
+
+    def __init__(self, node: Node) -> None:
+        self.node = node
+        self.key: str | None = None
+        self.merged: list[Node] = []
+
+
+class _Composer:
+    def __init__(self, text: str, limits: Limits) -> None:
+        self.text = text
+        self.limits = limits
+        self.digits = min(limits.digits, sys.get_int_max_str_digits() or limits.digits)
+        self.frames: list[_Frame] = []
+        self.anchors: dict[str, Node] = {}
+        self.expanded = 0
+        self.root: Node | None = None
+
+    def run(self) -> Node:
+        parser = _Parser(self.text)
+        try:
+            while parser.check_event():
+                self._take(parser.get_event())
+        except yaml.MarkedYAMLError as error:
+            at = _offset(error.problem_mark or error.context_mark)
+            what = " ".join(filter(None, (error.problem, error.context)))
+            self._fail(what, at=at, hint=_hint(self.text, at))
+        except yaml.YAMLError as error:
+            self._fail(str(error).splitlines()[0], at=0)
+        finally:
+            parser.dispose()
+        if self.root is None:  # a text without a document, or of comments only
+            self.root = Node(len(self.text), len(self.text), "scalar", plain="")
+        return self.root
+
+    def _take(self, event: Event) -> None:
+        if isinstance(event, CollectionEndEvent):
+            self._close(event)
+        elif isinstance(event, NodeEvent):
+            self._node(event)
+        elif isinstance(event, DocumentStartEvent) and self.root is not None:
+            self._fail(
+                "a second document begins here",
+                at=_offset(event.start_mark),
+                rule="yaml.documents",
+                hint="keep one document in a file",
+            )
+
+    def _node(self, event: NodeEvent) -> None:
+        start, end = _offset(event.start_mark), _offset(event.end_mark)
+        if isinstance(event, AliasEvent):
+            self._give(self._alias(event, start, end))
+            return
+        if isinstance(event, ScalarEvent):
+            plain = None if event.style else str(event.value)
+            node = Node(start, end, "scalar", self._value(event), plain, closed=True)
+            self._anchor(event, node)
+            self._give(node)
+            return
+        if len(self.frames) >= self.limits.depth:
+            self._too_deep(start)
+        kind = "map" if isinstance(event, MappingStartEvent) else "list"
+        self._needs_value(start, f"a {kind}")
+        node = Node(start, end, kind, flow=bool(getattr(event, "flow_style", False)))
+        self._check_tag(event, start, ("!", f"{_CORE}{'map' if node.kind == 'map' else 'seq'}"))
+        self._anchor(event, node)
+        self.frames.append(_Frame(node))
+
+    def _close(self, event: Event) -> None:
+        frame = self.frames.pop()
+        node = frame.node
+        for base in frame.merged:
+            for key, value in base.members.items():
+                if key not in node.members:
+                    node.members[key] = value
+                    count(node, value)
+        if node.flow:
+            node.end = _offset(event.end_mark)
+        node.closed = True
+        self._give(node)
+
+    def _give(self, node: Node) -> None:
+        """Give a finished node to what is open around it."""
+        if not self.frames:
+            self.root = node
+            return
+        frame = self.frames[-1]
+        outer = frame.node
+        outer.end = max(outer.end, node.end)
+        if outer.kind == "list":
+            outer.items.append(node)
+        elif frame.key is None:
+            frame.key = self._key(frame, node)
+            return
+        elif self._is_merge(frame):
+            self._merge(frame, node)
+            frame.key = None
+            return
+        else:
+            outer.members[frame.key] = node
+            frame.key = None
+        count(outer, node)
+
+    def _key(self, frame: _Frame, node: Node) -> str:
+        if not isinstance(node.value, str):
+            self._fail(
+                f"a key must be text, found {_short(self.text[node.start : node.end] or 'nothing')}",
+                at=node.start,
+                rule="yaml.key",
+                hint="write the key in quotes",
+            )
+        if node.value in frame.node.keys:
+            self._fail(
+                f"the key {_short(node.value)} stands twice in one map",
+                at=node.start,
+                rule="yaml.duplicate-key",
+                hint="keep one of the two",
+            )
+        frame.node.keys[node.value] = node
+        return str(node.value)
+
+    def _needs_value(self, at: int, found: str) -> None:
+        frame = self.frames[-1] if self.frames else None
+        if frame and frame.node.kind == "map" and frame.key is None:
+            self._fail(f"a key must be text, found {found}", at=at, rule="yaml.key")
+
+    def _is_merge(self, frame: _Frame) -> bool:
+        return frame.key == "<<" and frame.node.keys["<<"].plain is not None
+
+    def _merge(self, frame: _Frame, node: Node) -> None:
+        bases = node.items if node.kind == "list" else [node]
+        if any(base.kind != "map" for base in bases):
+            self._fail("'<<' takes a map, or a list of maps", at=node.start, rule="yaml.merge")
+        frame.merged += bases
+        self._expand(sum(base.size for base in bases), node.start)
+
+    def _anchor(self, event: NodeEvent, node: Node) -> None:
+        if event.anchor is not None:
+            self.anchors[event.anchor] = node
+
+    def _alias(self, event: AliasEvent, at: int, end: int) -> Node:
+        node = self.anchors.get(str(event.anchor))
+        if node is None:
+            self._fail(f"no anchor &{event.anchor} stands before this alias", at=at, rule="yaml.alias")
+        if not node.closed:
+            self._fail(f"&{event.anchor} holds itself", at=at, rule="yaml.alias")
+        if node.kind != "scalar":
+            self._needs_value(at, f"a {node.kind}")
+        if len(self.frames) + node.height > self.limits.depth:
+            self._too_deep(at)
+        self._expand(node.size, at)
+        return replace(node, start=at, end=end, alias=True)
+
+    def _expand(self, size: int, at: int) -> None:
+        self.expanded += size
+        if self.expanded > self.limits.expansion:
+            self._fail(
+                f"the aliases of this document stand for more than {self.limits.expansion:,} values",
+                at=at,
+                rule="yaml.alias",
+                hint="write out what is needed, without aliases",
+            )
+
+    def _value(self, event: ScalarEvent) -> str | float | bool | None:
+        at = _offset(event.start_mark)
+        tag, text = event.tag, str(event.value)
+        if tag in _STRINGS or (tag is None and event.style):
+            return text
+        wanted = _TYPES.get(tag) if tag else None
+        if wanted is None:
+            self._check_tag(event, at, ())
+        try:
+            value = read_plain(text, self.digits)
+        except NotFiniteError:
+            self._fail(
+                f"{_short(text)} is no number that JSON has room for",
+                at=at,
+                rule="yaml.not-finite",
+                hint="leave the field out, write null, or put the text in quotes",
+            )
+        except TooManyDigitsError:
+            self._fail(
+                f"an integer of more than {self.digits:,} digits, which is the limit",
+                at=at,
+                rule="yaml.too-many-digits",
+                hint="write it in quotes",
+            )
+        if wanted is not None and (
+            not isinstance(value, wanted) or isinstance(value, bool) != (wanted is bool)
+        ):
+            self._fail(f"{_short(text)} is not what its tag says", at=at, rule="yaml.tag")
+        return value
+
+    def _check_tag(self, event: NodeEvent, at: int, good: tuple[str, ...]) -> None:
+        tag = getattr(event, "tag", None)
+        if tag is not None and tag not in good:
+            self._fail(
+                f"the tag {_short(tag.replace(_CORE, '!!'))} asks for an object, and only plain data is read",
+                at=at,
+                rule="yaml.tag",
+                hint="remove the tag",
+            )
+
+    def _too_deep(self, at: int) -> NoReturn:
+        self._fail(f"nested deeper than {self.limits.depth:,} levels", at=at, rule="yaml.too-deep")
+
+    def _fail(self, message: str, *, at: int, rule: str = "yaml.syntax", hint: str | None = None) -> NoReturn:
+        raise _refusal(self.text, at, message, rule=rule, hint=hint)
+
+
+def _refusal(
+    text: str, at: int, message: str, *, rule: str = "yaml.syntax", hint: str | None = None
+) -> EncodingError:
+    where = position(text, at)
+    return EncodingError(rule, message, line=where.line, column=where.column, hint=hint)
+
+
+def _offset(mark: object) -> int:
+    return int(getattr(mark, "index", 0))
+
+
+def _hint(text: str, at: int) -> str | None:
+    found = text[at : at + 1]
+    if found == "\t":
+        return "indent with spaces: YAML takes no tabs there"
+    if found and found in "@`%":
+        return "put the text in quotes"
+    return None
+
+
+def _short(text: str) -> str:
+    return ascii(text if len(text) <= 40 else text[:37] + "...")

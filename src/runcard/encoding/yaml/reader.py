@@ -1,0 +1,75 @@
+"""YAML text to data: a fast road for plain documents, a slow one for everything else.
+
+The fast road is ryaml, whose parser is libyaml as well, in Rust: several times as fast as any other. It is taken where
+its answer is known to be the slow road's: no anchors, tags, merge keys or directives, no number that it would round.
+What it refuses is read again by the composer, whose errors have a line and a column.
+"""
+
+import math
+import re
+from typing import Any
+
+from ryaml import InvalidYamlError, loads  # type: ignore[attr-defined] # it exports them in passing
+
+from runcard.encoding.limits import DEFAULT, Limits
+from runcard.encoding.reader import as_text
+
+_DEPTH = 128  # of the fast road
+# A mark of an anchor, alias, tag or directive where one may stand; a merge key.
+_MARKS = re.compile(r"(?:^|[\s\[{,:])[&*!%]|<<")
+# Numbers beyond 64 bits or beyond a float.
+_LONG = re.compile(r"[0-9.](?:[0-9]{18}|x[0-9a-fA-F]{16}|[eE][-+]?[0-9]{3})")
+_BRACKETS = re.compile(r"[\[{]|[\]}]")
+
+
+def decode_yaml(data: bytes, limits: Limits = DEFAULT) -> Any:  # noqa: ANN401 - YAML is any plain data
+    """Read a YAML document; raises EncodingError with rule, line and column."""
+    text = as_text(data, limits)
+    if _is_simple(text, limits):
+        try:
+            value = loads(text)
+        except (InvalidYamlError, ValueError):
+            pass  # the slow road says what and where
+        else:
+            if _is_plain(value):
+                return value
+    from runcard.encoding.yaml.composer import compose  # noqa: PLC0415 - its parser takes long to import
+    from runcard.encoding.yaml.nodes import to_data  # noqa: PLC0415
+
+    return to_data(compose(text, limits))
+
+
+def _is_simple(text: str, limits: Limits) -> bool:
+    if limits.depth < _DEPTH or limits.digits < 20 or text.startswith("\ufeff"):
+        return False
+    if any(mark in text for mark in "&*!%<") and _MARKS.search(text):
+        return False
+    return not _LONG.search(text) and not _is_deep(text)
+
+
+def _is_deep(text: str) -> bool:
+    """Whether brackets may be nested deeper than the fast road goes: it takes very long to say so."""
+    if text.count("[") + text.count("{") <= _DEPTH:
+        return False
+    depth = 0
+    for bracket in _BRACKETS.finditer(text):
+        depth = depth + 1 if bracket[0] in "[{" else max(depth - 1, 0)
+        if depth > _DEPTH:
+            return True
+    return False
+
+
+def _is_plain(value: object) -> bool:
+    """Whether all keys are text and all numbers finite."""
+    todo = [value]
+    while todo:
+        item = todo.pop()
+        if type(item) is dict:
+            if not all(type(key) is str for key in item):
+                return False
+            todo += item.values()
+        elif type(item) is list:
+            todo += item
+        elif type(item) is float and not math.isfinite(item):
+            return False
+    return True

@@ -1,0 +1,162 @@
+"""Data to YAML text that every reader of YAML reads the same: block style, quotes wherever in doubt.
+
+A text stands without quotes only when it looks like a word or a path to YAML 1.1, to YAML 1.2 and to Ruby. Lists of
+words stand in brackets on one line when they fit. There is no recursion.
+"""
+
+import math
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from json.encoder import encode_basestring as quoted
+from typing import Any
+
+from runcard.encoding.spans import join_pointer
+from runcard.encoding.writer import Layout, render, text_key, to_bytes
+from runcard.encoding.yaml.scalars import reading_1_1
+from runcard.errors import EncodingError
+
+INDENT = 2
+
+_WIDTH = 80  # of a list in brackets
+_LONG_KEY = 1_000  # characters: longer ones need a mark of their own
+# A text that may stand without quotes, when it is nothing else to anybody: a word, a path, a few words.
+_WORDS = re.compile(r"[A-Za-z0-9_/.](?:[A-Za-z0-9_/.()+@=-]| (?=[A-Za-z0-9_/.(]))*")
+# What may stand in single quotes; what must not stand anywhere but escaped.
+_PRINTABLE = re.compile("[ -~\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]*")
+_UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+
+Container = dict[str, Any] | list[Any] | tuple[Any, ...]
+
+
+def encode_yaml(value: Any) -> bytes:  # noqa: ANN401
+    """The bytes of a YAML document, ending in a newline; raises EncodingError for what plain data is not."""
+    text = inline(value)
+    return to_bytes("".join(f"{line}\n" for line in ([text] if text is not None else block(value))))
+
+
+def block(value: Container, indent: int = 0) -> Iterator[str]:
+    """The lines of a list or map that is not empty."""
+    frames = [_Frame(value, indent)]
+    waiting = ""  # what stands on the line already: the dash before a list or map
+    while frames:
+        frame = frames[-1]
+        if not frame.step():
+            frames.pop()
+            continue
+        lead, waiting = waiting or " " * frame.indent, ""
+        if frame.is_map:
+            key = written_key(frame.key)
+            if len(key) > _LONG_KEY:
+                yield f"{lead}? {key}"
+                key, lead = "", " " * frame.indent
+            lead = f"{lead}{key}:"
+        else:
+            lead = f"{lead}-"
+        text = inline(frame.value, room=_WIDTH - len(lead), frames=frames)
+        if text is not None:
+            yield f"{lead} {text}"
+            continue
+        if any(frame.value is outer.container for outer in frames):
+            raise _refused("json.not-plain", "a container that holds itself", frames)
+        if frame.is_map:
+            yield lead
+        else:
+            waiting = f"{lead} "
+        frames.append(_Frame(frame.value, frame.indent + INDENT))
+
+
+class _Frame:
+    """One open list or map: which value comes next, and under which key."""
+
+    def __init__(self, container: Container, indent: int) -> None:
+        self.container = container
+        self.indent = indent
+        self.is_map = isinstance(container, dict)
+        self.rest: Iterator[tuple[Any, Any]] = iter(
+            container.items() if isinstance(container, dict) else enumerate(container)
+        )
+        self.key: Any = None
+        self.value: Any = None
+
+    def step(self) -> bool:
+        found = next(self.rest, None)
+        if found is not None:
+            self.key, self.value = found
+        return found is not None
+
+
+def inline(value: object, room: int = _WIDTH, frames: Sequence[_Frame] = ()) -> str | None:
+    """A value as it stands behind its key; None for a list or map that needs lines of its own."""
+    if isinstance(value, dict):
+        return None if value else "{}"
+    if not isinstance(value, list | tuple):
+        return scalar(value, frames)
+    if value and (len(value) * 3 > room or not all(map(_is_word, value))):
+        return None
+    text = f"[{', '.join(map(scalar, value))}]"
+    return text if len(text) <= room or not value else None
+
+
+def _is_word(value: object) -> bool:
+    """Whether a value reads well in a list on one line."""
+    if isinstance(value, str):
+        return " " not in value and "\n" not in value
+    if isinstance(value, int | float):
+        return abs(value) < 1e15
+    return value is None
+
+
+def flow(value: Any) -> str:  # noqa: ANN401
+    """A value on one line, in brackets all the way down: JSON, which is YAML once its line breaks are escaped."""
+    text = inline(value, room=sys.maxsize)
+    return _escaped(render(value, _FLOW)) if text is None else text
+
+
+def scalar(value: object, frames: Sequence[_Frame] = ()) -> str:
+    """A value that is no list and no map."""
+    if isinstance(value, str):
+        return _text(value)
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, int):
+        try:
+            return str(int(value))
+        except ValueError:
+            raise _refused("json.too-many-digits", "an integer of too many digits", frames) from None
+    if isinstance(value, float):
+        if math.isfinite(value):
+            return _real(float(value))
+        raise _refused("json.not-finite", f"{value} is no number that is read back", frames)
+    raise _refused("json.not-plain", f"{type(value).__name__} is not plain data", frames)
+
+
+def written_key(key: object) -> str:
+    return _text(text_key(key))
+
+
+def _text(text: str) -> str:
+    if _WORDS.fullmatch(text) and reading_1_1(text) == "text":
+        return text
+    if "\\" not in text and _PRINTABLE.fullmatch(text):
+        return "'" + text.replace("'", "''") + "'"
+    return _escaped(quoted(text))
+
+
+def _escaped(text: str) -> str:
+    """JSON text with what YAML would not take, or take for the end of a line."""
+    return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def _real(value: float) -> str:
+    """A number as YAML 1.1 needs it: never an exponent without a point."""
+    text = repr(value)
+    return text.replace("e", ".0e") if "e" in text and "." not in text else text
+
+
+def _refused(rule: str, message: str, frames: Sequence[_Frame]) -> EncodingError:
+    pointer = join_pointer(frame.key for frame in frames)
+    return EncodingError(rule, f"{message}, at {pointer or 'the root'}")
+
+
+_FLOW = Layout(indent=None, comma=", ", real=_real)
