@@ -19,8 +19,8 @@ _LISTS = {"array", "string_array", "symbol_array", "argument_list"}
 _TEXTS = {"string", "delimited_symbol", "bare_string", "bare_symbol"}
 _SAME = {"freeze", "to_s", "to_sym", "to_a", "dup", "itself"}
 _CHANGES = {"upcase": str.upper, "downcase": str.lower, "capitalize": str.capitalize}
-_LOOPS = {"each", "each_pair", "map", "collect", "flat_map", "each_with_object", "each_with_index"}
-_LOOPS |= {"each_key", "each_value", "reverse_each", "times"}
+LOOPS = {"each", "each_pair", "map", "collect", "flat_map", "each_with_object", "each_with_index"}
+LOOPS |= {"each_key", "each_value", "reverse_each", "times"}
 
 
 class Literals:
@@ -93,7 +93,7 @@ class Literals:
         return [{**names, **self._bound(targets, item)} for item in items]
 
     def _items(self, method: str, value: Value) -> list[Value] | None:
-        if method not in _LOOPS:
+        if method not in LOOPS:
             return None
         if method == "times":
             return list(range(value)) if isinstance(value, int) and 0 <= value <= _LONGEST_RANGE else None
