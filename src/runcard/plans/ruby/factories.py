@@ -109,9 +109,10 @@ class Details:
     """What is known about factories beyond their own words: from their parents, and from the models."""
 
     def __init__(self, factories: Factories, limits: Limits | None = None) -> None:
-        self.complaints: list[Complaint] = []
+        self.complaints: dict[Complaint, None] = {}  # each once
         self._factories = factories
         self._limits = limits
+        self._enum_names: dict[str, list[str]] = {}
         self._enums: dict[str, dict[str, list[str]]] = {}
         self._by_name = {alias: f for f in factories.known.values() for alias in f.aliases} | factories.known
 
@@ -121,50 +122,52 @@ class Details:
         return {name: plain[name] | self._details(f) for name, f in self._factories.known.items()}
 
     def _details(self, factory: Factory) -> dict[str, Any]:
-        line = list(self._line(factory))
-        enums = self._enum_traits(factory, line)
+        line = self._line(factory)
+        own = {*factory.traits, *self._enum_traits(factory)}
         inherited = [
-            trait
-            for ancestor in line[1:]
-            for trait in (*ancestor.traits, *self._enum_traits(ancestor, list(self._line(ancestor))))
+            trait for f in line[1:] for trait in (*f.traits, *self._enum_traits(f)) if trait not in own
         ]
-        own = {*factory.traits, *enums}
         return {
             "parent": factory.parent,
             "class": _class_of(line),
             "aliases": factory.aliases,
-            "inherited_traits": list(dict.fromkeys(trait for trait in inherited if trait not in own)),
-            "enum_traits": enums,
+            "inherited_traits": list(dict.fromkeys(inherited)),
+            "enum_traits": self._enum_traits(factory),
             "global_traits": self._factories.global_traits,
         }
 
-    def _line(self, factory: Factory) -> Iterator[Factory]:
+    def _line(self, factory: Factory) -> list[Factory]:
         """A factory and its parents, the nearest first."""
-        seen: set[str] = set()
-        while factory.name not in seen and len(seen) < DEEPEST:
-            seen.add(factory.name)
-            yield factory
-            if factory.parent is None:
-                return
-            parent = self._by_name.get(factory.parent)
+        line, seen = [factory], {factory.name}
+        while (name := line[-1].parent) is not None:
+            parent = self._by_name.get(name)
             if parent is None:
-                self._complain(
-                    factory, f"the parent {factory.parent} of factory {factory.name} is not defined"
-                )
-                return
-            factory = parent
+                self._complain(line[-1], f"the parent {name} of factory {line[-1].name} is not defined")
+            elif parent.name in seen:
+                self._complain(factory, f"factory {factory.name} comes to be its own parent")
+            elif len(line) == DEEPEST:
+                self._complain(factory, f"factory {factory.name} has more than {DEEPEST} parents: left out")
+            else:
+                line.append(parent)
+                seen.add(parent.name)
+                continue
+            break
+        return line
 
-    def _enum_traits(self, factory: Factory, line: list[Factory]) -> list[str]:
+    def _enum_traits(self, factory: Factory) -> list[str]:
         """The traits that factory_bot makes of enums: those that are asked for, and all that the model declares."""
-        declared = self._declared(_class_of(line))
+        if factory.name not in self._enum_names:
+            self._enum_names[factory.name] = list(dict.fromkeys(self._enum_values(factory)))
+        return self._enum_names[factory.name]
+
+    def _enum_values(self, factory: Factory) -> Iterator[str]:
+        declared = self._declared(_class_of(self._line(factory)))
         wanted: dict[str, list[str] | None] = {**declared, **factory.enums}
-        names: list[str] = []
         for attribute, values in wanted.items():
             told = values if values is not None else declared.get(attribute)
             if told is None:
                 self._complain(factory, f"the values of {attribute} in factory {factory.name} are not known")
-            names += told or []
-        return list(dict.fromkeys(names))
+            yield from told or ()
 
     def _declared(self, class_name: str | None) -> dict[str, list[str]]:
         if class_name is None:
@@ -174,9 +177,7 @@ class Details:
         return self._enums[class_name]
 
     def _complain(self, factory: Factory, message: str) -> None:
-        complaint = Complaint(factory.file, message, factory.line)
-        if complaint not in self.complaints:
-            self.complaints.append(complaint)
+        self.complaints[Complaint(factory.file, message, factory.line)] = None
 
 
 def _class_of(line: list[Factory]) -> str | None:

@@ -9,7 +9,7 @@ from runcard.plans.ruby.source import Trouble
 from runcard.plans.ruby.syntax import METHODS, Code, Node, line_of, parts
 from runcard.plans.ruby.syntax import field as part_of
 
-DEEPEST = 1_000  # factories within factories
+DEEPEST = 100  # factories within factories, and parents of parents
 _LIBRARIES = {"FactoryBot", "FactoryGirl", "::FactoryBot", "::FactoryGirl"}
 _CONSTANTS = {"constant", "scope_resolution"}
 _NO_STATEMENTS = METHODS | {
@@ -77,6 +77,7 @@ def find_factories(code: Code) -> Found:
     waiting: _Inner = [(code.root, _Scope())]
     while waiting:
         waiting += reversed(reader.visit(*waiting.pop()))
+    reader.found.trouble += reader.literals.trouble
     return reader.found
 
 
@@ -84,7 +85,7 @@ class _Reader:
     def __init__(self, code: Code) -> None:
         self.found = Found()
         self._of = code.of
-        self._literals = Literals(code)
+        self.literals = Literals(code)
         self._words = {
             "factory": self._factory,
             "trait": self._trait,
@@ -100,7 +101,7 @@ class _Reader:
             case "assignment":
                 left, right = part_of(node, "left"), part_of(node, "right")
                 if left and right:
-                    self._literals.remember(self._of(left).rpartition("::")[2], right)
+                    self.literals.remember(self._of(left).rpartition("::")[2], right)
                 return []
         return [(child, scope) for child in node.named_children if child.type not in _NO_STATEMENTS]
 
@@ -122,10 +123,7 @@ class _Reader:
     def _rounds(self, loop: Node, body: Node | None, scope: _Scope) -> _Inner:
         if body is None:
             return []
-        rounds = self._literals.rounds(loop, scope.names)
-        if rounds is None:
-            self.found.trouble.append(Trouble(line_of(loop), "too many rounds: this loop is left out"))
-            return []
+        rounds = self.literals.rounds(loop, scope.names)
         return [(body, replace(scope, names=names)) for names in rounds]
 
     def _factory(self, node: Node, body: Node | None, scope: _Scope) -> _Inner:
@@ -136,9 +134,9 @@ class _Reader:
             what = f"factories nested deeper than {DEEPEST:,} are left out"
             self.found.trouble.append(Trouble(line_of(node), what))
             return []
-        options = self._literals.options(parts(part_of(node, "arguments")))
-        parent = self._literals.value(options.get("parent"), scope.names)
-        aliases = self._literals.value(options.get("aliases"), scope.names)
+        options = self.literals.options(parts(part_of(node, "arguments")))
+        parent = self.literals.value(options.get("parent"), scope.names)
+        aliases = self.literals.value(options.get("aliases"), scope.names)
         around = scope.factory.name if scope.factory else None
         factory = Factory(
             name,
@@ -157,7 +155,7 @@ class _Reader:
     def _class_name(self, node: Node | None, names: Names) -> str | None:
         if node is None:
             return None
-        value = self._literals.value(node, names)
+        value = self.literals.value(node, names)
         if isinstance(value, str):
             return camelize(value).removeprefix("::")
         return self._of(node).removeprefix("::") if node.type in _CONSTANTS else None
@@ -175,8 +173,8 @@ class _Reader:
         name = self._name(node, scope)
         if name is None or scope.factory is None:
             return []
-        values = self._literals.value(arguments[1], scope.names) if len(arguments) > 1 else None
-        values = list(self._literals.options(arguments)) or values
+        values = self.literals.value(arguments[1], scope.names) if len(arguments) > 1 else None
+        values = list(self.literals.options(arguments)) or values
         names = [str(value) for value in values] if isinstance(values, list | dict) else None
         scope.factory.enums[name] = names
         return []
@@ -184,7 +182,7 @@ class _Reader:
     def _name(self, node: Node, scope: _Scope) -> str | None:
         """What a call defines; names that only running it would tell are named by their place."""
         arguments = parts(part_of(node, "arguments"))
-        value = self._literals.value(arguments[0], scope.names) if arguments else None
+        value = self.literals.value(arguments[0], scope.names) if arguments else None
         if isinstance(value, str):
             return value
         if arguments and arguments[0].type in _CONSTANTS:

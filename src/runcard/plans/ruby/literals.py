@@ -6,7 +6,8 @@ Whatever would need running Ruby has no value here (None). Symbols and strings a
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from runcard.plans.ruby.syntax import Code, Node, field, parts
+from runcard.plans.ruby.source import Trouble
+from runcard.plans.ruby.syntax import Code, Node, field, line_of, parts
 
 Value = Any  # str, int, bool, list or dict of them; None when it is not known
 Names = Mapping[str, Value]  # what the variables of the loops around hold
@@ -30,6 +31,7 @@ class Literals:
         self._of = code.of
         self._known: dict[str, Value] = {}
         self._left = _MOST_ROUNDS
+        self.trouble: list[Trouble] = []
 
     def remember(self, name: str, node: Node) -> None:
         """Take note of what a constant or a variable stands for."""
@@ -71,8 +73,8 @@ class Literals:
         found = ((self.value(field(pair, "key")), field(pair, "value")) for pair in pairs)
         return {key: value for key, value in found if isinstance(key, str) and value is not None}
 
-    def rounds(self, loop: Node, names: Names) -> list[Names] | None:
-        """The variables in each round of a loop over literals, or None when there were too many rounds already.
+    def rounds(self, loop: Node, names: Names) -> list[Names]:
+        """The variables in each round of a loop over literals; none when there were too many rounds already.
 
         A loop over anything else, or a block that is no loop, is one round in which nothing new is known.
         """
@@ -89,7 +91,9 @@ class Literals:
             return [names]
         self._left -= len(items)
         if self._left < 0:
-            return None
+            what = f"loops of more than {_MOST_ROUNDS:,} rounds in all: this one and those behind it are left out"
+            self.trouble = self.trouble or [Trouble(line_of(loop), what)]
+            return []
         return [{**names, **self._bound(targets, item)} for item in items]
 
     def _items(self, method: str, value: Value) -> list[Value] | None:
