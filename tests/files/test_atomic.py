@@ -391,6 +391,7 @@ def test_a_whole_file_system_is_made_durable(tmp_path: Path, monkeypatch: pytest
         sync_filesystem(tmp_path / "nowhere")
     steps: list[str] = []
     monkeypatch.setattr(os, "sync", lambda: steps.append("all"))
+    monkeypatch.setattr(atomic, "_syncfs", atomic._syncfs.__wrapped__)  # which remembers nothing
     monkeypatch.setattr(ctypes, "CDLL", lambda *_, **__: object())
     sync_filesystem(tmp_path)
     assert steps == ["all"]
@@ -405,6 +406,7 @@ def test_a_file_system_that_fails_is_an_error_that_names_it(
             ctypes.set_errno(errno.EIO)
             return -1
 
+    monkeypatch.setattr(atomic, "_syncfs", atomic._syncfs.__wrapped__)
     monkeypatch.setattr(ctypes, "CDLL", lambda *_, **__: Failing)
     with pytest.raises(OSError, match="Input/output error") as caught:
         sync_filesystem(tmp_path)

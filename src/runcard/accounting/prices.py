@@ -43,7 +43,7 @@ class Prices:
     @classmethod
     def packaged(cls) -> "Prices":
         """The prices that came with this version of runcard."""
-        return cls(_packaged())
+        return _packaged_prices()
 
     @classmethod
     def with_file(cls, path: str | os.PathLike[str]) -> "Prices":
@@ -106,6 +106,11 @@ class Prices:
             name = canonical(provider) if provider else None
             self._hits[key] = [table.find(model, name) for table in self.tables]
         return self._hits[key]
+
+
+@cache
+def _packaged_prices() -> Prices:
+    return Prices(_packaged())
 
 
 @cache

@@ -24,6 +24,7 @@ STARTED = "run.started"  # payload: the start document
 ENDED = "run.ended"  # status, duration_seconds, exit_code, resources
 CONFIGURED = "config.set"  # configuration: merged over what was there
 INPUTS = "inputs.added"  # files
+COUNTED = "inputs.counted"  # files: path, sha256, tokens, token_source, tokenizer
 ENVIRONMENT = "environment.observed"  # environment
 CALLED = "model.called"  # one call of a model: tokens, cost, step, …
 COSTS = "costs.set"  # totals that the caller knows better
@@ -34,7 +35,7 @@ WARNING = "warning.added"
 MASKED = "secrets.masked"  # rule, where, count
 
 EVENTS = (
-    *(STARTED, ENDED, CONFIGURED, INPUTS, ENVIRONMENT, CALLED, COSTS),
+    *(STARTED, ENDED, CONFIGURED, INPUTS, COUNTED, ENVIRONMENT, CALLED, COSTS),
     *(LABELS, RELATED, ERROR, WARNING, MASKED),
 )
 
@@ -43,6 +44,7 @@ _FORMS: dict[str, dict[str, type | tuple[type, ...]]] = {
     ENDED: {"status": str, "timestamp_end": str, "duration_seconds": (int, float)},
     CONFIGURED: {"configuration": dict},
     INPUTS: {"files": list},
+    COUNTED: {"files": list},
     ENVIRONMENT: {"environment": dict},
     CALLED: {"tokens": dict},
     LABELS: {"labels": dict},
@@ -51,6 +53,9 @@ _FORMS: dict[str, dict[str, type | tuple[type, ...]]] = {
     WARNING: {"message": str},
     MASKED: {"rule": str, "where": str, "count": int},
 }
+
+
+_COUNT = ("tokens", "token_source", "tokenizer")
 
 
 class Files(NamedTuple):
@@ -71,6 +76,21 @@ def start_of(lines: Iterable[Line]) -> Fields | None:
 
 def fold(start: Fields, lines: Iterable[Line], files: Files) -> Fields:
     """The final document of a run."""
+    return sealed(told(start, lines), files)
+
+
+def sealed(document: Fields, files: Files) -> Fields:
+    """What the events tell, with what the closing found."""
+    return document | {
+        "symlinks": files.symlinks,
+        "event_chains": [head.to_dict() for head in files.chains],
+        "ledger_head": files.ledger_head,
+        "checksums": document["checksums"] | {"output": files.output},
+    }
+
+
+def told(start: Fields, lines: Iterable[Line]) -> Fields:
+    """What the events tell, before anything is sealed."""
     events = list(lines)
     generation = _generation(start["generation"], events)
     configuration = dict(start["configuration"])
@@ -99,15 +119,13 @@ def fold(start: Fields, lines: Iterable[Line], files: Files) -> Fields:
     document["errors"] = _problems(events, ERROR)
     document["warnings"] = _problems(events, WARNING)
     document["redactions"] = _redactions(events)
-    document["symlinks"] = files.symlinks
-    document["event_chains"] = [head.to_dict() for head in files.chains]
-    document["ledger_head"] = files.ledger_head
+    document |= {"symlinks": [], "event_chains": [], "ledger_head": None}
     known = set(document) | {"checksums"}
     document |= {key: value for key, value in start.items() if key not in known}
     document["checksums"] = {
         "config": config_digest(configuration),
         "data": data_digest(sources["files"]),
-        "output": files.output,
+        "output": None,
     }
     return document
 
@@ -175,8 +193,11 @@ def _sources(start: Fields, events: list[Line]) -> Fields:
     files: dict[str, Fields] = {file["path"]: file for file in start["files"] or ()}
     for payload in _payloads(events, INPUTS):
         files |= {
-            file["path"]: file for file in payload["files"] if isinstance(file, dict) and "path" in file
+            file["path"]: dict(file) for file in payload["files"] if isinstance(file, dict) and "path" in file
         }
+    for counted in (file for payload in _payloads(events, COUNTED) for file in payload["files"]):
+        if _is_count_of(counted, files):
+            files[counted["path"]] |= {name: counted.get(name) for name in _COUNT}
     listed = list(files.values())
     sizes = all_known(file.get("bytes") for file in listed)
     tokens = all_known(file.get("tokens") for file in listed)
@@ -189,6 +210,14 @@ def _sources(start: Fields, events: list[Line]) -> Fields:
     sources["total_tokens"] = sum(tokens) if counted and tokens is not None else None
     sources["token_source"] = _weakest(file.get("token_source") for file in listed) if counted else None
     return sources
+
+
+def _is_count_of(counted: object, files: dict[str, Fields]) -> bool:
+    """Whether a count is one of the contents that are recorded: the file may have been added again since."""
+    if not isinstance(counted, dict) or not isinstance(counted.get("path"), str):
+        return False
+    known, tokens = files.get(counted["path"]), counted.get("tokens")
+    return known is not None and known.get("sha256") == counted.get("sha256") and type(tokens) is int
 
 
 def _weakest(sources: Iterable[str | None]) -> str | None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from json.encoder import encode_basestring as quoted
 from typing import Any
 
-from runcard.encoding.quick import quick
+from runcard.encoding.quick import quick, quick_readable
 from runcard.encoding.spans import join_pointer
 from runcard.errors import EncodingError
 
@@ -45,7 +45,11 @@ COMPACT = Layout(indent=None, colon=":")
 
 def encode_json(value: Any, layout: Layout = READABLE) -> bytes:  # noqa: ANN401
     """The bytes of a JSON document, ending in a newline; raises EncodingError for what JSON cannot say."""
-    text = quick(value, sort_keys=False) if layout is COMPACT else None
+    text = None
+    if layout is READABLE:
+        text = quick_readable(value)
+    elif layout is COMPACT:
+        text = quick(value, sort_keys=False)
     return to_bytes((render(value, layout) if text is None else text) + "\n")
 
 

@@ -3,12 +3,12 @@
 Names are `str` whose bytes are UTF-8 with `surrogateescape`, in every locale. Nothing here knows what a record is.
 """
 
-from runcard.files.atomic import fsync_directory, sync_filesystem, write_atomic
+from runcard.files.atomic import fsync_directory, sync_filesystem, write_all, write_atomic
 from runcard.files.failures import failure
 from runcard.files.locks import locked
 from runcard.files.names import JsonName, decode_name, encode_name, json_name, printable
 from runcard.files.paths import SAFE_ID, check_relative, is_safe_id, resolve_below
-from runcard.files.reading import read_file, read_stream, unreadable
+from runcard.files.reading import read_file, read_regular, read_stream, unreadable
 from runcard.files.walk import Entry, Kind, OnError, walk
 
 __all__ = [
@@ -27,10 +27,12 @@ __all__ = [
     "locked",
     "printable",
     "read_file",
+    "read_regular",
     "read_stream",
     "resolve_below",
     "sync_filesystem",
     "unreadable",
     "walk",
+    "write_all",
     "write_atomic",
 ]

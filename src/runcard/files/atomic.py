@@ -11,6 +11,8 @@ read by somebody whom its final mode shuts out. A process that is killed can lea
 import contextlib
 import errno
 import os
+from collections.abc import Callable
+from functools import cache
 from stat import S_IMODE
 
 _NAME_MAX = 255
@@ -56,19 +58,25 @@ def fsync_directory(path: str | os.PathLike[str]) -> None:
 
 def sync_filesystem(path: str | os.PathLike[str]) -> None:
     """Make everything durable that was written to the file system of a directory, in one step."""
-    import ctypes  # noqa: PLC0415 - see _take_name
-
-    call = getattr(ctypes.CDLL(None, use_errno=True), "syncfs", None)
+    call = _syncfs()
     if call is None:
         os.sync()
         return
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        if call(descriptor) != 0:
-            number = ctypes.get_errno()
+        if number := call(descriptor):
             raise OSError(number, os.strerror(number), os.fspath(path))
     finally:
         os.close(descriptor)
+
+
+@cache
+def _syncfs() -> Callable[[int], int] | None:
+    """The system's call, which gives an error number or 0; None where there is none."""
+    import ctypes  # noqa: PLC0415 - see _take_name
+
+    call = getattr(ctypes.CDLL(None, use_errno=True), "syncfs", None)
+    return call and (lambda descriptor: ctypes.get_errno() if call(descriptor) else 0)
 
 
 def _behind_links(path: str) -> str:
@@ -89,7 +97,7 @@ def _write_in(
         try:
             if wanted is not None and S_IMODE(os.fstat(descriptor).st_mode) != wanted:
                 os.fchmod(descriptor, wanted)  # what the umask took away; the file is still empty
-            _write_all(descriptor, data)
+            write_all(descriptor, data)
             if durable:
                 os.fsync(descriptor)
         finally:
@@ -122,7 +130,8 @@ def _create(directory: int, name: str, mode: int) -> tuple[int, str]:
             continue
 
 
-def _write_all(descriptor: int, data: bytes) -> None:
+def write_all(descriptor: int, data: bytes) -> None:
+    """Write all of it, however little the system takes at once."""
     rest = memoryview(data)
     while rest:
         rest = rest[os.write(descriptor, rest) :]

@@ -1,15 +1,16 @@
-"""Reading a file that somebody named, whatever it is: never more than a limit, never waiting for ever."""
+"""Reading a file that may be anything: one that a user named, or one of a record; never waiting for ever."""
 
 import errno
 import os
-import stat
+from stat import S_ISDIR, S_ISREG
 from typing import BinaryIO
 
 from runcard.errors import RuncardError, StoreError
 from runcard.files.failures import failure
 from runcard.files.names import printable
 
-_BLOCK = 256 * 1024
+_MORE = 1 << 20  # bytes, of a file that grows meanwhile
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 # Not blocking, so that opening a FIFO nobody writes to does not wait for ever.
 _OPEN = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 
@@ -19,7 +20,7 @@ def read_file(path: str, most: int) -> bytes:
     try:
         descriptor = os.open(path, _OPEN)
         try:
-            if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            if S_ISDIR(os.fstat(descriptor).st_mode):
                 raise StoreError(f"{printable(path)} is a directory", hint="name a file")
             os.set_blocking(descriptor, True)
             with open(descriptor, "rb", buffering=0, closefd=False) as file:
@@ -33,7 +34,7 @@ def read_file(path: str, most: int) -> bytes:
 def read_stream(file: BinaryIO, most: int) -> bytes:
     """What is left of a stream, at most one byte more than `most`."""
     parts, left = [], most + 1
-    while left > 0 and (part := file.read(min(left, _BLOCK))):  # asked for all, it would make room for all
+    while left > 0 and (part := file.read(left)):
         parts.append(part)
         left -= len(part)
     return b"".join(parts)
@@ -46,3 +47,22 @@ def unreadable(error: OSError, path: str) -> RuncardError:
     if error.errno == errno.ENXIO:
         return StoreError(f"{printable(path)} is a socket or a device, not a file", hint="name a file")
     return failure(error, path, "read")
+
+
+def read_regular(path: str) -> bytes | None:
+    """The bytes of a regular file; None for a FIFO or a device. A link raises OSError (ELOOP)."""
+    descriptor = os.open(path, _READ)
+    try:
+        status = os.fstat(descriptor)
+        if not S_ISREG(status.st_mode):
+            return None
+        parts, size = (
+            [],
+            status.st_size + 1,
+        )  # one more: so a file is read in one step, and its end in another
+        while part := os.read(descriptor, size):
+            parts.append(part)
+            size = _MORE
+        return b"".join(parts)
+    finally:
+        os.close(descriptor)

@@ -16,6 +16,7 @@ import sys
 import time
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from runcard.documents.times import instant, written
@@ -30,7 +31,11 @@ _STATE, _START = 0, 19  # fields of /proc/<pid>/stat, counted after the name of 
 
 def this_process() -> dict[str, Any]:
     """What a record keeps to tell later whether this process is still there."""
-    pid = os.getpid()
+    return dict(_described(os.getpid()))
+
+
+@lru_cache(maxsize=1)
+def _described(pid: int) -> dict[str, Any]:
     seen = _look(pid)
     moment = None if seen is None else _moment(seen.ticks)
     return {

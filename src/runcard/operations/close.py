@@ -12,7 +12,6 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from stat import S_ISREG
 from typing import Any
 
 from runcard import checksums
@@ -21,7 +20,16 @@ from runcard.documents import chain, fold
 from runcard.documents.generation import Generation
 from runcard.encoding import COMPACT, canonical_json, decode_json, encode_json
 from runcard.errors import EncodingError, RuncardError, StoreError
-from runcard.files import Kind, failure, json_name, printable, sync_filesystem, walk, write_atomic
+from runcard.files import (
+    Kind,
+    failure,
+    json_name,
+    printable,
+    read_regular,
+    sync_filesystem,
+    walk,
+    write_atomic,
+)
 from runcard.observe.process import is_alive
 from runcard.store import layout, taken
 from runcard.store.ledger import CLOSED, Ledger, entries, ledgers
@@ -130,13 +138,13 @@ def _is_sealed(run: str, document: Fields) -> bool:
     return listed is not None and document["checksums"]["output"] == str(sha256_bytes(listed))
 
 
-def seal(run: str, start: Fields | None = None) -> Fields:
-    """Close a run that nobody else works on; returns its final document.
+def seal(run: str, start: Fields, journal_sha256: str) -> Fields:
+    """Close a run that its own recorder is done with; returns its final document.
 
-    `start` is the document that it began with, where the caller knows.
+    `start` is the document that it began with, and the digest is that of the journal as the recorder wrote it.
     """
     with _at_work(run):
-        return _seal(_Desk(run, start))
+        return _seal(_Desk(run, start, journal_sha256))
 
 
 @contextlib.contextmanager
@@ -156,7 +164,7 @@ def _seal(desk: "_Desk") -> Fields:
     contents = desk.list_files()
     sync_filesystem(run)
     with Ledger(layout.store_of(run)) as ledger:
-        document = desk.fold(contents, ledger.head)
+        document = desk.sealed(contents, ledger.head)
         data = Generation.from_dict(document).to_bytes()
         write(run, layout.METADATA, data)
         ledger.append(CLOSED, document["generation"]["timestamp_end"], _ledger_entry(run, document, data))
@@ -177,17 +185,16 @@ def write(run: str, name: str, data: bytes, *, durable: bool = True) -> None:
 class _Desk:
     """The run on the desk of the one who closes it."""
 
-    def __init__(self, run: str, start: Fields | None = None) -> None:
+    def __init__(self, run: str, start: Fields | None = None, journal_sha256: str | None = None) -> None:
         self.run = run
-        known = None if start is None else decode_json(encode_json(start))
-        written = _read(os.path.join(run, layout.METADATA))
+        self._journal_sha256 = journal_sha256
+        written = _written(run, start)
         open_id = _run_id(written) if written is not None and _status(written) == "running" else None
-        self.lines = read_lines(run, _run_id(known) if known else None, open_id)
+        self.lines = read_lines(run, _run_id(start) if start else None, open_id)
         self.notes: list[chain.Entry] = []
         self.entries = self.lines.merged()
-        told = fold.start_of(entry.line for entry in self.entries)
-        began = known or told or (written if open_id is not None else None)
-        if not isinstance(began, dict) or not Generation.judge(began).valid:
+        began = start or self._beginning(written if open_id is not None else None)
+        if began is None:
             raise StoreError(
                 f"{printable(run)} cannot be closed: neither its metadata.json nor its journal tells how it began",
                 hint="the files in it are kept as they are",
@@ -197,6 +204,11 @@ class _Desk:
         self.writer = f"w-{sha256_bytes(f'runcard-closing-1:{self.run_id}'.encode()).hex[:8]}"
         self.metadata_is_ours = written == began
         self.readme = layout.README
+
+    def _beginning(self, written: Fields | None) -> Fields | None:
+        """How the run began, by its journal or by its first document."""
+        began = fold.start_of(entry.line for entry in self.entries) or written
+        return began if isinstance(began, dict) and Generation.judge(began).valid else None
 
     def note(self, kind: str, message: str, **more: str) -> None:
         """Write down what was odd about the run: as an event, and the same one whoever closes it."""
@@ -240,7 +252,7 @@ class _Desk:
             self.note("name-taken", f"{name} is a name that runcard takes: what had it is kept as {place}")
         self._note_damage()
         self._note_special(moves)
-        merged = b"".join(entry.raw + b"\n" for entry in self.entries)
+        merged = self._merged()
         journal, ours = (
             os.path.join(self.run, name) for name in (layout.JOURNAL, layout.other_journal(self.writer))
         )
@@ -250,6 +262,7 @@ class _Desk:
         taken.put_aside(self.run, moves)
         if not is_merged:
             os.rename(ours, journal)
+        self.told = fold.told(self.start, (entry.line for entry in self.entries))
         for source in self.lines.sources:
             if source.name not in {layout.JOURNAL, *moves}:
                 with contextlib.suppress(FileNotFoundError):
@@ -291,7 +304,10 @@ class _Desk:
             if source.journal.torn:
                 torn = f"the last line was torn, {len(source.journal.torn)} bytes were dropped"
                 self.note("torn-tail", f"{source.name}: {torn}")
-        faults = {fault.writer: fault for fault in reversed(self._checked().faults)}
+        if not self.notes and sha256_bytes(self._merged()).hex == self._journal_sha256:
+            return  # nobody has touched it
+        checked = chain.check(chain.Journal(self.entries), self.run_id)
+        faults = {fault.writer: fault for fault in reversed(checked.faults)}
         for writer, fault in sorted(faults.items()):
             self.note(layout.DAMAGED, f"events of writer {writer} were lost or changed: {fault.reason}")
 
@@ -304,13 +320,12 @@ class _Desk:
                 message = f"{name} is neither a file nor a link: it is left out of the record"
                 self.note(layout.SPECIAL, message, path=name)
 
-    def _checked(self) -> chain.Checked:
-        return chain.check(chain.Journal(self.entries), self.run_id)
+    def _merged(self) -> bytes:
+        return b"".join(entry.raw + b"\n" for entry in self.entries)
 
     def write_readme(self) -> None:
         files = sorted(_outputs(self.run, {self.readme}))
-        document = self.fold(None, None)
-        write(self.run, self.readme, readme(document, files).encode(), durable=False)
+        write(self.run, self.readme, readme(self.told, files).encode(), durable=False)
 
     def list_files(self) -> checksums.Contents:
         """Fix every file by its digest in SHA256SUMS."""
@@ -321,15 +336,14 @@ class _Desk:
     def _contents(self) -> checksums.Contents:
         return checksums.make(self.run, exclude=layout.NOT_LISTED)
 
-    def fold(self, contents: checksums.Contents | None, ledger_head: str | None) -> Fields:
-        lines = [entry.line for entry in self.entries]
+    def sealed(self, contents: checksums.Contents, ledger_head: str | None) -> Fields:
         files = fold.Files(
-            output=str(contents.listing.digest) if contents else None,
-            symlinks=[_symlink(link) for link in contents.symlinks] if contents else [],
-            chains=self._checked().heads if contents else (),
+            output=str(contents.listing.digest),
+            symlinks=[_symlink(link) for link in contents.symlinks],
+            chains=chain.heads(self.entries),
             ledger_head=ledger_head,
         )
-        return fold.fold(self.start, lines, files)
+        return fold.sealed(self.told, files)
 
 
 def _outputs(run: str, ours: Iterable[str]) -> Iterator[tuple[str, int]]:
@@ -376,6 +390,12 @@ def _enter_late(run: str, document: Fields) -> None:
     mark_closed(run)
 
 
+def _written(run: str, start: Fields | None) -> Fields | None:
+    """The document of a run as it lies there; `start` is what it should be."""
+    path = os.path.join(run, layout.METADATA)
+    return start if start is not None and _bytes_of(path) == encode_json(start) else _read(path)
+
+
 def _read(path: str) -> Fields | None:
     """A generation document that is well enough to be worked with."""
     data = _bytes_of(path)
@@ -393,14 +413,7 @@ def _read(path: str) -> Fields | None:
 def _bytes_of(path: str) -> bytes | None:
     """The bytes of a file that is one: a link, which may lead anywhere, is none of ours."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        try:
-            if not S_ISREG(os.fstat(descriptor).st_mode):
-                return None
-            with open(descriptor, "rb", closefd=False) as file:
-                return file.read()
-        finally:
-            os.close(descriptor)
+        return read_regular(path)
     except OSError as error:
         if error.errno in {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO}:
             return None

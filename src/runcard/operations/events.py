@@ -19,9 +19,10 @@ from runcard.digests import sha256_bytes
 from runcard.documents import fold
 from runcard.documents.findings import shown
 from runcard.documents.sums import plain_number
-from runcard.encoding import decode_json, encode_json
+from runcard.encoding import COMPACT, decode_json, encode_json
 from runcard.errors import RuncardError, RuncardWarning, UsageError
 from runcard.observe.inputs import inputs
+from runcard.observe.tokens import Counting
 from runcard.redaction import mask_data, mask_text
 
 Fields = dict[str, Any]
@@ -36,6 +37,7 @@ class Events(ABC):
         self._keep_secrets = keep_secrets
         self._unpriced: set[str | None] = set()
         self._configuration: Fields = {}
+        self._counting = Counting()
         self._directory = _here()  # where the run was started: inputs are named relative to it
 
     @abstractmethod
@@ -65,8 +67,12 @@ class Events(ABC):
         )
         if found:
             self.emit(fold.INPUTS, {"files": found})
+            self._counting.begin(found, self._directory, self._configuration.get("model"), self._add_counts)
         for trouble in troubles:
             self.add_warning(trouble, type="input")
+
+    def _add_counts(self, files: list[Fields]) -> None:
+        self.emit(fold.COUNTED, {"files": files})
 
     def add_usage(
         self,
@@ -224,7 +230,7 @@ _MOST = 10**12  # dollars
 
 def checked(value: Fields) -> Fields:
     """The caller's data as it is now, whatever becomes of it later; raises EncodingError when it is not plain."""
-    plain: Fields = decode_json(encode_json(value))
+    plain: Fields = decode_json(encode_json(value, COMPACT))
     return plain
 
 

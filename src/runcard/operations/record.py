@@ -139,6 +139,7 @@ class Run(Events):
         journal = self._journal
         if journal is None:
             return
+        self._counting.end(_PATIENCE)
         try:
             if facts is not None:
                 self.emit(fold.ENVIRONMENT, {"environment": facts})
@@ -152,7 +153,7 @@ class Run(Events):
             }
             with self.guarded():
                 self._keep(fold.ENDED, said, "info")
-                seal(str(self.path), self._document)
+                seal(str(self.path), self._document, journal.sha256.hexdigest())
         finally:
             journal.close()
 
@@ -257,7 +258,6 @@ class Recording:
         order = self._order
         self._pid = os.getpid()
         self._signals = TerminationGuard()
-        self._background = Background(".", without=[order.outputs])
         try:
             run = _begin(order)
         except (RuncardError, OSError) as error:
@@ -266,6 +266,7 @@ class Recording:
             warnings.warn(f"this run is not recorded: {error}", RuncardWarning, stacklevel=2)
             run = _unrecorded(order)
         self._run, self._token = run, _current.set(run)
+        self._background = Background(".", without=[order.outputs])  # now: it would only be in the way before
         self._signals.begin()
         if order.inputs:
             try:

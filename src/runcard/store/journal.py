@@ -11,18 +11,18 @@ or a signal handler raised in the middle of one.
 import contextlib
 import errno
 import fcntl
+import hashlib
 import os
 import threading
 import time
 from collections.abc import Mapping
-from stat import S_ISREG
 from typing import Any, NamedTuple
 from weakref import WeakSet
 
 from runcard.documents.chain import Head, Journal, first_link, make_line, parse
 from runcard.encoding import COMPACT, encode_json
 from runcard.errors import StoreError
-from runcard.files import failure, printable
+from runcard.files import failure, printable, read_regular
 
 _DURABLE_EVERY = 1.0  # seconds
 _CREATE = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -43,7 +43,7 @@ class _Begun(NamedTuple):
     """A line whose writing has begun."""
 
     start: int  # where in the file
-    end: int
+    data: bytes
     head: Head  # of the chain, once it is written
 
 
@@ -53,6 +53,7 @@ class JournalWriter:
     def __init__(self, path: str, record_id: str, writer: str, *, lock: bool = False) -> None:
         self.path = path
         self.head = Head(writer, 0, first_link(record_id, writer))
+        self.sha256 = hashlib.sha256()  # of all that was written
         self._mutex = threading.Lock()
         self._begun: _Begun | None = None
         self._durable_at = time.monotonic()
@@ -103,7 +104,7 @@ class JournalWriter:
         )
 
     def _write(self, data: bytes, start: int, head: Head) -> None:
-        self._begun = _Begun(start, start + len(data), head)
+        self._begun = _Begun(start, data, head)
         try:
             rest = memoryview(data)
             while rest:
@@ -112,18 +113,22 @@ class JournalWriter:
             with contextlib.suppress(OSError):
                 self._settle()  # or before the next line, when the disk is too ill for that as well
             raise failure(error, self.path, "write the journal") from error
-        self.head, self._begun = head, None
+        self._written(self._begun)
+
+    def _written(self, begun: _Begun) -> None:
+        self.sha256.update(begun.data)
+        self.head, self._begun = begun.head, None
 
     def _settle(self) -> None:
         """Make good a line that was interrupted: half a line is taken back, since the next one would continue it."""
         begun = self._begun
         if begun is None:
             return
-        if os.fstat(self._descriptor).st_size >= begun.end:
-            self.head = begun.head  # it was written, and only its writer was stopped
+        if os.fstat(self._descriptor).st_size >= begun.start + len(begun.data):
+            self._written(begun)  # and only its writer was stopped
         else:
             os.ftruncate(self._descriptor, begun.start)
-        self._begun = None
+            self._begun = None
 
     def sync(self) -> None:
         """Make every line so far durable."""
@@ -157,16 +162,12 @@ os.register_at_fork(after_in_child=_forget_in_child)
 def read_journal(path: str) -> Journal:
     """The journal in a file; raises an error that names it when it cannot be read, or is a link or a device."""
     try:
-        descriptor = os.open(path, _READ)
-        try:
-            if not S_ISREG(os.fstat(descriptor).st_mode):
-                raise StoreError(f"{printable(path)} is no regular file", hint="put the journal back")
-            with open(descriptor, "rb", closefd=False) as file:
-                return parse(file.read())
-        finally:
-            os.close(descriptor)
+        data = read_regular(path)
     except OSError as error:
         raise failure(error, path, "read the journal") from error
+    if data is None:
+        raise StoreError(f"{printable(path)} is no regular file", hint="put the journal back")
+    return parse(data)
 
 
 def try_lock(path: str, *, shared: bool = False) -> int | None:

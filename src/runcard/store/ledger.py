@@ -91,13 +91,11 @@ class Ledger:
             return nothing
         except OSError as error:
             raise failure(error, self.path, "read the ledger") from error
-        whole = parse(
-            b"".join(line + b"\n" for line in lines[:-1])
-        )  # behind the last newline: nothing, or torn
-        if not whole.entries:
-            return nothing
-        last = whole.entries[-1].line  # a damaged one is passed over, for `verify` to tell
-        return Head(writer, last["seq"], last["hash"])
+        for raw in reversed(lines[:-1]):  # behind the last newline: nothing, or torn
+            for entry in parse(raw + b"\n").entries:
+                return Head(writer, entry.line["seq"], entry.line["hash"])
+            # a damaged one is passed over, for `verify` to tell
+        return nothing
 
 
 def _append(descriptor: int, data: bytes) -> None:

@@ -19,7 +19,7 @@ from itertools import count
 from stat import S_ISREG
 
 from runcard.errors import RuncardError, StoreError
-from runcard.files import failure, fsync_directory, locked, printable, write_atomic
+from runcard.files import failure, fsync_directory, locked, printable, write_all
 from runcard.files.noreplace import rename_noreplace
 from runcard.store import layout
 from runcard.store.journal import NO_LOCKS, JournalWriter, new_writer, try_lock
@@ -64,13 +64,20 @@ class NewRun:
     def place(self, moment: datetime, document: bytes) -> str:
         """Give the run its first document and its name; returns its path."""
         try:
-            write_atomic(os.path.join(self._aside, layout.METADATA), document)
+            self._write_first(document)
             self._path = self._name(moment)
             self.journal.path = os.path.join(self._path, layout.JOURNAL)
             fsync_directory(self._store)
         except OSError as error:
             raise failure(error, self._store, "create a run in") from error
         return self._path
+
+    def _write_first(self, document: bytes) -> None:
+        """Nobody looks here yet: there is no need for a temporary name."""
+        with open(os.path.join(self._aside, layout.METADATA), "xb", buffering=0) as file:
+            write_all(file.fileno(), document)
+            os.fsync(file.fileno())
+        fsync_directory(self._aside)
 
     def _name(self, moment: datetime) -> str:
         directory = os.open(self._store, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

@@ -25,8 +25,10 @@ R = TypeVar("R", bound=Result)
 class Many:
     """The paths of one command, worked on one after the other."""
 
-    def __init__(self, what: str, key: str, *, as_json: bool, shows_progress: bool = False) -> None:
-        self._key = key  # how the path is called in JSON
+    def __init__(self, what: str, key: str | None, *, as_json: bool, shows_progress: bool = False) -> None:
+        self._key = (
+            key  # how the path is called in JSON; None: results alone are said, nothing of what was refused
+        )
         self._as_json = as_json
         self._progress = Progress(what, everywhere=shows_progress)
         self._errors: list[tuple[str, str | None]] = []
@@ -42,7 +44,7 @@ class Many:
                 continue
             self._progress.wipe()
             if self._as_json:
-                say_json({self._key: json_name(path).text, **result.to_dict()}, on_one_line=True)
+                say_json(self._named(path) | result.to_dict(), on_one_line=True)
             else:
                 show(path, result)
             for warning in result.warnings:
@@ -50,9 +52,12 @@ class Many:
 
     def refuse(self, path: str, error: RuncardError) -> None:
         if self._as_json:
-            refusal = {self._key: json_name(path).text, "error": error.message, "hint": error.hint}
-            say_json(refusal, on_one_line=True)
+            reason = {"error": error.message, "hint": error.hint} if self._key else {}
+            say_json(self._named(path) | reason, on_one_line=True)
         self.complain(error.message, error.hint)
+
+    def _named(self, path: str) -> dict[str, Any]:
+        return {self._key: json_name(path).text} if self._key else {}
 
     def complain(self, message: str, hint: str | None = None) -> None:
         self._errors.append((message, hint))

@@ -29,7 +29,7 @@ def read_definitions(code: Code) -> tuple[Classes, tuple[Trouble, ...]]:
     while waiting:
         waiting += reversed(reader.visit(*waiting.pop()))
     reader.classes.settle()
-    return reader.classes, tuple(reader.trouble)
+    return reader.classes, (*reader.trouble, *reader.literals.trouble)
 
 
 class _Reader:
@@ -37,7 +37,7 @@ class _Reader:
         self.classes = Classes()
         self.trouble: list[Trouble] = []
         self._of = code.of
-        self._literals = Literals(code)
+        self.literals = Literals(code)
         self._visits = {
             "class": self._class,
             "module": self._class,
@@ -94,7 +94,7 @@ class _Reader:
             return self._made(right, self._opened(left, node, scope)) if is_constant else []
         if is_constant:
             self.classes.constants.add(self.classes.full_name(scope, self._constant(left)))
-            self._literals.remember(self._constant(left)[-1], right)
+        self.literals.remember(self._constant(left)[-1], right)
         return [(right, scope)]
 
     def _maker(self, node: Node) -> str | None:
@@ -110,7 +110,7 @@ class _Reader:
         maker, block = self._maker(call), field(call, "block")
         if maker in {"Struct.new", "Data.define"}:
             arguments = [node for node in parts(field(call, "arguments")) if node.type != "pair"]
-            for name in self._literals.values(arguments, scope.names):
+            for name in self.literals.values(arguments, scope.names):
                 if isinstance(name, str) and not name[:1].isupper():
                     self.classes.add(scope, name, INSTANCE, line_of(call))
                     if maker == "Struct.new":
@@ -171,10 +171,7 @@ class _Reader:
     def _rounds(self, loop: Node, body: Node | None, scope: Scope) -> Inner:
         if body is None:
             return []
-        rounds = self._literals.rounds(loop, scope.names)
-        if rounds is None:
-            self.trouble.append(Trouble(line_of(loop), "too many rounds: what this loop defines is left out"))
-            return []
+        rounds = self.literals.rounds(loop, scope.names)
         return [(body, replace(scope, names=names)) for names in rounds]
 
     def _whose(self, receiver: Node | None, scope: Scope) -> Scope | None:
@@ -194,14 +191,14 @@ class _Reader:
                 self.classes.open(scope, line).extends_itself = True
         elif name == "module_function":
             inside = (field(argument, "name") for argument in arguments if argument.type == "method")
-            names = [*self._literals.values(arguments, scope.names), *(self._name(n) for n in inside if n)]
+            names = [*self.literals.values(arguments, scope.names), *(self._name(n) for n in inside if n)]
             for known in names:
                 if isinstance(known, str):
                     self.classes.add(scope, known, CLASS, line)
         elif name in {"undef_method", "remove_method"}:
-            self.classes.remove(scope, self._literals.values(arguments, scope.names))
+            self.classes.remove(scope, self.literals.values(arguments, scope.names))
         else:
-            found, own, singleton = expand(name, arguments, self._literals, scope.names)
+            found, own, singleton = expand(name, arguments, self.literals, scope.names)
             for known in found:
                 if own:
                     self.classes.add(scope, known, scope.type, line)
@@ -213,7 +210,7 @@ class _Reader:
     def _name(self, node: Node) -> str:
         """The name of a method: in an `alias` it can be a symbol, a unary operator can have an `@` too many."""
         if node.type in {"simple_symbol", "delimited_symbol"}:
-            return str(self._literals.value(node) or self._of(node))
+            return str(self.literals.value(node) or self._of(node))
         name = "".join(self._of(node).split())
         return name[0] if name in {"!@", "~@"} else name
 

@@ -6,7 +6,8 @@ Whatever would need running Ruby has no value here (None). Symbols and strings a
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from runcard.plans.ruby.syntax import Code, Node, field, parts
+from runcard.plans.ruby.source import Trouble
+from runcard.plans.ruby.syntax import Code, Node, field, line_of, parts
 
 Value = Any  # str, int, bool, list or dict of them; None when it is not known
 Names = Mapping[str, Value]  # what the variables of the loops around hold
@@ -19,21 +20,22 @@ _LISTS = {"array", "string_array", "symbol_array", "argument_list"}
 _TEXTS = {"string", "delimited_symbol", "bare_string", "bare_symbol"}
 _SAME = {"freeze", "to_s", "to_sym", "to_a", "dup", "itself"}
 _CHANGES = {"upcase": str.upper, "downcase": str.lower, "capitalize": str.capitalize}
-_LOOPS = {"each", "each_pair", "map", "collect", "flat_map", "each_with_object", "each_with_index"}
-_LOOPS |= {"each_key", "each_value", "reverse_each", "times"}
+LOOPS = {"each", "each_pair", "map", "collect", "flat_map", "each_with_object", "each_with_index"}
+LOOPS |= {"each_key", "each_value", "reverse_each", "times"}
 
 
 class Literals:
-    """The values in one text; constants are known once they were told."""
+    """The values in one text; what constants and variables stand for is known once it was told."""
 
     def __init__(self, code: Code) -> None:
         self._of = code.of
-        self._constants: dict[str, Value] = {}
+        self._known: dict[str, Value] = {}
         self._left = _MOST_ROUNDS
+        self.trouble: list[Trouble] = []
 
-    def remember(self, constant: str, node: Node) -> None:
-        """Take note of what a constant stands for."""
-        self._constants[constant] = self.value(node)
+    def remember(self, name: str, node: Node) -> None:
+        """Take note of what a constant or a variable stands for."""
+        self._known[name] = self.value(node)
 
     def value(self, node: Node | None, names: Names = NO_NAMES, depth: int = 0) -> Value:
         """What a node stands for, or None."""
@@ -49,9 +51,9 @@ class Literals:
         if kind in _LISTS:
             return self.values(parts(node), names, depth)
         if kind == "identifier":
-            return names.get(self._of(node))
+            return names.get(self._of(node), self._known.get(self._of(node)))
         if kind in {"constant", "scope_resolution"}:
-            return self._constants.get(self._of(node).rpartition("::")[2])
+            return self._known.get(self._of(node).rpartition("::")[2])
         return self._compound(node, names, depth + 1)
 
     def values(self, nodes: Sequence[Node], names: Names = NO_NAMES, depth: int = 0) -> list[Value]:
@@ -71,8 +73,8 @@ class Literals:
         found = ((self.value(field(pair, "key")), field(pair, "value")) for pair in pairs)
         return {key: value for key, value in found if isinstance(key, str) and value is not None}
 
-    def rounds(self, loop: Node, names: Names) -> list[Names] | None:
-        """The variables in each round of a loop over literals, or None when there were too many rounds already.
+    def rounds(self, loop: Node, names: Names) -> list[Names]:
+        """The variables in each round of a loop over literals; none when there were too many rounds already.
 
         A loop over anything else, or a block that is no loop, is one round in which nothing new is known.
         """
@@ -89,11 +91,13 @@ class Literals:
             return [names]
         self._left -= len(items)
         if self._left < 0:
-            return None
+            what = f"loops of more than {_MOST_ROUNDS:,} rounds in all: this one and those behind it are left out"
+            self.trouble = self.trouble or [Trouble(line_of(loop), what)]
+            return []
         return [{**names, **self._bound(targets, item)} for item in items]
 
     def _items(self, method: str, value: Value) -> list[Value] | None:
-        if method not in _LOOPS:
+        if method not in LOOPS:
             return None
         if method == "times":
             return list(range(value)) if isinstance(value, int) and 0 <= value <= _LONGEST_RANGE else None

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from runcard.plans.ruby.syntax import Code
 
-_LARGEST = 1_000_000  # bytes; what is larger was not written by hand
+_LARGEST = 500_000  # bytes; what is larger was not written by hand
 _EFFORT = 20  # times its own length that a text is parsed again, at most
 _DEEPEST = 50
 _CLOSER = re.compile(r"[ \t]*(?:(?:end|else|elsif|when|in|rescue|ensure)\b|[}\])]|&?\.\w)")

@@ -13,6 +13,7 @@ from runcard.files import printable, read_file
 
 _MAGIC = re.compile(rb"\A(?:#!.*\n)?[ \t]*#.*?coding[:=][ \t]*([\w.-]+)", re.IGNORECASE)
 _END = re.compile(rb"^__END__\r?$", re.MULTILINE)
+LARGEST = 16 * 1024 * 1024  # bytes; a syntax tree takes a hundred times the memory of its text
 _BOM = b"\xef\xbb\xbf"
 _RUBY_NAMES = {"ascii-8bit": "utf-8", "binary": "utf-8", "windows-31j": "cp932", "utf8-mac": "utf-8"}
 _RUBY_NAMES |= {"utf-8-mac": "utf-8", "locale": "utf-8", "filesystem": "utf-8", "external": "utf-8"}
@@ -36,12 +37,10 @@ class Source:
 
 def read_source(path: str, limits: Limits | None = None) -> Source:
     """Read a Ruby file; raises RuncardError for what is no text or too much of it."""
-    most = (limits or Limits()).size
+    most = limits.size if limits else LARGEST
     data = read_file(path, most)
     if len(data) > most:
-        raise DocumentError(
-            f"{printable(path)} is larger than {most:,} bytes", hint="no Ruby file of that size is read"
-        )
+        raise DocumentError(f"{printable(path)} is larger than {most:,} bytes", hint="name a smaller file")
     if b"\0" in data:
         end = _END.search(data)  # behind it lie data, of any kind
         data = data[: end.start()] if end else data
