@@ -30,7 +30,7 @@ def test_every_command_has_a_file_of_its_own_and_every_file_is_listed() -> None:
     folder = Path(runcard.cli.__path__[0])
     files = {file: file.relative_to(folder).with_suffix("") for file in folder.glob("**/*.py")}
     with_command = {
-        " ".join(module.parts).removesuffix(" __init__")
+        " ".join(module.parts).removesuffix(" __init__").replace("_", "-")
         for file, module in files.items()
         if re.search(r"@click\.(command|group)\(\n? *\"", file.read_text())
     }
