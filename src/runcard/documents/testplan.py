@@ -95,8 +95,8 @@ def _is_json(source: bytes, limits: Limits) -> bool:
         return False
     try:
         decode_json(source, limits)
-    except EncodingError as error:
-        return error.rule != "json.syntax"
+    except EncodingError:
+        return False
     return True
 
 
@@ -243,7 +243,7 @@ def _automation(automation: Fields) -> Findings:
         value = automation.get(name, [])
         if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
             yield finding(
-                "automation.lists",
+                "agent.lists",
                 f"/automation/{name}",
                 f"{name} should be a list of texts, found {shown(value)}",
                 hint=f'write a list: {name}: ["…"]',
