@@ -2,7 +2,7 @@
 
 make bench                  everything at full size
 make bench ARGS=--quick     smaller sizes, for a first look
-make bench ARGS=startup     one part: startup, documents, hashing, recording, masking
+make bench ARGS=startup     one part: startup, documents, hashing, recording, masking, ruby
 """
 
 import sys
@@ -11,6 +11,7 @@ import documents
 import hashing
 import masking
 import recording
+import ruby
 import startup
 from table import print_table
 
@@ -20,6 +21,7 @@ PARTS = {
     "hashing": hashing.measure,
     "recording": recording.measure,
     "masking": masking.measure,
+    "ruby": ruby.measure,
 }
 
 

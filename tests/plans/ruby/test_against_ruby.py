@@ -79,8 +79,8 @@ def test_the_targets_are_what_ruby_knows_after_loading_the_file() -> None:
 @pytest.fixture(scope="module")
 def by_factory_bot() -> dict[str, Any]:
     """The files in the order in which Rails would load them: those of engines first."""
-    names = ("engines/blog/spec/factories/posts", "test/factories", "spec/factories/admin/reports")
-    names += ("spec/factories/products", "spec/factories/users", "spec/factories/zz_changes")
+    names = ["engines/blog/spec/factories/posts", "test/factories", "spec/factories/admin/reports"]
+    names += ["spec/factories/products", "spec/factories/users", "spec/factories/zz_changes"]
     (answer,) = answers("factory_bot.rb", [SHOP / f"{name}.rb" for name in names])
     found: dict[str, Any] = answer
     return found
