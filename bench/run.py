@@ -2,7 +2,7 @@
 
 make bench                  everything at full size
 make bench ARGS=--quick     smaller sizes, for a first look
-make bench ARGS=startup     one part: startup, documents, hashing, recording, masking, ruby
+make bench ARGS=startup     one part: startup, documents, hashing, recording, masking, plans, ruby
 """
 
 import sys
@@ -10,6 +10,7 @@ import sys
 import documents
 import hashing
 import masking
+import plans
 import recording
 import ruby
 import startup
@@ -21,6 +22,7 @@ PARTS = {
     "hashing": hashing.measure,
     "recording": recording.measure,
     "masking": masking.measure,
+    "plans": plans.measure,
     "ruby": ruby.measure,
 }
 

@@ -66,7 +66,7 @@ def test_the_root_help_and_the_version_need_no_library(argument: str) -> None:
 @pytest.mark.parametrize("command", EVERY_COMMAND)
 def test_the_help_of_a_command_does_not_load_the_engines(command: str) -> None:
     modules = _modules(*command.split(), "--help")
-    assert f"runcard.cli.{command.replace(' ', '.')}" in modules
+    assert f"runcard.cli.{command.replace(' ', '.').replace('-', '_')}" in modules
     assert not modules & {"jsonschema_rs", "runcard.documents.codec", "tree_sitter"}
 
 

@@ -30,7 +30,7 @@ def test_every_command_has_a_file_of_its_own_and_every_file_is_listed() -> None:
     folder = Path(runcard.cli.__path__[0])
     files = {file: file.relative_to(folder).with_suffix("") for file in folder.glob("**/*.py")}
     with_command = {
-        " ".join(module.parts).removesuffix(" __init__")
+        " ".join(module.parts).removesuffix(" __init__").replace("_", "-")
         for file, module in files.items()
         if re.search(r"@click\.(command|group)\(\n? *\"", file.read_text())
     }
@@ -90,7 +90,7 @@ def test_wrong_usage_is_told_in_a_line_and_a_hint(cli: Cli, arguments: list[str]
 def test_a_missing_choice_is_told_on_one_line(cli: Cli) -> None:
     done = cli("schema")
     assert done.code == 64
-    assert "Choose from: archive-index, generation, instance, manifest, team\n" in done.err
+    assert "Choose from: archive-index, generation, instance, manifest, team, testplan\n" in done.err
     assert len(done.err.splitlines()) == 2
 
 

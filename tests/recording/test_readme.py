@@ -79,7 +79,7 @@ def test_no_name_breaks_the_page_or_the_record(outputs: Path, tmp_path: Path) ->
         run.add_usage(USAGE, step="a|`b`\n")
         run.add_error("| ` \n# heading", type="a|b")
     page = (run.path / "README.md").read_text()
-    rows = [line for line in page.splitlines() if line.endswith(("| 1 B |", "| 1 B | unknown |"))]
+    rows = [line for line in page.splitlines() if line.endswith(("| 1 B |", "| 1 B | 1 |"))]
     assert len(rows) == 2 * len(names)
     assert not set(page) & {"\x1b", "\u202e", "\r"}
     assert [line for line in page.splitlines() if line.startswith("# ")] == [f"# {run.id}"]

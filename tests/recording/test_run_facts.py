@@ -3,6 +3,8 @@
 import json
 import os
 import re
+import subprocess
+import sys
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -365,7 +367,7 @@ def test_what_surrounds_the_run_is_observed(outputs: Path) -> None:
     assert document["generation"]["process"]["pid"] == os.getpid()
     assert document["resources"]["cpu_seconds"] > 0
     assert document["producer"] == {"name": "runcard", "version": runcard.__version__}
-    assert document["generation"]["command"] is None
+    assert document["generation"]["command"] == sys.orig_argv
 
 
 @pytest.mark.parametrize(
@@ -387,3 +389,23 @@ def test_what_no_document_can_hold_raises_before_anything_is_begun(
     with pytest.raises(error):
         runcard.record(**({"outputs": outputs} | wrong))
     assert not outputs.exists()
+
+
+def test_the_command_line_of_the_program_is_recorded_without_its_secrets(outputs: Path) -> None:
+    script = f"import runcard\nwith runcard.record({str(outputs)!r}, strict=True) as run: print(run.path)"
+    arguments = [
+        sys.executable,
+        "-X",
+        "utf8",
+        "-c",
+        script,
+        "--api-key",
+        KEY,
+        b"\xff".decode("utf-8", "surrogateescape"),
+    ]
+    done = subprocess.run(arguments, capture_output=True, text=True, check=True, timeout=120)
+    document = read(Path(done.stdout.strip()))
+    assert document["generation"]["command"][1:4] == ["-X", "utf8", "-c"]
+    assert document["generation"]["command"][-2:] == ["[masked:anthropic-key]", "\\xff"]
+    assert {"rule": "anthropic-key", "where": "command", "count": 1} in document["redactions"]
+    assert KEY not in json.dumps(document)

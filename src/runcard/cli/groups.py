@@ -20,7 +20,7 @@ class Group(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in self._table:
             return None
-        command: click.Command = import_module(f"{self._package}.{cmd_name}").command
+        command: click.Command = import_module(f"{self._package}.{cmd_name.replace('-', '_')}").command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002

@@ -6,8 +6,13 @@ import sys
 COMMANDS = {
     "close": "Close runs whose process is gone.",
     "completion": "Print the script that completes commands in your shell.",
+    "experiment": "Make experiments, and see what came of them.",
+    "export": "Pack a run for others.",
+    "import-bundle": "Open a bundle that somebody packed.",
     "migrate": "Bring documents to another version of their format.",
     "plan": "Read and check test plans, and the Ruby they are about.",
+    "rerun": "Run a recorded command again and compare.",
+    "run": "Run a command and record it.",
     "schema": "Print a published JSON Schema.",
     "show": "Show a run on one screen.",
     "validate": "Check documents: their schema, then their rules.",

@@ -59,21 +59,22 @@ def examine(
     asked of `look`, since nothing here reads them.
     """
     limits = limits or Limits()
-    if kind == TESTPLAN.name:
-        return _examine_yaml(data, kind, limits, look)
     try:
         value = decode_json(data, limits)
     except EncodingError as error:
-        if kind is None and error.rule == "json.syntax" and (is_yaml or _LOOKS_LIKE_A_PLAN.search(data)):
-            return _examine_yaml(data, None, limits, look)
+        may_be_yaml = kind == TESTPLAN.name or (kind is None and (is_yaml or _LOOKS_LIKE_A_PLAN.search(data)))
+        if may_be_yaml and error.rule == "json.syntax":
+            return _examine_yaml(data, kind, limits, look)
         return Examined(Report((_undecodable(error),), kind))
     examined = _looked(_judge(value, kind), look)
     return _finished(examined, data, limits, _located)
 
 
 def _examine_yaml(data: bytes, kind: str | None, limits: Limits, look: Look | None) -> Examined:
+    from runcard.encoding.yaml import decode_yaml  # noqa: PLC0415 - most commands never see YAML
+
     try:
-        value = TestPlan.decode(data, limits)
+        value = decode_yaml(data, limits)
     except EncodingError as error:
         return Examined(Report((_undecodable(error),), kind))
     named = kind or (TESTPLAN.name if isinstance(value, dict) and detect(value) is TESTPLAN else None)
@@ -161,7 +162,7 @@ def _judge_legacy(value: dict[str, Any], model: type[Document]) -> Examined:
 
 def _located_in_yaml(findings: Iterable[Finding], text: str, examined: Examined) -> Findings:
     """The same in YAML, where what stands without quotes has to be looked at besides."""
-    from runcard.documents.unquoted import suspects, unquoted  # noqa: PLC0415 - most commands never see YAML
+    from runcard.documents.unquoted import suspects, unquoted  # noqa: PLC0415
     from runcard.encoding.yaml import locate_yaml  # noqa: PLC0415
 
     found = list(findings)

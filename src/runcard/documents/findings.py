@@ -97,7 +97,7 @@ RULES: dict[str, tuple[Severity, str]] = {
     "analysis.incomplete": (ERROR, "the analyzer has not said that it is done"),
     "validation.incomplete": (ERROR, "the validator has not said that it is done"),
     "validation.errors": (ERROR, "the validator found errors in this plan"),
-    "automation.lists": (WARNING, "errors or warnings that are no list of texts"),
+    "agent.lists": (WARNING, "errors or warnings that are no list of texts"),
     "characteristic.none": (WARNING, "a plan without characteristics"),
     "characteristic.single": (WARNING, "a plan with a single characteristic"),
     "characteristic.duplicate": (ERROR, "two characteristics have the same name"),

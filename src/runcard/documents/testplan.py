@@ -17,8 +17,9 @@ from runcard.documents.kinds import TESTPLAN
 from runcard.documents.ruby_names import is_class_name, is_method_name
 from runcard.documents.shapes import Shape, shape_of
 from runcard.documents.versions import settle
-from runcard.encoding import join_pointer
-from runcard.encoding.limits import DEFAULT, Limits
+from runcard.encoding import decode_json, edit_json, join_pointer
+from runcard.encoding.limits import DEFAULT, NONE, Limits
+from runcard.errors import EncodingError
 from runcard.files import check_relative
 
 Fields = dict[str, Any]
@@ -49,7 +50,7 @@ class TestPlan(Document):
     def decode(source: bytes, limits: Limits = DEFAULT) -> Any:  # noqa: ANN401
         from runcard.encoding.yaml import decode_yaml  # noqa: PLC0415 - most commands never see YAML
 
-        return decode_yaml(source, limits)
+        return decode_json(source, limits) if _is_json(source, limits) else decode_yaml(source, limits)
 
     @staticmethod
     def encode(data: Fields) -> bytes:
@@ -61,7 +62,7 @@ class TestPlan(Document):
     def edit(source: bytes, old: Fields, new: Fields) -> bytes:
         from runcard.encoding.yaml import edit_yaml  # noqa: PLC0415
 
-        return edit_yaml(source, old, new)
+        return edit_json(source, old, new) if _is_json(source, NONE) else edit_yaml(source, new)
 
     @classmethod
     def judge(cls, data: Fields) -> Report:
@@ -86,6 +87,17 @@ class TestPlan(Document):
         for name, factory in (document.get("factories_detected") or {}).items():
             yield from _path(("factories_detected", name, "file"), (factory or {}).get("file"))
         yield from _automation(document.get("automation") or {})
+
+
+def _is_json(source: bytes, limits: Limits) -> bool:
+    """Whether a plan is written as JSON, which is not always YAML as its readers take it."""
+    if source.lstrip()[:1] != b"{":
+        return False
+    try:
+        decode_json(source, limits)
+    except EncodingError:
+        return False
+    return True
 
 
 def _settled(data: Fields, shape: Shape) -> tuple[str | None, tuple[Finding, ...]]:
@@ -231,7 +243,7 @@ def _automation(automation: Fields) -> Findings:
         value = automation.get(name, [])
         if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
             yield finding(
-                "automation.lists",
+                "agent.lists",
                 f"/automation/{name}",
                 f"{name} should be a list of texts, found {shown(value)}",
                 hint=f'write a list: {name}: ["…"]',

@@ -1,6 +1,7 @@
 """Words that must be quoted in a plan: Ruby reads these files by YAML 1.1, in which `no` is false and `0777` is 511.
 
-Only texts that tests are built from are looked at: names and states. Times may stand without quotes.
+Only texts that tests are built from are looked at: the names and states of characteristics. Times may stand without
+quotes.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,6 +15,8 @@ Fields = dict[str, Any]
 
 _LISTS = ("states", "terminal_states", "when_parent")
 _TEXTS = ("name", "default", "depends_on", "when_parent")
+# How texts begin that may be read as something else: most states do not, and are done with.
+_TELLING = frozenset(("", *"~+-.:=<0123456789nNyYtTfFoO"))
 _READINGS = {
     "null": "null",
     "boolean": "a boolean",
@@ -42,14 +45,12 @@ def suspects(plan: Fields) -> Iterator[str]:
             values = one.get(field)
             if isinstance(values, list):
                 yield from (f"{at}/{field}/{place}" for place, value in enumerate(values) if _may_trap(value))
-    target = plan.get("target")
-    if isinstance(target, dict):
-        names = (name for name in ("class", "method") if name in target)
-        yield from (f"/target/{name}" for name in names if _may_trap(target[name]))
 
 
 def _may_trap(value: object) -> bool:
-    return reading_1_1(value) != "text" if isinstance(value, str) else not isinstance(value, dict | list)
+    if isinstance(value, str):
+        return value[:1] in _TELLING and reading_1_1(value) != "text"
+    return not isinstance(value, dict | list)
 
 
 def unquoted(places: Mapping[str, Place]) -> Iterator[Finding]:

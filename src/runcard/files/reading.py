@@ -9,7 +9,7 @@ from runcard.errors import RuncardError, StoreError
 from runcard.files.failures import failure
 from runcard.files.names import printable
 
-_MORE = 1 << 20  # bytes, of a file that grows meanwhile
+_MORE = 1 << 20  # bytes at a time
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 # Not blocking, so that opening a FIFO nobody writes to does not wait for ever.
 _OPEN = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
@@ -34,7 +34,7 @@ def read_file(path: str, most: int) -> bytes:
 def read_stream(file: BinaryIO, most: int) -> bytes:
     """What is left of a stream, at most one byte more than `most`."""
     parts, left = [], most + 1
-    while left > 0 and (part := file.read(left)):
+    while left > 0 and (part := file.read(min(left, _MORE))):  # asked for all, it makes room for all
         parts.append(part)
         left -= len(part)
     return b"".join(parts)

@@ -8,6 +8,7 @@ cannot be read or is being written to, is named in a warning and left out.
 """
 
 import os
+from base64 import b64decode
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
@@ -47,6 +48,33 @@ def inputs(
     digests = _hashed(found, warnings, progress)
     paths = sorted(digests, key=encode_name)
     return [_entry(path, found[path].size, digests[path]) for path in paths], list(dict.fromkeys(warnings))
+
+
+class Watched:
+    """Inputs as they were when a run began, to be looked at again when it has ended."""
+
+    def __init__(self, entries: Iterable[dict[str, Any]], directory: str | os.PathLike[str]) -> None:
+        self._directory = absolute(directory)
+        self._seen = {path: (self._look(path), sha256) for path, sha256 in map(_recorded, entries)}
+
+    def changes(self) -> list[str]:
+        """What has happened to them meanwhile, in words; those that only look different are read again."""
+        now = {path: self._look(path) for path in self._seen}
+        suspects = [path for path, (before, _) in self._seen.items() if now[path] not in {before, None}]
+        hexes, _ = _hash_all({self._real(path) for path in suspects}, None)
+        gone = [f"the input {shown(path)} vanished during the run" for path in now if now[path] is None]
+        changed = [path for path in suspects if hexes.get(self._real(path)) != self._seen[path][1]]
+        return gone + [f"the input {shown(path)} was changed during the run" for path in changed]
+
+    def _look(self, path: str) -> tuple[int, ...] | None:
+        try:
+            status = os.stat(self._real(path))
+        except OSError:
+            return None
+        return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+    def _real(self, path: str) -> str:
+        return os.path.join(self._directory, os.fsdecode(encode_name(path)))
 
 
 class _Places:
@@ -133,6 +161,12 @@ def _entry(path: str, size: int, digest: str) -> dict[str, Any]:
     text, base64 = json_name(path)
     name = {"path": text} if base64 is None else {"path": text, "path_base64": base64}
     return {**name, "bytes": size, "sha256": digest}
+
+
+def _recorded(entry: dict[str, Any]) -> tuple[str, str]:
+    """The path of an entry as runcard writes names, and its digest."""
+    base64 = entry.get("path_base64")
+    return entry["path"] if base64 is None else decode_name(b64decode(base64)), entry["sha256"]
 
 
 def _real(path: str) -> str:

@@ -134,7 +134,14 @@ class Run(Events):
         trace = (self._document.get("trace") or {}).get("traceparent")
         return found | ({"TRACEPARENT": trace} if trace else {})
 
-    def end(self, status: str, *, exit_code: int | None = None, facts: Fields | None = None) -> None:
+    def end(
+        self,
+        status: str,
+        *,
+        exit_code: int | None = None,
+        facts: Fields | None = None,
+        used: Fields | None = None,
+    ) -> None:
         """Write down how it ended, and close the record. What could not be written down is left for `runcard close`."""
         journal = self._journal
         if journal is None:
@@ -149,7 +156,7 @@ class Run(Events):
                 "timestamp_end": now.timestamp,
                 "duration_seconds": now.elapsed,
                 "exit_code": exit_code,
-                "resources": resources(),
+                "resources": used or resources(),
             }
             with self.guarded():
                 self._keep(fold.ENDED, said, "info")
@@ -194,7 +201,7 @@ def _joined(path: str) -> Run | None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Order:
+class Order:
     """What a recording was asked for."""
 
     outputs: str
@@ -238,14 +245,14 @@ def record(  # noqa: PLR0913 - the library's front door: each is a thing to say 
         model=model, provider=provider, config=config, experiment=experiment, labels=labels, parent=parent
     )
     patterns = tuple(os.fspath(pattern) for pattern in inputs)
-    order = _Order(os.fspath(outputs), settings, patterns, checked_prices(prices), keep_secrets, strict)
+    order = Order(os.fspath(outputs), settings, patterns, checked_prices(prices), keep_secrets, strict)
     return Recording(order)
 
 
 class Recording:
     """A recording that is about to begin: a context manager, sync and async, and a decorator."""
 
-    def __init__(self, order: _Order) -> None:
+    def __init__(self, order: Order) -> None:
         self._order = order
         self._run: Run | None = None
         self._token: Token[Run | None] | None = None
@@ -259,7 +266,7 @@ class Recording:
         self._pid = os.getpid()
         self._signals = TerminationGuard()
         try:
-            run = _begin(order)
+            run = begin(order)
         except (RuncardError, OSError) as error:
             if order.strict:
                 raise
@@ -330,15 +337,15 @@ class Recording:
         return cast("Function", recorded)
 
 
-def _begin(order: _Order) -> Run:
+def begin(order: Order) -> Run:
+    """Make the directory of a run and its first document; from here on it is recorded."""
     store, settings = os.path.abspath(order.outputs), order.settings
     try:
         os.makedirs(store, exist_ok=True)
     except OSError as error:
         raise failure(error, order.outputs, "create") from error
     _close_abandoned(store)
-    name = settings["experiment"]
-    identity = experiments.id_of_name(name) if name else experiments.id_of_store(store, new_id("exp"))
+    identity = _experiment_id(order, store)
     clock, run_id = Clock(), new_id("run")
     enclosing = _current.get()
     parent = settings["parent"] or (enclosing.id if enclosing else os.environ.get("RUNCARD_PARENT"))
@@ -358,6 +365,22 @@ def _begin(order: _Order) -> Run:
     return run
 
 
+def _experiment_id(order: Order, store: str) -> str | None:
+    """The id of the experiment; one that cannot be read is no reason not to record, and stays unknown."""
+    name = order.settings["experiment"]
+    if name is None:
+        return experiments.id_of_store(store, new_id("exp"))
+    from runcard.operations.experiments import identify  # noqa: PLC0415 - it may have to read YAML
+
+    try:
+        return identify(name)
+    except RuncardError as error:
+        if order.strict:
+            raise
+        warnings.warn(f"the id of the experiment is not known: {error}", RuncardWarning, stacklevel=4)
+        return None
+
+
 def _close_abandoned(store: str) -> None:
     """Close what recorders left open that died here. One that cannot be closed is no reason not to record."""
     remove_unplaced(store)
@@ -368,7 +391,7 @@ def _close_abandoned(store: str) -> None:
             warnings.warn(f"an earlier run could not be closed: {error}", RuncardWarning, stacklevel=4)
 
 
-def _unrecorded(order: _Order) -> Run:
+def _unrecorded(order: Order) -> Run:
     """A run that goes nowhere, so that the user's code can go on."""
     clock = Clock()
     document, _ = start_document(

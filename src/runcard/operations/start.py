@@ -2,11 +2,12 @@
 
 import os
 import re
+import sys
 from collections.abc import Mapping
 from typing import Any
 
 from runcard.errors import UsageError
-from runcard.files import is_safe_id
+from runcard.files import is_safe_id, json_name
 from runcard.observe.clock import Clock, timestamp
 from runcard.observe.process import this_process
 from runcard.operations.events import checked_config, checked_labels
@@ -45,6 +46,7 @@ def settings_of(
         "experiment": experiment,
         "labels": checked_labels(labels or {}),
         "parent": parent,
+        "command": [json_name(argument).text for argument in sys.orig_argv],
     }
 
 
@@ -58,17 +60,15 @@ def start_document(
     keep_secrets: bool,
 ) -> tuple[Fields, Counts]:
     """The start document of a run, and what was masked in it."""
-    configuration, command = _configuration(settings), settings.get("command")
-    labels = settings["labels"]
+    configuration, labels, command = _configuration(settings), settings["labels"], settings["command"]
     counts: Counts = {}
     if not keep_secrets:
         masked = mask_data(configuration)
         configuration, counts["configuration"] = masked.value, dict(masked.counts)
         masked = mask_data(labels)
         labels, counts["labels"] = masked.value, dict(masked.counts)
-        if command is not None:
-            masked_command = mask_command(command)
-            command, counts["command"] = masked_command.value, dict(masked_command.counts)
+        masked_command = mask_command(command)
+        command, counts["command"] = masked_command.value, dict(masked_command.counts)
     document: Fields = {
         "metadata_version": "1.0",
         "producer": {"name": "runcard", "version": __version__},
@@ -96,7 +96,7 @@ def start_document(
         },
         "costs": {"input_tokens": None, "output_tokens": None, "total_cost_usd": None},
         "relations": [{"type": "parent", "id": parent}] if parent else [],
-        "trace": _trace(),
+        "trace": settings.get("trace") or _trace(),
         "checksums": {"config": None, "data": None, "output": None},
     }
     if keep_secrets:
@@ -111,6 +111,11 @@ def _configuration(settings: Fields) -> Fields:
 
 
 def _trace() -> Fields | None:
+    parent = traceparent()
+    return {"traceparent": parent} if parent else None
+
+
+def traceparent() -> str | None:
     """The trace that this run is a part of, where the caller says so."""
     parent = os.environ.get("TRACEPARENT", "")
-    return {"traceparent": parent} if _TRACEPARENT.fullmatch(parent) else None
+    return parent if _TRACEPARENT.fullmatch(parent) else None

@@ -13,7 +13,7 @@ from typing import Any
 
 from runcard.documents import codec
 from runcard.documents.findings import Finding, Report, finding
-from runcard.documents.kinds import GENERATION, INSTANCE, KINDS, TEAM
+from runcard.documents.kinds import GENERATION, INSTANCE, KINDS, TEAM, TESTPLAN
 from runcard.encoding import Limits
 from runcard.errors import RuncardError
 from runcard.files import json_name, unreadable
@@ -160,7 +160,9 @@ class _Check:
 
     def _candidate(self, path: str) -> Iterator[Checked]:
         checked = self.file(path)
-        if checked.report.kind is not None or self._is_damaged(path, checked):
+        kind = checked.report.kind
+        is_document = kind == TESTPLAN.name if is_yaml_name(path) else kind is not None
+        if is_document or (kind is None and self._is_damaged(path, checked)):
             yield checked
 
     def _is_damaged(self, path: str, checked: Checked) -> bool:

@@ -88,7 +88,7 @@ def _of_source(source: str, root: str | None, asked: Asked) -> Place:
     if os.path.isdir(os.path.join(project.root, file)):
         raise StoreError(f"{printable(source)} is a directory", hint="name a source file")
     check_folder(project)
-    warnings = [] if project.is_marked else [_homeless(source, project)]
+    warnings = [] if project.is_marked else [homeless(project)]
     stored, remark = _own(project, file)
     if remark:
         warnings.append(remark)
@@ -130,5 +130,5 @@ def _of_method(place: Place, asked: Asked) -> Place:
     return Place(place.project, place.file, place.stored, is_other=True, warnings=place.warnings)
 
 
-def _homeless(source: str, project: Project) -> str:
-    return f"no .git and no Gemfile above {source}: its plan lies in {project.folder}"
+def homeless(project: Project) -> str:
+    return f"no .git and no Gemfile above it: its plans lie in {project.folder}"

@@ -69,6 +69,8 @@ class Plan:
     def write(self, agent: str, data: Fields) -> "Plan":
         """Write the plan with other data, as an agent; the plan as it is then."""
         doer = agent_named(agent)
+        if doer.name != "analyzer":
+            self.check_exists()
         with self.locked() as now:
             if now.place.stored.source != self.place.stored.source:
                 raise StoreError(

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from runcard.documents.testplan import TestPlan
 from runcard.encoding import Limits
-from runcard.encoding.yaml import decode_yaml
 from runcard.errors import EncodingError, RuncardError
 from runcard.files import read_file
 
@@ -27,7 +27,7 @@ class Stored:
     def data(self) -> Fields | None:
         """What it says; None when that cannot be read as a map."""
         try:
-            value = decode_yaml(self.source or b"")
+            value = TestPlan.decode(self.source or b"")
         except EncodingError:
             return None
         return value if isinstance(value, dict) else None

@@ -14,6 +14,7 @@ MANIFEST = "manifest.json"
 INSTANCES = "instances"
 CHECKSUMS = "SHA256SUMS"
 JOURNAL = "experiment.jsonl"
+OUTPUT = "output.log"  # what the command printed
 README = "README.md"
 OTHER_README = "RUNCARD.md"  # where the user's program wrote a README.md of its own
 AMENDMENTS = "amendments.jsonl"
@@ -24,6 +25,11 @@ DAMAGED = "damaged-journal"  # and of the one about events that were lost before
 
 # What SHA256SUMS does not cover: itself, and what is written or may change after it.
 NOT_LISTED = frozenset({CHECKSUMS, METADATA, AMENDMENTS, SIGNATURE})
+
+EXPERIMENTS = "experiments"  # where the folders of experiments lie, seen from where a user works
+CONFIG = "config.yaml"
+DATA = "data"
+OUTPUTS = "outputs"
 
 _STORE = ".runcard"
 _OPEN = "open"
@@ -51,6 +57,11 @@ def journal_names(run: str) -> list[str]:
     names = os.listdir(run)
     others = sorted(name for name in names if _OTHER_JOURNAL.fullmatch(name))
     return [JOURNAL, *others] if JOURNAL in names else others
+
+
+def experiment_folder(name: str) -> str:
+    """Where an experiment lies that has a folder."""
+    return os.path.join(EXPERIMENTS, name)
 
 
 def own_folder(store: str) -> str:

@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterator
 from datetime import datetime
 from itertools import count
-from stat import S_ISREG
+from stat import S_ISDIR, S_ISLNK, S_ISREG
 
 from runcard.errors import RuncardError, StoreError
 from runcard.files import failure, fsync_directory, locked, printable, write_all
@@ -161,7 +161,30 @@ def mark_closed(run: str) -> None:
 
 def open_runs(store: str) -> list[str]:
     """The runs of a store that were open when they were last seen."""
-    return [path for name in _listed(store) if os.path.isdir(path := os.path.join(store, name))]
+    paths = (os.path.join(store, name) for name in _listed(store))
+    return [path for path in paths if os.path.isdir(path) and not os.path.islink(path)]
+
+
+def reclaim(run: str, made: os.stat_result) -> str | None:
+    """Make sure that a run has its directory again, as it was `made`; returns in words what had become of it.
+
+    A program may remove its directory, or put something else in its place. What that is stays its own: it is kept in the
+    new directory, and where a link leads to nothing is touched.
+    """
+    try:
+        now = os.lstat(run)
+    except FileNotFoundError:
+        os.mkdir(run)
+        return "the directory of the run was removed: it was made again, without the files that were in it"
+    if S_ISDIR(now.st_mode):
+        return None if os.path.samestat(now, made) else "the directory of the run was replaced by another one"
+    aside = os.path.join(layout.own_folder(layout.store_of(run)), f"{layout.USER}-{os.urandom(4).hex()}")
+    os.rename(run, aside)
+    kept = os.path.join(layout.USER, os.path.basename(run))
+    os.makedirs(os.path.join(run, layout.USER))
+    os.rename(aside, os.path.join(run, kept))
+    what = "a link" if S_ISLNK(now.st_mode) else "a file"
+    return f"the directory of the run was replaced by {what}, which is kept as {kept}"
 
 
 def remove_unplaced(store: str) -> None:

@@ -20,7 +20,7 @@ from runcard.files import failure, json_name, printable
 from runcard.store import layout
 from runcard.store.amendments import Amendments, read_amendments
 from runcard.store.journal import read_journal
-from runcard.store.ledger import LedgerEntry, entries, ledgers
+from runcard.store.ledger import DELETED, LedgerEntry, entries, ledgers
 
 Fields = dict[str, Any]
 
@@ -363,7 +363,8 @@ def verify_ledgers(store: str, present: Mapping[str | None, str]) -> Iterator[Di
 
 
 def _latest(journal: chain.Journal) -> list[LedgerEntry]:
-    return list({entry.id: entry for entry in entries(journal) if entry.kind == "run"}.values())
+    latest = {entry.id: entry for entry in entries(journal) if entry.kind == "run"}
+    return [entry for entry in latest.values() if entry.event != DELETED]
 
 
 def _told(changes: list[Any]) -> str:

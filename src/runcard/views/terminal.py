@@ -29,13 +29,13 @@ def run_screen(
     return [
         f"{generation['run_id'] or 'a run without an id'}  {status or 'unknown'}",
         "",
-        *_fields(_about(path, generation, status, document.get("relations") or ())),
-        *_section("With", _settings(document)),
-        *_section("Cost", _cost(document)),
-        *_section("Inputs", _listed(_inputs(document["data_sources"]))),
-        *_section("Files", _listed(files)),
-        *_section("Trouble", _cut(_trouble(document))),
-        *_section("Amended", _cut([f"  {_short(said)}" for said in amendments])),
+        *fields(_about(path, generation, status, document.get("relations") or ())),
+        *section("With", _settings(document)),
+        *section("Cost", _cost(document)),
+        *section("Inputs", _listed(_inputs(document["data_sources"]))),
+        *section("Files", _listed(files)),
+        *section("Trouble", _cut(_trouble(document))),
+        *section("Amended", _cut([f"  {_short(said)}" for said in amendments])),
     ]
 
 
@@ -55,7 +55,7 @@ def _about(path: str, generation: Fields, status: str | None, relations: Sequenc
     ]
 
 
-def _fields(pairs: Sequence[Pair]) -> list[str]:
+def fields(pairs: Sequence[Pair]) -> list[str]:
     known = [(printable(short(key, 30)), value) for key, value in pairs if value is not None and value != ""]
     width = max((len(key) for key, _ in known), default=0)
     return [f"  {key:<{width}}  {_short(value)}" for key, value in known]
@@ -65,7 +65,7 @@ def _short(value: object) -> str:
     return printable(short(value, _WIDTH))
 
 
-def _section(title: str, lines: list[str]) -> list[str]:
+def section(title: str, lines: list[str]) -> list[str]:
     return ["", title, *lines] if lines else []
 
 
@@ -80,7 +80,7 @@ def _settings(document: Fields) -> list[str]:
     ]
     more = len(chosen) - _MOST
     cut: list[Pair] = [("…", f"and {more:,} more")] if more > 0 else []
-    return _fields([*chosen[:_MOST], *cut, *_environment(document["environment"])])
+    return fields([*chosen[:_MOST], *cut, *_environment(document["environment"])])
 
 
 def _environment(environment: Fields) -> list[Pair]:
@@ -99,7 +99,7 @@ def _cost(document: Fields) -> list[str]:
     if not usage and all(costs[key] is None for key in ("input_tokens", "output_tokens", "total_cost_usd")):
         return ["  nothing is known: no call of a model was recorded"]
     source = costs.get("token_source")
-    lines = _fields(
+    lines = fields(
         [
             ("total", total_cost(document)),
             ("input", tokens(costs["input_tokens"]) + _of_which(costs)),

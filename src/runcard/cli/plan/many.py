@@ -48,7 +48,7 @@ class Many:
             else:
                 show(path, result)
             for warning in result.warnings:
-                self.warn(warning)
+                self.warn(f"{path}: {warning}")
 
     def refuse(self, path: str, error: RuncardError) -> None:
         if self._as_json:

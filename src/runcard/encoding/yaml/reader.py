@@ -17,8 +17,12 @@ from runcard.encoding.reader import as_text
 _DEPTH = 128  # of the fast road
 # A mark of an anchor, alias, tag or directive where one may stand; a merge key.
 _MARKS = re.compile(r"(?:^|[\s\[{,:])[&*!%]|<<")
-# Numbers beyond 64 bits or beyond a float.
-_LONG = re.compile(r"[0-9.](?:[0-9]{18}|x[0-9a-fA-F]{16}|[eE][-+]?[0-9]{3})")
+# Numbers beyond 64 bits or beyond a float: what may be one, and what is, since digests have such digits in their middle.
+_MAY_BE_LONG = re.compile(r"[0-9.](?:[0-9]{18}|x[0-9a-fA-F]{16}|[eE][-+]?[0-9]{3})")
+_LONG = re.compile(
+    r"(?<![\w.])[-+]?"
+    r"(?:(?:0[bo])?[0-9._]*[0-9]{18}|0x[0-9a-fA-F]{16}|[0-9._]++[eE][-+]?[0-9]{3,}+(?!\w))"
+)
 _BRACKETS = re.compile(r"[\[{]|[\]}]")
 
 
@@ -44,7 +48,7 @@ def _is_simple(text: str, limits: Limits) -> bool:
         return False
     if any(mark in text for mark in "&*!%<") and _MARKS.search(text):
         return False
-    return not _LONG.search(text) and not _is_deep(text)
+    return not (_MAY_BE_LONG.search(text) and _LONG.search(text)) and not _is_deep(text)
 
 
 def _is_deep(text: str) -> bool:

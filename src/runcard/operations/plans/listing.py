@@ -10,7 +10,7 @@ from runcard.files import failure, json_name, printable
 from runcard.plans.agents import next_agent
 from runcard.plans.freshness import CORRUPTED, FAILED, INCOMPLETE, status_of
 from runcard.plans.names import is_plan_name
-from runcard.plans.places import Place
+from runcard.plans.places import Place, homeless
 from runcard.plans.plan import plan_at
 from runcard.plans.projects import Project, check_folder, project_at
 from runcard.plans.stored import read_stored
@@ -68,7 +68,7 @@ def list_plans(directory: str, *, root: str | None = None) -> Plans:
         project = Project(os.path.realpath(place), is_marked=False)
     check_folder(project)
     plans = tuple(_listed(project, name) for name in _names(project.folder))
-    return Plans(project.root, plans, () if project.is_marked else (_homeless(project),))
+    return Plans(project.root, plans, () if project.is_marked else (homeless(project),))
 
 
 def _names(folder: str) -> Iterator[str]:
@@ -101,7 +101,3 @@ def _state(place: Place) -> tuple[str, str | None]:
     if reason in {CORRUPTED, INCOMPLETE, FAILED}:
         return INVALID, reason
     return (STALE, reason) if reason else (FRESH, None)
-
-
-def _homeless(project: Project) -> str:
-    return f"no .git and no Gemfile above {project.root}: its plans lie in {project.folder}"

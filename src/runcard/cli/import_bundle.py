@@ -1,0 +1,34 @@
+"""runcard import-bundle"""
+
+import click
+
+from runcard.cli.options import json_option
+
+
+@click.command("import-bundle", short_help="Open a bundle that somebody packed.")
+@click.argument("bundle", metavar="BUNDLE", type=click.Path())
+@click.argument("folder", metavar="[FOLDER]", required=False, type=click.Path())
+@click.option(
+    "--max-size", metavar="BYTES", type=click.IntRange(min=1), help="Refuse more; 10 GiB unless given."
+)
+@json_option
+def command(bundle: str, folder: str | None, max_size: int | None, as_json: bool) -> int:
+    """Open BUNDLE into a new FOLDER, named like its run unless given, and print the path of the run.
+
+    Everything is checked on the way in: the run, its inputs, and that no name or link leads out of FOLDER. Nothing is
+    overwritten. Then `cd FOLDER` and `runcard rerun` run it again.
+
+    Exit codes: 0 done, 1 refused, 2 done with warnings.
+    """
+    from runcard.cli.printing import complain, say, say_json  # noqa: PLC0415
+    from runcard.errors import ExitCode  # noqa: PLC0415
+    from runcard.operations.bundle import MAX_SIZE, import_bundle  # noqa: PLC0415
+
+    path, remarks = import_bundle(bundle, folder, max_size=max_size or MAX_SIZE)
+    if as_json:
+        say_json({"path": path, "warnings": remarks})
+    else:
+        say(path)
+    for remark in remarks:
+        complain("Warning", remark)
+    return ExitCode.WARNINGS if remarks else ExitCode.OK
