@@ -16,8 +16,8 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m compileall -q $(VENV)/lib src || true
 	touch $(READY)
 
-demo: $(READY) ## a short tour, without network and keys
-	@PATH="$(CURDIR)/$(BIN):$$PATH" bash examples/tour.sh
+demo: $(READY) ## a guided first run, without network and keys
+	@$(BIN)/runcard demo "$$(mktemp -d)"
 
 test: $(READY) ## all tests, with branch coverage
 	$(BIN)/python -m pytest --cov --cov-report=term-missing:skip-covered $(ARGS)

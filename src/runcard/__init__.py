@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from runcard.operations.recorder import MetadataRecorder
     from runcard.operations.validate import validate
     from runcard.operations.verify import verify
+    from runcard.operations.watch import watch
     from runcard.plans.plan import Plan
 
 _HOMES = {
@@ -68,6 +69,7 @@ _HOMES = {
     "record": "operations.record",
     "validate": "operations.validate",
     "verify": "operations.verify",
+    "watch": "operations.watch",
 }
 
 __all__ = [
@@ -95,6 +97,7 @@ __all__ = [
     "record",
     "validate",
     "verify",
+    "watch",
 ]
 
 

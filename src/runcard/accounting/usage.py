@@ -1,7 +1,8 @@
 """Replies of all vendors, read into one shape.
 
-A reply is what a vendor's library returns, the same as plain data, or only its usage. The rules that tell the shapes apart
-stand in `vendors`; here is the order in which they are asked. What no rule knows is an error, never a guess.
+A reply is what a vendor's library returns, the same as plain data, only its usage, or the list of a stream's events. The
+rules that tell the shapes apart stand in `vendors`; here is the order in which they are asked. What no rule knows is an
+error, never a guess.
 
 The names `input_tokens` and `output_tokens` are used by two vendors and by people. What stands beside them decides;
 where nothing does, the counts are taken as they are, as given by the caller: all input, all output.
@@ -13,6 +14,7 @@ from typing import Protocol
 
 from runcard.accounting.call import Usage
 from runcard.accounting.fields import Fields, as_mapping
+from runcard.accounting.streamed import joined
 from runcard.accounting.tokens import Tokens
 from runcard.accounting.vendors import anthropic, caller, google, openai
 from runcard.errors import UsageError
@@ -40,7 +42,9 @@ _EXPECTED = (
 
 def read_usage(reply: object) -> Usage:
     """What a call used, as its reply says; raises UsageError for what is no reply, naming the field at fault."""
-    data = as_mapping(reply)
+    _refuse_unread(reply)
+    stream = joined(reply) if isinstance(reply, list | tuple) and reply else None
+    data = stream.reply if stream else as_mapping(reply)
     if data is None:
         raise _unknown(f"a {type(reply).__name__}")
     whole = _unwrapped(Fields(data))
@@ -50,6 +54,25 @@ def read_usage(reply: object) -> Usage:
     if whole.has(*_USAGE) or any(vendor.is_reply(whole) for vendor in _VENDORS):
         return _unsaid(whole)
     return _reader(_NOTHING, whole)(_NOTHING, whole)
+
+
+def _refuse_unread(reply: object) -> None:
+    """Something that will be a reply, but is none yet: its counts would be missing, or those of its beginning."""
+    kind = type(reply)
+    name = kind.__name__
+    if hasattr(kind, "__await__"):
+        raise UsageError(f"a {name} is no reply yet", hint="await it, and pass what it gives")
+    if hasattr(kind, "__next__") or hasattr(kind, "__anext__"):
+        raise UsageError(
+            f"a {name} carries no usage before it was read",
+            hint="read it to its end, and pass its final message or the list of its events",
+        )
+    if hasattr(kind, "__enter__") or hasattr(kind, "__aenter__"):
+        raise UsageError(
+            f"a {name} carries no usage before it was read", hint="open it with `with`, and pass what it gave"
+        )
+    if hasattr(kind, "parse") and hasattr(kind, "http_request"):
+        raise UsageError(f"a {name} is not a reply but holds one", hint="pass what its parse() returns")
 
 
 def _unwrapped(reply: Fields) -> Fields:

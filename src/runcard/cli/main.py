@@ -6,6 +6,7 @@ import sys
 COMMANDS = {
     "close": "Close runs whose process is gone.",
     "completion": "Print the script that completes commands in your shell.",
+    "demo": "A guided first run, without network and keys.",
     "experiment": "Make experiments, and see what came of them.",
     "export": "Pack a run for others.",
     "import-bundle": "Open a bundle that somebody packed.",

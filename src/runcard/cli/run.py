@@ -18,11 +18,15 @@ import click
     metavar="NAME",
     help="The experiment that the run belongs to; with a folder, it brings configuration and inputs.",
 )
-@click.option("--config", "configs", multiple=True, metavar="FILE", help="Configuration: JSON, YAML or TOML.")
 @click.option(
-    "--set", "assignments", multiple=True, metavar="KEY=VALUE", help="A value of the configuration."
+    "--config", "configs", multiple=True, metavar="FILE", help="Configuration, as JSON, YAML or TOML."
 )
-@click.option("--input", "patterns", multiple=True, metavar="GLOB", help="Files that the command reads.")
+@click.option(
+    "--set", "assignments", multiple=True, metavar="KEY=VALUE", help="A value of it: JSON, or else a text."
+)
+@click.option(
+    "--input", "patterns", multiple=True, metavar="GLOB", help="Files that COMMAND reads; quote patterns."
+)
 @click.option("--model", metavar="NAME", help="The model that is asked.")
 @click.option("--provider", metavar="NAME", help="Whose model it is.")
 @click.option("--label", "labels", multiple=True, metavar="KEY=VALUE", help="A label of the run.")

@@ -100,7 +100,7 @@ def told(start: Fields, lines: Iterable[Line]) -> Fields:
     environment = dict(start["environment"])
     for payload in _payloads(events, ENVIRONMENT):
         environment |= payload["environment"]
-    calls = list(_payloads(events, CALLED))
+    calls = [call for call in _payloads(events, CALLED) if not _is_unanswered(call)]
     costs = _costs(calls, list(_payloads(events, COSTS)))
     document: Fields = {
         "metadata_version": start["metadata_version"],
@@ -223,6 +223,11 @@ def _is_count_of(counted: object, files: dict[str, Fields]) -> bool:
 def _weakest(sources: Iterable[str | None]) -> str | None:
     known = (source if source in TOKEN_SOURCES else None for source in sources)
     return max(known, key=TOKEN_SOURCES.index, default=None)
+
+
+def _is_unanswered(call: Fields) -> bool:
+    """A call that failed before its reply began: it used nothing that anybody reports, and is no part of the totals."""
+    return call.get("error") is not None and call.get("token_source") is None
 
 
 def _total(calls: Iterable[Fields], name: str) -> int | None:

@@ -33,7 +33,7 @@ class Counting:
         self, files: list[Entry], directory: str, model: str | None, done: Callable[[list[Entry]], object]
     ) -> None:
         """Count the files of a list as `data_sources.files` has it; without the extra `tokens`, nothing happens."""
-        if not can_count():
+        if not files or not can_count():
             return
 
         def work() -> None:

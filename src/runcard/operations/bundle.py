@@ -122,7 +122,7 @@ def import_bundle(
             try:
                 manifest = unpack(source, path, max_size=max_size)
                 _check_run(path, manifest)
-                target = os.path.abspath(folder or os.path.basename(manifest["run"]))
+                target = folder or os.path.basename(manifest["run"])
                 sync_filesystem(path)
                 _take_name(aside, target)
             except BaseException:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import date, time
 from typing import Any
 
-from runcard.encoding import Limits, as_text, decode_json
+from runcard.encoding import Limits, as_text, decode_json, encode_json
 from runcard.errors import DocumentError, EncodingError, UsageError
 from runcard.files import printable
 from runcard.operations.load import read_document
@@ -109,7 +109,7 @@ def _toml(data: bytes) -> Any:  # noqa: ANN401
 
     text = as_text(data)
     try:
-        return _plain(tomllib.loads(text))
+        value = _plain(tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:
         said = _AT.fullmatch(str(error))
         if said is None:
@@ -122,6 +122,8 @@ def _toml(data: bytes) -> Any:  # noqa: ANN401
             line=line or lines,
             column=column or len(text.rpartition("\n")[2]) + 1,
         ) from error
+    encode_json(value)  # TOML knows numbers that JSON does not
+    return value
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401

@@ -15,6 +15,7 @@ from decimal import Decimal
 from typing import Any
 
 from runcard.accounting import Prices, Tokens, Usage, read_usage
+from runcard.accounting.fields import as_mapping
 from runcard.digests import sha256_bytes
 from runcard.documents import fold
 from runcard.documents.findings import shown
@@ -39,6 +40,17 @@ class Events(ABC):
         self._configuration: Fields = {}
         self._counting = Counting()
         self._directory = _here()  # where the run was started: inputs are named relative to it
+        self.watched: set[str] = set()  # ids of the replies that a watched client had
+        self.open_calls: set[Any] = set()  # calls of watched clients whose replies are still being read
+
+    @property
+    def strict(self) -> bool:
+        """Whether a failure of the recording raises."""
+        return self._strict
+
+    @property
+    def keeps_secrets(self) -> bool:
+        return self._keep_secrets
 
     @abstractmethod
     def emit(self, event: str, payload: Fields, *, level: str = "info") -> None:
@@ -67,9 +79,13 @@ class Events(ABC):
         )
         if found:
             self.emit(fold.INPUTS, {"files": found})
-            self._counting.begin(found, self._directory, self._configuration.get("model"), self._add_counts)
+            self.count_tokens(found)
         for trouble in troubles:
             self.add_warning(trouble, type="input")
+
+    def count_tokens(self, files: list[Fields]) -> None:
+        """Count the tokens of inputs, as `data_sources.files` lists them, in a thread."""
+        self._counting.begin(files, self._directory, self._configuration.get("model"), self._add_counts)
 
     def _add_counts(self, files: list[Fields]) -> None:
         self.emit(fold.COUNTED, {"files": files})
@@ -89,10 +105,14 @@ class Events(ABC):
         """Record a call of a model by the usage its vendor reports: a reply, or a plain dict.
 
         Of `prompt` and `template` only the digests are kept. A `cost` in dollars that the caller knows is taken as it
-        is; otherwise it is computed from the price table, and stays unknown where that has no price.
+        is; otherwise it is computed from the price table, and stays unknown where that has no price. The reply of a
+        watched client is recorded already, and not once more.
         """
         amount = None if cost is None else checked_cost(cost)
         asked = model or self._configuration.get("model")
+        found = read_usage(reply)
+        if found.response_id is not None and self._is_watched(found.response_id, reply):
+            return
         said: Fields = {
             "step": step,
             "prompt_sha256": _digest(prompt),
@@ -100,8 +120,35 @@ class Events(ABC):
             "requested_model": asked,
             "latency_seconds": latency,
         }
+        self.keep_call(found, said, provider=provider, model=asked, cost=amount)
+
+    def _is_watched(self, response_id: str, reply: object) -> bool:
+        """Whether a watched client tells of this reply; one that was not finished is told what became of it."""
+        for call in list(self.open_calls):
+            if call.response_id == response_id:
+                call.finish(as_mapping(reply) or {})
+                return True
+        return response_id in self.watched
+
+    def end_calls(self) -> None:
+        """Nothing more can be said of calls whose replies nobody read to the end."""
+        for call in list(self.open_calls):
+            call.close()
+
+    def keep_call(
+        self,
+        found: Usage,
+        said: Fields,
+        *,
+        provider: str | None,
+        model: str | None,
+        cost: float | None = None,
+    ) -> None:
+        """Keep what a call used, beside what else is `said` about it, with what it costs."""
+        asked, amount = model, cost
+        failed = said.get("error") is not None
         vendor = provider or self._configuration.get("provider")
-        for usage in read_usage(reply).calls:
+        for usage in found.calls:
             payload: Fields = {
                 **said,
                 "model": usage.model or asked,
@@ -112,17 +159,21 @@ class Events(ABC):
                 "token_source": usage.source,
                 "stop_reason": usage.stop_reason,
             }
-            payload |= self._price(usage, vendor, asked) if amount is None else _given(amount)
-            self.emit(fold.CALLED, self.masked(checked(payload), "events"))
+            if failed and usage.source is None:  # nobody charges for it
+                payload |= _UNPRICED
+            else:
+                payload |= self._price(usage, vendor, asked) if amount is None else _given(amount)
+            level = "error" if failed else "info"
+            self.emit(fold.CALLED, self.masked(checked(payload), "events"), level=level)
             # What is inside the call is another call: its cost and its time are those of the whole.
-            amount = None if amount is None else 0
-            said = {"step": step}
+            amount, failed = None if amount is None else 0, False
+            said = {"step": said.get("step")}
 
     def _price(self, usage: Usage, provider: str | None, asked: str | None) -> Fields:
         charge = (self._prices or Prices.packaged()).charge(usage, provider, model=asked)
         if charge.cost is None or charge.row is None:
             self._warn_unpriced(usage.model or asked, has_price=charge.row is not None)
-            return {"cost_usd": None, "cost_source": None, "price_row": None}
+            return dict(_UNPRICED)
         return {
             "cost_usd": plain_number(charge.cost),
             "cost_source": "priced",
@@ -223,6 +274,7 @@ _COUNTS = {
     "reasoning_tokens": "reasoning",
 }
 _COST = "total_cost_usd"
+_UNPRICED: Fields = {"cost_usd": None, "cost_source": None, "price_row": None}
 _RELATIONS = ("parent", "resumes", "derived-from", "plan", "session", "commit")
 _HEX = re.compile("[0-9a-f]{64}")
 _MOST = 10**12  # dollars

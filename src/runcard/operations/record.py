@@ -148,6 +148,7 @@ class Run(Events):
             return
         self._counting.end(_PATIENCE)
         try:
+            self.end_calls()
             if facts is not None:
                 self.emit(fold.ENVIRONMENT, {"environment": facts})
             now = self._clock.read()

@@ -106,6 +106,7 @@ class MetadataRecorder(Events):
         self._check_open()
         if status not in _STATUSES:
             raise UsageError(f"no run ends as {status!r}", hint=f"one of {', '.join(_STATUSES)}")
+        self.end_calls()
         self._counting.end(_PATIENCE)
         self.emit(fold.ENVIRONMENT, {"environment": self._background.result(_PATIENCE)})
         now = self._clock.read()

@@ -131,6 +131,7 @@ class _Errand:
         )
         self._log = OutputLog(self._path, self._printed.filter)
         found, troubles = inputs(patterns, self._directory)
+        self._inputs = found
         if found:
             self._run.emit(fold.INPUTS, {"files": found})
         for trouble in troubles:
@@ -166,6 +167,7 @@ class _Errand:
         relay = Relay(child, streams, terminal, self._log, tree)
         # Threads only now: a process that has them is no good to be forked.
         self._background = Background(self._directory, without=[self._store])
+        self._run.count_tokens(self._inputs)
         signals.begin(relay.receive)
         try:
             child.go()

@@ -2,7 +2,7 @@
 
 The prompt includes what was cached; what tools sent comes on top of it. Candidates leave out the thoughts, which are
 output as well. A count of zero is left out of a reply, so the total says what missing candidates were. A candidate
-without a reason to finish belongs to a stream that goes on.
+without a reason to finish belongs to a stream that goes on; a prompt that was refused has none.
 """
 
 from runcard.accounting.call import Usage
@@ -39,12 +39,13 @@ def read(reply: Fields, usage: Fields) -> Usage:
     """A reply, a chunk of a stream, or its usage metadata alone."""
     candidates = reply.parts("candidates")
     reasons = [candidate.text("finishReason", "finish_reason") for candidate in candidates]
+    refused = reply.part("promptFeedback", "prompt_feedback").text("blockReason", "block_reason")
     return Usage(
         tokens=_tokens(usage),
         provider="google",
         model=reply.text("modelVersion", "model_version"),
         response_id=reply.text("responseId", "response_id"),
-        stop_reason=next(filter(None, reasons), None),
+        stop_reason=next(filter(None, reasons), refused),
         source="partial" if None in reasons else "reported",
         service_tier=_service_tier(usage),
     )

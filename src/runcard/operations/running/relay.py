@@ -22,7 +22,7 @@ from runcard.operations.running.signals import Signal
 from runcard.operations.running.terminal import Terminal
 
 QUIET = 0.2
-LONGEST = 5.0
+LONGEST = 2.0
 
 _PIECE = 1 << 16
 _KEYBOARD = 0

@@ -1,0 +1,144 @@
+"""The steps of the demo: each says in a line what it does, shows the command to type, and runs it."""
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from importlib import resources
+
+import click
+
+from runcard.cli.demo.model import scripted_model
+from runcard.cli.printing import colour
+from runcard.errors import ExitCode, StoreError
+from runcard.files import printable
+
+_FOLDER = "runcard-demo"
+_INTERVIEWS = {
+    "ada.md": "I keep the books. Every week somebody asks me for an old invoice, and I open forty files to find it.\n",
+    "ben.md": "I drive a van. When I look for the next address I need one hand for the wheel, and the map needs two.\n",
+}
+_PROGRAM = "personas.py"
+_MODEL = "claude-sonnet-5-5"
+
+
+def tell(given: str | None) -> int:
+    """Tell the whole story; the exit code."""
+    began = time.monotonic()
+    folder = _made(given)
+    _prepare(folder)
+    _say(f"A tour of runcard in {'this folder' if folder == '.' else printable(folder)}.")
+    _say("Nothing leaves this machine and nothing is spent: a scripted model answers in")
+    _say("place of the real one. Tokens are what it claims, prices are the real one's.")
+    with scripted_model() as address:
+        story = _Story(folder, address)
+        as_told = all(story.steps())
+    if not as_told:
+        raise StoreError(
+            "the tour did not go as it should; the files are kept",
+            hint=f"`runcard verify {printable(folder)}` may tell why",
+        )
+    _heading("What to try next")
+    if folder != ".":
+        _show(f"cd {shlex.quote(folder)}")
+    _show(f"less {_PROGRAM}", "the program that was recorded")
+    _show(f"less {story.run}/README.md", "what the record says to people")
+    _show(f"(cd {story.run} && sha256sum -c SHA256SUMS)", "checking without runcard")
+    _show("runcard run -- COMMAND", "your own program")
+    _show("runcard --help", "everything else")
+    _say(f"({time.monotonic() - began:.0f} seconds)")
+    return ExitCode.OK
+
+
+def _made(given: str | None) -> str:
+    """The folder to work in: one that is empty."""
+    folder = given or ("." if not os.listdir(".") else _FOLDER)
+    os.makedirs(folder, exist_ok=True)
+    if os.listdir(folder):
+        raise StoreError(f"{printable(folder)} is not empty", hint="name a new folder: `runcard demo FOLDER`")
+    return folder
+
+
+def _prepare(folder: str) -> None:
+    os.mkdir(os.path.join(folder, "interviews"))
+    for name, text in _INTERVIEWS.items():
+        with open(os.path.join(folder, "interviews", name), "w", encoding="utf-8") as file:
+            file.write(text)
+    program = resources.files("runcard.cli.demo").joinpath(_PROGRAM).read_text("utf-8")
+    with open(os.path.join(folder, _PROGRAM), "w", encoding="utf-8") as file:
+        file.write(program)
+
+
+class _Story:
+    """The demo on its way."""
+
+    run = ""  # where the record lies, relative to the folder
+
+    def __init__(self, folder: str, address: str) -> None:
+        self._folder = folder
+        local = {
+            "ANTHROPIC_BASE_URL": address,
+            "ANTHROPIC_API_KEY": "no-key-is-needed",
+            "NO_PROXY": "127.0.0.1",
+        }
+        own = {name: value for name, value in os.environ.items() if not name.startswith("RUNCARD_")}
+        self._environment = {**own, **local, "no_proxy": "127.0.0.1"}
+
+    def steps(self) -> Iterator[bool]:
+        """Each step, when it is asked for: whether it went as it should."""
+        _heading("1. Record a program: what it was given, what it asked the model, what it made")
+        said = ["--input", "interviews/*.md", "--model", _MODEL, "--provider", "anthropic"]
+        yield self._runcard("run", *said, "--", "python", _PROGRAM) == 0
+        self.run = f"outputs/{max(os.listdir(os.path.join(self._folder, 'outputs')))}"
+        _heading("2. What is known about it now, on one screen")
+        yield self._runcard("show", self.run) == 0
+        _heading("3. Is it still what it was? Every file is hashed, every chain is checked")
+        yield self._runcard("verify", self.run) == 0
+        _heading("4. Somebody changes one byte in a copy of it")
+        yield self._forge()
+        yield self._runcard("verify", "forged") == ExitCode.FAILED
+
+    def _runcard(self, *arguments: str) -> int:
+        _show(f"runcard {shlex.join(arguments)}")
+        sys.stdout.flush()
+        real = [sys.executable if argument == "python" else argument for argument in arguments]
+        done = subprocess.run(  # noqa: S603 - our own command
+            [sys.executable, "-m", "runcard", *real],
+            cwd=self._folder,
+            env=self._environment,
+            stdin=subprocess.DEVNULL,
+            check=False,
+        )
+        if done.returncode:
+            click.secho(f"(exit code {done.returncode})", dim=True, color=colour())
+        return done.returncode
+
+    def _forge(self) -> bool:
+        forged = os.path.join(self._folder, "forged")
+        _show(f"cp -r {self.run} forged")
+        shutil.copytree(os.path.join(self._folder, self.run), forged, symlinks=True)
+        _show("sed -i s/Ada/Ida/ forged/personas/ada.json")
+        with open(os.path.join(forged, "personas", "ada.json"), "r+b") as file:
+            text = file.read()
+            file.seek(0)
+            file.write(text.replace(b"Ada", b"Ida"))
+        return b"Ada" in text
+
+
+def _say(text: str) -> None:
+    click.echo(text)
+
+
+def _heading(text: str) -> None:
+    click.echo()
+    click.secho(text, bold=True, color=colour())
+
+
+def _show(command: str, about: str = "") -> None:
+    """A command as one would type it."""
+    click.secho(f"$ {printable(command)}", fg="cyan", nl=not about, color=colour())
+    if about:
+        click.secho(f"   # {about}", dim=True, color=colour())

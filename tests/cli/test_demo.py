@@ -1,0 +1,107 @@
+"""`runcard demo`: a newcomer's first minute, in an empty folder, without network and keys."""
+
+import contextlib
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+VENDOR = "anthropic"
+
+
+def demo(folder: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    own = {
+        name: value for name, value in os.environ.items() if not name.startswith(("RUNCARD_", "ANTHROPIC_"))
+    }
+    return subprocess.run(
+        [sys.executable, "-m", "runcard", "demo", *arguments],
+        cwd=folder,
+        env=own | variables,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+def document(folder: Path) -> dict[str, object]:
+    [path] = folder.glob("outputs/2*/metadata.json")
+    read: dict[str, object] = json.loads(path.read_text())
+    return read
+
+
+def test_the_tour_goes_from_a_record_to_a_forgery_that_is_found(tmp_path: Path) -> None:
+    done = demo(tmp_path)
+    assert done.returncode == 0, done.stdout
+    commands = [line for line in done.stdout.splitlines() if line.startswith("$ ")]
+    assert [command.split()[1:3] for command in commands[:4]] == [
+        ["runcard", "run"],
+        ["runcard", "show"],
+        ["runcard", "verify"],
+        ["cp", "-r"],
+    ]
+    assert "intact, complete" in done.stdout
+    assert "personas/ada.json: the file was changed [changed]" in done.stdout
+    assert "\x1b" not in done.stdout
+    assert max(len(line) for line in done.stdout.splitlines() if not line.startswith("$")) <= 130
+    told = document(tmp_path)
+    assert told["costs"]["total_cost_usd"] > 0  # type: ignore[index]
+    assert told["costs"]["token_source"] == "reported"  # type: ignore[index]  # noqa: S105 - where they come from
+    assert told["token_usage"]["breakdown_by_model"][0]["calls"] == 2  # type: ignore[index]
+
+
+def test_what_it_tells_to_type_works(tmp_path: Path) -> None:
+    done = demo(tmp_path)
+    [check] = re.findall(r"^\$ (\(cd outputs.*\))   #", done.stdout, re.MULTILINE)
+    checked = subprocess.run(["bash", "-c", check], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert "personas/ada.json: OK" in checked.stdout
+
+
+def test_it_works_without_the_vendors_library(tmp_path: Path) -> None:
+    """As for somebody who has installed nothing but runcard."""
+    (tmp_path / "hidden").mkdir()
+    (tmp_path / "hidden" / f"{VENDOR}.py").write_text("raise ImportError\n")
+    done = demo(tmp_path, "there", PYTHONPATH=str(tmp_path / "hidden"))
+    assert done.returncode == 0, done.stdout
+    assert document(tmp_path / "there")["costs"]["total_cost_usd"] > 0  # type: ignore[index]
+
+
+def test_a_folder_that_is_not_empty_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("mine")
+    done = demo(tmp_path, ".")
+    assert (done.returncode, done.stdout.splitlines()[0]) == (1, "Error: . is not empty")
+    assert os.listdir(tmp_path) == ["mine.txt"]
+
+
+def test_without_a_name_it_makes_a_folder_beside_what_is_there(tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("mine")
+    done = demo(tmp_path)
+    assert done.returncode == 0, done.stdout
+    assert sorted(os.listdir(tmp_path)) == ["mine.txt", "runcard-demo"]
+    assert "$ cd runcard-demo" in done.stdout
+
+
+def test_on_a_terminal_it_has_colours(tmp_path: Path) -> None:
+    master, slave = pty.openpty()
+    own = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
+    child = subprocess.Popen(
+        [sys.executable, "-m", "runcard", "demo"],
+        cwd=tmp_path,
+        env=own | {"TERM": "xterm", "COLUMNS": "80"},
+        stdin=slave,
+        stdout=slave,
+        stderr=slave,
+    )
+    os.close(slave)
+    seen = bytearray()
+    with contextlib.suppress(OSError):  # what Linux says when nobody is at the other end any more
+        while data := os.read(master, 65536):
+            seen += data
+    os.close(master)
+    assert child.wait(60) == 0, seen.decode()
+    assert b"\x1b[1m" in seen
