@@ -2,7 +2,7 @@
 
 make bench                  everything at full size
 make bench ARGS=--quick     smaller sizes, for a first look
-make bench ARGS=startup     one part: startup, documents, hashing, recording, masking, plans
+make bench ARGS=startup     one part: startup, documents, hashing, recording, masking, plans, ruby
 """
 
 import sys
@@ -12,6 +12,7 @@ import hashing
 import masking
 import plans
 import recording
+import ruby
 import startup
 from table import print_table
 
@@ -22,6 +23,7 @@ PARTS = {
     "recording": recording.measure,
     "masking": masking.measure,
     "plans": plans.measure,
+    "ruby": ruby.measure,
 }
 
 

@@ -17,7 +17,7 @@ class Methods
     when :class, :module
       visit(node.last, opened(node[1], owner), false)
     when :sclass
-      visit(node.last, owner, true)
+      visit(node.last, node[1][0] == :const_path_ref ? path(node[1]) : receiver(node[1], owner), true)
     when :def
       @found << [owner.empty? ? "Object" : owner, node[1][1], singleton ? "class" : "instance"]
     when :defs

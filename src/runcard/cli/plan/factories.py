@@ -44,9 +44,12 @@ def _show(listed: "Listed") -> None:
 
     names = max(map(len, listed.said), default=0)
     files = max((len(factory["file"]) for factory in listed.said.values()), default=0)
+    shared: list[str] = []
     for name, factory in listed.said.items():
         say(f"{name:<{names}}  {factory['file']:<{files}}  {', '.join(factory['traits'])}".rstrip())
-        for key in [key for key, value in factory.items() if key not in {"file", "traits"} and value]:
+        shared = factory.pop("global_traits", [])
+        for key in [key for key in factory if key not in {"file", "traits"} and factory[key]]:
             value = factory[key]
-            text = value if isinstance(value, str) else ", ".join(value)
-            say(f"  {key.replace('_', ' ')}: {text}")
+            say(f"  {key.replace('_', ' ')}: {value if isinstance(value, str) else ', '.join(value)}")
+    if shared:
+        say(f"traits of all factories: {', '.join(shared)}")

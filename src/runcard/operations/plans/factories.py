@@ -8,7 +8,7 @@ from runcard.errors import DocumentError, StoreError
 from runcard.files import printable
 from runcard.plans.projects import given_project, project_at
 from runcard.plans.ruby import read_factories
-from runcard.plans.ruby.factories import Details, Factories
+from runcard.plans.ruby.factory_details import Details
 from runcard.plans.ruby.factory_files import owner_of
 
 
@@ -16,7 +16,6 @@ from runcard.plans.ruby.factory_files import owner_of
 class Listed:
     """The factories below a path."""
 
-    factories: Factories
     said: dict[str, Any]
     warnings: list[str]
 
@@ -42,10 +41,10 @@ def list_factories(path: str, *, root: str | None = None, in_detail: bool = Fals
             f"no factories found in {printable(path)}: looked in spec/factories and test/factories"
         )
     if not in_detail:
-        return Listed(factories, factories.to_dict(), warnings)
+        return Listed(factories.to_dict(), warnings)
     details = Details(factories)
     said = details.to_dict()
-    return Listed(factories, said, [*warnings, *map(str, details.complaints)])
+    return Listed(said, [*warnings, *map(str, details.complaints)])
 
 
 def _root(path: str, start: str, root: str | None) -> str:

@@ -21,7 +21,8 @@
     targets         the questions about them
     factory_files   where a project keeps its factories
     factory_reader  syntax tree → the factories of one file
-    factories       all of a project, with `enums` (of its models)
+    factories       all of a project
+    factory_details what their parents and the enums of models (`enums`) add
 """
 
 from runcard.plans.ruby.factories import Factories, read_factories

@@ -4,7 +4,9 @@ A method counts however it is defined (`def`, `attr_reader`, `delegate`, `Struct
 What stands inside the body of a method is not looked at: it defines nothing before that method is called.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import ClassVar
 
 from runcard.plans.ruby.classes import CLASS, INSTANCE, Classes, Scope
 from runcard.plans.ruby.literals import Literals
@@ -38,25 +40,11 @@ class _Reader:
         self.trouble: list[Trouble] = []
         self._of = code.of
         self.literals = Literals(code)
-        self._visits = {
-            "class": self._class,
-            "module": self._class,
-            "singleton_class": self._singleton_class,
-            "method": self._method,
-            "singleton_method": self._singleton_method,
-            "alias": self._alias,
-            "undef": self._undef,
-            "call": self._call,
-            "identifier": self._word,
-            "assignment": self._assignment,
-            "operator_assignment": self._assignment,
-            "for": self._for,
-        }
 
     def visit(self, node: Node, scope: Scope) -> Inner:
-        visit = self._visits.get(node.type)
+        visit = self._VISITS.get(node.type)
         if visit is not None:
-            return visit(node, scope)
+            return visit(self, node, scope)
         return [(child, scope) for child in node.named_children if child.type not in _NO_STATEMENTS]
 
     # What opens a class
@@ -222,3 +210,19 @@ class _Reader:
         if node.type not in _CONSTANTS:
             return scope.name
         return self.classes.resolve(scope, self._constant(node))
+
+    # Functions, not methods of this reader: in a circle with itself it would hold its tree until circles are looked for.
+    _VISITS: ClassVar[dict[str, Callable[..., Inner]]] = {
+        "class": _class,
+        "module": _class,
+        "singleton_class": _singleton_class,
+        "method": _method,
+        "singleton_method": _singleton_method,
+        "alias": _alias,
+        "undef": _undef,
+        "call": _call,
+        "identifier": _word,
+        "assignment": _assignment,
+        "operator_assignment": _assignment,
+        "for": _for,
+    }

@@ -1,6 +1,5 @@
 """The enums that a model declares, of which factory_bot makes traits."""
 
-from runcard.encoding import Limits
 from runcard.errors import RuncardError
 from runcard.files import resolve_below
 from runcard.plans.ruby.inflections import underscore
@@ -12,11 +11,11 @@ _NO_STATEMENTS = METHODS | {"comment", "lambda", "string", "array", "hash"}
 _OPTIONS = {"prefix", "suffix", "scopes", "default", "validate", "instance_methods"}
 
 
-def model_enums(root: str, class_name: str, limits: Limits | None = None) -> dict[str, list[str]]:
+def model_enums(root: str, class_name: str) -> dict[str, list[str]]:
     """The values of each enum of a model, by attribute; none when the project has no such model where Rails has it."""
     try:
         path = resolve_below(root, f"app/models/{underscore(class_name)}.rb")
-        code, _ = read_code(read_source(path, limits))
+        code, _ = read_code(read_source(path))
     except (RuncardError, OSError):
         return {}
     return _enums(code)

@@ -11,7 +11,8 @@ from typing import NamedTuple
 from runcard.files import Entry, Kind, walk
 
 _PLACE = re.compile(r"(?:(.*)/)?(spec|test)/factories(?:\.rb|/.*\.rb)|factories(?:\.rb|/.*\.rb)")
-_ON_THE_WAY = re.compile(r"(?:.*/)?(?:spec|test|factories)(?:/factories)?|(?:.*/)?(?:spec|test)/factories/.*")
+_INSIDE = re.compile(r"(?:.*/)?(?:spec|test)/factories/.*")
+_ON_THE_WAY = re.compile(rf"(?:.*/)?(?:spec|test|factories)|{_INSIDE.pattern}")
 _FOREIGN = re.compile(
     r"(?:.*/)?(?:\..*|node_modules|tmp|log|coverage|public|storage|vendor/(?:bundle|cache|gems|ruby))"
 )
@@ -86,7 +87,7 @@ class _Search:
         real = os.path.realpath(path)
         if os.path.commonpath([self._root, real]) != self._root:
             self._on_trouble(entry.path, "a link that leads out of the project: not followed")
-        elif os.path.isdir(real):
+        elif os.path.isdir(real) and not _INSIDE.fullmatch(entry.path):  # there, Ruby follows none either
             return [(real, f"{entry.path}/")]
         elif os.path.isfile(real) and is_file:
             self.found.append(Place(entry.path, real))

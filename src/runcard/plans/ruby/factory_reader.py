@@ -1,7 +1,9 @@
 """The factories and traits that one file defines: `FactoryBot.define` and `FactoryBot.modify`, and what stands in them."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from typing import ClassVar
 
 from runcard.plans.ruby.inflections import camelize, underscore
 from runcard.plans.ruby.literals import LOOPS, NO_NAMES, Literals, Names
@@ -86,11 +88,6 @@ class _Reader:
         self.found = Found()
         self._of = code.of
         self.literals = Literals(code)
-        self._words = {
-            "factory": self._factory,
-            "trait": self._trait,
-            "traits_for_enum": self._enum,
-        }
 
     def visit(self, node: Node, scope: _Scope) -> _Inner:
         match node.type:
@@ -114,8 +111,8 @@ class _Reader:
             if receiver and self._of(receiver) in _LIBRARIES and name in {"define", "modify"}:
                 return [(body, replace(scope, inside=_In(name)))] if body else []
             return self._rounds(node, body, scope)
-        if receiver is None and name in self._words:
-            return self._words[name](node, body, scope)
+        if receiver is None and name in self._WORDS:
+            return self._WORDS[name](self, node, body, scope)
         if receiver is None and name == "transient":
             return [(body, scope)] if body else []
         return self._rounds(node, body, scope) if name in LOOPS else []
@@ -190,3 +187,10 @@ class _Reader:
         word = self._of(node).split(None, 1)[0].partition("(")[0]
         self.found.trouble.append(Trouble(line_of(node), f"a {word} whose name is not written out: left out"))
         return None
+
+    # Functions, not methods of this reader: in a circle with itself it would hold its tree until circles are looked for.
+    _WORDS: ClassVar[dict[str, Callable[..., _Inner]]] = {
+        "factory": _factory,
+        "trait": _trait,
+        "traits_for_enum": _enum,
+    }

@@ -32,11 +32,12 @@ def mended(code: Code) -> tuple[Code, list[int]]:
     if len(code.text) > _LARGEST:
         return code, []
     mender = _Mender(code.text.decode())
+    code = mender.code()  # without what stands behind `__END__`
     try:
         mender.mend(0, len(mender.lines))
     except _GaveUpError:
         return code, []
-    better = Code("\n".join(mender.lines).encode())
+    better = mender.code()
     (definitions, blocks), (before, blocks_before) = better.count(), code.count()
     if definitions < before or (mender.lost_most() and blocks < blocks_before):
         return code, []
@@ -56,6 +57,9 @@ class _Mender:
         for start, stop in self._statements(first, last):
             if not self._is_sound(start, stop):
                 self._mend_statement(start, stop, depth)
+
+    def code(self) -> Code:
+        return Code("\n".join(self.lines).encode())
 
     def lost_most(self) -> bool:
         return sum(map(_is_code, self.lines)) < self._full / 2

@@ -125,8 +125,9 @@ def _near(wanted: str, known: list[str]) -> tuple[str, ...]:
     from difflib import get_close_matches  # noqa: PLC0415 - few need it
 
     last = wanted.rpartition("::")[2]
-    same = [name for name in known if name.rpartition("::")[2] == last]
+    by_last: dict[str, list[str]] = {}
+    for name in known:
+        by_last.setdefault(name.rpartition("::")[2], []).append(name)
     similar = get_close_matches(wanted, known, n=_MOST_SUGGESTIONS)
-    by_last = {name.rpartition("::")[2]: name for name in known}
-    shorter = [by_last[name] for name in get_close_matches(last, list(by_last), n=_MOST_SUGGESTIONS)]
-    return tuple(dict.fromkeys([*same, *similar, *shorter]))[:_MOST_SUGGESTIONS]
+    shorter = [name for short in get_close_matches(last, list(by_last)) for name in by_last[short]]
+    return tuple(dict.fromkeys([*by_last.get(last, []), *similar, *shorter]))[:_MOST_SUGGESTIONS]
