@@ -13,11 +13,7 @@ import click
 )
 @click.argument("command_line", nargs=-1, required=True, metavar="[--] COMMAND...", type=click.UNPROCESSED)
 @click.option("--outputs", metavar="DIR", help="The store; RUNCARD_OUTPUTS or `outputs` unless given.")
-@click.option(
-    "--experiment",
-    metavar="NAME",
-    help="The experiment that the run belongs to; with a folder, it brings configuration and inputs.",
-)
+@click.option("--experiment", metavar="NAME", help="The experiment that the run belongs to.")
 @click.option(
     "--config", "configs", multiple=True, metavar="FILE", help="Configuration, as JSON, YAML or TOML."
 )

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 Fields = dict[str, Any]
 
+_OLDER = {"1.0", "1.1", "1.2"}
 _OF_2_0 = ("threshold_value", "threshold_operator")
 _OF_LATER_1_3 = ("terminal_states", "source", "setup")
 # What a version brought, the newest first: a file that lacks it is older than that.
@@ -30,7 +31,7 @@ class Shape(NamedTuple):
     @property
     def is_older(self) -> bool:
         """Whether it is of a version before the first that has a schema."""
-        return not self.is_stated and self.version < "1.3"
+        return self.version in _OLDER
 
 
 def shape_of(plan: Fields) -> Shape:
@@ -40,7 +41,8 @@ def shape_of(plan: Fields) -> Shape:
     looks = _looks(plan)
     if isinstance(stated, str | int | float) and not isinstance(stated, bool):
         version = f"{stated}.0" if isinstance(stated, int) else str(stated)
-        return Shape(version, True, version != "1.3" or looks != "1.3", absent)
+        is_later = looks != "1.3" or version not in {"1.3", *_OLDER}
+        return Shape(version, True, is_later, absent)
     if looks != "1.3":
         return Shape("1.3" if looks == "later 1.3" else looks, False, True, absent)
     return Shape(_by_what_is_absent(absent), False, False, absent)

@@ -102,7 +102,7 @@ def _is_json(source: bytes, limits: Limits) -> bool:
 
 def _settled(data: Fields, shape: Shape) -> tuple[str | None, tuple[Finding, ...]]:
     """The version whose schema a plan is to be checked by, None when it is refused; and what is wrong with its own."""
-    if not shape.is_stated:
+    if shape.is_older or not shape.is_stated:
         return ("1.3" if shape.is_older else shape.version), ()
     _, used, found = settle(TESTPLAN, {TESTPLAN.version_key: shape.version})
     if shape.version in TESTPLAN.versions or found:

@@ -9,7 +9,8 @@ from runcard.errors import RuncardError, StoreError
 from runcard.files.failures import failure
 from runcard.files.names import printable
 
-_MORE = 1 << 20  # bytes at a time
+_MORE = 1 << 20  # bytes, of a file that grows meanwhile
+_STEP = 1 << 16  # to ask for much more than there is would take longer than reading it
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 # Not blocking, so that opening a FIFO nobody writes to does not wait for ever.
 _OPEN = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
@@ -34,7 +35,7 @@ def read_file(path: str, most: int) -> bytes:
 def read_stream(file: BinaryIO, most: int) -> bytes:
     """What is left of a stream, at most one byte more than `most`."""
     parts, left = [], most + 1
-    while left > 0 and (part := file.read(min(left, _MORE))):  # asked for all, it makes room for all
+    while left > 0 and (part := file.read(min(left, _STEP))):
         parts.append(part)
         left -= len(part)
     return b"".join(parts)

@@ -36,8 +36,9 @@ class Mark:
         if self.completed:
             for word in ("skipped", "skip_reason"):
                 automation.pop(agent.prefix + word, None)
-        for key, texts in (("errors", self.errors), ("warnings", self.warnings)):
-            if texts:
+        for key, said in (("errors", self.errors), ("warnings", self.warnings)):
+            if said:
+                texts = [said] if isinstance(said, str) else said  # one text is a sequence of texts, too
                 automation[key] = [*_texts(automation.get(key), key), *texts]
         return {**plan, "automation": automation | (self.values or {})}
 

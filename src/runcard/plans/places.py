@@ -61,7 +61,7 @@ class Place:
 
 def is_plan_path(path: str) -> bool:
     """Whether an argument names a plan itself, not a source."""
-    return path.endswith((".yml", ".yaml"))
+    return path.endswith((".yml", ".yaml", ".json"))
 
 
 def place_of(path: str, *, root: str | None = None, asked: Asked | None = None) -> Place:
@@ -107,10 +107,10 @@ def _own(project: Project, file: str) -> tuple[Stored, str | None]:
             other
         ), f"the documented name of {file}'s plan is too long for a file: it is shortened"
     stored = read_stored(os.path.join(project.folder, name))
-    if stored.exists and stored.file in {None, file}:
+    if stored.exists and (stored.file is None or stored.is_about(file, project.root)):
         return stored, None
     second = read_stored(other)
-    if not stored.exists and second.file != file:
+    if not stored.exists and not second.is_about(file, project.root):
         return stored, None
     holder = stored.file or "another source"
     return second, f"{name} is the plan of {holder}: that of {file} is {os.path.basename(other)}"
@@ -125,7 +125,7 @@ def _of_method(place: Place, asked: Asked) -> Place:
     for name in sorted(os.listdir(place.project.folder)):
         if is_plan_name(name) and name.startswith(base.removesuffix(".yml") + "-"):
             other = read_stored(os.path.join(place.project.folder, name))
-            if other.file == place.file and asked.is_of(other.section("target")):
+            if other.is_about(place.file, place.project.root) and asked.is_of(other.section("target")):
                 return Place(place.project, place.file, other, warnings=place.warnings)
     return Place(place.project, place.file, place.stored, is_other=True, warnings=place.warnings)
 

@@ -1,5 +1,6 @@
 """A plan file as it lies on the disk: its bytes, and what they say as far as they can be read."""
 
+import os
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -39,9 +40,15 @@ class Stored:
 
     @property
     def file(self) -> str | None:
-        """The source that the plan is about, by its path in the project."""
+        """The source that the plan is about, as it says."""
         file = self.section("target").get("file")
         return file.removeprefix("./") if isinstance(file, str) else None
+
+    def is_about(self, file: str, root: str) -> bool:
+        """Whether it is the plan of this source of the project; an absolute path is wrong, but it tells."""
+        return self.file is not None and os.path.normpath(os.path.join(root, self.file)) == os.path.join(
+            root, file
+        )
 
 
 def read_stored(path: str) -> Stored:

@@ -1,5 +1,6 @@
 """Whether the target of a plan exists: its file in the project, its class in the file, its method in the class."""
 
+import os
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -36,6 +37,15 @@ def _check(target: object, root: str) -> Findings:
             "/target/file",
             f"{shown(file, 200)} is not in the project: {error.strerror}",
             hint=f"correct the path, or name the project with --root; looked in {printable(root)}",
+            found=file,
+        )
+        return
+    if not os.path.isfile(path):
+        yield finding(
+            "target.file",
+            "/target/file",
+            f"{shown(file, 200)} is not a file",
+            hint="name the Ruby file that has the class",
             found=file,
         )
         return

@@ -17,6 +17,8 @@ from runcard.plans.target import check_target
 
 Fields = dict[str, Any]
 
+_MOST = 200  # findings that are written down
+
 
 @dataclass(frozen=True, slots=True)
 class Validated:
@@ -72,9 +74,15 @@ def section_of(report: Findings) -> Fields:
     """The section that says what was found."""
     return {
         "completed": report.valid,
-        "errors": [_line(found) for found in report.errors],
-        "warnings": [_line(found) for found in report.warnings],
+        "errors": _lines(report.errors),
+        "warnings": _lines(report.warnings),
     }
+
+
+def _lines(findings: list[Finding]) -> list[str]:
+    """A line for each finding, but for no more than somebody may want to read in a plan."""
+    lines = [_line(found) for found in findings[:_MOST]]
+    return [*lines, f"and {len(findings) - _MOST:,} more"] if len(findings) > _MOST else lines
 
 
 def _line(found: Finding) -> str:
