@@ -37,9 +37,7 @@ def list_factories(path: str, *, root: str | None = None, in_detail: bool = Fals
                 f"no factory could be read in {printable(path)}: {warnings[0]}{more}",
                 hint="mend the file, or name another directory",
             )
-        warnings.append(
-            f"no factories found in {printable(path)}: looked in spec/factories and test/factories"
-        )
+        warnings.append("no factories found: looked in spec/factories and test/factories")
     if not in_detail:
         return Listed(factories.to_dict(), warnings)
     details = Details(factories)

@@ -18,7 +18,7 @@ class Listed:
 
     @property
     def warnings(self) -> list[str]:
-        return [f"{self.file}:{trouble.line}: {trouble.message}" for trouble in self.targets.warnings]
+        return [f"line {trouble.line}: {trouble.message}" for trouble in self.targets.warnings]
 
     def to_dict(self) -> dict[str, Any]:
         warnings = [{"line": trouble.line, "message": trouble.message} for trouble in self.targets.warnings]
