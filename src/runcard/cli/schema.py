@@ -11,7 +11,7 @@ from runcard.documents.kinds import KINDS
 def command(kind: str, version: str | None) -> int:
     """Print the published JSON Schema of a KIND of document, for editors and other languages.
 
-    KIND is one of archive-index, generation, instance, manifest, team.
+    KIND is one of archive-index, generation, instance, manifest, team, testplan.
     """
     from runcard.documents.schema import schema_bytes  # noqa: PLC0415
 
