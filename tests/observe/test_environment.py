@@ -23,7 +23,7 @@ KEYS = [
     "lockfiles",
     "container",
 ]
-SLOW = 'case "$*" in *{word}*) sleep 30;; esac\nexec {git} "$@"\n'
+SLOW = 'case "$*" in *{word}*) sleep 120;; esac\nexec {git} "$@"\n'
 
 
 def slow_git(folder: Path, word: str) -> str:
