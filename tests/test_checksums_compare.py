@@ -293,6 +293,6 @@ def test_exactly_what_was_done_is_found(
         (found,) = (one for one in compare(root, listing).differences if one.path not in kept)
         assert type(found) is type(done)
         assert found.path == victim + done.path
-        assert [getattr(found, field) for field in found.__slots__[1:]] == [
-            getattr(done, field) for field in done.__slots__[1:]
+        assert [getattr(found, field) for field in found._fields[1:]] == [
+            getattr(done, field) for field in done._fields[1:]
         ]

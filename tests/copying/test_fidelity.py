@@ -156,6 +156,12 @@ class TestHoles:
         assert copy_.read_bytes() == (source / "sparse").read_bytes()
         assert copy_.stat().st_blocks * 512 < 1 << 20
 
+    def test_a_small_one_keeps_them_too(self, tmp_path: Path) -> None:
+        source = make(tmp_path / "ws", {"sparse": b"data"})
+        os.truncate(source / "sparse", SMALL)
+        assert copy(source).size == SMALL
+        assert (target_of(source) / "sparse").stat().st_blocks * 512 < SMALL
+
     def test_a_file_that_is_one_hole_is_stored_as_one(self, tmp_path: Path) -> None:
         source = make(tmp_path / "ws", {})
         (source / "hole").touch()

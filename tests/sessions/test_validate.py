@@ -181,6 +181,23 @@ def test_a_damaged_team_document_leaves_the_others_to_be_judged_alone(session: P
     assert found(session) == [("metadata.json", "json.syntax", "")]
 
 
+@pytest.mark.parametrize("how", ["gone", "link"])
+def test_a_session_without_its_team_document_is_still_one(session: Path, how: str) -> None:
+    (session / "metadata.json").rename(session.parent / "aside.json")
+    if how == "link":
+        (session / "metadata.json").symlink_to(session.parent / "aside.json")
+    (session / "instances" / TESTER / "workspace" / "team.json").write_text('{"execution_summary": 1}')
+    rule = "file.missing" if how == "gone" else "file.unreadable"
+    assert found(session) == [("metadata.json", rule, "")]
+    assert len(list(validate(session))) == 5
+
+
+def test_a_folder_with_such_names_is_no_session(tmp_path: Path) -> None:
+    (tmp_path / "instances").mkdir()
+    (tmp_path / "instances" / "a.json").write_text("{}")
+    assert found(tmp_path) == [(".", "file.nothing-found", "")]
+
+
 def test_what_a_person_reads(cli: Cli, session: Path) -> None:
     edit(session, LEAD, "/output/lines", 3)
     done = cli("validate", session)

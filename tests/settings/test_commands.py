@@ -78,6 +78,35 @@ def test_config_says_all_that_is_wrong(cli: Cli, monkeypatch: pytest.MonkeyPatch
     assert "limits.depth" not in done.out
 
 
+def test_a_file_that_is_no_toml_is_an_error(cli: Cli) -> None:
+    Path("runcard.toml").write_text("outputs = \n")
+    done = cli("config")
+    assert (done.code, done.out) == (1, "")
+    assert done.err.startswith("Error: runcard.toml:1: this is not TOML: ")
+    assert cli("run", "--", "true").code == 125
+
+
+def test_a_wrong_setting_is_a_failure_of_runcard_not_of_the_command(cli: Cli) -> None:
+    Path("runcard.toml").write_text("outputs = 3\n")
+    done = cli("run", "--", "true")
+    assert (done.code, done.out) == (125, "")
+    assert done.err.startswith("Error: runcard.toml:1: outputs is '3'; allowed: a path")
+
+
+def test_collecting_tells_of_settings_that_do_not_exist(cli: Cli) -> None:
+    Path("runcard.toml").write_text("[artifacts]\npatern = []\ndir = 'kept'\n")
+    agent = {"name": "a", "status": "completed", "created_at": "2025-11-06T14:00:00Z"}
+    spec = {"team_session_id": "t", "instances": [agent | {"terminated_at": "2025-11-06T14:01:00Z"}]}
+    Path("spec.json").write_text(json.dumps(spec))
+    done = cli("collect", "spec.json")
+    assert done.code == 2
+    assert "kept/" in done.out
+    assert (
+        "Warning: runcard.toml:2: there is no setting artifacts.patern; did you mean artifacts.patterns?"
+        in done.err
+    )
+
+
 def test_validate_and_migrate_read_within_the_limits_that_are_set(
     cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -18,6 +18,7 @@ STDIN = "-"
 
 # Not blocking, so that opening a FIFO nobody writes to does not wait for ever.
 _OPEN = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+_STEP = 1 << 16
 
 
 def load(path: str | os.PathLike[str], *, kind: str | None = None, limits: Limits | None = None) -> Document:
@@ -43,11 +44,12 @@ def read_document(path: str, limits: Limits) -> bytes:
             return _read_stdin(limits)
         descriptor = os.open(path, _OPEN)
         try:
-            if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            status = os.fstat(descriptor)
+            if stat.S_ISDIR(status.st_mode):
                 raise StoreError(f"{printable(path)} is a directory", hint="name a file")
             os.set_blocking(descriptor, True)
             with open(descriptor, "rb", buffering=0, closefd=False) as file:
-                return _read(file, limits)
+                return _read(file, limits, status.st_size)
         finally:
             os.close(descriptor)
     except OSError as error:
@@ -69,9 +71,11 @@ def _read_stdin(limits: Limits) -> bytes:
     return _read(sys.stdin.buffer, limits)
 
 
-def _read(file: BinaryIO, limits: Limits) -> bytes:
+def _read(file: BinaryIO, limits: Limits, size: int = 0) -> bytes:
+    """What there is, at most one byte more than the limit; `size` is what the system says, which may be too little."""
     parts, left = [], limits.size + 1
-    while left > 0 and (part := file.read(left)):
+    step = max(size + 1, _STEP)  # to ask for much more than there is would take longer than reading it
+    while left > 0 and (part := file.read(min(left, step))):
         parts.append(part)
         left -= len(part)
     return b"".join(parts)

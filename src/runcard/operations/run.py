@@ -111,7 +111,7 @@ class _Errand:
 
     def __init__(self, recorded: Run, store: str) -> None:
         self._run = recorded
-        self._path = str(recorded.path)
+        self._path = recorded.environ["RUNCARD_RUN_DIR"]
         self._store = store
         self._directory = os.getcwd()
         self._made = os.lstat(self._path)
@@ -137,7 +137,7 @@ class _Errand:
             self._run.emit(fold.INPUTS, {"files": found})
         for trouble in troubles:
             self._warn("input", trouble)
-        self._watched = Watched(found, self._directory)
+        self._inputs, self._watched = found, Watched(found, self._directory)
 
     def carry_out(self, arguments: list[str], signals: Signals, more: dict[str, str]) -> None:
         """Run the command to its end; `more` is for its environment."""

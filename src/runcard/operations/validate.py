@@ -129,6 +129,8 @@ class _Check:
         """The own documents of a folder that is a run, a session or an instance; nothing for any other folder."""
         path = os.path.join(folder, layout.METADATA)
         if not os.path.isfile(path) or os.path.islink(path):
+            if layout.has_lost_its_document(folder):
+                yield from self._session(folder, Checked(path, Report((_lost(path),))))
             return
         read = self.read(path)
         checked = read if isinstance(read, Checked) else Checked(path, _as_of_now(path, read.examined))
@@ -196,6 +198,14 @@ def _as_of_now(path: str, examined: codec.Examined) -> Report:
         for found in report.findings
     )
     return replace(report, findings=findings)
+
+
+def _lost(path: str) -> Finding:
+    """The finding for a record without its document."""
+    hint = "put the document of the record back"
+    if os.path.lexists(path):
+        return finding("file.unreadable", "", "it is no regular file", hint=hint)
+    return finding("file.missing", "", "it does not exist, and the folder is a record", hint=hint)
 
 
 def _rules(checked: Checked) -> set[str]:

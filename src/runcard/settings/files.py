@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from runcard.errors import UsageError
+from runcard.errors import ExitCode, UsageError
 from runcard.files import failure, printable
 
 NAME = "runcard.toml"
@@ -24,6 +24,8 @@ _PLACE = r"(?s)(.*) \(at line (\d+), column \d+\)"
 
 class BadFileError(UsageError):
     """A file of settings that cannot be read as one."""
+
+    exit_code = ExitCode.FAILED  # the command line itself is right
 
 
 class Entry(NamedTuple):

@@ -30,6 +30,11 @@ DAMAGED = "damaged-journal"  # and of the one about events that were lost before
 # What SHA256SUMS does not cover: itself, and what is written or may change after it.
 NOT_LISTED = frozenset({CHECKSUMS, METADATA, AMENDMENTS, SIGNATURE})
 
+EXPERIMENTS = "experiments"  # where the folders of experiments lie, seen from where a user works
+CONFIG = "config.yaml"
+DATA = "data"
+OUTPUTS = "outputs"
+
 _STORE = ".runcard"
 _OPEN = "open"
 _OTHER_JOURNAL = re.compile(r"experiment\.(w-[0-9a-f]+)\.jsonl")
@@ -59,6 +64,11 @@ def journal_names(run: str) -> list[str]:
     names = os.listdir(run)
     others = sorted(name for name in names if _OTHER_JOURNAL.fullmatch(name))
     return [JOURNAL, *others] if JOURNAL in names else others
+
+
+def experiment_folder(name: str) -> str:
+    """Where an experiment lies that has a folder."""
+    return os.path.join(EXPERIMENTS, name)
 
 
 def session_name(moment: datetime, session_id: str) -> str:
@@ -150,6 +160,16 @@ def safe_name(text: str) -> str:
 def is_record(folder: str) -> bool:
     """Whether a folder is a run or a session by what lies in it, whatever its metadata may say."""
     return any(os.path.exists(os.path.join(folder, name)) for name in (CHECKSUMS, JOURNAL, AUDIT, INSTANCES))
+
+
+def has_lost_its_document(folder: str) -> bool:
+    """Whether a folder without a metadata document is a record all the same, by what else lies there."""
+    there = {
+        name
+        for name in (AUDIT, JOURNAL, CHECKSUMS, MANIFEST, INSTANCES)
+        if os.path.lexists(os.path.join(folder, name))
+    }
+    return AUDIT in there or {JOURNAL, CHECKSUMS} <= there or (INSTANCES in there and len(there) > 1)
 
 
 def session_documents(session: str) -> list[str]:
