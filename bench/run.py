@@ -2,7 +2,7 @@
 
 make bench                  everything at full size
 make bench ARGS=--quick     smaller sizes, for a first look
-make bench ARGS=startup     one part: startup, documents, hashing, recording, masking, collecting
+make bench ARGS=startup     one part: startup, documents, hashing, recording, running, masking, collecting
 """
 
 import sys
@@ -12,6 +12,7 @@ import documents
 import hashing
 import masking
 import recording
+import running
 import startup
 from table import print_table
 
@@ -20,6 +21,7 @@ PARTS = {
     "documents": documents.measure,
     "hashing": hashing.measure,
     "recording": recording.measure,
+    "running": running.measure,
     "masking": masking.measure,
     "collecting": collecting.measure,
 }

@@ -103,6 +103,21 @@ def test_whatever_room_is_left_the_store_holds_whole_sessions_only(spec: Path, s
     assert_tidy(store)
 
 
+def test_a_ledger_that_cannot_be_written_is_a_remark_and_made_good_later(here: Path, spec: Path) -> None:
+    store = here / "artifacts"
+    runcard.collect(spec)
+    (ledger,) = (store / ".runcard").glob("ledger-*")
+    ledger.rename(ledger.with_suffix(".aside"))
+    ledger.symlink_to("nowhere")  # which nobody opens for writing
+    late = runcard.collect(spec)
+    assert "the next collection enters it" in late.remarks[0]
+    assert_whole(late.path)
+    ledger.unlink()
+    ledger.with_suffix(".aside").rename(ledger)
+    assert runcard.collect(spec).remarks == (f"finished an interrupted collection: {late.path}",)
+    assert_tidy(store)
+
+
 # Side by side
 
 

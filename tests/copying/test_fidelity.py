@@ -4,6 +4,7 @@ import hashlib
 import os
 import socket
 import subprocess
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -56,9 +57,30 @@ class TestBytes:
         assert paths(copied) == sorted(names, key=os.fsencode)
 
     def test_types_are_counted_by_the_last_suffix(self, tmp_path: Path) -> None:
-        names = ["a.py", "B.PY", "c.tar.gz", "Makefile", ".bashrc", "d/e.md"]
+        names = [
+            "a.py",
+            "B.PY",
+            "c.tar.gz",
+            "Makefile",
+            ".bashrc",
+            "d.d/e.md",
+            "d.d/none",
+            "dot.",
+            "f.\udcff",
+        ]
         copied = copy(make(tmp_path / "ws", dict.fromkeys(names, "")))
-        assert copied.file_types == {"": 2, ".gz": 1, ".md": 1, ".py": 2}
+        assert copied.file_types == {"": 4, ".gz": 1, ".md": 1, ".py": 2, r".\xff": 1}
+
+    def test_memory_does_not_grow_with_a_file(self, tmp_path: Path) -> None:
+        source = make(tmp_path / "ws", {"large": b""})
+        with (source / "large").open("wb") as file:
+            file.writelines(bytes([number]) * (1 << 20) for number in range(48))
+        tracemalloc.start()
+        copied = copy(source)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert copied.size == 48 << 20
+        assert peak < 4 << 20
 
     def test_hard_links_are_stored_each(self, tmp_path: Path) -> None:
         source = make(tmp_path / "ws", {"a": "same"})
@@ -74,13 +96,8 @@ class TestBytes:
         copy(source, gitignore=True)
         for path, status in before.items():
             now = path.stat()
-            assert (now.st_mtime_ns, now.st_ctime_ns, now.st_mode) == (
-                status.st_mtime_ns,
-                status.st_ctime_ns,
-                status.st_mode,
-            )
-            if path.is_file():
-                assert now.st_atime_ns == status.st_atime_ns
+            for field in ("st_mode", "st_mtime_ns", "st_ctime_ns", "st_atime_ns"):
+                assert getattr(now, field) == getattr(status, field), (path, field)
 
 
 class TestPermissionsAndTimes:
@@ -138,6 +155,12 @@ class TestHoles:
         assert copied.files[0].sha256 == hashlib.sha256((source / "sparse").read_bytes()).hexdigest()
         assert copy_.read_bytes() == (source / "sparse").read_bytes()
         assert copy_.stat().st_blocks * 512 < 1 << 20
+
+    def test_a_small_one_keeps_them_too(self, tmp_path: Path) -> None:
+        source = make(tmp_path / "ws", {"sparse": b"data"})
+        os.truncate(source / "sparse", SMALL)
+        assert copy(source).size == SMALL
+        assert (target_of(source) / "sparse").stat().st_blocks * 512 < SMALL
 
     def test_a_file_that_is_one_hole_is_stored_as_one(self, tmp_path: Path) -> None:
         source = make(tmp_path / "ws", {})

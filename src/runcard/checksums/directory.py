@@ -9,7 +9,7 @@ Invariant: on a directory that nobody touched, `compare(root, make(root).listing
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from runcard.checksums.hashing import hash_files
 from runcard.checksums.listing import Listing
@@ -22,16 +22,14 @@ from runcard.files import Entry, Kind, OnError, decode_name, encode_name, failur
 _FILE = Kind.FILE  # looked up for each file, which takes long in an enumeration
 
 
-@dataclass(frozen=True, slots=True)
-class Symlink:
+class Symlink(NamedTuple):
     """A symbolic link and the text it holds, which is not followed."""
 
     path: str
     target: str
 
 
-@dataclass(frozen=True, slots=True)
-class Contents:
+class Contents(NamedTuple):
     """What is below a directory; `others` are the paths of FIFOs, sockets and devices."""
 
     listing: Listing
@@ -39,8 +37,7 @@ class Contents:
     others: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Changed:
+class Changed(NamedTuple):
     """The file has other bytes than listed."""
 
     path: str
@@ -48,31 +45,27 @@ class Changed:
     found: Digest
 
 
-@dataclass(frozen=True, slots=True)
-class Missing:
+class Missing(NamedTuple):
     """The file is listed and not there."""
 
     path: str
     expected: Digest
 
 
-@dataclass(frozen=True, slots=True)
-class Unexpected:
+class Unexpected(NamedTuple):
     """The file is there and not listed."""
 
     path: str
 
 
-@dataclass(frozen=True, slots=True)
-class NotRegular:
+class NotRegular(NamedTuple):
     """What is listed as a file is something else now."""
 
     path: str
     found_kind: Kind
 
 
-@dataclass(frozen=True, slots=True)
-class Unreadable:
+class Unreadable(NamedTuple):
     """Nobody can tell: a file or directory that could not be read, or was written to meanwhile."""
 
     path: str
@@ -82,8 +75,7 @@ class Unreadable:
 Difference = Changed | Missing | Unexpected | NotRegular | Unreadable
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(NamedTuple):
     """All differences by path, and the links and other things that are there now."""
 
     differences: tuple[Difference, ...]

@@ -5,10 +5,10 @@ are ours, so that they are short, name the field, and come with a hint.
 """
 
 import json
+import os
 import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from runcard.documents.findings import Finding, finding, shown
@@ -20,7 +20,7 @@ from runcard.errors import UsageError
 if TYPE_CHECKING:
     from jsonschema_rs import Draft7Validator, ValidationError
 
-_FOLDER = Path(__file__).parent / "schemas"
+_FOLDER = os.path.join(os.path.dirname(__file__), "schemas")
 
 # jsonschema-rs hands no value over that is nested deeper than 255 levels; no schema looks deeper than this.
 _DEEP_ENOUGH = 100
@@ -50,7 +50,8 @@ def schema_bytes(kind: str, version: str | None = None) -> bytes:
 
 
 def _bytes(kind: str, version: str) -> bytes:
-    return (_FOLDER / f"{kind}-{version}.json").read_bytes()
+    with open(os.path.join(_FOLDER, f"{kind}-{version}.json"), "rb") as file:
+        return file.read()
 
 
 @lru_cache(maxsize=16)

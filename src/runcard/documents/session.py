@@ -10,8 +10,8 @@ from datetime import datetime
 from typing import Any
 
 from runcard.documents.error_categories import category, retryable
-from runcard.documents.generation import TOKEN_SOURCES
 from runcard.documents.migrations import migrate
+from runcard.documents.recipes import TOKEN_SOURCES
 from runcard.documents.roles import known_role
 from runcard.documents.spec import InstanceSpec, SessionSpec
 from runcard.documents.sums import all_known, exact_sum, plain_number

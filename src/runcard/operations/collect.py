@@ -57,7 +57,7 @@ class CollectedSession:
     document: Team
     findings: tuple[Finding, ...]  # warnings about the SPEC
     omissions: tuple[str, ...]  # what was not stored, and why, in a sentence each
-    remarks: tuple[str, ...]  # what else there is to know: leftovers of other collections
+    remarks: tuple[str, ...]  # what else there is to know: about settings, the ledger, leftovers of others
 
     @property
     def is_whole(self) -> bool:
@@ -149,4 +149,5 @@ def collect(  # noqa: PLR0913 - the library's front door: each is a thing to dec
     with Collection(choices.store, told.session.session_id, clock.started, choices.modes) as place:
         desk = Desk(place, told, choices, clock)
         document = desk.seal(progress)
+    remarks = (*remarks, *desk.remarks)
     return CollectedSession(Path(place.final), document, told.findings, desk.omissions, remarks)

@@ -64,7 +64,7 @@ class Keeper:
 
     def __init__(self, place: Collection, wanted: Wanted, note: Note) -> None:
         self._place, self._wanted, self._note = place, wanted, note
-        self._left = wanted.rules.max_size
+        self._used = 0  # bytes that are stored
         self.hexes: dict[str, str] = {}  # the digest of each stored file, by its path in the session
         self.symlinks: list[Fields] = []
         self.omissions: list[Fields] = []
@@ -101,9 +101,9 @@ class Keeper:
         if not self._wanted.workspaces:
             return section, {}
         relative = layout.instance_file(instance.instance_id, layout.WORKSPACE)
-        rules = replace(self._wanted.rules, max_size=self._left)
+        rules = replace(self._wanted.rules, used=self._used)
         copied = copy_workspace(source, self._place.at(relative), rules=rules, progress=progress)
-        self._spend(copied.size)
+        self._used += copied.size
         self._account(instance, relative, copied)
         section |= {
             "files_count": len(copied.files),
@@ -120,7 +120,7 @@ class Keeper:
         copied = copy_log(
             source,
             self._place.at(relative),
-            rules=replace(self._wanted.rules, max_size=self._left),
+            rules=replace(self._wanted.rules, used=self._used),
             mode=self._place.modes.file,
             mask=not self._wanted.keep_secrets,
         )
@@ -130,14 +130,10 @@ class Keeper:
         if copied.file is None:
             return None, {}
         self._store(relative, copied.file)
-        self._spend(copied.file.size)
+        self._used += copied.file.size
         self.lines += copied.lines
         section = {"file": layout.OUTPUT, "lines": copied.lines, "size_bytes": copied.file.size}
         return section, {"output": f"sha256:{copied.file.sha256}"}
-
-    def _spend(self, size: int) -> None:
-        if self._left is not None:
-            self._left = max(0, self._left - size)
 
     def _account(self, instance: InstanceSpec, relative: str, copied: Copied) -> None:
         for file in copied.files:

@@ -16,6 +16,7 @@ from runcard.documents.manifest import Manifest
 from runcard.documents.session import Collected, Kept, Member
 from runcard.documents.team import Team
 from runcard.documents.times import written_briefly
+from runcard.errors import RuncardError
 from runcard.files import failure, sync_filesystem
 from runcard.observe.clock import Clock
 from runcard.observe.machine import locality, system_info, user_and_host
@@ -41,6 +42,7 @@ class Desk:
         self._place, self._spec, self._choice, self._clock = place, spec, choice, clock
         self._collected_by = user_and_host()
         self._keeper = Keeper(place, choice.wanted, self._note)
+        self.remarks: tuple[str, ...] = ()
 
     def seal(self, progress: Progress | None) -> Team:
         """Keep everything, fix it, and give the session its name; the team document."""
@@ -160,9 +162,19 @@ class Desk:
             )
             self._place.write(layout.METADATA, document.to_bytes(), durable=True)
             self._place.place()
-            enter(ledger, self._place.name, document)
-        self._place.conclude()
+            self._enter(ledger, document)
         return document
+
+    def _enter(self, ledger: Ledger, document: Team) -> None:
+        """Enter the session in the ledger; it is complete, so that a failure here is only a remark."""
+        try:
+            enter(ledger, self._place.name, document)
+        except RuncardError as error:
+            self.remarks = (
+                f"the session is not in the ledger, the next collection enters it: {error.message}",
+            )
+        else:
+            self._place.conclude()
 
 
 def enter(ledger: Ledger, name: str, document: Team) -> None:

@@ -30,6 +30,11 @@ DAMAGED = "damaged-journal"  # and of the one about events that were lost before
 # What SHA256SUMS does not cover: itself, and what is written or may change after it.
 NOT_LISTED = frozenset({CHECKSUMS, METADATA, AMENDMENTS, SIGNATURE})
 
+EXPERIMENTS = "experiments"  # where the folders of experiments lie, seen from where a user works
+CONFIG = "config.yaml"
+DATA = "data"
+OUTPUTS = "outputs"
+
 _STORE = ".runcard"
 _OPEN = "open"
 _OTHER_JOURNAL = re.compile(r"experiment\.(w-[0-9a-f]+)\.jsonl")
@@ -59,6 +64,11 @@ def journal_names(run: str) -> list[str]:
     names = os.listdir(run)
     others = sorted(name for name in names if _OTHER_JOURNAL.fullmatch(name))
     return [JOURNAL, *others] if JOURNAL in names else others
+
+
+def experiment_folder(name: str) -> str:
+    """Where an experiment lies that has a folder."""
+    return os.path.join(EXPERIMENTS, name)
 
 
 def session_name(moment: datetime, session_id: str) -> str:

@@ -17,6 +17,7 @@ from runcard.store.journal import read_journal
 from runcard.store.runs import PATIENCE
 
 CLOSED = "record.closed"
+DELETED = "record.deleted"  # a tombstone: what it names was deleted on purpose
 
 _TAIL = 65_536
 

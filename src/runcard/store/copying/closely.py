@@ -163,16 +163,14 @@ class Transfer:
         return CopiedFile(self._path, reached, hasher.hexdigest())
 
     def _blocks(self, start: int, end: int) -> Iterator[memoryview]:
-        while start < end:
-            try:
-                count = os.preadv(self._source, [self._buffer[: end - start]], start)
-            except OSError as error:
-                raise NotCopiedError(refusal(error)) from error
-            if count == 0:
-                return
-            yield self._buffer[:count]
-            start += count
-            self._on_block(count)
+        try:
+            os.lseek(self._source, start, os.SEEK_SET)
+            while start < end and (count := os.readv(self._source, [self._buffer[: end - start]])):
+                yield self._buffer[:count]
+                start += count
+                self._on_block(count)
+        except OSError as error:
+            raise NotCopiedError(refusal(error)) from error
 
     def _read(self, size: int, start: int) -> bytes:
         try:
@@ -211,7 +209,7 @@ class Transfer:
 def _data(descriptor: int, status: os.stat_result) -> Iterator[tuple[int, int]]:
     """Where a file has data, from start to end; the last one is its end, empty behind a hole."""
     size = status.st_size
-    if not is_sparse(status):
+    if not is_sparse(status) or not hasattr(os, "SEEK_DATA"):
         yield 0, size
         return
     end = 0

@@ -25,7 +25,6 @@ from runcard.store.copying.worker import Folder, open_source
 
 _IGNORE_FILE = ".gitignore"
 _LARGEST_IGNORE_FILE = 1024 * 1024
-_LIST = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _NAMES_ARE_UTF8 = sys.getfilesystemencoding() == "utf-8"
 _FILE, _DIRECTORY, _SYMLINK, _OTHER = Kind  # see runcard.files.walk
 
@@ -112,7 +111,7 @@ class Survey:
 
     def _read(self, path: str) -> tuple[dict[str, Kind], os.stat_result]:
         kinds: dict[str, Kind] = {}
-        descriptor = os.open(b".", _LIST, dir_fd=self._folder.enter(encode_name(path)))
+        descriptor = open_source(b".", self._folder.enter(encode_name(path)), os.O_DIRECTORY)
         try:
             status = os.fstat(descriptor)
             with os.scandir(descriptor) as scan:

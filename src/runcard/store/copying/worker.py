@@ -62,12 +62,12 @@ class Folder:
         self.descriptor, self.path = self._root, b""
 
 
-def open_source(name: bytes, folder: int) -> int:
+def open_source(name: bytes, folder: int, flags: int = 0) -> int:
     """Open a file for reading; a FIFO does not block, and the time of the last access stays where that is allowed."""
     try:
-        return os.open(name, _READ | _UNSEEN, dir_fd=folder)
+        return os.open(name, _READ | _UNSEEN | flags, dir_fd=folder)
     except PermissionError:
-        return os.open(name, _READ, dir_fd=folder)
+        return os.open(name, _READ | flags, dir_fd=folder)
 
 
 def create(name: bytes, folder: int, mode: int) -> int:

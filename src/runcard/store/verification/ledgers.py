@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from runcard.documents import chain
 from runcard.errors import ExitCode
 from runcard.files import printable
-from runcard.store.ledger import LedgerEntry, entries, ledgers
+from runcard.store.ledger import DELETED, LedgerEntry, entries, ledgers
 from runcard.store.verification.verdict import COMPLETE, Discrepancy, said
 
 Record = tuple[str, str]  # its kind, and what the ledger knows it by
@@ -40,5 +40,7 @@ def verify_ledgers(store: str, present: Collection[Record]) -> Iterator[Discrepa
 
 
 def _latest(journal: chain.Journal) -> list[LedgerEntry]:
+    """What was last said of each record, but for those that were deleted on purpose."""
     known = [entry for entry in entries(journal) if entry.kind in {"run", "session"}]
-    return list({known_by(entry): entry for entry in known}.values())
+    latest = {known_by(entry): entry for entry in known}
+    return [entry for entry in latest.values() if entry.event != DELETED]
