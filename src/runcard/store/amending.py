@@ -125,6 +125,11 @@ class Amender:
         generation = self.document.get("generation")
         if isinstance(generation, dict) and generation.get("status") == "running":
             raise StoreError(f"{printable(self.path)} is not closed", hint="close it first: runcard close")
+        if not self.is_session and os.path.lexists(layout.open_mark(self.path)):  # which holds all its events
+            raise StoreError(
+                f"the closing of {printable(self.path)} was not finished",
+                hint="finish it first: runcard close",
+            )
         checked = self.amendments.check(self.sealed)
         if checked is not None and checked.faults:
             fault = checked.faults[0]
@@ -168,11 +173,15 @@ class Amender:
         sealed = self.sealed if path == layout.METADATA else self.listing[path].hex
         return self.amendments.accepted(json_name(path).text, sealed)[0]
 
-    def known(self, path: str) -> set[str | None]:
+    def known(self, path: str) -> set[str]:
         """Every digest that the file ever had by the record's own account."""
         sealed = self.sealed if path == layout.METADATA else self.listing[path].hex
         changes = self.amendments.by_path.get(json_name(path).text, ())
-        return {sealed, *(change.old for change in changes), *(change.new for change in changes)} - {None}
+        return {
+            sealed,
+            *(change.old for change in changes),
+            *(change.new for change in changes if change.new),
+        }
 
     def stage(self, path: str, blocks: Iterable[bytes]) -> str:
         """Write the new bytes of a file aside; their digest."""
@@ -300,12 +309,17 @@ class Amender:
 
     def _forget_originals(self) -> None:
         """What was taken out is not kept either: a document that was migrated and then redacted has old bytes."""
-        for name, changes in self.amendments.by_path.items():
-            if name != layout.METADATA and any(change.kind == REDACTION for change in changes):
-                for change in changes:
-                    if change.kind == MIGRATION:
+        folder = os.path.dirname(layout.original(layout.store_of(self.path), ""))
+        kept = os.listdir(folder) if os.path.isdir(folder) else []
+        for name, changes in self.amendments.by_path.items() if kept else ():
+            path = self._names.get(name, layout.METADATA)
+            if path == layout.METADATA or all(change.kind != REDACTION for change in changes):
+                continue
+            for digest in self.known(path) - {self.expected(path)}:
+                for one in kept:
+                    if digest in one:  # and what a migration left of it that was killed
                         with contextlib.suppress(FileNotFoundError):
-                            os.unlink(layout.original(layout.store_of(self.path), change.old))
+                            os.unlink(os.path.join(folder, one))
 
     def keep_original(self, data: bytes) -> str:
         """Keep bytes that an amendment replaces in the store; where they lie."""

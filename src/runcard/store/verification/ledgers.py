@@ -29,11 +29,12 @@ def verify_ledgers(store: str, present: Collection[Record]) -> Iterator[Discrepa
             yield Discrepancy("ledger", printable(name), name, message, exit_code=ExitCode.WARNINGS)
     for entry in _latest(known):
         if known_by(entry) not in present:
+            fate = "it was removed" if entry.kind == "run" else "it was removed, or renamed"
             yield Discrepancy(
                 "ledger",
                 printable(entry.path),
                 "",
-                f"the ledger has this {entry.kind}, the store does not: it was removed",
+                f"the ledger has this {entry.kind}, the store does not: {fate}",
                 expected=entry.sha256,
                 breaks=COMPLETE,
                 exit_code=ExitCode.FAILED,
