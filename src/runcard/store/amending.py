@@ -74,7 +74,8 @@ class By(NamedTuple):
 @contextlib.contextmanager
 def amending(record: str, *, look: bool = False) -> Iterator["Amender"]:
     """A closed record on the desk of the one who amends it alone; with `look` nothing is written, nor finished."""
-    path = os.path.realpath(record)
+    is_document = os.path.basename(record) == layout.METADATA
+    path = os.path.realpath(os.path.dirname(record) if is_document else record)
     if not layout.may_be_file(os.path.join(path, layout.METADATA)):
         raise StoreError(
             f"{printable(record)} is no record: it has no {layout.METADATA}",
@@ -185,13 +186,7 @@ class Amender:
 
     def stage(self, path: str, blocks: Iterable[bytes]) -> str:
         """Write the new bytes of a file aside; their digest."""
-        folder, hasher = layout.amending(self.path), hashlib.sha256()
-        os.makedirs(folder, 0o700, exist_ok=True)
-        if os.stat(folder).st_dev != os.stat(self.path).st_dev:
-            raise StoreError(
-                f"{printable(self.path)} lies on another disk than {printable(folder)}",
-                hint="move the record to the disk of its store: a file takes its place in one step",
-            )
+        folder, hasher = self._stage(), hashlib.sha256()
         with self.opened(path) as old:
             mode = os.fstat(old).st_mode & 0o777
         descriptor = os.open(staged := self._staged(path), _CREATE, 0o600)
@@ -207,6 +202,17 @@ class Amender:
             os.close(descriptor)
         fsync_directory(folder)
         return hasher.hexdigest()
+
+    def _stage(self) -> str:
+        """Where files wait, on the same disk, so that each takes its place in one step."""
+        folder = layout.amending(self.path)
+        os.makedirs(folder, 0o700, exist_ok=True)
+        if os.stat(folder).st_dev != os.stat(self.path).st_dev:
+            raise StoreError(
+                f"{printable(self.path)} lies on another disk than {printable(folder)}",
+                hint="move the record to the disk of its store, then run the command again",
+            )
+        return folder
 
     def _staged(self, path: str) -> str:
         return os.path.join(layout.amending(self.path), sha256_bytes(encode_name(path)).hex)
@@ -232,7 +238,7 @@ class Amender:
         """Enter a remark."""
         nothing = dict.fromkeys(("path", "old_sha256", "new_sha256"))
         self._append(kind, [{**nothing, **by.to_dict(), **said}], by.when)
-        self._enter()
+        self._settle()
 
     def _check_writable(self, path: str) -> None:
         """Before anything is entered, so that no change is decided that cannot be made."""
@@ -249,10 +255,13 @@ class Amender:
             line = chain.make_line(fields, payload, os.urandom(16).hex(), head.head)
             lines.append(encode_json(line, COMPACT))
             head = chain.Head(head.writer, head.count + 1, line["hash"])
-        is_new = not os.path.lexists(path)
         try:
-            append_lines(path, b"".join(lines), self._mode)
-            if is_new:
+            if os.path.lexists(path):
+                append_lines(path, b"".join(lines))
+            else:
+                first = os.path.join(self._stage(), layout.AMENDMENTS)  # so that there is never an empty one
+                write_atomic(first, b"".join(lines), mode=self._mode)
+                os.rename(first, path)
                 fsync_directory(self.path)
         except OSError as error:
             raise failure(error, path, "write") from error

@@ -324,7 +324,7 @@ class Inspection(ABC):
         end = max(ends, key=lambda head: head.count, default=None)
         if end is None or hashes.get(end.count) == end.head:
             return
-        if lost := end.count - len(hashes):
+        if (lost := end.count - len(hashes)) > 0:
             message = f"the last {lost} amendments were cut off"
             yield self.said("tail", layout.AMENDMENTS, message, expected=end.head)
         else:
