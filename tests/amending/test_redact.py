@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import runcard
-from amending.records import KEY, OTHER_KEY, CUSTOMER, assert_tidy, digest, entries, everything, lines
+from amending.records import CUSTOMER, KEY, OTHER_KEY, assert_tidy, digest, entries, everything, lines
 from conftest import Cli
 from recording.runs import kinds, verdict
 from runcard.documents import chain

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from amending.harness_kill import job, record_in
-from amending.records import KEY, CUSTOMER, assert_tidy, digest, entries, everything, lines
+from amending.records import CUSTOMER, KEY, assert_tidy, digest, entries, everything, lines
 from files.unprivileged import as_nobody, everybodys_directory
 from recording.runs import verdict
 from runcard.documents import chain

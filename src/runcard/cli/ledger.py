@@ -40,10 +40,9 @@ def command(store: str | None, as_json: bool) -> int:
 
 def _line(entry: dict[str, Any]) -> str:
     """One entry: when, what, which record, and by whom and why where that was said."""
-    when = str(entry["timestamp"])[:19].replace("T", " ")
     what = str(entry["event"]).removeprefix("record.")
     which = f"{entry.get('kind', 'record')} {entry.get('path', '(withheld)')}"
     named = f" ({entry['id']})" if entry.get("id") else ""
     by = f" by {entry['who']}" if entry.get("who") else ""
     why = f" because {entry['why']}" if entry.get("why") else ""
-    return f"{when}  {what:<8}  {which}{named}{by}{why}"
+    return f"{entry['timestamp']}  {what:<8}  {which}{named}{by}{why}"
