@@ -147,6 +147,7 @@ def test_a_command_that_is_not_there(runner: Runner) -> None:
     assert (done.code, done.out) == (127, b"")
     assert done.err.startswith(b"Error: no-such-command: command not found\n  hint: ")
     assert done.document["generation"]["exit_code"] == 127
+    assert done.document["resources"] == {"cpu_seconds": None, "peak_memory_bytes": None}
     assert done.document["generation"]["status"] == "failed"
     assert is_intact(done.run)
 

@@ -39,7 +39,7 @@ class Tree:
         self._peak = 0
         self._seconds = 0.0
         self._waited = False
-        self._inherited = (_memory(os.getpid(), "VmRSS") or 0) + _SLACK
+        self._inherited = (_memory(os.getpid(), "VmRSS") or _own_peak()) + _SLACK
         self._pause = _FIRST
         self.due = time.monotonic()  # when to look again
 
@@ -84,6 +84,12 @@ class Tree:
             "cpu_seconds": round(seconds, 6) if self._waited else None,
             "peak_memory_bytes": self._peak or None,
         }
+
+
+def _own_peak() -> int:
+    import resource  # noqa: PLC0415 - only where the system shows no more
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _UNIT
 
 
 def _below(root: int) -> Iterator[int]:
