@@ -11,10 +11,12 @@ from timeit import repeat
 from typing import Any
 
 import jsonschema_rs
+import yaml
 from jsonschema import Draft7Validator
 
 from runcard.documents.schema import schema_bytes
 from runcard.documents.team import Team
+from runcard.encoding.yaml import decode_yaml, encode_yaml
 from table import Row, print_table
 
 BIN = Path(sys.executable).parent
@@ -64,7 +66,11 @@ def team(instances: int = 4) -> dict[str, Any]:
 
 
 def measure(*, quick: bool = False) -> list[Row]:
-    return [*_library(500 if quick else 3000), *_command(200 if quick else 1000)]
+    return [
+        *_library(500 if quick else 3000),
+        *_yaml(100 if quick else 500),
+        *_command(200 if quick else 1000),
+    ]
 
 
 def _library(number: int) -> list[Row]:
@@ -91,6 +97,24 @@ def _library(number: int) -> list[Row]:
             ok=ours <= 40,
         )
         for peer, theirs in peers.items()
+    ]
+
+
+def _yaml(number: int) -> list[Row]:
+    """The same document as YAML, of about 2 KB; the peer reads it by YAML 1.1, and takes duplicate keys."""
+    data = encode_yaml(team())
+    ours = _micros(lambda: decode_yaml(data), number)
+    theirs = _micros(lambda: yaml.load(data, yaml.CSafeLoader), number)
+    return [
+        Row(
+            work="read a YAML document",
+            ours=ours,
+            peer="PyYAML with libyaml",
+            theirs=theirs,
+            unit="µs",
+            target=">= 3 x",
+            ok=theirs / ours >= 3,
+        )
     ]
 
 

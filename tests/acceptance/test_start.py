@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from acceptance.command import TIMEOUT, environment, finished, runcard
+from cli.commands import EVERY_COMMAND
 from runcard import __version__
-from runcard.cli.main import COMMANDS, root_help
+from runcard.cli.main import root_help
 
 _NEW_MODULES = """\
 import sys
@@ -62,11 +63,11 @@ def test_the_root_help_and_the_version_need_no_library(argument: str) -> None:
     assert not modules & {"click", "jsonschema_rs", "json", "decimal", "runcard.cli.app"}
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_the_help_of_a_command_does_not_load_the_schema_engine(command: str) -> None:
-    modules = _modules(command, "--help")
-    assert f"runcard.cli.{command.replace('-', '_')}" in modules
-    assert not modules & {"jsonschema_rs", "runcard.documents.codec"}
+@pytest.mark.parametrize("command", EVERY_COMMAND)
+def test_the_help_of_a_command_does_not_load_the_engines(command: str) -> None:
+    modules = _modules(*command.split(), "--help")
+    assert f"runcard.cli.{command.replace(' ', '.').replace('-', '_')}" in modules
+    assert not modules & {"jsonschema_rs", "runcard.documents.codec", "tree_sitter"}
 
 
 @pytest.mark.parametrize(

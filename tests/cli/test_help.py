@@ -1,19 +1,19 @@
 """What the command line says about itself."""
 
 import re
-from importlib import import_module
 from pathlib import Path
 
 import click
 import pytest
 
 import runcard.cli
+from cli.commands import EVERY_COMMAND
 from conftest import Cli
 from runcard import __version__
 from runcard.cli.app import root, run
 from runcard.cli.main import COMMANDS, root_help
 
-_COMMANDS = {name: import_module(f"runcard.cli.{name.replace('-', '_')}").command for name in COMMANDS}
+_DEFINED = r'^(@click\.(command|group)\(\n? *"|command = click\.Command\()'
 
 
 def test_the_root_help_is_what_click_would_print(capsys: pytest.CaptureFixture[str]) -> None:
@@ -30,35 +30,37 @@ def test_no_line_of_the_root_help_is_wider_than_a_terminal() -> None:
 
 def test_every_command_has_a_file_of_its_own_and_every_file_is_listed() -> None:
     folder = Path(runcard.cli.__path__[0])
-    files = {file.stem: file for file in folder.glob("*.py")} | {
-        file.parent.name: file for file in folder.glob("*/__init__.py")
-    }
+    files = {file: file.relative_to(folder).with_suffix("") for file in folder.glob("**/*.py")}
     with_command = {
-        name.replace("_", "-")
-        for name, file in files.items()
-        if re.search(r"^(@click\.command|command = click\.Command)\(", file.read_text(), re.MULTILINE)
+        " ".join(module.parts).removesuffix(" __init__").replace("_", "-")
+        for file, module in files.items()
+        if re.search(_DEFINED, file.read_text(), re.MULTILINE)
     }
-    assert with_command == set(COMMANDS)
+    assert with_command == set(EVERY_COMMAND)
     assert root.list_commands(click.Context(root)) == list(COMMANDS)
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_a_command_is_listed_with_its_own_short_help(name: str) -> None:
-    assert _COMMANDS[name].name == name
-    assert _COMMANDS[name].short_help == COMMANDS[name]
+@pytest.mark.parametrize("name", EVERY_COMMAND)
+def test_a_command_is_listed_with_its_own_short_help(cli: Cli, name: str) -> None:
+    group, _, own = name.rpartition(" ")
+    command = EVERY_COMMAND[name]
+    assert command.name == own
+    assert re.search(
+        rf"^  {own} +{re.escape(command.short_help or '?')}$", cli(*group.split(), "--help").out, re.MULTILINE
+    )
 
 
 @pytest.mark.parametrize("flag", ["--help", "-h"])
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", EVERY_COMMAND)
 def test_every_command_has_help_on_stdout(cli: Cli, name: str, flag: str) -> None:
-    done = cli(name, flag)
+    done = cli(*name.split(), flag)
     assert (done.code, done.err) == (0, "")
     assert done.out.startswith(f"Usage: runcard {name} [OPTIONS]")
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", EVERY_COMMAND)
 def test_every_option_says_what_it_is_for(name: str) -> None:
-    for option in _COMMANDS[name].params:
+    for option in EVERY_COMMAND[name].params:
         if isinstance(option, click.Option):
             assert option.help, option.name
             assert re.fullmatch(r"[A-Z].*\.", option.help), option.help
@@ -77,8 +79,10 @@ def test_the_version_is_the_packages_also_by_the_long_way(cli: Cli, arguments: l
         (["validate"], "Error: Missing argument 'PATH...'.\n  hint: see `runcard validate --help`\n"),
         (["migrate", "x"], "Error: Missing option '--to'.\n  hint: see `runcard migrate --help`\n"),
         (["--colour"], "Error: No such option '--colour'.\n  hint: see `runcard --help`\n"),
+        (["plan"], "Error: Missing command.\n  hint: see `runcard plan --help`\n"),
+        (["plan", "bogus"], "Error: No such command 'bogus'.\n  hint: see `runcard plan --help`\n"),
     ],
-    ids=["command", "argument", "required option", "option"],
+    ids=["command", "argument", "required option", "option", "group", "command of a group"],
 )
 def test_wrong_usage_is_told_in_a_line_and_a_hint(cli: Cli, arguments: list[str], message: str) -> None:
     done = cli(*arguments)
@@ -88,7 +92,10 @@ def test_wrong_usage_is_told_in_a_line_and_a_hint(cli: Cli, arguments: list[str]
 def test_a_missing_choice_is_told_on_one_line(cli: Cli) -> None:
     done = cli("schema")
     assert done.code == 64
-    assert "Choose from: archive-index, generation, instance, manifest, team\n" in done.err
+    assert (
+        "Choose from: archive-index, generation, instance, manifest, session-spec, team, testplan\n"
+        in done.err
+    )
     assert len(done.err.splitlines()) == 2
 
 

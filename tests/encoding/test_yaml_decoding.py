@@ -251,6 +251,19 @@ def test_nesting_up_to_the_limit_is_read(levels: int) -> None:
     assert value == []
 
 
+def test_a_great_many_values_far_down_are_refused() -> None:
+    """Each of them costs a look at every bracket around it."""
+    assert refusal("[" * 900 + "1," * 60_000 + "]" * 900)[:2] == ("yaml.too-deep", 1)
+    assert len(decode_yaml(b"[" * 3 + b"1," * 300_000 + b"]" * 3)[0][0]) == 300_000
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 40 + "]" * 40, "- '[[['\n" * 50, "- []\n" * 50, "- [{}, [{}]]\n" * 50]
+)
+def test_brackets_of_any_kind_are_read_the_same_on_both_roads(text: str) -> None:
+    assert decoded(text) is not None
+
+
 def test_maps_by_indentation_are_read_up_to_the_limit() -> None:
     text = "".join(f"{' ' * n}a:\n" for n in range(1001))
     assert refusal(text) == ("yaml.too-deep", 1001, 1001)
@@ -267,6 +280,25 @@ def test_the_limits_are_the_callers() -> None:
     assert refusal("1234", Limits(digits=3)) == ("yaml.too-many-digits", 1, 1)
     assert decode_yaml(b"123", Limits(digits=3)) == 123
     assert refused(b"12345", Limits(size=4)).rule == "encoding.too-big"
+
+
+@pytest.mark.parametrize(
+    "number", ["9" * 30, "1e999", "-1.5E+400", "0x" + "f" * 20, "0o" + "7" * 40, "9" * 400 + "."]
+)
+@pytest.mark.parametrize(
+    "place", ["{}", "- {}\n", "a: {} # x", "[1,{}]", '{{"a":{}}}', "{{a: {}, b: 1}}", "a:\n  {}", "---\n{}"]
+)
+def test_a_long_number_is_not_rounded_wherever_it_stands(number: str, place: str) -> None:
+    text = place.format(number).encode()
+    try:
+        expected: object = slowly(text)
+    except EncodingError as error:
+        expected = error.rule
+    try:
+        found: object = decode_yaml(text)
+    except EncodingError as error:
+        found = error.rule
+    assert found == expected
 
 
 def test_integers_are_exact() -> None:

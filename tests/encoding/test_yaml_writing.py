@@ -87,6 +87,13 @@ def test_what_is_written_reads_back_as_the_same(value: Any) -> None:
     assert exactly(decode_yaml(f"[{flow(value)}]".encode())) == exactly([value])
 
 
+@pytest.mark.parametrize(
+    "text", ["1" * 500_000 + "x", "1:" * 250_000, "1_" * 250_000, "a b " * 125_000, "0." * 250_000]
+)
+def test_a_long_text_that_is_nearly_something_else_is_written_quickly(text: str) -> None:
+    assert decode_yaml(encode_yaml({"a": text, "b": [text]})) == {"a": text, "b": [text]}
+
+
 def test_a_key_may_be_long() -> None:
     value = {"x" * 3000: {"y z" * 2000: [1]}, "z": 1}
     assert decode_yaml(encode_yaml(value)) == value

@@ -71,9 +71,8 @@ def _session(put: Put, name: str) -> None:
     put(f"{name}/metadata.json", samples.team())
     put(f"{name}/manifest.json", samples.manifest())
     put(f"{name}/other.json", samples.broken_team())
-    for instance, parent in (("lead", None), ("writer", "lead")):
-        own = {"instance_id": instance, "parent_instance_id": parent}
-        put(f"{name}/instances/{instance}/metadata.json", samples.instance() | own)
+    for instance in ("lead", "writer"):
+        put(f"{name}/instances/{instance}/metadata.json", samples.member_document(instance))
         for trap in ("metadata.json", "manifest.json", "deep/team.json", "instances/x/metadata.json"):
             put(f"{name}/instances/{instance}/workspace/{trap}", samples.broken_team())
         put(f"{name}/instances/{instance}/workspace/bad.json", b'{"execution_summary": {')
@@ -241,7 +240,7 @@ def test_in_a_folder_a_kind_judges_what_was_found_and_finds_nothing_more(put: Pu
 def test_a_kind_that_does_not_exist_is_the_callers_mistake_at_once() -> None:
     with pytest.raises(UsageError, match="no such kind: teem") as caught:
         validate("x", kind="teem")
-    assert caught.value.hint == "one of archive-index, generation, instance, manifest, team"
+    assert caught.value.hint == "one of archive-index, generation, instance, manifest, team, testplan"
 
 
 def test_strict_turns_every_warning_into_an_error(put: Put) -> None:

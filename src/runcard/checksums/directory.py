@@ -8,6 +8,7 @@ Invariant: on a directory that nobody touched, `compare(root, make(root).listing
 
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import NamedTuple
 
 from runcard.checksums.hashing import hash_files
@@ -16,7 +17,7 @@ from runcard.checksums.problems import NotRegularError, VanishedError
 from runcard.checksums.tally import Progress
 from runcard.digests import Digest
 from runcard.errors import RuncardError
-from runcard.files import Entry, Kind, OnError, decode_name, encode_name, failure, walk
+from runcard.files import Entry, Kind, OnError, decode_name, encode_name, failure, reach, walk
 
 _FILE = Kind.FILE  # looked up for each file, which takes long in an enumeration
 
@@ -128,7 +129,8 @@ class _Survey:
 
     def _read_link(self, path: str) -> None:
         try:
-            target = os.readlink(os.path.join(os.fsencode(self._root), encode_name(path)))
+            with _opened(self._root) as top, reach(top, path) as (place, rest):
+                target = os.readlink(rest, dir_fd=place)
         except OSError as error:
             problem = failure(error, path, "read the symbolic link")
             if self._on_error is None:
@@ -136,6 +138,15 @@ class _Survey:
             self._on_error(path, problem)
         else:
             self.symlinks.append(Symlink(path, decode_name(target)))
+
+
+@contextmanager
+def _opened(root: str | os.PathLike[str]) -> Iterator[int]:
+    descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 class _Judge:

@@ -1,11 +1,11 @@
-"""The group of commands, each loaded when it is called, and the one place where errors become messages and exit codes."""
+"""The root of all commands, and the one place where errors become messages and exit codes."""
 
 import os
 import sys
-from importlib import import_module
 
 import click
 
+from runcard.cli.groups import Group
 from runcard.cli.main import ABOUT, COMMANDS, EXITS
 from runcard.cli.printing import complain
 from runcard.errors import ExitCode, RuncardError
@@ -14,19 +14,13 @@ from runcard.version import __version__
 BROKEN_PIPE = 141
 
 
-class _Commands(click.Group):
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        if cmd_name not in COMMANDS:
-            return None
-        command: click.Command = import_module(f"runcard.cli.{cmd_name.replace('-', '_')}").command
-        return command
-
-
 @click.group(
-    cls=_Commands, help=ABOUT, epilog=EXITS, context_settings={"help_option_names": ["-h", "--help"]}
+    cls=Group,
+    package="runcard.cli",
+    table=COMMANDS,
+    help=ABOUT,
+    epilog=EXITS,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.version_option(__version__, message="%(prog)s %(version)s")
 def root() -> None: ...

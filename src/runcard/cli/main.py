@@ -6,15 +6,20 @@ import sys
 
 COMMANDS = {
     "close": "Close runs whose process is gone.",
+    "collect": "Collect what a team of agents did into a session.",
     "completion": "Print the script that completes commands in your shell.",
+    "config": "Show every setting and where it comes from.",
     "demo": "A guided first run, without network and keys.",
+    "experiment": "Make experiments, and see what came of them.",
     "export": "Pack a run for others.",
     "import-bundle": "Open a bundle that somebody packed.",
+    "log": "Print what an agent or a command printed.",
     "migrate": "Bring documents to another version of their format.",
+    "plan": "Read and check test plans, and the Ruby they are about.",
     "rerun": "Run a recorded command again and compare.",
     "run": "Run a command and record it.",
     "schema": "Print a published JSON Schema.",
-    "show": "Show a run on one screen.",
+    "show": "Show a run or a session on one screen.",
     "validate": "Check documents: their schema, then their rules.",
     "verify": "Check that records are what they were when closed.",
 }

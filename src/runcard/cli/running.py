@@ -7,9 +7,12 @@ the command that `runcard.cli.run` makes of the same options, and a test holds t
 import contextlib
 import os
 import sys
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from runcard.errors import ExitCode, RuncardError, UsageError
+
+if TYPE_CHECKING:
+    from runcard.operations.experiments import Experiment
 
 
 class Option(NamedTuple):
@@ -23,7 +26,7 @@ class Option(NamedTuple):
 
 
 OPTIONS = (
-    Option("--outputs", "outputs", "The store; RUNCARD_OUTPUTS or `outputs` unless given.", "DIR"),
+    Option("--outputs", "outputs", "The store; the setting `outputs` unless given.", "DIR"),
     Option("--experiment", "experiment", "The experiment that the run belongs to.", "NAME"),
     Option("--config", "configs", "Configuration, as JSON, YAML or TOML.", "FILE", many=True),
     Option("--set", "assignments", "A value of it: JSON, or else a text.", "KEY=VALUE", many=True),
@@ -75,12 +78,13 @@ def carry_out(  # noqa: PLR0913 - the options
     from runcard.operations.run import FAILED, run  # noqa: PLC0415
 
     try:
+        folder = _folder_of(experiment)
         ran = run(
             command_line,
-            outputs=outputs,
+            outputs=outputs or (folder.outputs if folder else None),
             experiment=experiment,
-            config=_configuration(configs, assignments),
-            patterns=patterns,
+            config=_configuration(configs, assignments, folder.config if folder else {}),
+            patterns=[*(folder.inputs if folder else ()), *patterns],
             model=model,
             provider=provider,
             labels=dict(map(_label, labels)),
@@ -89,7 +93,7 @@ def carry_out(  # noqa: PLR0913 - the options
         )
     except RuncardError as error:
         _complain("Error", error.message, error.hint)
-        return ExitCode.USAGE if isinstance(error, UsageError) else FAILED
+        return ExitCode.USAGE if error.exit_code == ExitCode.USAGE else FAILED
     except OSError as error:
         from runcard.files import failure  # noqa: PLC0415
 
@@ -105,12 +109,23 @@ def carry_out(  # noqa: PLR0913 - the options
     return ran.code
 
 
-def _configuration(configs: tuple[str, ...], assignments: tuple[str, ...]) -> dict[str, Any]:
+def _folder_of(experiment: str | None) -> "Experiment | None":
+    """The folder of an experiment; an experiment may be nothing but a name."""
+    if experiment is None:
+        return None
+    from runcard.operations.experiments import find  # noqa: PLC0415
+
+    return find(experiment)
+
+
+def _configuration(
+    configs: tuple[str, ...], assignments: tuple[str, ...], base: dict[str, Any]
+) -> dict[str, Any]:
     if not configs and not assignments:
-        return {}
+        return base
     from runcard.operations.configuration import read_configuration  # noqa: PLC0415
 
-    return read_configuration(configs, assignments)
+    return read_configuration(configs, assignments, base)
 
 
 def _label(text: str) -> tuple[str, str]:

@@ -16,6 +16,7 @@ from typing import NamedTuple, Self
 from runcard.errors import RuncardError
 from runcard.files.failures import failure
 from runcard.files.names import decode_name, encode_name
+from runcard.files.reach import reach
 
 OnError = Callable[[str, RuncardError], object]
 
@@ -52,8 +53,13 @@ class Entry(NamedTuple):
     kind: Kind
 
 
-def walk(root: str | os.PathLike[str], *, on_error: OnError | None = None) -> Iterator[Entry]:
-    """Yield all entries below `root`, which may itself be a link.
+def walk(
+    root: str | os.PathLike[str],
+    *,
+    on_error: OnError | None = None,
+    enter: Callable[[str], bool] | None = None,
+) -> Iterator[Entry]:
+    """Yield all entries below `root`, which may itself be a link; with `enter`, only below directories it agrees to.
 
     A directory that cannot be read raises MachineError or StoreError; with `on_error` that is called with the
     directory's path and the error, and the walk goes on without it.
@@ -67,11 +73,29 @@ def walk(root: str | os.PathLike[str], *, on_error: OnError | None = None) -> It
         while levels:
             for entry in levels[-1]:
                 if entry.kind is _DIRECTORY and entry.path[-1] == "/":
+                    if enter is not None and not enter(entry.path[:-1]):
+                        continue
                     levels.append(iter(_look_into(top, entry.path, on_error)))
                     break
                 yield entry
             else:
                 levels.pop()
+    finally:
+        os.close(top)
+
+
+def walk_files(root: str | os.PathLike[str]) -> Iterator[tuple[str, int]]:
+    """Yield the path and the size of every regular file below `root`; one that vanishes meanwhile is passed over."""
+    top = os.open(root, _OPEN)
+    try:
+        for path, kind in walk(root):
+            if kind is _FILE:
+                try:
+                    with reach(top, path) as (place, rest):
+                        size = os.lstat(rest, dir_fd=place).st_size
+                except FileNotFoundError:
+                    continue
+                yield path, size
     finally:
         os.close(top)
 
@@ -94,7 +118,8 @@ def _look_into(top: int, path: str, on_error: OnError | None) -> list[Entry]:
 def _kinds(top: int, path: str) -> dict[str, Kind]:
     kinds: dict[str, Kind] = {}
     # O_NOFOLLOW: a directory that was swapped for a link since it was listed is not entered.
-    descriptor = os.open(encode_name(path[:-1] or "."), _OPEN | os.O_NOFOLLOW, dir_fd=top)
+    with reach(top, path[:-1] or ".") as (place, rest):
+        descriptor = os.open(rest, _OPEN | os.O_NOFOLLOW, dir_fd=place)
     try:
         with os.scandir(descriptor) as scan:
             for entry in scan:

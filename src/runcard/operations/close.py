@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from runcard import checksums
 from runcard.digests import sha256_bytes
 from runcard.documents import chain, fold
+from runcard.documents.symlinks import symlink_entry
 from runcard.encoding import COMPACT, canonical_json, decode_json, encode_json
 from runcard.errors import EncodingError, RuncardError, StoreError
 from runcard.files import (
@@ -341,7 +342,7 @@ class _Desk:
     def sealed(self, contents: checksums.Contents, ledger_head: str | None) -> Fields:
         files = fold.Files(
             output=str(contents.listing.digest),
-            symlinks=[_symlink(link) for link in contents.symlinks],
+            symlinks=[symlink_entry(link) for link in contents.symlinks],
             chains=chain.heads(self.entries),
             ledger_head=ledger_head,
         )
@@ -364,16 +365,6 @@ def _outputs(run: str, ours: Iterable[str]) -> Iterator[tuple[str, int]]:
             relative = os.path.relpath(path, run)
             if relative not in skipped and os.path.isfile(path) and not os.path.islink(path):
                 yield relative, os.path.getsize(path)
-
-
-def _symlink(link: checksums.Symlink) -> Fields:
-    path, target = json_name(link.path), json_name(link.target)
-    said: Fields = {"path": path.text, "target": target.text}
-    if path.base64 is not None:
-        said["path_base64"] = path.base64
-    if target.base64 is not None:
-        said["target_base64"] = target.base64
-    return said
 
 
 def _ledger_entry(run: str, document: Fields, data: bytes) -> Fields:

@@ -7,7 +7,7 @@ an object.
 
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import date, time
 from typing import Any
 
@@ -23,9 +23,14 @@ _AT = re.compile(
 )
 
 
-def read_configuration(files: Iterable[str], assignments: Iterable[str]) -> Fields:
-    """The configuration that files and assignments make together; raises an error that says where it is wrong."""
-    configuration: Fields = {}
+def read_configuration(
+    files: Iterable[str], assignments: Iterable[str], base: Mapping[str, Any] | None = None
+) -> Fields:
+    """The configuration that files and assignments make together; raises an error that says where it is wrong.
+
+    `base` is what there is before them.
+    """
+    configuration: Fields = dict(base or {})
     for file in files:
         merge(configuration, read_file(file))
     for assignment in assignments:
@@ -72,13 +77,14 @@ def assigned(text: str) -> Fields:
     return data
 
 
-def merge(configuration: Fields, more: Fields) -> None:
-    """Put `more` over a configuration."""
+def merge(configuration: Fields, more: Mapping[str, Any]) -> None:
+    """Put `more` over a configuration; objects inside it are copied before they change."""
     waiting = [(configuration, more)]
     while waiting:
         target, source = waiting.pop()
         for key, value in source.items():
             if isinstance(value, dict) and isinstance(target.get(key), dict):
+                target[key] = dict(target[key])
                 waiting.append((target[key], value))
             else:
                 target[key] = value

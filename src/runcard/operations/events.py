@@ -173,10 +173,19 @@ class Events(ABC):
             amount, failed = None if amount is None else 0, False
             said = {"step": said.get("step")}
 
-    def _price(self, usage: "Usage", provider: str | None, asked: str | None) -> Fields:
+    def _table(self) -> "Prices":
+        """The prices that were handed over, else those that the settings name, read when they are first needed."""
         from runcard.accounting import Prices  # noqa: PLC0415
+        from runcard.operations.prices import configured_prices  # noqa: PLC0415
 
-        charge = (self._prices or Prices.packaged()).charge(usage, provider, model=asked)
+        if self._prices is None:
+            self._prices = Prices.packaged()  # where the settings are wrong
+            with self.guarded():
+                self._prices = configured_prices(self._directory)
+        return self._prices
+
+    def _price(self, usage: "Usage", provider: str | None, asked: str | None) -> Fields:
+        charge = self._table().charge(usage, provider, model=asked)
         if charge.cost is None or charge.row is None:
             self._warn_unpriced(usage.model or asked, has_price=charge.row is not None)
             return dict(_UNPRICED)

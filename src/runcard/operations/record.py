@@ -31,6 +31,7 @@ from runcard.operations.close import close_dead, seal
 from runcard.operations.endings import TerminationGuard, status_of
 from runcard.operations.events import Events, checked_prices
 from runcard.operations.start import settings_of, start_document
+from runcard.settings import OUTPUTS, read_settings
 from runcard.store import experiments, layout
 from runcard.store.journal import JournalWriter, new_writer
 from runcard.store.runs import NewRun, join, open_runs, remove_unplaced
@@ -224,7 +225,7 @@ class Order(NamedTuple):
 
 
 def record(  # noqa: PLR0913 - the library's front door: each is a thing to say about a run
-    outputs: str | os.PathLike[str] = "outputs",
+    outputs: str | os.PathLike[str] | None = None,
     *,
     model: str | None = None,
     provider: str | None = None,
@@ -239,6 +240,7 @@ def record(  # noqa: PLR0913 - the library's front door: each is a thing to say 
 ) -> "Recording":
     """Record what happens in a `with` block (or `async with`, or the calls of a function) as a run below `outputs`.
 
+    Without `outputs` the setting of that name counts, without `prices` the price file that the settings name.
     `inputs` are paths and patterns of files that are read. What `config`, labels or errors hold that looks like a
     secret is masked, unless `keep_secrets` is set. When the recording itself fails, the block goes on with a
     RuncardWarning; with `strict` it raises.
@@ -253,7 +255,8 @@ def record(  # noqa: PLR0913 - the library's front door: each is a thing to say 
         model=model, provider=provider, config=config, experiment=experiment, labels=labels, parent=parent
     )
     patterns = tuple(os.fspath(pattern) for pattern in inputs)
-    order = Order(os.fspath(outputs), settings, patterns, checked_prices(prices), keep_secrets, strict)
+    store = read_settings()[OUTPUTS] if outputs is None else os.fspath(outputs)
+    order = Order(store, settings, patterns, checked_prices(prices), keep_secrets, strict)
     return Recording(order)
 
 
@@ -368,8 +371,7 @@ def begin(order: Order) -> Run:
     except OSError as error:
         raise failure(error, order.outputs, "create") from error
     _close_abandoned(store)
-    name = settings["experiment"]
-    identity = experiments.id_of_name(name) if name else experiments.id_of_store(store, new_id("exp"))
+    identity = _experiment_id(order, store)
     clock, run_id = Clock(), new_id("run")
     enclosing = _current.get()
     parent = settings["parent"] or (enclosing.id if enclosing else os.environ.get("RUNCARD_PARENT"))
@@ -387,6 +389,22 @@ def begin(order: Order) -> Run:
         new.discard()
         raise
     return run
+
+
+def _experiment_id(order: Order, store: str) -> str | None:
+    """The id of the experiment; one that cannot be read is no reason not to record, and stays unknown."""
+    name = order.settings["experiment"]
+    if name is None:
+        return experiments.id_of_store(store, new_id("exp"))
+    from runcard.operations.experiments import identify  # noqa: PLC0415 - it may have to read YAML
+
+    try:
+        return identify(name)
+    except RuncardError as error:
+        if order.strict:
+            raise
+        warnings.warn(f"the id of the experiment is not known: {error}", RuncardWarning, stacklevel=4)
+        return None
 
 
 def _close_abandoned(store: str) -> None:

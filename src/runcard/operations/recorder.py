@@ -18,8 +18,8 @@ from runcard.observe.environment import Background
 from runcard.observe.ids import new_id
 from runcard.observe.process import resources
 from runcard.operations.events import Events, checked_prices
+from runcard.operations.experiments import identify
 from runcard.operations.start import settings_of, start_document
-from runcard.store import experiments
 
 Fields = dict[str, Any]
 
@@ -58,7 +58,7 @@ class MetadataRecorder(Events):
         self._clock = Clock()
         self._directory = os.getcwd()
         self._background = Background(self._directory)
-        identity = experiments.id_of_name(experiment) if experiment else new_id("exp")
+        identity = identify(experiment) if experiment else new_id("exp")
         self._start, counts = start_document(
             self._clock,
             new_id("run"),

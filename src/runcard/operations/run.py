@@ -28,6 +28,7 @@ from runcard.operations.running.relay import Relay, Screen, Stream
 from runcard.operations.running.signals import Signals
 from runcard.operations.running.terminal import Terminal
 from runcard.operations.start import settings_of, traceparent
+from runcard.settings import OUTPUTS, read_settings
 from runcard.store import layout
 from runcard.store.output_log import HEAD, MIB, TAIL, OutputLog
 from runcard.store.runs import reclaim
@@ -88,8 +89,8 @@ def run(  # noqa: PLR0913 - each is a thing to say about a run
 
 
 def store_for(outputs: str | None) -> str:
-    """The store that a run goes to: the one that was named, that of the environment, or `outputs`."""
-    return outputs or os.environ.get("RUNCARD_OUTPUTS") or "outputs"
+    """The store that a run goes to: the one that was named, else that of the settings."""
+    return outputs or read_settings()[OUTPUTS]
 
 
 def _own_span(caller: str | None) -> str:

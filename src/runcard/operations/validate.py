@@ -9,20 +9,22 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from runcard.documents import codec
 from runcard.documents.findings import Finding, Report, finding
-from runcard.documents.kinds import GENERATION, INSTANCE, KINDS, TEAM
+from runcard.documents.kinds import GENERATION, INSTANCE, KINDS, TEAM, TESTPLAN
 from runcard.encoding import Limits
 from runcard.errors import RuncardError
-from runcard.files import json_name
-from runcard.operations.load import STDIN, check_kind, read_document, unreadable
+from runcard.files import json_name, unreadable
+from runcard.operations.load import STDIN, check_kind, is_yaml_name, read_document
 from runcard.store import layout
 
 _FOREIGN = {"document.unknown-kind", "document.not-an-object"}
+_SUFFIXES = (".json", ".yml", ".yaml")
 _TELLING = re.compile(
-    rb'"(%s)"\s*:' % b"|".join(k.encode() for kind in KINDS.values() for k in sorted(kind.sure))
+    rb'(?:^|")(%s)"?\s*:' % b"|".join(k.encode() for kind in KINDS.values() for k in sorted(kind.sure)),
+    re.MULTILINE,
 )
 
 
@@ -50,10 +52,16 @@ def validate(
     kind: str | None = None,
     strict: bool = False,
     limits: Limits | None = None,
+    root: str | os.PathLike[str] | None = None,
 ) -> Iterator[Checked]:
-    """Check every document at these paths, one after the other; with `strict` a warning is an error."""
+    """Check every document at these paths, one after the other; with `strict` a warning is an error.
+
+    `root` is the project in which the targets of test plans are looked for. Without it they are looked for where the
+    plan lies, and what is not found there is a warning.
+    """
     check_kind(kind)
-    results = _checked([os.fspath(path) for path in paths], _Check(kind, limits or Limits()))
+    project = None if root is None else os.fspath(root)
+    results = _checked([os.fspath(path) for path in paths], _Check(kind, limits or Limits(), project))
     return (Checked(one.path, one.report.strict()) for one in results) if strict else results
 
 
@@ -65,26 +73,58 @@ def _checked(paths: list[str], check: "_Check") -> Iterator[Checked]:
             yield check.file(path)
 
 
+class Read(NamedTuple):
+    """A document that was read, and what was found about it alone."""
+
+    path: str
+    data: bytes
+    examined: codec.Examined
+
+
 @dataclass(frozen=True, slots=True)
 class _Check:
     kind: str | None
     limits: Limits
+    root: str | None = None
 
     def file(self, path: str) -> Checked:
+        read = self.read(path)
+        return read if isinstance(read, Checked) else Checked(path, _as_of_now(path, read.examined))
+
+    def read(self, path: str) -> "Read | Checked":
+        """A document, or why there is none."""
         try:
             data = read_document(path, self.limits)
         except RuncardError as error:
-            return Checked(path, Report((_unread(error),), self.kind))
-        examined = codec.examine(data, kind=self.kind, limits=self.limits)
-        return Checked(path, _as_of_now(path, examined))
+            return Checked(path, Report((unread(error),), self.kind))
+        examined = codec.examine(
+            data,
+            kind=self.kind,
+            limits=self.limits,
+            is_yaml=is_yaml_name(path),
+            look=lambda plan: self._target(path, plan),
+        )
+        return Read(path, data, examined)
+
+    def _target(self, path: str, plan: dict[str, Any]) -> Iterator[Finding]:
+        """What a plan's target looks like in the project."""
+        from runcard.plans.projects import given_project, project_at  # noqa: PLC0415 - few documents are plans
+        from runcard.plans.target import check_target  # noqa: PLC0415
+
+        if self.root is not None:
+            yield from check_target(plan, given_project(self.root).root, is_known=True)
+            return
+        folder = os.path.dirname(path) or "."
+        project = project_at(folder)
+        yield from check_target(plan, project.root if project else os.path.realpath(folder), is_known=False)
 
     def folder(self, root: str) -> Iterator[Checked]:
         """What lies in a folder is found by content also when a kind is named; then it is judged as that kind."""
         count = 0
-        for checked in _Check(None, self.limits).below(root):
+        for checked in replace(self, kind=None).below(root):
             count += 1
-            is_known = checked.report.kind is not None
-            yield self.file(checked.path) if self.kind and is_known else checked
+            is_other = self.kind is not None and checked.report.kind not in {None, self.kind}
+            yield self.file(checked.path) if is_other else checked
         if not count:
             nothing = finding(
                 "file.nothing-found",
@@ -108,7 +148,7 @@ class _Check:
                 yield from own
                 continue
             for entry in entries:
-                if entry.name.endswith(".json") and entry.is_file(follow_symlinks=False):
+                if entry.name.endswith(_SUFFIXES) and entry.is_file(follow_symlinks=False):
                     yield from self._candidate(entry.path)
             inner = [e.path for e in entries if e.is_dir(follow_symlinks=False) and e.name[0] != "."]
             folders += reversed(inner)
@@ -117,23 +157,39 @@ class _Check:
         """The own documents of a folder that is a run, a session or an instance; nothing for any other folder."""
         path = os.path.join(folder, layout.METADATA)
         if not os.path.isfile(path) or os.path.islink(path):
+            if layout.has_lost_its_document(folder):
+                yield from self._session(folder, Checked(path, Report((_lost(path),))))
             return
-        checked = self.file(path)
+        read = self.read(path)
+        checked = read if isinstance(read, Checked) else Checked(path, _as_of_now(path, read.examined))
         kind = checked.report.kind
         damaged = kind is None and not _rules(checked) & _FOREIGN and layout.is_record(folder)
-        if damaged or kind in {GENERATION.name, TEAM.name, INSTANCE.name}:
-            yield checked
         if damaged or kind == TEAM.name:
-            try:
-                documents = layout.session_documents(folder)
-            except OSError as error:
-                yield _unread_folder(error, str(error.filename))
-            else:
-                yield from map(self.file, documents)
+            yield from self._session(folder, read)
+        elif kind in {GENERATION.name, INSTANCE.name}:
+            yield checked
+
+    def _session(self, folder: str, team: "Read | Checked") -> Iterator[Checked]:
+        """All documents of a session, each with what does not agree with the others and with the files."""
+        from runcard.operations.validate_session import Session  # noqa: PLC0415 - few folders are sessions
+
+        try:
+            documents = layout.session_documents(folder)
+        except OSError as error:
+            yield team if isinstance(team, Checked) else Checked(team.path, team.examined.report)
+            yield _unread_folder(error, str(error.filename))
+            return
+        session = Session(folder, team, documents)
+        yield session.team()
+        for path in documents:
+            read = self.read(path)
+            yield read if isinstance(read, Checked) else session.other(read)
 
     def _candidate(self, path: str) -> Iterator[Checked]:
         checked = self.file(path)
-        if checked.report.kind is not None or self._is_damaged(path, checked):
+        kind = checked.report.kind
+        is_document = kind == TESTPLAN.name if is_yaml_name(path) else kind is not None
+        if is_document or (kind is None and self._is_damaged(path, checked)):
             yield checked
 
     def _is_damaged(self, path: str, checked: Checked) -> bool:
@@ -174,11 +230,19 @@ def _as_of_now(path: str, examined: codec.Examined) -> Report:
     return replace(report, findings=findings)
 
 
+def _lost(path: str) -> Finding:
+    """The finding for a record without its document."""
+    hint = "put the document of the record back"
+    if os.path.lexists(path):
+        return finding("file.unreadable", "", "it is no regular file", hint=hint)
+    return finding("file.missing", "", "it does not exist, and the folder is a record", hint=hint)
+
+
 def _rules(checked: Checked) -> set[str]:
     return {found.rule for found in checked.report.findings}
 
 
-def _unread(error: RuncardError) -> Finding:
+def unread(error: RuncardError) -> Finding:
     """The finding for a file that could not be read; whoever prints it names the file."""
     match error.__cause__:
         case FileNotFoundError():
@@ -192,7 +256,7 @@ def _unread(error: RuncardError) -> Finding:
 def _unread_folder(error: OSError, folder: str) -> Checked:
     problem = unreadable(error, folder)
     problem.__cause__ = error
-    return Checked(folder, Report((_unread(problem),)))
+    return Checked(folder, Report((unread(problem),)))
 
 
 def summary(results: Iterable[Checked]) -> dict[str, Any]:

@@ -69,6 +69,45 @@ def is_readme_of(beginning: bytes, run_id: str) -> bool:
     return beginning.startswith(_mark(run_id).encode())
 
 
+def experiment_readme(name: str, said: Fields) -> str:
+    """The page that greets whoever opens the folder of an experiment; `said` are the keys of its config.yaml."""
+    about = f"\n\n{escape(said['description'])}" if said.get("description") else ""
+    return f"""\
+# {escape(name)}{about}
+
+* **Experiment** {code(said["experiment_id"])}
+* **Created** {escape(said["created_at"])}
+
+## What lies here
+
+| | |
+|---|---|
+| [`config.yaml`](config.yaml) | the configuration that every run begins with |
+| [`data/`](data) | the inputs: every run records which they were, and their digests |
+| [`outputs/`](outputs) | a directory for each run, with a `README.md` of its own |
+
+## How to run it
+
+```console
+$ runcard run --experiment {name} -- COMMAND
+```
+
+or from Python:
+
+```python
+with runcard.record("experiments/{name}/outputs", experiment="{name}") as run:
+    ...
+```
+
+## What came of it
+
+```console
+$ runcard experiment show {name}
+$ runcard verify experiments/{name}/outputs
+```
+"""
+
+
 def _summary(document: Fields) -> str:
     generation = document["generation"]
     status = generation["status"]

@@ -37,6 +37,8 @@ _TYPES: dict[str, type | tuple[type, ...]] = {
     f"{_CORE}bool": bool,
     f"{_CORE}null": type(None),
 }
+_SHALLOW = 100  # levels
+_PATIENCE = 40_000_000  # of the levels of all values that are deeper, together: a second
 _STRINGS = ("!", f"{_CORE}str")
 
 
@@ -69,6 +71,7 @@ class _Composer:
         self.frames: list[_Frame] = []
         self.anchors: dict[str, Node] = {}
         self.expanded = 0
+        self.effort = 0
         self.root: Node | None = None
 
     def run(self) -> Node:
@@ -103,6 +106,7 @@ class _Composer:
 
     def _node(self, event: NodeEvent) -> None:
         start, end = _offset(event.start_mark), _offset(event.end_mark)
+        self._tire(start)
         if isinstance(event, AliasEvent):
             self._give(self._alias(event, start, end))
             return
@@ -120,6 +124,18 @@ class _Composer:
         self._check_tag(event, start, ("!", f"{_CORE}{'map' if node.kind == 'map' else 'seq'}"))
         self._anchor(event, node)
         self.frames.append(_Frame(node))
+
+    def _tire(self, at: int) -> None:
+        """What stands in many brackets costs libyaml a look at each of them: a million such values would take minutes."""
+        if len(self.frames) > _SHALLOW:
+            self.effort += len(self.frames)
+            if self.effort > _PATIENCE:
+                self._fail(
+                    f"too many values more than {_SHALLOW} levels deep",
+                    at=at,
+                    rule="yaml.too-deep",
+                    hint="keep bulky data nearer to the surface",
+                )
 
     def _close(self, event: Event) -> None:
         frame = self.frames.pop()

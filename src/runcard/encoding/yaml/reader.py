@@ -15,11 +15,17 @@ from runcard.encoding.limits import DEFAULT, Limits
 from runcard.encoding.reader import as_text
 
 _DEPTH = 128  # of the fast road
+_BRACKETS = 32  # levels of brackets up to which it is fast
 # A mark of an anchor, alias, tag or directive where one may stand; a merge key.
 _MARKS = re.compile(r"(?:^|[\s\[{,:])[&*!%]|<<")
-# Numbers beyond 64 bits or beyond a float.
-_LONG = re.compile(r"[0-9.](?:[0-9]{18}|x[0-9a-fA-F]{16}|[eE][-+]?[0-9]{3})")
-_BRACKETS = re.compile(r"[\[{]|[\]}]")
+# Numbers beyond 64 bits or beyond a float: a quick look, and then one that lets the ids and digests of a text pass.
+_MAYBE_LONG = re.compile(r"[0-9.](?:[0-9]{18}|x[0-9a-fA-F]{16}|[eE][-+]?[0-9]{3,}+(?![^\s\]},:]))")
+_LONG = re.compile(
+    r"(?<![^\s\[{,:])[-+]?"
+    r"(?:[0-9.]{19,}+(?:[eE][-+]?[0-9]++)?|0x[0-9a-fA-F]{16,}+|0[ob][0-7]{17,}+|[0-9.]++[eE][-+]?[0-9]{3,}+)"
+    r"(?![^\s\]},:])"
+)
+_NO_BRACKETS = re.compile(r"[^\[\]{}]++")
 
 
 def decode_yaml(data: bytes, limits: Limits = DEFAULT) -> Any:  # noqa: ANN401 - YAML is any plain data
@@ -40,23 +46,25 @@ def decode_yaml(data: bytes, limits: Limits = DEFAULT) -> Any:  # noqa: ANN401 -
 
 
 def _is_simple(text: str, limits: Limits) -> bool:
-    if limits.depth < _DEPTH or limits.digits < 20 or text.startswith("\ufeff"):
+    if limits.depth < _DEPTH or limits.digits < 20 or "\ufeff" in text:
         return False
     if any(mark in text for mark in "&*!%<") and _MARKS.search(text):
         return False
-    return not _LONG.search(text) and not _is_deep(text)
+    if _MAYBE_LONG.search(text) and _LONG.search(text):
+        return False
+    return not _is_deep(text)
 
 
 def _is_deep(text: str) -> bool:
-    """Whether brackets may be nested deeper than the fast road goes: it takes very long to say so."""
-    if text.count("[") + text.count("{") <= _DEPTH:
+    """Whether brackets may be nested so deep that the fast road becomes the slow one."""
+    if text.count("[") + text.count("{") <= _BRACKETS:
         return False
-    depth = 0
-    for bracket in _BRACKETS.finditer(text):
-        depth = depth + 1 if bracket[0] in "[{" else max(depth - 1, 0)
-        if depth > _DEPTH:
-            return True
-    return False
+    left, before = _NO_BRACKETS.sub("", text), 0
+    for _ in range(_BRACKETS):  # each round takes away one level, from the inside
+        before, left = len(left), left.replace("[]", "").replace("{}", "")
+        if len(left) == before:
+            break
+    return bool(left)  # also when some are left that are part of a text, and do no harm
 
 
 def _is_plain(value: object) -> bool:

@@ -21,7 +21,7 @@ INDENT = 2
 _WIDTH = 80  # of a list in brackets
 _LONG_KEY = 1_000  # characters: longer ones need a mark of their own
 # A text that may stand without quotes, when it is nothing else to anybody: a word, a path, a few words.
-_WORDS = re.compile(r"[A-Za-z0-9_/.](?:[A-Za-z0-9_/.()+@=-]| (?=[A-Za-z0-9_/.(]))*")
+_WORDS = re.compile(r"[A-Za-z0-9_/.](?:[A-Za-z0-9_/.()+@=-]| (?=[A-Za-z0-9_/.(]))*+")
 # What may stand in single quotes; what must not stand anywhere but escaped.
 _PRINTABLE = re.compile("[ -~\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]*")
 _UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")

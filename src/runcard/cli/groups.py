@@ -1,0 +1,29 @@
+"""A group of commands, each loaded when it is called."""
+
+from importlib import import_module
+from typing import Any
+
+import click
+
+
+class Group(click.Group):
+    """Commands by name, with a line about each; the module of that name in `package` has the `command`."""
+
+    def __init__(self, *args: Any, package: str, table: dict[str, str], **kwargs: Any) -> None:  # noqa: ANN401
+        super().__init__(*args, **kwargs)
+        self._package = package
+        self._table = table
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        return list(self._table)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in self._table:
+            return None
+        command: click.Command = import_module(f"{self._package}.{cmd_name.replace('-', '_')}").command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """The same list that click would print, without loading every command for it."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(self._table.items()))

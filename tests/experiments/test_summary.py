@@ -1,0 +1,171 @@
+"""`runcard experiment list` and `show`: what came of it, and what is not known."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import runcard
+from conftest import Cli
+from experiments.folders import config_of, metadata, record
+
+LEAVE = """
+import os, runcard
+with runcard.record("experiments/x/outputs", experiment="x", strict=True):
+    os._exit(9)
+"""
+
+
+def fail(name: str) -> Path:
+    """A run that fails before it has called any model."""
+    with (
+        pytest.raises(ValueError, match="no"),
+        runcard.record(f"experiments/{name}/outputs", experiment=name, strict=True) as run,
+    ):
+        raise ValueError("no")
+    return run.path
+
+
+def shown(cli: Cli, *arguments: str) -> dict[str, object]:
+    done = cli("experiment", "show", "x", "--json", *arguments)
+    said: dict[str, object] = json.loads(done.out)
+    return said | {"code": done.code, "err": done.err}
+
+
+def test_no_experiments(cli: Cli) -> None:
+    assert cli("experiment", "list").out == "no experiments: make one with `runcard experiment create NAME`\n"
+    assert json.loads(cli("experiment", "list", "--json").out) == {"experiments": [], "half_deleted": []}
+    done = cli("experiment", "show", "x")
+    assert (done.code, done.out) == (1, "")
+    assert "there is no experiment x" in done.err
+
+
+def test_a_new_experiment_has_no_runs_yet(cli: Cli) -> None:
+    cli("experiment", "create", "x", "--description", "about this")
+    done = cli("experiment", "show", "x")
+    assert done.code == 0
+    assert "about        about this" in " ".join(done.out.split()).replace(
+        "about about", "about        about"
+    )
+    assert done.out.endswith("Runs\n  none yet\n")
+
+
+def test_the_list_tells_one_from_the_other(cli: Cli) -> None:
+    cli("experiment", "create", "b", "--description", "the second")
+    cli("experiment", "create", "a")
+    started = metadata(record("b"))["generation"]["timestamp_start"]
+    Path("experiments/no experiment").mkdir()
+    Path("experiments/note.txt").write_text("")
+    done = cli("experiment", "list")
+    assert (done.code, done.err) == (0, "")
+    assert [line.split() for line in done.out.splitlines()] == [
+        ["experiment", "runs", "last", "run", "about"],
+        ["a", "0", "none"],
+        ["b", "1", started, "the", "second"],
+    ]
+    first, second = json.loads(cli("experiment", "list", "--json").out)["experiments"]
+    assert (first["name"], first["runs"], first["last_run"]) == ("a", 0, None)
+    assert second == {
+        "name": "b",
+        "path": "experiments/b",
+        "experiment_id": config_of("b")["experiment_id"],
+        "created_at": config_of("b")["created_at"],
+        "description": "the second",
+        "runs": 1,
+        "last_run": started,
+        "problem": None,
+    }
+
+
+def test_a_broken_one_hides_no_other(cli: Cli) -> None:
+    cli("experiment", "create", "a")
+    cli("experiment", "create", "b")
+    Path("experiments/a/config.yaml").write_text("a: [\n")
+    done = cli("experiment", "list")
+    assert done.code == 2
+    assert [line.split()[0] for line in done.out.splitlines()] == ["experiment", "a", "b"]
+    assert done.err.startswith("Warning: experiments/a/config.yaml:2:1: ")
+
+
+def test_listing_writes_nothing(cli: Cli) -> None:
+    os.makedirs("experiments/x")
+    cli("experiment", "list")
+    assert os.listdir("experiments/x") == []
+
+
+def test_runs_are_counted_and_added_up(cli: Cli) -> None:
+    cli("experiment", "create", "x")
+    first, second = record("x"), record("x", model="no-price-for-this-one")
+    failed = fail("x")
+    said = shown(cli)
+    assert (said["code"], said["err"]) == (0, "")
+    assert (said["runs"], said["by_status"]) == (3, {"completed": 2, "failed": 1})
+    assert said["by_model"] == {"claude-sonnet-4-5-20250929": 1, "no-price-for-this-one": 1}
+    assert said["cost_usd"] == {"known": 0.45, "runs_unknown": 2}
+    assert said["input_tokens"] == {"known": 200_000, "runs_unknown": 1}
+    assert said["output_tokens"] == {"known": 20_000, "runs_unknown": 1}
+    spans = [metadata(run)["generation"]["duration_seconds"] for run in (first, second, failed)]
+    assert said["duration_seconds"] == {"known": pytest.approx(sum(spans)), "runs_unknown": 0}
+    last = said["last_runs"]
+    assert isinstance(last, list)
+    assert [run["path"] for run in last] == [
+        str(run.relative_to(Path.cwd())) for run in (failed, second, first)
+    ]
+    text = " ".join(cli("experiment", "show", "x").out.split())
+    assert "in all 3: 2 completed, 1 failed" in text
+    assert "cost $0.45, unknown for 2 runs" in text
+    assert "input 200,000 tokens, unknown for 1 run" in text
+
+
+def test_what_is_known_of_a_cost_counts_although_the_whole_is_not(cli: Cli) -> None:
+    cli("experiment", "create", "x")
+    with runcard.record("experiments/x/outputs", experiment="x", provider="anthropic", strict=True) as run:
+        usage = {"input_tokens": 100_000, "output_tokens": 0}
+        run.add_usage(usage, model="claude-sonnet-4-5-20250929")
+        run.add_usage(usage, model="no-price-for-this-one")
+    assert metadata(run.path)["costs"]["total_cost_usd"] is None
+    assert shown(cli)["cost_usd"] == {"known": 0.3, "runs_unknown": 1}
+    assert "over $0.30" in cli("experiment", "show", "x").out
+
+
+def test_runs_in_other_stores_belong_to_it_by_their_id(cli: Cli) -> None:
+    before = record("x", "outputs")  # when it was a name only
+    assert shown(cli)["runs"] == 1
+    cli("experiment", "create", "x")
+    record("x", "outputs")
+    record("y", "outputs")
+    record("x", "elsewhere")
+    record("x")
+    assert shown(cli)["runs"] == 3
+    assert shown(cli, "--outputs", "elsewhere")["runs"] == 2
+    assert shown(cli, "--outputs", "elsewhere", "--outputs", "outputs")["runs"] == 4
+    assert before.name in cli("experiment", "show", "x").out
+
+
+def test_a_run_whose_process_is_gone_is_interrupted(cli: Cli) -> None:
+    cli("experiment", "create", "x")
+    subprocess.run([sys.executable, "-c", LEAVE], check=False, timeout=60)
+    assert shown(cli)["by_status"] == {"interrupted": 1}
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", '{"generation": []}', '{"generation": {"run_id": 7, "status": []}}', None]
+)
+def test_a_run_that_cannot_be_read_is_named_and_hides_no_other(cli: Cli, text: str | None) -> None:
+    cli("experiment", "create", "x")
+    record("x")
+    broken = Path("experiments/x/outputs/2026-01-01_000000")
+    broken.mkdir()
+    (broken / "experiment.jsonl").write_text("")
+    if text is not None:
+        (broken / "metadata.json").write_text(text)
+    said = shown(cli)
+    if text is not None and "run_id" in text:  # odd, and still a run
+        assert (said["runs"], said["code"]) == (2, 0)
+        return
+    assert (said["runs"], said["code"]) == (1, 2)
+    assert said["unreadable"][0]["path"] == str(broken)  # type: ignore[index]
+    assert str(said["err"]).startswith(f"Warning: {broken} is left out: ")
