@@ -11,7 +11,7 @@ from runcard.documents.kinds import PUBLISHED
 def command(kind: str, version: str | None) -> int:
     """Print the published JSON Schema of a KIND of document, or of a SPEC, for editors and other languages.
 
-    KIND is one of archive-index, generation, instance, manifest, session-spec, team.
+    KIND is one of archive-index, generation, instance, manifest, session-spec, team, testplan.
     """
     from runcard.documents.schema import schema_bytes  # noqa: PLC0415
 

@@ -53,8 +53,13 @@ class Entry(NamedTuple):
     kind: Kind
 
 
-def walk(root: str | os.PathLike[str], *, on_error: OnError | None = None) -> Iterator[Entry]:
-    """Yield all entries below `root`, which may itself be a link.
+def walk(
+    root: str | os.PathLike[str],
+    *,
+    on_error: OnError | None = None,
+    enter: Callable[[str], bool] | None = None,
+) -> Iterator[Entry]:
+    """Yield all entries below `root`, which may itself be a link; with `enter`, only below directories it agrees to.
 
     A directory that cannot be read raises MachineError or StoreError; with `on_error` that is called with the
     directory's path and the error, and the walk goes on without it.
@@ -68,6 +73,8 @@ def walk(root: str | os.PathLike[str], *, on_error: OnError | None = None) -> It
         while levels:
             for entry in levels[-1]:
                 if entry.kind is _DIRECTORY and entry.path[-1] == "/":
+                    if enter is not None and not enter(entry.path[:-1]):
+                        continue
                     levels.append(iter(_look_into(top, entry.path, on_error)))
                     break
                 yield entry
