@@ -120,6 +120,9 @@ class _Mender:
         """The lines within here-documents and block comments, which are no code; behind `__END__` nothing is."""
         inside: set[int] = set()
         waiting: list[str] = []
+        last = {
+            line.strip(): row for row, line in enumerate(self.lines)
+        }  # where a text stands by itself for the last time
         for row, line in enumerate(self.lines):
             if waiting:
                 inside.add(row)
@@ -132,11 +135,8 @@ class _Mender:
                 inside.add(row)
                 waiting = ["=end"]
             else:
-                waiting = [name for _, name in _HEREDOC.findall(line) if self._has_line(name, row)]
+                waiting = [name for _, name in _HEREDOC.findall(line) if last.get(name, row) > row]
         return inside
-
-    def _has_line(self, text: str, row: int) -> bool:
-        return any(line.strip() == text for line in self.lines[row + 1 :])
 
 
 def _is_code(line: str) -> bool:
