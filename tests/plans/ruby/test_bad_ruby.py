@@ -43,6 +43,11 @@ BROKEN = {
         "A#x A#y",
         [7],
     ),
+    "beside a block comment": (
+        "class A\n=begin\nclass Fake\n  def no; end\n=end\n  def x(\n  end\n  def y; end\nend",
+        "A#x A#y",
+        [6],
+    ),
     "before __END__": ("class A\n  def x; end\n  def y(\n  end\nend\n__END__\ndef z; end", "A#x A#y", [3]),
     "without indentation": ("class A\ndef x\n)\nend\nfoo ->(a; b) { }\ndef y\nend\nend", "A#x A#y", [3, 5]),
     "beside an outdented private": (
@@ -228,6 +233,13 @@ def test_a_large_file_is_read(tmp_path: Path) -> None:
     methods = "".join(f"  def m{at}; end\n" for at in range(1_000))
     found = targets(tmp_path, f"class A\n{comments}{methods}end\n")
     assert len(found.all()) == 1_000
+
+
+def test_a_large_file_with_an_error_is_read_as_the_parser_sees_it(tmp_path: Path) -> None:
+    methods = "".join(f"  def m{at}; end\n" for at in range(30_000))
+    found = targets(tmp_path, f"class A\n{methods}  def x\n    y = )\n  end\nend\n")
+    assert len(found.all()) == 30_001
+    assert [trouble.line for trouble in found.warnings] == [30_003]
 
 
 def test_without_the_extra_the_error_says_what_to_install(
