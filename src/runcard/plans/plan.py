@@ -63,7 +63,11 @@ class Plan:
     def to_dict(self) -> Fields:
         """The data, the caller's own to change; empty for a plan that does not exist yet."""
         source = self.place.stored.source
-        data = None if source is None or self.place.stored.data is None else TestPlan.decode(source)
+        data = (
+            None
+            if source is None or self.place.stored.data is None
+            else TestPlan.decode(source, self.place.stored.limits)
+        )
         return data or {}
 
     def write(self, agent: str, data: Fields) -> "Plan":
@@ -147,7 +151,7 @@ class Plan:
         except OSError as error:
             raise failure(error, folder, "make the directory") from error
         with locked(folder):
-            yield plan_at(replace(self.place, stored=read_stored(self.path)))
+            yield plan_at(replace(self.place, stored=read_stored(self.path, self.place.stored.limits)))
 
     def _readable(self) -> Fields:
         data = self.place.stored.data
@@ -188,7 +192,7 @@ def plan_at(place: Place) -> Plan:
     source = place.stored.source
     report = Report(kind=TESTPLAN.name)
     if source is not None:
-        report = codec.examine(source, kind=TESTPLAN.name).report
+        report = codec.examine(source, kind=TESTPLAN.name, limits=place.stored.limits).report
     return Plan(place, report)
 
 

@@ -61,6 +61,7 @@ def command(  # noqa: PLR0913, PLR0917 - an option is an argument
     from runcard.plans.agents import agent_named  # noqa: PLC0415
     from runcard.plans.marks import Mark  # noqa: PLC0415
     from runcard.plans.places import Asked  # noqa: PLC0415
+    from runcard.settings import read_settings  # noqa: PLC0415
 
     agent_named(agent)
     says_more = any((version, skipped is not None, warnings, errors, values))
@@ -73,10 +74,11 @@ def command(  # noqa: PLR0913, PLR0917 - an option is an argument
         values=dict(map(_pair, values)),
     )
     asked = Asked(class_name, method, method_type)
+    limits = read_settings().limits
     many = Many("plans", "source", as_json=as_json, shows_progress=shows_progress)
     many.each(
         sources,
-        lambda source: mark(source, agent, said, root=root, asked=asked),
+        lambda source: mark(source, agent, said, root=root, asked=asked, limits=limits),
         lambda source, marked: say(f"{source}: {agent} marked in {marked.plan.path}"),
     )
     return many.finish()
