@@ -87,14 +87,17 @@ class Plan:
         self,
         agent: str,
         *,
-        completed: bool = True,
+        completed: bool | None = None,
         version: str | None = None,
         skipped: str | None = None,
         warnings: Sequence[str] = (),
         errors: Sequence[str] = (),
         values: Fields | None = None,
     ) -> "Plan":
-        """Report about an agent's work in the plan as it is now; `values` are further keys of `automation`."""
+        """Report about an agent's work in the plan as it is now; `values` are further keys of `automation`.
+
+        Nothing said, or the version alone, means that the work is done.
+        """
         doer = agent_named(agent)
         mark = Mark(completed, version, skipped, warnings, errors, values)
         self.check_exists()
@@ -105,7 +108,7 @@ class Plan:
         if mark.hands_on:
             self.check_handed_on(agent)
         data = mark.on(agent, self._readable())
-        return self._written(agent, data, is_new=agent.name == "analyzer" and mark.completed)
+        return self._written(agent, data, is_new=agent.name == "analyzer" and mark.is_completed)
 
     def missing(self, agent: str) -> list[str]:
         """What an agent must wait for before it begins; empty when it may."""

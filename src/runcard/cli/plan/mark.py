@@ -11,7 +11,9 @@ from runcard.cli.plan.options import progress_option, root_option, target_option
 @click.command("mark", short_help="Write what an agent reports about its work.")
 @click.argument("agent", metavar="AGENT")
 @click.argument("sources", nargs=-1, required=True, metavar="SRC...", type=click.Path())
-@click.option("--completed", is_flag=True, help="The work is done; this is meant when nothing else is said.")
+@click.option(
+    "--completed", is_flag=True, help="The work is done; meant when nothing but the version is said."
+)
 @click.option("--version", metavar="V", help="The version of the agent.")
 @click.option(
     "--skipped", metavar="REASON", help="There was nothing to do, and why; the next agent may begin."
@@ -64,9 +66,8 @@ def command(  # noqa: PLR0913, PLR0917 - an option is an argument
     from runcard.settings import read_settings  # noqa: PLC0415
 
     agent_named(agent)
-    says_more = any((version, skipped is not None, warnings, errors, values))
     said = Mark(
-        completed=completed or not says_more,
+        completed=completed or None,
         version=version,
         skipped=skipped,
         warnings=warnings,
