@@ -2,17 +2,19 @@
 
 make bench                  everything at full size
 make bench ARGS=--quick     smaller sizes, for a first look
-make bench ARGS=startup     one part: startup, documents, hashing, recording, masking, plans, ruby
+make bench ARGS=startup     one part: startup, documents, hashing, recording, running, masking, collecting, plans, ruby
 """
 
 import sys
 
+import collecting
 import documents
 import hashing
 import masking
 import plans
 import recording
 import ruby
+import running
 import startup
 from table import print_table
 
@@ -21,7 +23,9 @@ PARTS = {
     "documents": documents.measure,
     "hashing": hashing.measure,
     "recording": recording.measure,
+    "running": running.measure,
     "masking": masking.measure,
+    "collecting": collecting.measure,
     "plans": plans.measure,
     "ruby": ruby.measure,
 }

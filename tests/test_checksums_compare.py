@@ -3,6 +3,7 @@
 import errno
 import os
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -87,13 +88,32 @@ class TestMaking:
         self, record: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         (record / "link").symlink_to("a")
-        monkeypatch.setattr(os, "readlink", lambda path: os.stat(path + b"-gone"))
+        monkeypatch.setattr(os, "readlink", lambda path, dir_fd: os.stat(path + b"-gone", dir_fd=dir_fd))
         with pytest.raises(StoreError, match="cannot read the symbolic link link"):
             make(record)
         listing = Listing({path: sha256_bytes(path[-1].encode()) for path in ("a", "sub/b", "sub/c")})
         (difference,) = compare(record, listing).differences
         assert isinstance(difference, Unreadable)
         assert difference.path == "link"
+
+    def test_paths_longer_than_the_system_can_name_are_listed_and_compared(self, tmp_path: Path) -> None:
+        folder, name, depth = os.open(tmp_path, os.O_RDONLY), "d" * 200, 30
+        for _ in range(depth):
+            os.mkdir(name, dir_fd=folder)
+            inner = os.open(name, os.O_RDONLY, dir_fd=folder)
+            os.close(folder)
+            folder = inner
+        os.close(os.open("file", os.O_CREAT | os.O_WRONLY, dir_fd=folder))
+        os.symlink("file", "link", dir_fd=folder)
+        os.close(folder)
+        try:
+            far = "/".join([name] * depth)
+            contents = make(tmp_path)
+            assert list(contents.listing) == [f"{far}/file"]
+            assert contents.symlinks == (Symlink(f"{far}/link", "file"),)
+            assert compare(tmp_path, contents.listing).differences == ()
+        finally:
+            subprocess.run(["rm", "-rf", str(tmp_path / name)], check=True)
 
 
 class TestComparing:
@@ -273,6 +293,6 @@ def test_exactly_what_was_done_is_found(
         (found,) = (one for one in compare(root, listing).differences if one.path not in kept)
         assert type(found) is type(done)
         assert found.path == victim + done.path
-        assert [getattr(found, field) for field in found.__slots__[1:]] == [
-            getattr(done, field) for field in done.__slots__[1:]
+        assert [getattr(found, field) for field in found._fields[1:]] == [
+            getattr(done, field) for field in done._fields[1:]
         ]

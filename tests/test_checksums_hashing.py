@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -34,6 +34,7 @@ from runcard.errors import MachineError, RuncardError, StoreError
 from runcard.files import Kind
 
 LARGE = worker.LARGE
+Helper = helper.Helper[Any]
 
 
 @pytest.fixture(autouse=True)
@@ -64,18 +65,18 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Many:
 
 
 @pytest.fixture
-def eager(monkeypatch: pytest.MonkeyPatch) -> list[helper.Helper]:
+def eager(monkeypatch: pytest.MonkeyPatch) -> list[Helper]:
     """Helpers are started at once, on two cores, for small chunks, and noted."""
-    started: list[helper.Helper] = []
+    started: list[Helper] = []
 
-    class Noted(helper.Helper):
+    class Noted(Helper):
         def __init__(self, *arguments: object) -> None:
             super().__init__(*arguments)  # type: ignore[arg-type]
             started.append(self)
 
     monkeypatch.setattr(crew, "PATIENCE", 0)
     monkeypatch.setattr(hashing, "_CHUNK", 16)
-    monkeypatch.setattr(hashing, "_cores", lambda: 2)
+    monkeypatch.setattr(hashing, "cores", lambda: 2)
     monkeypatch.setattr(helper, "Helper", Noted)
     return started
 
@@ -111,34 +112,34 @@ class TestDigests:
     def test_one_core_starts_no_helper(
         self,
         many: Many,
-        eager: list[helper.Helper],
+        eager: list[Helper],
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
-        monkeypatch.setattr(hashing, "_cores", lambda: 1)
+        monkeypatch.setattr(hashing, "cores", lambda: 1)
         assert_right(*many)
         assert eager == []
 
     def test_the_cores_are_counted_where_the_system_cannot_say_which_are_ours(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        assert hashing._cores() == len(os.sched_getaffinity(0))
+        assert crew.cores() == len(os.sched_getaffinity(0))
         monkeypatch.delattr(os, "sched_getaffinity")
         monkeypatch.setattr(os, "cpu_count", lambda: None)
-        assert hashing._cores() == 1
+        assert crew.cores() == 1
 
 
 class TestHelpers:
     def test_they_share_the_work(
         self,
         many: Many,
-        eager: list[helper.Helper],
+        eager: list[Helper],
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
         answers: list[object] = []
         ask = helper.Helper._ask
 
-        def noted(self: helper.Helper, names: bytes, count: int) -> worker.Answer | None:
-            answer = ask(self, names, count)
+        def noted(self: Helper, names: bytes, length: int) -> bytes | None:
+            answer = ask(self, names, length)
             answers.append(answer)
             return answer
 
@@ -151,10 +152,10 @@ class TestHelpers:
     def test_more_cores_get_more_of_them(
         self,
         many: Many,
-        eager: list[helper.Helper],
+        eager: list[Helper],
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
-        monkeypatch.setattr(hashing, "_cores", lambda: 4)
+        monkeypatch.setattr(hashing, "cores", lambda: 4)
         assert_right(*many)
         assert len(eager) == 3
 
@@ -172,7 +173,7 @@ class TestHelpers:
         self,
         tmp_path: Path,
         many: Many,
-        eager: list[helper.Helper],
+        eager: list[Helper],
         monkeypatch: pytest.MonkeyPatch,
         script: str | None,
     ) -> None:
@@ -187,15 +188,15 @@ class TestHelpers:
     def test_one_that_is_killed_loses_no_work(
         self,
         many: Many,
-        eager: list[helper.Helper],
+        eager: list[Helper],
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
         ask = helper.Helper._ask
 
-        def kill_first(self: helper.Helper, names: bytes, count: int) -> worker.Answer | None:
+        def kill_first(self: Helper, names: bytes, length: int) -> bytes | None:
             self.kill()
             self._process.wait()
-            return ask(self, names, count)
+            return ask(self, names, length)
 
         monkeypatch.setattr(helper.Helper, "_ask", kill_first)
         assert_right(*many)
@@ -211,7 +212,7 @@ class TestHelpers:
 
     @pytest.mark.usefixtures("sleeper")
     def test_one_that_hangs_is_not_waited_for_forever(
-        self, many: Many, eager: list[helper.Helper], monkeypatch: pytest.MonkeyPatch
+        self, many: Many, eager: list[Helper], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(helper, "_LONGEST", 0.1)
         start = time.monotonic()
@@ -221,7 +222,7 @@ class TestHelpers:
 
     @pytest.mark.usefixtures("sleeper")
     def test_an_interrupt_waits_for_none(
-        self, many: Many, eager: list[helper.Helper], monkeypatch: pytest.MonkeyPatch
+        self, many: Many, eager: list[Helper], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def interrupt(_: object) -> None:
             if eager:
@@ -237,7 +238,7 @@ class TestHelpers:
     def test_a_frozen_program_does_not_start_itself(
         self,
         many: Many,
-        eager: list[helper.Helper],
+        eager: list[Helper],
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
         monkeypatch.setattr(sys, "frozen", True, raising=False)
@@ -251,7 +252,7 @@ class TestWithoutThreads:
     def test_everything_is_hashed_without_them(
         self,
         many: Many,
-        eager: list[helper.Helper],
+        eager: list[Helper],
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
         def refuse(_: object) -> None:
@@ -418,7 +419,7 @@ class TestOddFiles:
     def test_without_one_the_first_error_stops_the_work(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(hashing, "_cores", lambda: 1)
+        monkeypatch.setattr(hashing, "cores", lambda: 1)
         (tmp_path / "large").write_bytes(bytes(LARGE + 1))
         os.mkfifo(tmp_path / "pipe")
         calls: list[tuple[int, int]] = []
@@ -515,7 +516,7 @@ class TestProgress:
     def test_it_is_called_now_and_then_by_the_thread_that_asked(
         self,
         many: Many,
-        eager: list[helper.Helper],
+        eager: list[Helper],
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
         monkeypatch.setattr("runcard.checksums.tally.PERIOD", 0)

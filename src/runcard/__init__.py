@@ -8,6 +8,7 @@ The record lies in the output directory as plain files. Data flows one way, and 
     store, observe        how records live on disk and stay true; where facts come from
     plans                 test plans: names, freshness, ownership, order, and the Ruby they are about
     redaction, accounting masking of secrets; usage, tokens and prices
+    settings              what can be set, and where each value comes from
     documents             what a record says: models, schemas, rules, versions. Pure
     checksums             SHA256SUMS: making, reading, comparing
     files                 atomic writing, hostile names, locks, a walk in stable order
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from runcard.documents.testplan import TestPlan
     from runcard.encoding import Limits
     from runcard.errors import RuncardError, RuncardWarning
+    from runcard.operations.collect import collect
     from runcard.operations.load import load
     from runcard.operations.migrate import migrate
     from runcard.operations.plans.opening import open_plan
@@ -62,6 +64,7 @@ _HOMES = {
     "RuncardWarning": "errors",
     "Team": "documents.team",
     "TestPlan": "documents.testplan",
+    "collect": "operations.collect",
     "current_run": "operations.record",
     "load": "operations.load",
     "migrate": "operations.migrate",
@@ -90,6 +93,7 @@ __all__ = [
     "Team",
     "TestPlan",
     "__version__",
+    "collect",
     "current_run",
     "load",
     "migrate",

@@ -7,9 +7,8 @@ Invariant: a `Digest` that exists is well formed, and `Digest.parse(str(digest))
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from hashlib import sha256
-from typing import Protocol, Self
+from typing import NamedTuple, Protocol, Self
 
 _BLOCK = 256 * 1024  # large enough that reading costs little, small enough to stay in the processor's cache
 _HEX = re.compile("[0-9a-f]{64}")
@@ -21,18 +20,22 @@ class Readable(Protocol):
     def readinto(self, buffer: memoryview, /) -> int | None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Digest:
-    """A SHA-256 digest; as text `sha256:` and 64 lower-case hex digits."""
-
+class _Parts(NamedTuple):
     algorithm: str
     hex: str
 
-    def __post_init__(self) -> None:
-        if self.algorithm != "sha256":
-            raise ValueError(f"the algorithm of a digest is sha256, not {self.algorithm!r}")
-        if _HEX.fullmatch(self.hex) is None:
-            raise ValueError(f"a SHA-256 digest is 64 lower-case hex digits, not {self.hex!r}")
+
+class Digest(_Parts):
+    """A SHA-256 digest; as text `sha256:` and 64 lower-case hex digits."""
+
+    __slots__ = ()
+
+    def __new__(cls, algorithm: str, hex: str) -> Self:  # noqa: A002 - it is what it is called
+        if algorithm != "sha256":
+            raise ValueError(f"the algorithm of a digest is sha256, not {algorithm!r}")
+        if _HEX.fullmatch(hex) is None:
+            raise ValueError(f"a SHA-256 digest is 64 lower-case hex digits, not {hex!r}")
+        return super().__new__(cls, algorithm, hex)
 
     def __str__(self) -> str:
         return f"{self.algorithm}:{self.hex}"

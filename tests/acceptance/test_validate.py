@@ -42,7 +42,9 @@ def test_a_whole_store_is_checked_and_only_the_damaged_record_is_wrong(put: Put,
     put("outputs/2025-12-14_103000/personas/metadata.json", samples.broken_team())
     put("outputs/2025-12-14_103001/metadata.json", b'{"metadata_version": "1.0", "gen')
     put("artifacts/2025-11-06_14-32-45-docs-team-001/metadata.json", samples.team())
-    put("artifacts/2025-11-06_14-32-45-docs-team-001/instances/writer/metadata.json", samples.instance())
+    for name in ("lead", "writer"):
+        own = f"artifacts/2025-11-06_14-32-45-docs-team-001/instances/{name}/metadata.json"
+        put(own, samples.member_document(name))
     put(
         "artifacts/2025-11-06_14-32-45-docs-team-001/instances/writer/workspace/team.json",
         samples.broken_team(),
@@ -57,6 +59,7 @@ def test_a_whole_store_is_checked_and_only_the_damaged_record_is_wrong(put: Put,
     session = "artifacts/2025-11-06_14-32-45-docs-team-001"
     assert verdicts == {
         f"{tmp_path}/{session}/metadata.json": True,
+        f"{tmp_path}/{session}/instances/lead/metadata.json": True,
         f"{tmp_path}/{session}/instances/writer/metadata.json": True,
         f"{tmp_path}/artifacts/archive/archive_index.json": True,
         f"{tmp_path}/artifacts/archive/2025-11/x.metadata.json": True,

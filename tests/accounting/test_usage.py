@@ -375,3 +375,44 @@ def test_what_is_no_reply_is_refused_with_what_was_expected(reply: object, said:
 def test_a_misspelt_count_is_not_lost() -> None:
     with pytest.raises(UsageError, match="ouput: no token count has this name"):
         read_usage({"input": 1, "ouput": 2})
+
+
+def test_the_events_of_a_stream_make_up_a_reply() -> None:
+    """As plain data; the libraries' own events are in the tests of watching."""
+    start = {"type": "message_start", "message": {**ANTHROPIC, "stop_reason": None}}
+    delta = {
+        "type": "message_delta",
+        "delta": {"stop_reason": "end_turn"},
+        "usage": {"output_tokens": 400, "input_tokens": None},
+    }
+    events = [start, {"type": "ping"}, delta, {"type": "message_stop"}]
+    whole = read_usage(ANTHROPIC)
+    found = read_usage(events)
+    assert (found.source, found.stop_reason, found.response_id) == ("reported", "end_turn", whole.response_id)
+    assert (found.tokens.input, found.tokens.output) == (whole.tokens.input, 400)
+    assert read_usage(tuple(events[:2])).source == "partial"
+
+
+@pytest.mark.parametrize("events", [[], [1], [{"a": 1}], [{"type": "ping"}], [{"type": "message_stop"}, "x"]])
+def test_a_list_that_is_no_stream_is_refused(events: list[object]) -> None:
+    with pytest.raises(UsageError, match="no usage can be read from a list"):
+        read_usage(events)
+
+
+def test_an_interaction_of_google_counts_tools_and_thoughts_beside() -> None:
+    usage = {
+        "total_input_tokens": 10,
+        "total_tool_use_tokens": 1,
+        "total_output_tokens": 5,
+        "total_thought_tokens": 3,
+    }
+    found = read_usage(
+        {"id": "i-1", "object": "interaction", "model": "m", "status": "completed", "usage": usage}
+    )
+    assert (found.tokens, found.source, found.stop_reason) == (
+        Tokens(11, 8, reasoning=3),
+        "reported",
+        "completed",
+    )
+    assert (found.provider, found.response_id, found.model) == ("google", "i-1", "m")
+    assert read_usage({"object": "interaction", "status": "in_progress", "usage": usage}).source == "partial"

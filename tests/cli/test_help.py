@@ -13,6 +13,8 @@ from runcard import __version__
 from runcard.cli.app import root, run
 from runcard.cli.main import COMMANDS, root_help
 
+_DEFINED = r'^(@click\.(command|group)\(\n? *"|command = click\.Command\()'
+
 
 def test_the_root_help_is_what_click_would_print(capsys: pytest.CaptureFixture[str]) -> None:
     with root.make_context("runcard", ["schema", "team"], resilient_parsing=True) as context:
@@ -32,7 +34,7 @@ def test_every_command_has_a_file_of_its_own_and_every_file_is_listed() -> None:
     with_command = {
         " ".join(module.parts).removesuffix(" __init__").replace("_", "-")
         for file, module in files.items()
-        if re.search(r"@click\.(command|group)\(\n? *\"", file.read_text())
+        if re.search(_DEFINED, file.read_text(), re.MULTILINE)
     }
     assert with_command == set(EVERY_COMMAND)
     assert root.list_commands(click.Context(root)) == list(COMMANDS)

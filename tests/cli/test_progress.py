@@ -2,6 +2,7 @@
 
 import io
 import sys
+from collections.abc import Iterator
 
 import pytest
 
@@ -67,3 +68,17 @@ def test_nothing_is_shown_where_no_terminal_is(
     _impatient(monkeypatch)
     assert list(Progress("documents").over("ab")) == ["a", "b"]
     assert capsys.readouterr().err == ""
+
+
+def test_one_item_that_takes_long_shows_its_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = _terminal(monkeypatch)
+    counted = Progress("records")
+    counted.files(1, 1)
+    _impatient(monkeypatch)
+
+    def work() -> Iterator[int]:
+        counted.files(12_000, 3_400_000_000)
+        yield 1
+
+    assert list(counted.over(work())) == [1]
+    assert terminal.getvalue().split("\r\x1b[K")[1] == "12,000 files, 3,400 MB"

@@ -15,7 +15,7 @@ from runcard.documents.migrations import STEPS
 from runcard.documents.roles import ROLES, SYNONYMS
 from runcard.errors import ExitCode, RuncardError
 from runcard.operations.events import Events
-from runcard.store.verification import _EFFECTS, COMPLETE, INTACT
+from runcard.store.verification import COMPLETE, EFFECTS, INTACT
 
 DOCS = ROOT / "docs"
 COMMAND_LINE = DOCS / "command-line.md"
@@ -27,6 +27,10 @@ INSIDE = {
     "masked_text",
     "count_masked",
     "count_tokens",
+    "keep_call",
+    "end_calls",
+    "strict",
+    "keeps_secrets",
     "end",
 }  # how the verbs are made
 
@@ -105,7 +109,7 @@ def test_the_findings_of_verify_are_those_of_the_code() -> None:
         ("ledger", words[COMPLETE], ExitCode.FAILED),
         ("ledger", "", ExitCode.WARNINGS),
     }
-    assert set(told) == ledger | {(kind, words[broken], exits) for kind, (broken, exits) in _EFFECTS.items()}
+    assert set(told) == ledger | {(kind, words[broken], exits) for kind, (broken, exits) in EFFECTS.items()}
     assert len(told) == len(set(told))
 
 

@@ -18,7 +18,7 @@ from documents.samples import at, decoded, every_file, rich_instance, rich_team
 from encoding.plain_data import values
 from runcard.documents import schema
 from runcard.documents.codec import examine
-from runcard.documents.kinds import KINDS
+from runcard.documents.kinds import KINDS, SESSION_SPEC
 from runcard.documents.roles import ROLES
 from runcard.encoding import encode_json, join_pointer
 from runcard.errors import EncodingError, UsageError
@@ -32,6 +32,7 @@ DIGESTS = {
     "instance-1.0.0.json": "71814d31041523169846cac4d5a9d51c0b71fb615fc968d7fd975bf1602d04f5",
     "instance-2.0.0.json": "00d7f5e84e467e4dc289bdf069cb37d6f5b37e37630562d3c1c6cfcbcaa2450e",
     "manifest-1.0.0.json": "b8dd3b5a24283d66cdd638f4308c5efd435fe0246b84db94ed433fa9828e6532",
+    "session-spec-1.0.0.json": "2cb8f933e8b4d88656fe5fbb483898e1a2ded84a179c914a94fb216826c27a6a",
     "team-1.0.0.json": "52e67d231982c6bf5af2632ee601491bf11922080cc40e547f29f255d52c8657",
     "team-2.0.0.json": "dcdc3a71fc86a0c6638abe310f9958437381104b04eaf07ab019eb2dfb7b9837",
     "testplan-1.3.json": "0f77705804ce490aefcd6cfa73d9c9f41b6fd9c6375c625ab46971c250834204",
@@ -44,9 +45,8 @@ def test_the_published_schemas_are_frozen() -> None:
 
 
 def test_every_version_has_its_schema_and_no_other_is_there() -> None:
-    assert {f"{kind.name}-{version}.json" for kind in KINDS.values() for version in kind.versions} == set(
-        DIGESTS
-    )
+    kinds = (*KINDS.values(), SESSION_SPEC)
+    assert {f"{kind.name}-{version}.json" for kind in kinds for version in kind.versions} == set(DIGESTS)
 
 
 @pytest.mark.parametrize("name", DIGESTS)

@@ -149,6 +149,28 @@ CHANGES: dict[str, tuple[str, object, str]] = {
         {"a": {"k": 1}, "b": {"l": 2, "k": 3}},
         "a: &x {k: 1}\nb:\n  <<: *x\n  l: 2\n  k: 3\n",
     ),
+    "a map becomes a list": (
+        "a: # c\n  b: 1\nd: 2\n",
+        {"a": ["x y", {"c": 1}], "d": 2},
+        "a: # c\n  - x y\n  - c: 1\nd: 2\n",
+    ),
+    "nothing behind a dash becomes a map": ("-\n- 1\n", [{"a": 1, "b": 2}, 1], "- a: 1\n  b: 2\n- 1\n"),
+    "a key before the first, in brackets": ("{b: 2} # c\n", {"a": 1, "b": 2}, "{a: 1, b: 2} # c\n"),
+    "a key behind a text of lines": (
+        "a: |+\n  x\n\nb: 1\n",
+        {"a": "x\n\n", "m": 1, "b": 1},
+        "a: |+\n  x\n\nm: 1\nb: 1\n",
+    ),
+    "a document that is indented": (
+        "# c\n  a: 1\n",
+        {"b": {"c": 1}, "d": 2},
+        "# c\n  b:\n    c: 1\n  d: 2\n",
+    ),
+    "an element far behind its dash": (
+        "-   a: 1\n",
+        [{"b": {"c": 1}, "d": 2}],
+        "-   b:\n      c: 1\n    d: 2\n",
+    ),
     "a whole number becomes true": ("a: 1\n", {"a": True}, "a: true\n"),
     "what older readers misread is quoted": ("a: x\n", {"a": "2026-11-15"}, "a: '2026-11-15'\n"),
 }

@@ -109,6 +109,15 @@ def test_a_link_in_the_place_of_an_experiment_is_refused(cli: Cli, command: str,
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
+@pytest.mark.parametrize("arguments", [["create", "x"], ["list"], ["show", "x"], ["delete", "x", "--yes"]])
+def test_a_file_in_the_place_of_all_experiments(cli: Cli, arguments: list[str]) -> None:
+    Path("experiments").write_text("mine\n")
+    done = cli("experiment", *arguments)
+    assert (done.code, done.out) == (1, "")
+    assert done.err.startswith("Error: ")
+    assert Path("experiments").read_text() == "mine\n"
+
+
 def test_json(cli: Cli) -> None:
     said = json.loads(cli("experiment", "create", "x", "--json").out)
     assert said == {

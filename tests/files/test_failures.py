@@ -9,7 +9,9 @@ from runcard.errors import MachineError, StoreError
 from runcard.files import failure
 
 
-@pytest.mark.parametrize("number", [errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG])
+@pytest.mark.parametrize(
+    "number", [errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EEXIST, errno.ENAMETOOLONG]
+)
 def test_what_is_gone_or_in_the_way_is_for_the_owner_of_the_store(number: int) -> None:
     assert isinstance(failure(OSError(number, "x"), "file", "read"), StoreError)
 

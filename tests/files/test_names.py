@@ -2,12 +2,13 @@
 
 import json
 from base64 import b64decode
+from pathlib import PurePosixPath
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runcard.files import decode_name, encode_name, json_name, printable
+from runcard.files import decode_name, encode_name, file_type, json_name, printable
 
 RAW_NAMES = st.binary(min_size=1, max_size=40).map(lambda raw: raw.replace(b"\0", b"0"))
 
@@ -86,3 +87,24 @@ def _unescape(part: bytes) -> bytes:
 @settings(deadline=None)
 def test_names_keep_their_bytes(raw: bytes) -> None:
     assert encode_name(decode_name(raw)) == raw
+
+
+@pytest.mark.parametrize(
+    ("path", "type_"),
+    [
+        ("a/b.PY", ".py"),
+        ("archive.tar.gz", ".gz"),
+        ("a.b/Makefile", ""),
+        (".env", ""),
+        (".env.local", ".local"),
+        ("ends.", ""),
+        ("", ""),
+    ],
+)
+def test_the_type_of_a_file_is_its_last_suffix(path: str, type_: str) -> None:
+    assert file_type(path) == type_ == PurePosixPath(path).suffix.lower()
+
+
+def test_a_type_that_is_not_utf_8_can_be_written() -> None:
+    assert file_type("x.\udcff") == ".\\xff"
+    assert file_type("y.É") == ".é"

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from files.unprivileged import as_nobody, everybodys_directory
 from runcard.errors import StoreError
-from runcard.files import Entry, Kind, decode_name, encode_name, walk
+from runcard.files import Entry, Kind, decode_name, encode_name, walk, walk_files
 
 NAMES = st.binary(min_size=1, max_size=4).map(
     lambda raw: raw.translate(bytes.maketrans(b"\0/", b"-.")).replace(b"..", b"+").replace(b".", b"!")
@@ -136,15 +136,12 @@ def test_deep_nesting_is_no_recursion(tmp_path: Path) -> None:
         subprocess.run(["rm", "-rf", str(tmp_path / "d")], check=True)
 
 
-def test_a_path_that_is_too_long_is_an_error_that_names_it(tmp_path: Path) -> None:
-    nest(tmp_path, 5000)
+def test_what_lies_deeper_than_a_path_can_name_is_found(tmp_path: Path) -> None:
+    nest(tmp_path, 3000)
     try:
-        with pytest.raises(StoreError, match=r"d/d/d/.*name too long") as caught:
-            list(walk(tmp_path))
-        assert caught.value.hint
-        problems: list[str] = []
-        found = list(walk(tmp_path, on_error=lambda path, _: problems.append(path)))
-        assert problems == [found[-1].path]
+        found = list(walk(tmp_path))
+        assert len(found) == 3000
+        assert found[-1].path == "/".join(["d"] * 3000)
     finally:
         subprocess.run(["rm", "-rf", str(tmp_path / "d")], check=True)
 
@@ -207,3 +204,20 @@ def test_memory_does_not_grow_with_the_tree(tmp_path: Path) -> None:
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 30_000
+
+
+def test_files_come_with_their_sizes_from_any_depth(tmp_path: Path) -> None:
+    place = os.open(tmp_path, os.O_RDONLY)
+    for _ in range(20):
+        os.mkdir("d" * 250, dir_fd=place)
+        inner = os.open("d" * 250, os.O_RDONLY, dir_fd=place)
+        os.close(place)
+        place = inner
+    file = os.open("file", os.O_WRONLY | os.O_CREAT, dir_fd=place)
+    os.write(file, b"four")
+    os.close(file)
+    os.close(place)
+    (tmp_path / "e").write_text("x")
+    (tmp_path / "link").symlink_to("e")
+    assert list(walk_files(tmp_path)) == [("/".join([*["d" * 250] * 20, "file"]), 4), ("e", 1)]
+    subprocess.run(["rm", "-rf", str(tmp_path)], check=True)

@@ -14,6 +14,8 @@ NOBODY = 65534
 _PRELUDE = f"""
 import os, sys
 from runcard import checksums, errors, files
+from runcard.checksums import helper  # while it can be read
+from runcard.store import copying
 if os.geteuid() == 0:
     os.setgroups([])
     os.setgid({NOBODY})
@@ -34,15 +36,16 @@ def everybodys_directory() -> Iterator[Path]:
 
 
 def as_nobody(root: Path, code: str) -> str:
-    """What `code` prints; it sees `root`, and the modules checksums, errors and files."""
+    """What `code` prints; it sees `root`, and the modules checksums, copying, errors and files."""
     environment = {key: value for key, value in os.environ.items() if not key.startswith("COVERAGE")}
     environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
     done = subprocess.run(
         [sys.executable, "-c", _PRELUDE + code, str(root)],
-        check=True,
+        check=False,
         capture_output=True,
         text=True,
         timeout=60,
         env=environment,
     )
+    assert done.returncode == 0, done.stderr
     return done.stdout

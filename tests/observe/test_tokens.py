@@ -92,7 +92,7 @@ def test_large_files_are_left_uncounted(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_without_the_extra_nothing_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     Path("a.md").write_text(TEXT)
-    monkeypatch.setattr(tokens, "can_count", lambda: False)
+    monkeypatch.setattr(counting, "can_count", lambda: False)
     assert counted("a.md") == []
 
 
@@ -101,7 +101,7 @@ def test_what_comes_too_late_is_not_handed_over(monkeypatch: pytest.MonkeyPatch)
     files, _ = inputs(["a.md"], ".")
     go_on = threading.Event()
     found: list[dict[str, Any]] = []
-    monkeypatch.setattr(tokens, "count_tokens", lambda *_: go_on.wait(60) and 1)
+    monkeypatch.setattr(counting, "count_tokens", lambda *_: go_on.wait(60) and 1)
     work = Counting()
     work.begin(files, ".", None, found.extend)
     work.end(0)
@@ -141,7 +141,7 @@ def test_a_count_of_older_contents_is_passed_over(monkeypatch: pytest.MonkeyPatc
     recorder.add_data_source("a.md")
     for thread in recorder._counting._threads:
         thread.join(60)
-    monkeypatch.setattr(tokens, "can_count", lambda: False)
+    monkeypatch.setattr(counting, "can_count", lambda: False)
     Path("a.md").write_text("Other contents.\n")
     recorder.add_data_source("a.md")
     recorder.finish()

@@ -119,6 +119,13 @@ def instance() -> Fields:
     }
 
 
+def member_document(name: str) -> Fields:
+    """The document of one of the team's instances that agrees with the team document, without any files."""
+    (entry,) = (one for one in team()["instances"] if one["instance_id"] == name)
+    left = {key: value for key, value in entry.items() if key not in {"children_count", "error_message"}}
+    return {"version": "1.0.0", **left, "children_instance_ids": ["writer"] if name == "lead" else []}
+
+
 def manifest() -> Fields:
     return {
         "version": "1.0.0",
@@ -126,15 +133,10 @@ def manifest() -> Fields:
         "timestamp": "2025-11-06T14:32:45Z",
         "instances_index": [
             {
-                "instance_id": name,
-                "name": name,
-                "role": "general",
-                "status": "completed",
-                "tokens_used": 1,
-                "cost": 0.25,
-                "metadata_file": f"instances/{name}/metadata.json",
+                **{key: one[key] for key in ("instance_id", "name", "role", "status", "tokens_used", "cost")},
+                "metadata_file": f"instances/{one['instance_id']}/metadata.json",
             }
-            for name in ("lead", "writer")
+            for one in team()["instances"]
         ],
         "summary": {"total_instances": 2, "completed": 2, "failed": 0, "total_cost": 0.5},
     }

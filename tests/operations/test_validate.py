@@ -71,9 +71,8 @@ def _session(put: Put, name: str) -> None:
     put(f"{name}/metadata.json", samples.team())
     put(f"{name}/manifest.json", samples.manifest())
     put(f"{name}/other.json", samples.broken_team())
-    for instance, parent in (("lead", None), ("writer", "lead")):
-        own = {"instance_id": instance, "parent_instance_id": parent}
-        put(f"{name}/instances/{instance}/metadata.json", samples.instance() | own)
+    for instance in ("lead", "writer"):
+        put(f"{name}/instances/{instance}/metadata.json", samples.member_document(instance))
         for trap in ("metadata.json", "manifest.json", "deep/team.json", "instances/x/metadata.json"):
             put(f"{name}/instances/{instance}/workspace/{trap}", samples.broken_team())
         put(f"{name}/instances/{instance}/workspace/bad.json", b'{"execution_summary": {')

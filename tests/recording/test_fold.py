@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from runcard.documents import fold
 from runcard.documents.chain import Head
-from runcard.documents.generation import TOKEN_SOURCES, Generation
+from runcard.documents.generation import Generation
+from runcard.documents.recipes import TOKEN_SOURCES
 from runcard.documents.sums import exact_sum
 from runcard.observe.clock import Clock
 from runcard.operations.events import Events

@@ -156,15 +156,24 @@ def test_what_is_no_run_is_an_error(cli: Cli, tmp_path: Path, name: str) -> None
     done = cli("show", tmp_path / name)
     assert (done.code, done.out) == (1, "")
     assert done.err == (
-        f"Error: {tmp_path / name} is no run: it has no metadata.json\n  hint: name the directory of a run\n"
+        f"Error: {tmp_path / name} is no record: it has no metadata.json\n"
+        "  hint: name the directory of a run or a session\n"
     )
 
 
-def test_a_record_of_another_kind_is_an_error(cli: Cli, tmp_path: Path) -> None:
+def test_what_wants_a_run_takes_no_session(tmp_path: Path) -> None:
     (tmp_path / "metadata.json").write_bytes(samples.written(samples.team()))
+    with pytest.raises(StoreError, match="is a session, not a run"):
+        show(tmp_path)
+
+
+def test_a_record_of_another_kind_is_an_error(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "metadata.json").write_bytes(samples.written(samples.instance()))
     done = cli("show", tmp_path)
     assert (done.code, done.out) == (1, "")
-    assert done.err.startswith(f"Error: {tmp_path} is a team record, not a run\n")
+    assert done.err.startswith(
+        f"Error: {tmp_path} has a document of the kind instance: it is a part of a record\n"
+    )
 
 
 def test_a_broken_document_is_an_error(cli: Cli, closed: Path) -> None:
@@ -221,6 +230,6 @@ def test_hostile_names_and_values_are_shown_escaped(cli: Cli, tmp_path: Path) ->
 
 
 def test_the_library_raises_what_the_command_prints(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="is no run") as raised:
+    with pytest.raises(StoreError, match="is no record") as raised:
         show(tmp_path)
     assert raised.value.hint

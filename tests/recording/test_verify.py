@@ -113,7 +113,7 @@ def test_the_good_ones_are_still_told_and_the_exit_code_is_the_worst(
     assert done.out == f"{first}: intact, complete\n{dead}: intact, not complete\n{UNSIGNED}"
     assert done.err.splitlines() == [
         "Error: nowhere does not exist",
-        "  hint: name a run, or a folder of runs",
+        "  hint: name a run or a session, or a folder of them",
         f"Error: {second}: intact, not complete",
         "  notes.txt: the file is gone [missing]",
         f"Warning: {dead}: the run was interrupted and is not closed: its process is gone [open]",
@@ -158,7 +158,7 @@ def test_the_report_for_programs_is_there_whatever_the_exit_code(cli: Cli, store
 
 @pytest.mark.parametrize(
     ("made_of", "message"),
-    [("nothing", "does not exist"), ("file", "is no run"), ("folder", "holds no runs")],
+    [("nothing", "does not exist"), ("file", "is no record"), ("folder", "holds no records")],
 )
 def test_a_path_that_is_no_run_is_an_error(cli: Cli, tmp_path: Path, made_of: str, message: str) -> None:
     path = tmp_path / "x"
@@ -168,7 +168,7 @@ def test_a_path_that_is_no_run_is_an_error(cli: Cli, tmp_path: Path, made_of: st
         path.mkdir()
     done = cli("verify", path)
     assert (done.code, done.out) == (1, "")
-    assert done.err == f"Error: {path} {message}\n  hint: name a run, or a folder of runs\n"
+    assert done.err == f"Error: {path} {message}\n  hint: name a run or a session, or a folder of them\n"
 
 
 def test_no_path_is_wrong_usage(cli: Cli) -> None:

@@ -194,6 +194,17 @@ def test_embeddings_are_calls_and_other_requests_are_not(server: ModelServer, ru
     )
 
 
+def test_calls_that_are_not_understood_are_named_in_a_warning(server: ModelServer, outputs: Any) -> None:
+    with runcard.record(outputs, strict=True) as run, gpt(server) as client:
+        server.says({"created": 1, "data": [{"url": "https://example.com/fox.png"}]})
+        for _ in range(2):
+            client.images.generate(model="gpt-image-1", prompt="a fox")
+    assert calls(run) == []
+    (warning,) = read(run.path)["warnings"]
+    assert warning["type"] == "not-recorded"
+    assert warning["message"].startswith("calls of images/generations are not recorded")
+
+
 def test_a_prompt_that_gemini_refuses_has_a_reason(server: ModelServer, run: runcard.Run) -> None:
     refused = {
         "promptFeedback": {"blockReason": "SAFETY"},

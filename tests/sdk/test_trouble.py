@@ -310,6 +310,39 @@ def test_a_call_that_cannot_be_recorded_is_a_warning(server: ModelServer, output
             assert len(list(client.messages.create(**CLAUDE, stream=True))) == 15
 
 
+def test_a_client_that_is_built_in_another_way_goes_on_unseen(
+    server: ModelServer, outputs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a version of the library might be that nobody has seen yet."""
+
+    def changed(*_: object) -> None:
+        raise AttributeError("nothing of this name")
+
+    monkeypatch.setattr("runcard.observe.sdk.stainless.watch_sending", changed)
+    warned = pytest.warns(runcard.RuncardWarning, match="could not be recorded: AttributeError")
+    with runcard.record(outputs) as run, warned:
+        assert make("claude", server).content[0].text == replies.WORDS
+    assert calls(run) == []
+    with runcard.record(outputs, strict=True), pytest.raises(AttributeError, match="nothing of this name"):
+        make("claude", server)
+
+
+def test_a_reply_that_is_read_in_another_way_goes_on_unseen(
+    server: ModelServer, outputs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def changed(*_: object) -> None:
+        raise AttributeError("nothing of this name")
+
+    monkeypatch.setattr("runcard.observe.sdk.call.Whole.feed", changed)
+    warned = pytest.warns(runcard.RuncardWarning, match="could not be recorded: AttributeError")
+    with runcard.record(outputs) as run, warned:
+        assert make("claude", server).content[0].text == replies.WORDS
+    assert [call["token_source"] for call in calls(run)] == ["partial"]  # that it was made is known
+    with runcard.record(outputs, strict=True), pytest.raises(AttributeError, match="nothing of this name"):
+        make("claude", server)
+    assert len(server.asked) == 2  # the client takes it for no failure of its own, and does not try again
+
+
 def test_a_call_that_cannot_be_recorded_raises_when_it_must_be(server: ModelServer, outputs: Path) -> None:
     with runcard.record(outputs, strict=True) as run:
         pass

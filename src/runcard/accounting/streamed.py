@@ -32,11 +32,13 @@ class Streamed:
         return said is not None
 
     def _taker(self, event: Fields) -> Callable[[Fields], None] | None:
-        kind = event.text("type") or ""
+        kind = event.text("type", "event_type") or ""
         if kind == "error" or event.get("error") is not None:
             return self._broken
         if kind.startswith("response."):
             return self._response
+        if kind.startswith("interaction."):
+            return self._interaction
         if kind.startswith("message_"):
             return {"message_start": self._start, "message_delta": self._delta}.get(kind, self._stop)
         if event.has("choices"):
@@ -75,6 +77,12 @@ class Streamed:
             if response.get("error") is not None:
                 self.error = response.part("error")
         self.complete = self.complete or event.text("type") in _ENDS
+
+    def _interaction(self, event: Fields) -> None:
+        said = event.part("interaction").data
+        self.reply |= {name: value for name, value in said.items() if value is not None}
+        self.reply["object"] = "interaction"
+        self.complete = self.complete or event.text("type", "event_type") == "interaction.completed"
 
     def _chunk(self, event: Fields) -> None:
         self.reply |= {name: event.get(name) for name in _FACTS if event.get(name) is not None}

@@ -1,21 +1,19 @@
-"""Sharing chunks of small files between this process and helpers.
+"""Sharing work on many small files between this process and helpers.
 
 For small files the interpreter itself is what costs time, so threads do not help and processes do. Helpers are started
 one by one, and only when the work has lasted longer than a start takes: a short job never pays for one.
 
-Invariant: a helper that cannot be started or dies loses no work: its chunk keeps `digests` None, and who asked does it.
+What the work is, here and in the helpers, is said by a task and its chunks: hashing is one, copying another.
+
+Invariant: a helper that cannot be started or dies loses no work: its chunk is never answered, and who asked does it.
 """
 
+import os
 import sys
 import time
-from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
-
-from runcard.checksums.tally import Tally
-from runcard.checksums.worker import Answer
-from runcard.files import encode_name
+from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, Self, TypeVar
 
 if TYPE_CHECKING:
     from runcard.checksums.helper import Helper
@@ -25,29 +23,36 @@ _MOST = 7  # more than these cannot be fed by one process
 _AHEAD = 2  # chunks that wait for each helper
 
 
-@dataclass(slots=True, eq=False)
-class Chunk:
-    """Some files, and their digests one after the other."""
+class Task(NamedTuple):
+    """What helpers run: a script of the standard library alone, and its arguments; it inherits the descriptors."""
 
-    paths: list[str]
-    digests: bytes | None = None
+    script: str
+    arguments: tuple[str, ...]
+    descriptors: tuple[int, ...]
+
+
+class Chunk(Protocol):
+    """Some files: what a helper is asked, how many bytes it answers, and who hears the answer."""
 
     @property
-    def names(self) -> bytes:
-        return encode_name("\0".join(self.paths))
+    def question(self) -> bytes: ...
 
-    def answer(self, answer: Answer, tally: Tally) -> None:
-        files, size, self.digests = answer
-        tally.add(files, size)
+    @property
+    def length(self) -> int: ...
+
+    def answer(self, reply: bytes, /) -> None: ...
 
 
-class Crew:
+C = TypeVar("C", bound=Chunk)
+
+
+class Crew(Generic[C]):
     """The helpers of one job, and the queue in front of them; leaving the `with` block waits for what they began."""
 
-    def __init__(self, root: int, cores: int, tally: Tally) -> None:
-        self._root, self._tally = root, tally
-        self._helpers: list[Helper] = []
-        self._waiting: SimpleQueue[Chunk | None] = SimpleQueue()
+    def __init__(self, task: Task, cores: int) -> None:
+        self._task = task
+        self._helpers: list[Helper[C]] = []
+        self._waiting: SimpleQueue[C | None] = SimpleQueue()
         # In a frozen program sys.executable is that program, which would start a second time.
         self._most = 0 if getattr(sys, "frozen", False) else min(cores - 1, _MOST)
         self._begun = time.monotonic()
@@ -65,7 +70,7 @@ class Crew:
         for helper in self._helpers:
             helper.end()
 
-    def offer(self, chunk: Chunk) -> bool:
+    def offer(self, chunk: C) -> bool:
         """Leave a chunk to the helpers; False when they have enough to do, or there are none."""
         if len(self._helpers) < self._most and self._is_time():
             self._hire()
@@ -74,7 +79,7 @@ class Crew:
         self._waiting.put(chunk)
         return True
 
-    def take_back(self) -> Chunk | None:
+    def take_back(self) -> C | None:
         """A chunk that no helper has begun, if there is one."""
         try:
             return self._waiting.get_nowait()
@@ -89,9 +94,14 @@ class Crew:
         from runcard.checksums.helper import Helper  # noqa: PLC0415
 
         try:
-            self._helpers.append(Helper(self._root, self._waiting, self._tally))
+            self._helpers.append(Helper(self._task, self._waiting))
         except (
             OSError,
             RuntimeError,
         ):  # no process, or no thread because the interpreter is ending: go on without
             self._most = 0
+
+
+def cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -8,7 +8,8 @@ Invariant: on a directory that nobody touched, `compare(root, make(root).listing
 
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from contextlib import contextmanager
+from typing import NamedTuple
 
 from runcard.checksums.hashing import hash_files
 from runcard.checksums.listing import Listing
@@ -16,21 +17,19 @@ from runcard.checksums.problems import NotRegularError, VanishedError
 from runcard.checksums.tally import Progress
 from runcard.digests import Digest
 from runcard.errors import RuncardError
-from runcard.files import Entry, Kind, OnError, decode_name, encode_name, failure, walk
+from runcard.files import Entry, Kind, OnError, decode_name, encode_name, failure, reach, walk
 
 _FILE = Kind.FILE  # looked up for each file, which takes long in an enumeration
 
 
-@dataclass(frozen=True, slots=True)
-class Symlink:
+class Symlink(NamedTuple):
     """A symbolic link and the text it holds, which is not followed."""
 
     path: str
     target: str
 
 
-@dataclass(frozen=True, slots=True)
-class Contents:
+class Contents(NamedTuple):
     """What is below a directory; `others` are the paths of FIFOs, sockets and devices."""
 
     listing: Listing
@@ -38,8 +37,7 @@ class Contents:
     others: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Changed:
+class Changed(NamedTuple):
     """The file has other bytes than listed."""
 
     path: str
@@ -47,31 +45,27 @@ class Changed:
     found: Digest
 
 
-@dataclass(frozen=True, slots=True)
-class Missing:
+class Missing(NamedTuple):
     """The file is listed and not there."""
 
     path: str
     expected: Digest
 
 
-@dataclass(frozen=True, slots=True)
-class Unexpected:
+class Unexpected(NamedTuple):
     """The file is there and not listed."""
 
     path: str
 
 
-@dataclass(frozen=True, slots=True)
-class NotRegular:
+class NotRegular(NamedTuple):
     """What is listed as a file is something else now."""
 
     path: str
     found_kind: Kind
 
 
-@dataclass(frozen=True, slots=True)
-class Unreadable:
+class Unreadable(NamedTuple):
     """Nobody can tell: a file or directory that could not be read, or was written to meanwhile."""
 
     path: str
@@ -81,8 +75,7 @@ class Unreadable:
 Difference = Changed | Missing | Unexpected | NotRegular | Unreadable
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(NamedTuple):
     """All differences by path, and the links and other things that are there now."""
 
     differences: tuple[Difference, ...]
@@ -136,7 +129,8 @@ class _Survey:
 
     def _read_link(self, path: str) -> None:
         try:
-            target = os.readlink(os.path.join(os.fsencode(self._root), encode_name(path)))
+            with _opened(self._root) as top, reach(top, path) as (place, rest):
+                target = os.readlink(rest, dir_fd=place)
         except OSError as error:
             problem = failure(error, path, "read the symbolic link")
             if self._on_error is None:
@@ -144,6 +138,15 @@ class _Survey:
             self._on_error(path, problem)
         else:
             self.symlinks.append(Symlink(path, decode_name(target)))
+
+
+@contextmanager
+def _opened(root: str | os.PathLike[str]) -> Iterator[int]:
+    descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 class _Judge:

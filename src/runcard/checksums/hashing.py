@@ -10,16 +10,40 @@ Invariant: every path given has a digest in the result, or an error that names i
 
 import os
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from itertools import islice
 
-from runcard.checksums.crew import Chunk, Crew
+from runcard.checksums import worker
+from runcard.checksums.crew import Crew, Task, cores
 from runcard.checksums.listing import Listing
 from runcard.checksums.tally import Progress, Tally
 from runcard.checksums.thorough import Thorough
-from runcard.checksums.worker import ELSEWHERE, Folder, hash_small
-from runcard.files import OnError, failure
+from runcard.checksums.worker import ANSWER, ELSEWHERE, Folder, hash_small
+from runcard.files import OnError, encode_name, failure
 
 _CHUNK = 256  # files: some milliseconds of work
+
+
+@dataclass(slots=True, eq=False)
+class _Chunk:
+    """Some files, and their digests one after the other."""
+
+    paths: list[str]
+    tally: Tally
+    digests: bytes | None = None
+
+    @property
+    def question(self) -> bytes:
+        return encode_name("\0".join(self.paths))
+
+    @property
+    def length(self) -> int:
+        return ANSWER.size + len(self.paths) * len(ELSEWHERE)
+
+    def answer(self, reply: bytes) -> None:
+        files, size = ANSWER.unpack_from(reply)
+        self.digests = reply[ANSWER.size :]
+        self.tally.add(files, size)
 
 
 def hash_files(
@@ -39,11 +63,11 @@ def hash_files(
         top = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError as error:
         raise failure(error, os.fspath(root), "read the directory") from error
-    tally, cores = Tally(progress), _cores()
+    tally, count = Tally(progress), cores()
     try:
-        digests, rest = _sort_out(_in_passing(top, paths, cores, tally))
+        digests, rest = _sort_out(_in_passing(top, paths, count, tally))
         thorough = Thorough(top, rest, tally, stop_at_error=on_error is None)
-        thorough.run(cores)
+        thorough.run(count)
     finally:
         os.close(top)
     for path, problem in sorted(thorough.errors.items()):
@@ -55,33 +79,34 @@ def hash_files(
     return Listing.from_hex(digests)
 
 
-def _in_passing(top: int, paths: Iterable[str], cores: int, tally: Tally) -> list[Chunk]:
+def _in_passing(top: int, paths: Iterable[str], count: int, tally: Tally) -> list[_Chunk]:
     folder = Folder(top)
-    chunks: list[Chunk] = []
+    chunks: list[_Chunk] = []
+    task = Task(worker.__file__, (str(top),), (top,))
     try:
-        with Crew(top, cores, tally) as crew:
-            for chunk in _chunks(paths):
+        with Crew[_Chunk](task, count) as crew:
+            for chunk in _chunks(paths, tally):
                 chunks.append(chunk)
                 if not crew.offer(chunk):
-                    chunk.answer(hash_small(folder, chunk.names), tally)
+                    chunk.answer(hash_small(folder, chunk.question))
                 tally.tell()
             while (waiting := crew.take_back()) is not None:
-                waiting.answer(hash_small(folder, waiting.names), tally)
+                waiting.answer(hash_small(folder, waiting.question))
         for chunk in chunks:
             if chunk.digests is None:  # its helper died
-                chunk.answer(hash_small(folder, chunk.names), tally)
+                chunk.answer(hash_small(folder, chunk.question))
     finally:
         folder.close()
     return chunks
 
 
-def _chunks(paths: Iterable[str]) -> Iterator[Chunk]:
+def _chunks(paths: Iterable[str], tally: Tally) -> Iterator[_Chunk]:
     source = iter(paths)
     while some := list(islice(source, _CHUNK)):
-        yield Chunk(some)
+        yield _Chunk(some, tally)
 
 
-def _sort_out(chunks: list[Chunk]) -> tuple[dict[str, str], list[str]]:
+def _sort_out(chunks: list[_Chunk]) -> tuple[dict[str, str], list[str]]:
     """The digests there are, and the paths still to do."""
     digests: dict[str, str] = {}
     for chunk in chunks:
@@ -93,7 +118,3 @@ def _sort_out(chunks: list[Chunk]) -> tuple[dict[str, str], list[str]]:
     for path in rest:
         del digests[path]
     return digests, rest
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,6 +1,6 @@
 """One helper process, and the thread that asks it.
 
-It is a new interpreter with nothing but the worker file; nothing is forked, since that is unsafe in a program with
+It is a new interpreter with nothing but the task's script; nothing is forked, since that is unsafe in a program with
 threads. The two take turns, a question and its answer, so neither can wait for the other with a full pipe.
 
 Invariant: an answer is complete or none.
@@ -11,26 +11,25 @@ import subprocess
 import sys
 from queue import SimpleQueue
 from threading import Thread
-from typing import IO, cast
+from typing import IO, Generic, cast
 
-from runcard.checksums import worker
-from runcard.checksums.crew import Chunk
-from runcard.checksums.tally import Tally
+from runcard.checksums.crew import C, Task
+from runcard.checksums.worker import QUESTION
 
 _LONGEST = 60  # seconds for its last chunk
 
 
-class Helper:
+class Helper(Generic[C]):
     """It takes chunks from a queue until there comes None, or until its process fails."""
 
-    def __init__(self, root: int, waiting: SimpleQueue[Chunk | None], tally: Tally) -> None:
-        self._waiting, self._tally = waiting, tally
+    def __init__(self, task: Task, waiting: SimpleQueue[C | None]) -> None:
+        self._waiting = waiting
         self._process = subprocess.Popen(  # noqa: S603 - this interpreter and our own file
-            [sys.executable, "-I", "-S", worker.__file__, str(root)],
+            [sys.executable, "-I", "-S", task.script, *task.arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            pass_fds=(root,),
+            pass_fds=task.descriptors,
         )
         self._questions = cast("IO[bytes]", self._process.stdin)  # pipes were asked for, so they are there
         self._answers = cast("IO[bytes]", self._process.stdout)
@@ -61,21 +60,16 @@ class Helper:
 
     def _serve(self) -> None:
         while (chunk := self._waiting.get()) is not None:
-            answer = self._ask(chunk.names, len(chunk.paths))
-            if answer is None:
+            reply = self._ask(chunk.question, chunk.length)
+            if reply is None:
                 return
-            chunk.answer(answer, self._tally)
+            chunk.answer(reply)
 
-    def _ask(self, names: bytes, count: int) -> worker.Answer | None:
-        start = worker.ANSWER.size
-        size = start + count * len(worker.ELSEWHERE)
+    def _ask(self, question: bytes, length: int) -> bytes | None:
         try:
-            self._questions.write(worker.QUESTION.pack(len(names)) + names)
+            self._questions.write(QUESTION.pack(len(question)) + question)
             self._questions.flush()
-            reply = self._answers.read(size)
+            reply = self._answers.read(length)
         except OSError:
             return None
-        if len(reply) < size:
-            return None
-        files, total = worker.ANSWER.unpack(reply[:start])
-        return files, total, reply[start:]
+        return reply if len(reply) == length else None

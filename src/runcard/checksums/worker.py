@@ -22,8 +22,6 @@ ELSEWHERE = bytes(32)  # in the place of a digest: not hashed here
 QUESTION = struct.Struct("=Q")
 ANSWER = struct.Struct("=QQ")
 
-Answer = tuple[int, int, bytes]  # how many files and bytes were hashed, and the digests, one after the other
-
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -59,8 +57,11 @@ class Folder:
         self._path = path
 
 
-def hash_small(folder: Folder, names: bytes) -> Answer:
-    """Hash files whose names are separated by NUL; what is not a small file that can be read is left ELSEWHERE."""
+def hash_small(folder: Folder, names: bytes) -> bytes:
+    """The answer about files whose names are separated by NUL.
+
+    What is not a small file that can be read is left ELSEWHERE.
+    """
     digests, total = [], 0
     for path in names.split(b"\0"):
         digest = ELSEWHERE
@@ -80,7 +81,7 @@ def hash_small(folder: Folder, names: bytes) -> Answer:
         except OSError:
             pass  # who asked finds out what is wrong
         digests.append(digest)
-    return len(digests) - digests.count(ELSEWHERE), total, b"".join(digests)
+    return ANSWER.pack(len(digests) - digests.count(ELSEWHERE), total) + b"".join(digests)
 
 
 def main() -> None:
@@ -89,8 +90,7 @@ def main() -> None:
     questions, answers = sys.stdin.buffer, sys.stdout.buffer
     while header := questions.read(QUESTION.size):
         (length,) = QUESTION.unpack(header)
-        files, size, digests = hash_small(folder, questions.read(length))
-        answers.write(ANSWER.pack(files, size) + digests)
+        answers.write(hash_small(folder, questions.read(length)))
         answers.flush()
 
 

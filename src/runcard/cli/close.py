@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 @click.command("close", short_help="Close runs whose process is gone.")
 @click.argument("runs", nargs=-1, metavar="[RUN]...", type=click.Path())
 @click.option(
-    "--outputs", default="outputs", show_default=True, metavar="DIR", help="The store, when no RUN is named."
+    "--outputs", metavar="DIR", help="The store, when no RUN is named; the setting `outputs` unless given."
 )
 @json_option
-def command(runs: tuple[str, ...], outputs: str, as_json: bool) -> int:
+def command(runs: tuple[str, ...], outputs: str | None, as_json: bool) -> int:
     """Close the runs that were left open when their process died: those named, or all of a store.
 
     A run whose end nobody saw is marked as interrupted, with its end estimated from the last thing it did. Runs that are
@@ -29,7 +29,9 @@ def command(runs: tuple[str, ...], outputs: str, as_json: bool) -> int:
     from runcard.errors import ExitCode, RuncardError, StoreError  # noqa: PLC0415
     from runcard.files import printable  # noqa: PLC0415
     from runcard.operations.close import close, dead_runs  # noqa: PLC0415
+    from runcard.settings import OUTPUTS, read_settings  # noqa: PLC0415
 
+    outputs = read_settings({OUTPUTS: outputs})[OUTPUTS]
     if not runs and not os.path.isdir(outputs):
         raise StoreError(
             f"{printable(outputs)} does not exist", hint="name the store with --outputs, or a RUN"

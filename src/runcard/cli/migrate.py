@@ -43,17 +43,25 @@ def command(
     from runcard.cli.printing import say_json  # noqa: PLC0415
     from runcard.errors import ExitCode, RuncardError  # noqa: PLC0415
     from runcard.operations.migrate import migrate  # noqa: PLC0415
+    from runcard.settings import read_settings  # noqa: PLC0415
 
     to_stdout = not dry_run and (paths[0] if output is None else output) == "-"
     _check_usage(paths, output, says_twice=as_json and to_stdout)
-    zone = _zone(timezone)
+    zone, limits = _zone(timezone), read_settings().limits
     done: list[Migrated] = []
     refused: list[tuple[str, RuncardError]] = []
     said: list[dict[str, Any]] = []
     for path in paths:
         try:
             moved = migrate(
-                path, target, kind=kind, zone=zone, output=output, backup=not no_backup, dry_run=dry_run
+                path,
+                target,
+                kind=kind,
+                zone=zone,
+                output=output,
+                backup=not no_backup,
+                dry_run=dry_run,
+                limits=limits,
             )
         except RuncardError as error:
             refused.append((path, error))

@@ -3,13 +3,17 @@
 import sys
 import time
 from collections.abc import Iterable, Iterator
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from runcard.operations.keeping import Advance
 
 T = TypeVar("T")
 
 _PATIENCE = 1.0  # seconds before anything is shown
 _EVERY = 0.1
 _EVERY_LINE = 2.0  # where lines stay
+_BAR = 20  # characters
 
 
 class Progress:
@@ -19,6 +23,7 @@ class Progress:
         self._what = what
         self._everywhere = everywhere
         self._shown = False
+        self._due = float("inf")  # nothing is shown before the work begins
 
     def over(self, items: Iterable[T]) -> Iterator[T]:
         """The same items, counted."""
@@ -26,12 +31,11 @@ class Progress:
             yield from self._in_lines(items) if self._everywhere else items
             return
         began = time.monotonic()
-        due = began + _PATIENCE
+        self._due = began + _PATIENCE
         try:
             for count, item in enumerate(items, 1):
-                if (now := time.monotonic()) >= due:
+                if (now := time.monotonic()) >= self._due:
                     self._show(f"{count:,} {self._what}, {count / (now - began):,.0f} a second")
-                    due = now + _EVERY
                 yield item
         finally:
             self.wipe()
@@ -46,6 +50,11 @@ class Progress:
                 due = now + _EVERY_LINE
         sys.stderr.write(f"{count:,} {self._what} done\n")
 
+    def files(self, count: int, size: int) -> None:
+        """How far the work on one item is: the files and bytes that were read."""
+        if time.monotonic() >= self._due:
+            self._show(f"{count:,} files, {size / 1_000_000:,.0f} MB")
+
     def wipe(self) -> None:
         """Clear the line for somebody else's text."""
         if self._shown:
@@ -55,8 +64,43 @@ class Progress:
     def _show(self, text: str) -> None:
         self._write(text)
         self._shown = True
+        self._due = time.monotonic() + _EVERY
 
     @staticmethod
     def _write(text: str) -> None:
         sys.stderr.write(f"\r\x1b[K{text}")
         sys.stderr.flush()
+
+
+class CopyProgress(Progress):
+    """A bar for files that are copied: how many, how much, and for how long yet."""
+
+    def __init__(self) -> None:
+        super().__init__("files")
+        self._due = time.monotonic() + _PATIENCE
+        self._number = 0
+        self._began = 0.0
+
+    def advance(self, now: "Advance") -> None:
+        """Show where a collection is."""
+        moment = time.monotonic()
+        if now.number != self._number:
+            self._number, self._began = now.number, moment
+        if moment >= self._due and sys.stderr.isatty():
+            self._show(self._line(now, moment - self._began))
+
+    @staticmethod
+    def _line(now: "Advance", seconds: float) -> str:
+        from runcard.files import printable  # noqa: PLC0415
+        from runcard.views.markdown import duration, short, size  # noqa: PLC0415
+
+        amount = now.amount
+        who = f"{printable(short(now.instance, 30))} ({now.number} of {now.total})"
+        if not amount.total_bytes:
+            return f"{who}: {amount.files:,} files, {size(amount.bytes)}"
+        part = min(1.0, amount.bytes / amount.total_bytes)
+        bar = "█" * int(part * _BAR) + "░" * (_BAR - int(part * _BAR))
+        left = f", {duration(round(seconds / part * (1 - part)))} left" if part > 0.01 and seconds > 1 else ""
+        return (
+            f"{bar} {who}: {amount.files:,} files, {size(amount.bytes)} of {size(amount.total_bytes)}{left}"
+        )

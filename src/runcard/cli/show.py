@@ -1,32 +1,77 @@
 """runcard show"""
 
 import sys
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from runcard.cli.options import json_option
 
+if TYPE_CHECKING:
+    from runcard.encoding import Limits
+    from runcard.operations.show import Shown
+    from runcard.operations.show_session import ShownSession
 
-@click.command("show", short_help="Show a run on one screen.")
-@click.argument("run", metavar="RUN", type=click.Path())
+
+@click.command("show", short_help="Show a run or a session on one screen.")
+@click.argument("record", metavar="RECORD", type=click.Path())
+@click.option("--instance", metavar="NAME", help="Of a session, show the agent with this name or id.")
 @json_option
-def command(run: str, as_json: bool) -> int:
-    """Show the run in the directory RUN: what was made, from what, with what, for how much.
+def command(record: str, instance: str | None, as_json: bool) -> int:
+    """Show the run or the session in the directory RECORD.
 
-    Exit codes: 0 shown, 1 it is no run, 2 it is not closed and its process is gone, or is on another host.
+    Of a run: what was made, from what, with what, for how much. Of a session: the team as a tree, what each agent used
+    and cost, when it worked, and which of them failed and why.
+
+    Exit codes: 0 shown, 1 it is no record, 2 it is not closed and its process is gone, or is on another host.
     """
-    from runcard.cli.printing import complain, say, say_json  # noqa: PLC0415
-    from runcard.errors import ExitCode  # noqa: PLC0415
-    from runcard.files import printable  # noqa: PLC0415
-    from runcard.operations.show import show  # noqa: PLC0415
+    from runcard.errors import ExitCode, UsageError  # noqa: PLC0415
+    from runcard.operations.show import Shown, show_record  # noqa: PLC0415
+    from runcard.settings import read_settings  # noqa: PLC0415
+
+    limits = read_settings().limits
+    shown = show_record(record, limits)
+    if not isinstance(shown, Shown):
+        _say(*_session(shown, instance, limits), as_json=as_json)
+        return ExitCode.OK
+    if instance is not None:
+        raise UsageError("a run has no instances", hint="leave out --instance, or name a session")
+    _say(shown.to_dict(), _run(shown), as_json=as_json)
+    return _warn(shown)
+
+
+def _say(data: dict[str, Any], lines: list[str], *, as_json: bool) -> None:
+    from runcard.cli.printing import say, say_json  # noqa: PLC0415
+
+    if as_json:
+        say_json(data)
+        return
+    for line in lines:
+        say(line)
+
+
+def _run(shown: "Shown") -> list[str]:
     from runcard.views.terminal import run_screen  # noqa: PLC0415
 
-    shown = show(run)
-    if as_json:
-        say_json(shown.to_dict())
-    else:
-        for line in run_screen(shown.path, shown.document, shown.status, shown.files, shown.amended):
-            say(line)
+    return run_screen(shown.path, shown.document, shown.status, shown.files, shown.amendments.told)
+
+
+def _session(shown: "ShownSession", name: str | None, limits: "Limits") -> tuple[dict[str, Any], list[str]]:
+    from runcard.operations.show_session import show_instance  # noqa: PLC0415
+    from runcard.views.team import instance_screen, team_screen  # noqa: PLC0415
+
+    if name is None:
+        return shown.to_dict(), team_screen(shown.path, shown.document, shown.amendments.told)
+    one = show_instance(shown, name, limits)
+    return one.to_dict(), instance_screen(one.session, one.document, one.names, one.files)
+
+
+def _warn(shown: "Shown") -> int:
+    """Say what there is to say about a run that is not closed."""
+    from runcard.cli.printing import complain  # noqa: PLC0415
+    from runcard.errors import ExitCode  # noqa: PLC0415
+    from runcard.files import printable  # noqa: PLC0415
+
     if shown.remark is None:
         return ExitCode.OK
     sys.stdout.flush()

@@ -27,10 +27,12 @@ def command(paths: tuple[str, ...], kind: str | None, as_json: bool, strict: boo
     from runcard.cli.progress import Progress  # noqa: PLC0415
     from runcard.errors import ExitCode  # noqa: PLC0415
     from runcard.operations.validate import summary, validate  # noqa: PLC0415
+    from runcard.settings import read_settings  # noqa: PLC0415
 
     results = []
     progress = Progress("documents")
-    for checked in progress.over(validate(*paths, kind=kind, strict=strict, root=root)):
+    limits = read_settings().limits
+    for checked in progress.over(validate(*paths, kind=kind, strict=strict, limits=limits, root=root)):
         results.append(checked)
         if checked.report.valid and not as_json:
             report = checked.report

@@ -21,7 +21,7 @@ _EVIDENCE = (
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=click.Path())
 @json_option
 def command(paths: tuple[str, ...], as_json: bool) -> int:
-    """Hash every file of the runs at PATH (a run, or a folder of runs) and compare it with the record.
+    """Hash every file of the records at PATH (a run, a session, or a folder of them) and compare it with the record.
 
     Two verdicts: intact (nothing was changed, or only amended in the open) and complete (nothing is missing).
 
@@ -31,10 +31,11 @@ def command(paths: tuple[str, ...], as_json: bool) -> int:
     from runcard.cli.progress import Progress  # noqa: PLC0415
     from runcard.errors import ExitCode  # noqa: PLC0415
     from runcard.operations.verify import summary, verify, worst  # noqa: PLC0415
+    from runcard.settings import read_settings  # noqa: PLC0415
 
     results = []
     progress = Progress("records")
-    for result in progress.over(verify(*paths)):
+    for result in progress.over(verify(*paths, progress=progress.files, limits=read_settings().limits)):
         results.append(result)
         if not as_json and result.verdict.exit_code != ExitCode.FAILED:
             progress.wipe()
@@ -76,7 +77,7 @@ def _complain(result: "Verified") -> None:
                 complain("Warning", f"{result.path}: {_told(found, result)}")
         return
     if [found.kind for found in verdict.findings] == ["missing"] and not verdict.records:
-        complain("Error", verdict.findings[0].message, hint="name a run, or a folder of runs")
+        complain("Error", verdict.findings[0].message, hint="name a run or a session, or a folder of them")
         return
     complain("Error", f"{result.path}: {_words(verdict)}")
     for found in sorted(verdict.findings, key=lambda found: found.exit_code != ExitCode.FAILED):
@@ -84,7 +85,7 @@ def _complain(result: "Verified") -> None:
 
 
 def _told(found: "Discrepancy", result: "Verified") -> str:
-    """A finding about a store names the record, one about a file that file, and one about a whole run neither."""
+    """A finding about a store names the record, one about a file that file, and one about a whole record neither."""
     place = found.path if found.kind not in {"open", "ledger"} else ""
     if not result.verdict.records:
         place = found.record

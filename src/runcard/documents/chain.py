@@ -11,8 +11,7 @@ All digests here are bare hex. Nothing here reads or writes files.
 """
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from runcard.digests import sha256_bytes
@@ -25,12 +24,11 @@ _NOT_HASHED = frozenset({"payload", "salt", "hash"})
 _SALT = re.compile("[0-9a-f]{32}")
 
 
-@dataclass(frozen=True, slots=True)
-class Head:
+class Head(NamedTuple):
     """The end of one writer's chain."""
 
     writer: str
-    count: int
+    count: int  # type: ignore[assignment] # of lines; nobody counts in a tuple of three
     head: str
 
     def to_dict(self) -> dict[str, Any]:
@@ -65,13 +63,12 @@ class Entry(NamedTuple):
     line: Line
 
 
-@dataclass(frozen=True, slots=True)
-class Journal:
+class Journal(NamedTuple):
     """The lines of a journal as they were found."""
 
     entries: list[Entry]
     torn: bytes = b""  # an unfinished last line
-    damaged: list[int] = field(default_factory=list)  # numbers of lines that cannot be read
+    damaged: Sequence[int] = ()  # numbers of lines that cannot be read
 
 
 def parse(data: bytes) -> Journal:
@@ -109,8 +106,7 @@ class Fault(NamedTuple):
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
+class Checked(NamedTuple):
     """What the chains of a journal say."""
 
     heads: tuple[Head, ...]

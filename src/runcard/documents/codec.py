@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from runcard.documents import schema
 from runcard.documents.archive_index import ArchiveIndex
 from runcard.documents.document import Document
 from runcard.documents.findings import Finding, InvalidDocument, Report, finding, shown, sorted_findings
@@ -20,6 +21,7 @@ from runcard.documents.migrations import Moved, migrate
 from runcard.documents.team import Team
 from runcard.documents.testplan import TestPlan
 from runcard.encoding import BOM, Limits, as_text, decode_json, locate
+from runcard.encoding.limits import NONE
 from runcard.errors import EncodingError
 
 MODELS: dict[str, type[Document]] = {
@@ -90,7 +92,8 @@ def _examine_yaml(data: bytes, kind: str | None, limits: Limits, look: Look | No
 def _looked(examined: Examined, look: Look | None) -> Examined:
     """A plan with what somebody who may read files has to say about it."""
     report, data = examined.report, examined.data
-    if look is None or data is None or report.kind != TESTPLAN.name:
+    refused = any(found.rule == "version.newer-major" for found in report.findings)
+    if look is None or data is None or refused or report.kind != TESTPLAN.name:
         return examined
     return replace(examined, report=replace(report, findings=(*report.findings, *look(data))))
 
@@ -122,6 +125,25 @@ def load(
         upgraded=examined.upgraded is not None,
         _data=examined.upgraded or examined.data,
     )
+
+
+def sound(examined: Examined) -> dict[str, Any]:
+    """The data of a document, with None for everything that its schema finds fault with; {} where there are none."""
+    report, data = examined.report, examined.upgraded or examined.data
+    if report.kind is None or data is None:
+        return {}
+    kind = KINDS[report.kind]
+    is_known = examined.upgraded is None and report.version in kind.versions
+    return schema.check(kind, report.version if is_known and report.version else kind.latest, data)[1]
+
+
+def extended(examined: Examined, more: Iterable[Finding], source: bytes) -> Report:
+    """The report on a document with findings that others have about it, all in the order of its text."""
+    found = list(more)
+    if not found:
+        return examined.report
+    findings = (*examined.report.findings, *_located(found, as_text(source, NONE)))
+    return replace(examined.report, findings=sorted_findings(findings))
 
 
 def migrated(examined: Examined, target: str, zone: Any = None) -> Moved:  # noqa: ANN401

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from runcard.checksums import Listing
 from runcard.documents.chain import Head, Line
-from runcard.documents.generation import TOKEN_SOURCES, config_digest
+from runcard.documents.recipes import TOKEN_SOURCES, config_digest
 from runcard.documents.sums import all_known, exact_sum, money_agrees, plain_number
 from runcard.documents.times import instant
 

@@ -5,19 +5,15 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from runcard.digests import sha256_bytes
 from runcard.documents.document import Document
 from runcard.documents.findings import Finding, finding, shown
 from runcard.documents.kinds import GENERATION
+from runcard.documents.recipes import TOKEN_SOURCES, config_digest
 from runcard.documents.sums import all_known, exact_sum, money_agrees, whole_sum
 from runcard.documents.times import instant
-from runcard.encoding import canonical_json
 
 Fields = dict[str, Any]
 Findings = Iterator[Finding]
-
-# From the surest to the weakest; a sum is as sure as the weakest of its parts.
-TOKEN_SOURCES = ("reported", "partial", "estimated", "given", None)
 
 
 class Generation(Document):
@@ -53,11 +49,6 @@ class Generation(Document):
         yield from _inputs(document.get("data_sources") or {})
         yield from _costs(document.get("costs") or {})
         yield from _usage(document.get("token_usage") or {}, document.get("costs") or {})
-
-
-def config_digest(configuration: Fields) -> str:
-    """The digest of a configuration: of its canonical JSON."""
-    return str(sha256_bytes(canonical_json(configuration)))
 
 
 def _times(generation: Fields) -> Findings:

@@ -77,6 +77,16 @@ TESTPLAN = Kind(
     reads_newer=False,
 )
 
+# What `runcard collect` is told. It is no part of any record, and so none of the kinds below.
+SESSION_SPEC = Kind(
+    name="session-spec",
+    about="what a session to be collected consists of: the SPEC of runcard collect",
+    version_key="",
+    versions=("1.0.0",),
+    sure=frozenset(),
+    likely=frozenset(),
+)
+
 # The surest first: a manifest has a team_session_id as well.
 KINDS = {kind.name: kind for kind in (MANIFEST, ARCHIVE_INDEX, GENERATION, TEAM, INSTANCE, TESTPLAN)}
 

@@ -4,10 +4,11 @@ The schema files are the authority and never change once published; a new versio
 are ours, so that they are short, name the field, and come with a hint.
 """
 
+import json
+import os
 import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from runcard.documents.findings import Finding, finding, shown
@@ -19,7 +20,7 @@ from runcard.errors import UsageError
 if TYPE_CHECKING:
     from jsonschema_rs import Draft7Validator, ValidationError
 
-_FOLDER = Path(__file__).parent / "schemas"
+_FOLDER = os.path.join(os.path.dirname(__file__), "schemas")
 
 # jsonschema-rs hands no value over that is nested deeper than 255 levels; no schema looks deeper than this.
 _DEEP_ENOUGH = 100
@@ -45,14 +46,35 @@ def schema_bytes(kind: str, version: str | None = None) -> bytes:
     version = version or versions[-1]
     if version not in versions:
         raise UsageError(f"no {kind} schema has version {version}", hint=f"published: {', '.join(versions)}")
-    return (_FOLDER / f"{kind}-{version}.json").read_bytes()
+    return _bytes(kind, version)
+
+
+def _bytes(kind: str, version: str) -> bytes:
+    with open(os.path.join(_FOLDER, f"{kind}-{version}.json"), "rb") as file:
+        return file.read()
+
+
+@lru_cache(maxsize=16)
+def known_fields(kind: Kind) -> dict[str, Any]:
+    """The names that the newest schema of a kind knows, as a tree: what has no names of its own leads to None."""
+    schema = json.loads(_bytes(kind.name, kind.latest))
+    return _names(schema, schema.get("definitions", {})) or {}
+
+
+def _names(schema: dict[str, Any], parts: dict[str, Any]) -> dict[str, Any] | None:
+    schema = parts[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
+    if "items" in schema:
+        return _names(schema["items"], parts)
+    if "properties" not in schema or schema.get("additionalProperties"):
+        return None
+    return {name: _names(value, parts) for name, value in schema["properties"].items()}
 
 
 @lru_cache(maxsize=16)
 def _validator(kind: str, version: str) -> "Draft7Validator":
     from jsonschema_rs import Draft7Validator  # noqa: PLC0415 - takes longer to import than a whole --help
 
-    return Draft7Validator(schema_bytes(kind, version).decode(), validate_formats=True)
+    return Draft7Validator(_bytes(kind, version).decode(), validate_formats=True)
 
 
 def check(kind: Kind, version: str, data: dict[str, Any]) -> tuple[list[Finding], dict[str, Any]]:
@@ -206,7 +228,7 @@ def _type(pointer: str, value: object, types: list[str], field: str) -> Finding:
 
 
 @lru_cache(maxsize=1024)
-def _nearest(value: str, options: tuple[str, ...]) -> str | None:
+def nearest(value: str, options: tuple[str, ...]) -> str | None:
     """The option that was probably meant; remembered, for the same mistake is often made a thousand times."""
     from difflib import get_close_matches  # noqa: PLC0415 - only for a document that is wrong
 
@@ -218,7 +240,7 @@ def _enum(pointer: str, value: object, options: list[Any], field: str) -> Findin
     hint = "use one of these values"
     if isinstance(value, str):
         role = SYNONYMS.get(value) if pointer.endswith("/role") else None
-        near = role or _nearest(value, tuple(option for option in options if isinstance(option, str)))
+        near = role or nearest(value, tuple(option for option in options if isinstance(option, str)))
         if near:
             hint = f"use '{near}'"
     return finding(

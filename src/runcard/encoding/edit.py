@@ -6,7 +6,6 @@ neighbours. A change is a list of patches, each for a place of its own, so nesti
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from json.encoder import encode_basestring as quoted
 from typing import Any, NamedTuple
 
@@ -62,7 +61,7 @@ def _patches(text: str, old: object, new: object) -> Iterator[Patch]:
             yield from _added(text, found, after, layout, named=isinstance(new, dict))
         else:
             line = text.rfind("\n", 0, start) + 1
-            yield Patch(start, end, render(new, replace(layout, prefix=text[line : skip_space(text, line)])))
+            yield Patch(start, end, render(new, layout._replace(prefix=text[line : skip_space(text, line)])))
 
 
 def same(one: object, other: object) -> bool:
@@ -116,7 +115,7 @@ def _added(
     blank = text[_lead(text, last) : last.begin]
     if len(found) == 1 and layout.indent is None:
         blank = layout.comma[1:]
-    inner = replace(layout, prefix=blank.rpartition("\n")[2])
+    inner = layout._replace(prefix=blank.rpartition("\n")[2])
     before: Span | None = None
     for key, value in members.items():
         if key in places:

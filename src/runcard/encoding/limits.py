@@ -1,11 +1,10 @@
 """How much a reader takes before it refuses: a hostile document must cost little."""
 
-from dataclasses import dataclass
 from sys import maxsize
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(NamedTuple):
     """The limits of reading one document."""
 
     size: int = 64 * 1024 * 1024  # bytes

@@ -5,9 +5,8 @@ Only plain data with text keys is taken; anything else is refused by name, never
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from json.encoder import encode_basestring as quoted
-from typing import Any
+from typing import Any, NamedTuple
 
 from runcard.encoding.quick import quick, quick_readable
 from runcard.encoding.spans import join_pointer
@@ -22,8 +21,7 @@ def _finite(value: float) -> str:
     return repr(value)
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(NamedTuple):
     """How a text looks: line breaks, blanks, the order of keys and the form of numbers."""
 
     indent: str | None = "  "  # None: everything on one line

@@ -6,10 +6,11 @@ Names are `str` whose bytes are UTF-8 with `surrogateescape`, in every locale. N
 from runcard.files.atomic import fsync_directory, sync_filesystem, write_all, write_atomic
 from runcard.files.failures import failure
 from runcard.files.locks import locked
-from runcard.files.names import JsonName, decode_name, encode_name, json_name, printable
+from runcard.files.names import JsonName, decode_name, encode_name, file_type, json_name, printable
 from runcard.files.paths import SAFE_ID, check_relative, is_safe_id, resolve_below
+from runcard.files.reach import reach
 from runcard.files.reading import read_file, read_regular, read_stream, unreadable
-from runcard.files.walk import Entry, Kind, OnError, walk
+from runcard.files.walk import Entry, Kind, OnError, walk, walk_files
 
 __all__ = [
     "SAFE_ID",
@@ -21,11 +22,13 @@ __all__ = [
     "decode_name",
     "encode_name",
     "failure",
+    "file_type",
     "fsync_directory",
     "is_safe_id",
     "json_name",
     "locked",
     "printable",
+    "reach",
     "read_file",
     "read_regular",
     "read_stream",
@@ -33,6 +36,7 @@ __all__ = [
     "sync_filesystem",
     "unreadable",
     "walk",
+    "walk_files",
     "write_all",
     "write_atomic",
 ]

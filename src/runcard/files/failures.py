@@ -14,12 +14,16 @@ _OWNER_HINTS = {
     errno.ENOENT: "put it back, or run the command again when nothing moves files there",
     errno.ENOTDIR: "put the directory back, or run the command again when nothing moves files there",
     errno.ELOOP: "put the file itself in the place of the symbolic link",
+    errno.EEXIST: "move what is there out of the way, then run the command again",
     errno.ENAMETOOLONG: "move it to a place with a shorter path",
 }
 _MACHINE_HINTS = {
     errno.EACCES: "give yourself permission to it, or run the command as its owner",
     errno.EPERM: "give yourself permission to it, or run the command as its owner",
     errno.EMFILE: "raise the limit of open files (ulimit -n)",
+    errno.ENOSPC: "free some space on the disk, then run the command again",
+    errno.EDQUOT: "free some space: your quota of the disk is used up, then run the command again",
+    errno.EROFS: "choose a place that can be written to",
     errno.EIO: "the disk is failing: save what you can, then restore the file from a copy",
 }
 

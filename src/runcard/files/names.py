@@ -57,6 +57,17 @@ def json_name(name: str) -> JsonName:
     return JsonName(name, None)
 
 
+def file_type(path: str) -> str:
+    """The last suffix of a file's name, in lower case with its dot; nothing for a name that has none, or only one.
+
+    It goes into documents: one that is not UTF-8 is written as `json_name` writes it.
+    """
+    name = path[path.rfind("/") + 1 :]
+    dot = name.rfind(".")
+    suffix = name[dot:].lower() if 0 < dot < len(name) - 1 else ""
+    return suffix if suffix.isascii() else json_name(suffix).text
+
+
 def _escaped(character: str) -> str:
     code = ord(character)
     if code in _RAW_BYTES:

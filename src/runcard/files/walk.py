@@ -16,6 +16,7 @@ from typing import NamedTuple, Self
 from runcard.errors import RuncardError
 from runcard.files.failures import failure
 from runcard.files.names import decode_name, encode_name
+from runcard.files.reach import reach
 
 OnError = Callable[[str, RuncardError], object]
 
@@ -83,6 +84,22 @@ def walk(
         os.close(top)
 
 
+def walk_files(root: str | os.PathLike[str]) -> Iterator[tuple[str, int]]:
+    """Yield the path and the size of every regular file below `root`; one that vanishes meanwhile is passed over."""
+    top = os.open(root, _OPEN)
+    try:
+        for path, kind in walk(root):
+            if kind is _FILE:
+                try:
+                    with reach(top, path) as (place, rest):
+                        size = os.lstat(rest, dir_fd=place).st_size
+                except FileNotFoundError:
+                    continue
+                yield path, size
+    finally:
+        os.close(top)
+
+
 def _look_into(top: int, path: str, on_error: OnError | None) -> list[Entry]:
     """What is in a directory, in order; a subdirectory is there twice, the second time, with `/`, for its contents."""
     try:
@@ -101,7 +118,8 @@ def _look_into(top: int, path: str, on_error: OnError | None) -> list[Entry]:
 def _kinds(top: int, path: str) -> dict[str, Kind]:
     kinds: dict[str, Kind] = {}
     # O_NOFOLLOW: a directory that was swapped for a link since it was listed is not entered.
-    descriptor = os.open(encode_name(path[:-1] or "."), _OPEN | os.O_NOFOLLOW, dir_fd=top)
+    with reach(top, path[:-1] or ".") as (place, rest):
+        descriptor = os.open(rest, _OPEN | os.O_NOFOLLOW, dir_fd=place)
     try:
         with os.scandir(descriptor) as scan:
             for entry in scan:

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator
 from threading import Lock, Thread
 from typing import Any
 
-from runcard.accounting.counting import can_count, count_tokens, tokenizer_for
 from runcard.digests import sha256_bytes
 from runcard.files import read_regular
 
@@ -33,11 +32,13 @@ class Counting:
         self, files: list[Entry], directory: str, model: str | None, done: Callable[[list[Entry]], object]
     ) -> None:
         """Count the files of a list as `data_sources.files` has it; without the extra `tokens`, nothing happens."""
-        if not files or not can_count():
+        from runcard.accounting import counting  # noqa: PLC0415 - most runs count nothing
+
+        if not files or not counting.can_count():
             return
 
         def work() -> None:
-            counted = list(_counted(files, directory, tokenizer_for(model)))
+            counted = list(_counted(files, directory, counting.tokenizer_for(model)))
             with self._turn:
                 if counted and not self._is_over:
                     done(counted)
@@ -56,6 +57,8 @@ class Counting:
 
 
 def _counted(files: Iterable[Entry], directory: str, tokenizer: str) -> Iterator[Entry]:
+    from runcard.accounting.counting import count_tokens  # noqa: PLC0415
+
     left = MOST
     for file in files:
         if not 0 <= file["bytes"] <= min(LARGEST, left):

@@ -11,13 +11,12 @@ import errno
 import os
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from runcard import checksums
 from runcard.digests import sha256_bytes
 from runcard.documents import chain, fold
-from runcard.documents.generation import Generation
+from runcard.documents.symlinks import symlink_entry
 from runcard.encoding import COMPACT, canonical_json, decode_json, encode_json
 from runcard.errors import EncodingError, RuncardError, StoreError
 from runcard.files import (
@@ -37,6 +36,9 @@ from runcard.store.lines import read_lines
 from runcard.store.runs import alone, claimed, mark_closed, open_runs, remove_unplaced
 from runcard.views.markdown import is_readme_of, readme
 
+if TYPE_CHECKING:
+    from runcard.documents.generation import Generation
+
 Fields = dict[str, Any]
 
 _PATIENCE = 0.5  # seconds that a lock may outlive its holder
@@ -46,8 +48,7 @@ _LEFTOVER = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Closing:
+class Closing(NamedTuple):
     """What became of one run."""
 
     path: str
@@ -165,7 +166,7 @@ def _seal(desk: "_Desk") -> Fields:
     sync_filesystem(run)
     with Ledger(layout.store_of(run)) as ledger:
         document = desk.sealed(contents, ledger.head)
-        data = Generation.from_dict(document).to_bytes()
+        data = encode_json(document) if desk.is_told_by_us else _generation().from_dict(document).to_bytes()
         write(run, layout.METADATA, data)
         ledger.append(CLOSED, document["generation"]["timestamp_end"], _ledger_entry(run, document, data))
     mark_closed(run)
@@ -203,12 +204,13 @@ class _Desk:
         self.run_id = str(_run_id(began))
         self.writer = f"w-{sha256_bytes(f'runcard-closing-1:{self.run_id}'.encode()).hex[:8]}"
         self.metadata_is_ours = written == began
+        self.is_told_by_us = False  # whether every event was checked by this process, when it was told
         self.readme = layout.README
 
     def _beginning(self, written: Fields | None) -> Fields | None:
         """How the run began, by its journal or by its first document."""
         began = fold.start_of(entry.line for entry in self.entries) or written
-        return began if isinstance(began, dict) and Generation.judge(began).valid else None
+        return began if isinstance(began, dict) and _generation().judge(began).valid else None
 
     def note(self, kind: str, message: str, **more: str) -> None:
         """Write down what was odd about the run: as an event, and the same one whoever closes it."""
@@ -305,7 +307,8 @@ class _Desk:
                 torn = f"the last line was torn, {len(source.journal.torn)} bytes were dropped"
                 self.note("torn-tail", f"{source.name}: {torn}")
         if not self.notes and sha256_bytes(self._merged()).hex == self._journal_sha256:
-            return  # nobody has touched it
+            self.is_told_by_us = True  # nobody else has written or touched a line
+            return
         checked = chain.check(chain.Journal(self.entries), self.run_id)
         faults = {fault.writer: fault for fault in reversed(checked.faults)}
         for writer, fault in sorted(faults.items()):
@@ -339,11 +342,18 @@ class _Desk:
     def sealed(self, contents: checksums.Contents, ledger_head: str | None) -> Fields:
         files = fold.Files(
             output=str(contents.listing.digest),
-            symlinks=[_symlink(link) for link in contents.symlinks],
+            symlinks=[symlink_entry(link) for link in contents.symlinks],
             chains=chain.heads(self.entries),
             ledger_head=ledger_head,
         )
         return fold.sealed(self.told, files)
+
+
+def _generation() -> "type[Generation]":
+    """Who judges documents. A run that only its own recorder has written needs nobody to."""
+    from runcard.documents.generation import Generation  # noqa: PLC0415 - long to load
+
+    return Generation
 
 
 def _outputs(run: str, ours: Iterable[str]) -> Iterator[tuple[str, int]]:
@@ -355,16 +365,6 @@ def _outputs(run: str, ours: Iterable[str]) -> Iterator[tuple[str, int]]:
             relative = os.path.relpath(path, run)
             if relative not in skipped and os.path.isfile(path) and not os.path.islink(path):
                 yield relative, os.path.getsize(path)
-
-
-def _symlink(link: checksums.Symlink) -> Fields:
-    path, target = json_name(link.path), json_name(link.target)
-    said: Fields = {"path": path.text, "target": target.text}
-    if path.base64 is not None:
-        said["path_base64"] = path.base64
-    if target.base64 is not None:
-        said["target_base64"] = target.base64
-    return said
 
 
 def _ledger_entry(run: str, document: Fields, data: bytes) -> Fields:
@@ -405,7 +405,7 @@ def _read(path: str) -> Fields | None:
         document = decode_json(data)
     except EncodingError:
         return None
-    if not isinstance(document, dict) or not Generation.judge(document).valid:
+    if not isinstance(document, dict) or not _generation().judge(document).valid:
         return None
     return document
 

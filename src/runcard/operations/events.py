@@ -12,13 +12,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from runcard.accounting import Prices, Tokens, Usage, read_usage
-from runcard.accounting.fields import as_mapping
 from runcard.digests import sha256_bytes
 from runcard.documents import fold
-from runcard.documents.findings import shown
 from runcard.documents.sums import plain_number
 from runcard.encoding import COMPACT, decode_json, encode_json
 from runcard.errors import RuncardError, RuncardWarning, UsageError
@@ -26,13 +23,16 @@ from runcard.observe.inputs import inputs
 from runcard.observe.tokens import Counting
 from runcard.redaction import mask_data, mask_text
 
+if TYPE_CHECKING:
+    from runcard.accounting import Prices, Usage
+
 Fields = dict[str, Any]
 
 
 class Events(ABC):
     """The verbs of a recorder. A wrong argument raises at once, whether the recording is strict or not."""
 
-    def __init__(self, *, strict: bool, prices: Prices | None, keep_secrets: bool) -> None:
+    def __init__(self, *, strict: bool, prices: "Prices | None", keep_secrets: bool) -> None:
         self._strict = strict
         self._prices = prices
         self._keep_secrets = keep_secrets
@@ -110,6 +110,8 @@ class Events(ABC):
         """
         amount = None if cost is None else checked_cost(cost)
         asked = model or self._configuration.get("model")
+        from runcard.accounting import read_usage  # noqa: PLC0415 - long to load: only for those who need it
+
         found = read_usage(reply)
         if found.response_id is not None and self._is_watched(found.response_id, reply):
             return
@@ -124,6 +126,8 @@ class Events(ABC):
 
     def _is_watched(self, response_id: str, reply: object) -> bool:
         """Whether a watched client tells of this reply; one that was not finished is told what became of it."""
+        from runcard.accounting.fields import as_mapping  # noqa: PLC0415
+
         for call in list(self.open_calls):
             if call.response_id == response_id:
                 call.finish(as_mapping(reply) or {})
@@ -137,7 +141,7 @@ class Events(ABC):
 
     def keep_call(
         self,
-        found: Usage,
+        found: "Usage",
         said: Fields,
         *,
         provider: str | None,
@@ -169,8 +173,19 @@ class Events(ABC):
             amount, failed = None if amount is None else 0, False
             said = {"step": said.get("step")}
 
-    def _price(self, usage: Usage, provider: str | None, asked: str | None) -> Fields:
-        charge = (self._prices or Prices.packaged()).charge(usage, provider, model=asked)
+    def _table(self) -> "Prices":
+        """The prices that were handed over, else those that the settings name, read when they are first needed."""
+        from runcard.accounting import Prices  # noqa: PLC0415
+        from runcard.operations.prices import configured_prices  # noqa: PLC0415
+
+        if self._prices is None:
+            self._prices = Prices.packaged()  # where the settings are wrong
+            with self.guarded():
+                self._prices = configured_prices(self._directory)
+        return self._prices
+
+    def _price(self, usage: "Usage", provider: str | None, asked: str | None) -> Fields:
+        charge = self._table().charge(usage, provider, model=asked)
         if charge.cost is None or charge.row is None:
             self._warn_unpriced(usage.model or asked, has_price=charge.row is not None)
             return dict(_UNPRICED)
@@ -184,7 +199,7 @@ class Events(ABC):
         if model in self._unpriced:
             return
         self._unpriced.add(model)
-        named = shown(model) if model else "a call that names no model"
+        named = _shown(model) if model else "a call that names no model"
         unpriced, uncounted = "no price is known for", "not all tokens are known, or have a price, of"
         what = f"{uncounted if has_price else unpriced} {named}"
         self.add_warning(f"{what}: the cost stays unknown", type="unknown-price")
@@ -196,6 +211,8 @@ class Events(ABC):
             raise UsageError(
                 f"no such total: {', '.join(sorted(unknown))}", hint=f"one of {', '.join((*_COUNTS, _COST))}"
             )
+        from runcard.accounting import Tokens  # noqa: PLC0415
+
         said: Fields = dict(totals)
         Tokens(
             **{_COUNTS[name]: count for name, count in said.items() if name in _COUNTS}
@@ -291,7 +308,7 @@ def checked_config(config: Mapping[str, Any]) -> Fields:
     configuration = checked(dict(config))
     for name in ("model", "provider"):
         if not isinstance(configuration.get(name), str | None):
-            raise UsageError(f"{name} is {shown(configuration[name])}", hint="it is a text, or None")
+            raise UsageError(f"{name} is {_shown(configuration[name])}", hint="it is a text, or None")
     return configuration
 
 
@@ -304,11 +321,15 @@ def checked_cost(cost: object) -> float | int:
     amount = plain_number(cost) if isinstance(cost, Decimal) and cost.is_finite() else cost
     if isinstance(amount, int | float) and not isinstance(amount, bool) and 0 <= amount <= _MOST:
         return amount
-    raise UsageError(f"{shown(str(cost))} is no cost", hint="a cost is a number of dollars, 0 or more")
+    raise UsageError(f"{_shown(str(cost))} is no cost", hint="a cost is a number of dollars, 0 or more")
 
 
-def checked_prices(prices: object) -> Prices | None:
-    if not isinstance(prices, Prices | None):
+def checked_prices(prices: object) -> "Prices | None":
+    if prices is None:
+        return None
+    from runcard.accounting import Prices  # noqa: PLC0415 - most programs bring none
+
+    if not isinstance(prices, Prices):
         raise UsageError(
             f"prices is a {type(prices).__name__}",
             hint="runcard.accounting.Prices.with_file(path) reads a table",
@@ -316,9 +337,15 @@ def checked_prices(prices: object) -> Prices | None:
     return prices
 
 
+def _shown(value: object) -> str:
+    from runcard.documents.findings import shown  # noqa: PLC0415 - only when something is wrong
+
+    return shown(value)
+
+
 def _text(value: object, what: str) -> str:
     if not isinstance(value, str) or not value:
-        raise UsageError(f"{what} is {shown(str(value))}", hint="it is a text that is not empty")
+        raise UsageError(f"{what} is {_shown(str(value))}", hint="it is a text that is not empty")
     return value
 
 

@@ -9,21 +9,16 @@ a journal of its own, and never closes the run.
 
 import contextlib
 import functools
-import inspect
 import os
-import tempfile
 import threading
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass
-from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 from weakref import WeakSet
 
-from runcard.accounting import Prices
 from runcard.documents import fold
 from runcard.encoding import encode_json
 from runcard.errors import RuncardError, RuncardWarning, StoreError, UsageError
@@ -36,12 +31,16 @@ from runcard.operations.close import close_dead, seal
 from runcard.operations.endings import TerminationGuard, status_of
 from runcard.operations.events import Events, checked_prices
 from runcard.operations.start import settings_of, start_document
+from runcard.settings import OUTPUTS, read_settings
 from runcard.store import experiments, layout
 from runcard.store.journal import JournalWriter, new_writer
 from runcard.store.runs import NewRun, join, open_runs, remove_unplaced
 
 if TYPE_CHECKING:
     from contextvars import Token
+    from pathlib import Path
+
+    from runcard.accounting import Prices
 
 Fields = dict[str, Any]
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -64,7 +63,7 @@ class Run(Events):
         **settings: Any,  # noqa: ANN401
     ) -> None:
         super().__init__(**settings)
-        self.path = Path(path)
+        self._path = path
         self.id: str = document["generation"]["run_id"]
         self._document = document
         self._configuration = dict(document["configuration"])
@@ -124,13 +123,20 @@ class Run(Events):
     def _own_journal(self) -> JournalWriter | None:
         """The journal that this process may write: a forked child, or one that joined, begins its own."""
         if self._pid != os.getpid():
-            self._journal, self._pid = join(str(self.path), self.id), os.getpid()
+            self._journal, self._pid = join(self._path, self.id), os.getpid()
         return self._journal
+
+    @property
+    def path(self) -> "Path":
+        """The run's directory."""
+        from pathlib import Path  # noqa: PLC0415 - longer to load than a run takes to begin
+
+        return Path(self._path)
 
     @property
     def environ(self) -> dict[str, str]:
         """What a child process needs in its environment to find this run."""
-        found = {"RUNCARD_RUN_DIR": str(self.path), "RUNCARD_RUN_ID": self.id, "RUNCARD_PARENT": self.id}
+        found = {"RUNCARD_RUN_DIR": self._path, "RUNCARD_RUN_ID": self.id, "RUNCARD_PARENT": self.id}
         trace = (self._document.get("trace") or {}).get("traceparent")
         return found | ({"TRACEPARENT": trace} if trace else {})
 
@@ -161,7 +167,7 @@ class Run(Events):
             }
             with self.guarded():
                 self._keep(fold.ENDED, said, "info")
-                seal(str(self.path), self._document, journal.sha256.hexdigest())
+                seal(self._path, self._document, journal.sha256.hexdigest())
         finally:
             journal.close()
 
@@ -201,14 +207,13 @@ def _joined(path: str) -> Run | None:
     return run
 
 
-@dataclass(frozen=True, slots=True)
-class Order:
+class Order(NamedTuple):
     """What a recording was asked for."""
 
     outputs: str
     settings: Fields
     inputs: tuple[str, ...]
-    prices: Prices | None
+    prices: "Prices | None"
     keep_secrets: bool
     strict: bool
 
@@ -218,7 +223,7 @@ class Order:
 
 
 def record(  # noqa: PLR0913 - the library's front door: each is a thing to say about a run
-    outputs: str | os.PathLike[str] = "outputs",
+    outputs: str | os.PathLike[str] | None = None,
     *,
     model: str | None = None,
     provider: str | None = None,
@@ -227,12 +232,13 @@ def record(  # noqa: PLR0913 - the library's front door: each is a thing to say 
     experiment: str | None = None,
     labels: Mapping[str, str] | None = None,
     parent: str | None = None,
-    prices: Prices | None = None,
+    prices: "Prices | None" = None,
     keep_secrets: bool = False,
     strict: bool = False,
 ) -> "Recording":
     """Record what happens in a `with` block (or `async with`, or the calls of a function) as a run below `outputs`.
 
+    Without `outputs` the setting of that name counts, without `prices` the price file that the settings name.
     `inputs` are paths and patterns of files that are read. What `config`, labels or errors hold that looks like a
     secret is masked, unless `keep_secrets` is set. When the recording itself fails, the block goes on with a
     RuncardWarning; with `strict` it raises.
@@ -246,7 +252,8 @@ def record(  # noqa: PLR0913 - the library's front door: each is a thing to say 
         model=model, provider=provider, config=config, experiment=experiment, labels=labels, parent=parent
     )
     patterns = tuple(os.fspath(pattern) for pattern in inputs)
-    order = Order(os.fspath(outputs), settings, patterns, checked_prices(prices), keep_secrets, strict)
+    store = read_settings()[OUTPUTS] if outputs is None else os.fspath(outputs)
+    order = Order(store, settings, patterns, checked_prices(prices), keep_secrets, strict)
     return Recording(order)
 
 
@@ -321,7 +328,9 @@ class Recording:
 
     def __call__(self, function: Function) -> Function:
         """Record every call of a function as a run of its own."""
-        if inspect.iscoroutinefunction(function):
+        from inspect import iscoroutinefunction  # noqa: PLC0415 - long to load
+
+        if iscoroutinefunction(function):
 
             @functools.wraps(function)
             async def recorded_async(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
@@ -359,7 +368,7 @@ def begin(order: Order) -> Run:
         run.emit(fold.STARTED, document)
         for where, masked in counts.items():
             run.count_masked(masked, where)
-        run.path = Path(new.place(clock.started, encode_json(document)))
+        run._path = new.place(clock.started, encode_json(document))  # noqa: SLF001 - of this module
     except BaseException:
         new.discard()
         raise
@@ -398,6 +407,8 @@ def _unrecorded(order: Order) -> Run:
     document, _ = start_document(
         clock, new_id("run"), new_id("exp"), order.settings, None, keep_secrets=order.keep_secrets
     )
+    import tempfile  # noqa: PLC0415 - rarely needed, and long to load
+
     try:
         path = tempfile.mkdtemp(prefix="runcard-")
     except OSError:  # no room anywhere: the user's code finds out when it writes

@@ -26,6 +26,7 @@ from runcard.operations.running.relay import Relay, Screen, Stream
 from runcard.operations.running.signals import Signals
 from runcard.operations.running.terminal import Terminal
 from runcard.operations.start import settings_of, traceparent
+from runcard.settings import OUTPUTS, read_settings
 from runcard.store import layout
 from runcard.store.output_log import HEAD, MIB, TAIL, OutputLog
 from runcard.store.runs import reclaim
@@ -86,8 +87,8 @@ def run(  # noqa: PLR0913 - each is a thing to say about a run
 
 
 def store_for(outputs: str | None) -> str:
-    """The store that a run goes to: the one that was named, that of the environment, or `outputs`."""
-    return outputs or os.environ.get("RUNCARD_OUTPUTS") or "outputs"
+    """The store that a run goes to: the one that was named, else that of the settings."""
+    return outputs or read_settings()[OUTPUTS]
 
 
 def _own_span(caller: str | None) -> str:
@@ -110,7 +111,7 @@ class _Errand:
 
     def __init__(self, recorded: Run, store: str) -> None:
         self._run = recorded
-        self._path = str(recorded.path)
+        self._path = recorded.environ["RUNCARD_RUN_DIR"]
         self._store = store
         self._directory = os.getcwd()
         self._made = os.lstat(self._path)
@@ -136,7 +137,7 @@ class _Errand:
             self._run.emit(fold.INPUTS, {"files": found})
         for trouble in troubles:
             self._warn("input", trouble)
-        self._watched = Watched(found, self._directory)
+        self._inputs, self._watched = found, Watched(found, self._directory)
 
     def carry_out(self, arguments: list[str], signals: Signals, more: dict[str, str]) -> None:
         """Run the command to its end; `more` is for its environment."""

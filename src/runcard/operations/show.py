@@ -1,4 +1,4 @@
-"""One run, with what is known of it now."""
+"""One record, with what is known of it now."""
 
 import contextlib
 import os
@@ -6,10 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from runcard.documents.generation import Generation
+from runcard.documents.team import Team
+from runcard.encoding import Limits
 from runcard.errors import RuncardError, StoreError
-from runcard.files import Kind, json_name, printable, walk
+from runcard.files import json_name, printable, walk_files
 from runcard.observe.process import is_alive
 from runcard.operations.load import load
+from runcard.operations.show_session import ShownSession, session_at
 from runcard.store import layout
 from runcard.store.amendments import Amendments, read_amendments
 from runcard.store.runs import claimed
@@ -30,42 +33,46 @@ class Shown:
     files: tuple[tuple[str, int], ...]  # the user's: path and size
     amendments: Amendments
 
-    @property
-    def amended(self) -> list[str]:
-        """What was changed in the open after the run was closed, a sentence for each change."""
-        return [
-            f"{change.path}: {'withheld' if change.new is None else 'amended'} by {change.who} because {change.why}"
-            for change in self.amendments.changes
-        ]
-
     def to_dict(self) -> dict[str, Any]:
         files = [{"path": json_name(path).text, "bytes": size} for path, size in self.files]
-        changes = [
-            {"kind": change.kind, "path": change.path, "who": change.who, "why": change.why}
-            for change in self.amendments.changes
-        ]
         return {
             "path": printable(self.path),
             "status": self.status,
             "files": files,
-            "amendments": changes,
+            "amendments": [change.to_dict() for change in self.amendments.changes],
             "document": self.document,
         }
 
 
 def show(run: str | os.PathLike[str]) -> Shown:
     """Read a run; raises an error that says what is wrong with it."""
-    path = os.fspath(run)
+    shown = show_record(run)
+    if not isinstance(shown, Shown):
+        raise StoreError(
+            f"{printable(shown.path)} is a session, not a run", hint="name the directory of a run"
+        )
+    return shown
+
+
+def show_record(record: str | os.PathLike[str], limits: Limits | None = None) -> Shown | ShownSession:
+    """Read a run or a session; raises an error that says what is wrong with it."""
+    path = os.fspath(record)
     if os.path.basename(path) == layout.METADATA:
         path = os.path.dirname(path) or "."
     metadata = os.path.join(path, layout.METADATA)
     if not layout.may_be_file(metadata, follow=True):
         raise StoreError(
-            f"{printable(path)} is no run: it has no {layout.METADATA}", hint="name the directory of a run"
+            f"{printable(path)} is no record: it has no {layout.METADATA}",
+            hint="name the directory of a run or a session",
         )
-    loaded = load(metadata)
+    loaded = load(metadata, limits=limits)
+    if isinstance(loaded, Team):
+        return session_at(path, loaded)
     if not isinstance(loaded, Generation):
-        raise StoreError(f"{printable(path)} is a {loaded.kind.name} record, not a run", hint="name a run")
+        raise StoreError(
+            f"{printable(path)} has a document of the kind {loaded.kind.name}: it is a part of a record",
+            hint="name the directory of a run or a session",
+        )
     document = loaded.to_dict()
     status, remark = state_now(path, document)
     files = tuple(_files(path, str(document["generation"]["run_id"])))
@@ -105,12 +112,7 @@ def _files(run: str, run_id: str) -> list[tuple[str, int]]:
     ours |= {
         name for name in (layout.README, layout.OTHER_README) if _is_ours(os.path.join(run, name), run_id)
     }
-    found = []
-    for path, kind in walk(run):
-        if kind is Kind.FILE and path not in ours:
-            with contextlib.suppress(FileNotFoundError):  # a run that is at work removes files as well
-                found.append((path, os.path.getsize(os.path.join(run, path))))
-    return found
+    return [(path, size) for path, size in walk_files(run) if path not in ours]
 
 
 def _is_ours(readme: str, run_id: str) -> bool:

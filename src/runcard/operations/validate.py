@@ -9,7 +9,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from runcard.documents import codec
 from runcard.documents.findings import Finding, Report, finding
@@ -73,6 +73,14 @@ def _checked(paths: list[str], check: "_Check") -> Iterator[Checked]:
             yield check.file(path)
 
 
+class Read(NamedTuple):
+    """A document that was read, and what was found about it alone."""
+
+    path: str
+    data: bytes
+    examined: codec.Examined
+
+
 @dataclass(frozen=True, slots=True)
 class _Check:
     kind: str | None
@@ -80,10 +88,15 @@ class _Check:
     root: str | None = None
 
     def file(self, path: str) -> Checked:
+        read = self.read(path)
+        return read if isinstance(read, Checked) else Checked(path, _as_of_now(path, read.examined))
+
+    def read(self, path: str) -> "Read | Checked":
+        """A document, or why there is none."""
         try:
             data = read_document(path, self.limits)
         except RuncardError as error:
-            return Checked(path, Report((_unread(error),), self.kind))
+            return Checked(path, Report((unread(error),), self.kind))
         examined = codec.examine(
             data,
             kind=self.kind,
@@ -91,7 +104,7 @@ class _Check:
             is_yaml=is_yaml_name(path),
             look=lambda plan: self._target(path, plan),
         )
-        return Checked(path, _as_of_now(path, examined))
+        return Read(path, data, examined)
 
     def _target(self, path: str, plan: dict[str, Any]) -> Iterator[Finding]:
         """What a plan's target looks like in the project."""
@@ -110,8 +123,8 @@ class _Check:
         count = 0
         for checked in replace(self, kind=None).below(root):
             count += 1
-            is_known = checked.report.kind is not None
-            yield self.file(checked.path) if self.kind and is_known else checked
+            is_other = self.kind is not None and checked.report.kind not in {None, self.kind}
+            yield self.file(checked.path) if is_other else checked
         if not count:
             nothing = finding(
                 "file.nothing-found",
@@ -144,19 +157,33 @@ class _Check:
         """The own documents of a folder that is a run, a session or an instance; nothing for any other folder."""
         path = os.path.join(folder, layout.METADATA)
         if not os.path.isfile(path) or os.path.islink(path):
+            if layout.has_lost_its_document(folder):
+                yield from self._session(folder, Checked(path, Report((_lost(path),))))
             return
-        checked = self.file(path)
+        read = self.read(path)
+        checked = read if isinstance(read, Checked) else Checked(path, _as_of_now(path, read.examined))
         kind = checked.report.kind
         damaged = kind is None and not _rules(checked) & _FOREIGN and layout.is_record(folder)
-        if damaged or kind in {GENERATION.name, TEAM.name, INSTANCE.name}:
-            yield checked
         if damaged or kind == TEAM.name:
-            try:
-                documents = layout.session_documents(folder)
-            except OSError as error:
-                yield _unread_folder(error, str(error.filename))
-            else:
-                yield from map(self.file, documents)
+            yield from self._session(folder, read)
+        elif kind in {GENERATION.name, INSTANCE.name}:
+            yield checked
+
+    def _session(self, folder: str, team: "Read | Checked") -> Iterator[Checked]:
+        """All documents of a session, each with what does not agree with the others and with the files."""
+        from runcard.operations.validate_session import Session  # noqa: PLC0415 - few folders are sessions
+
+        try:
+            documents = layout.session_documents(folder)
+        except OSError as error:
+            yield team if isinstance(team, Checked) else Checked(team.path, team.examined.report)
+            yield _unread_folder(error, str(error.filename))
+            return
+        session = Session(folder, team, documents)
+        yield session.team()
+        for path in documents:
+            read = self.read(path)
+            yield read if isinstance(read, Checked) else session.other(read)
 
     def _candidate(self, path: str) -> Iterator[Checked]:
         checked = self.file(path)
@@ -203,11 +230,19 @@ def _as_of_now(path: str, examined: codec.Examined) -> Report:
     return replace(report, findings=findings)
 
 
+def _lost(path: str) -> Finding:
+    """The finding for a record without its document."""
+    hint = "put the document of the record back"
+    if os.path.lexists(path):
+        return finding("file.unreadable", "", "it is no regular file", hint=hint)
+    return finding("file.missing", "", "it does not exist, and the folder is a record", hint=hint)
+
+
 def _rules(checked: Checked) -> set[str]:
     return {found.rule for found in checked.report.findings}
 
 
-def _unread(error: RuncardError) -> Finding:
+def unread(error: RuncardError) -> Finding:
     """The finding for a file that could not be read; whoever prints it names the file."""
     match error.__cause__:
         case FileNotFoundError():
@@ -221,7 +256,7 @@ def _unread(error: RuncardError) -> Finding:
 def _unread_folder(error: OSError, folder: str) -> Checked:
     problem = unreadable(error, folder)
     problem.__cause__ = error
-    return Checked(folder, Report((_unread(problem),)))
+    return Checked(folder, Report((unread(problem),)))
 
 
 def summary(results: Iterable[Checked]) -> dict[str, Any]:

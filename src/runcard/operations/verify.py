@@ -1,11 +1,13 @@
-"""Verifying records: one run, many, or a whole store."""
+"""Verifying records: one run or session, many, or a whole store."""
 
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import Any
 
-from runcard.encoding import decode_json
+from runcard.documents.kinds import GENERATION, INSTANCE, TEAM, detect
+from runcard.encoding import Limits, decode_json
 from runcard.errors import EncodingError, ExitCode, RuncardError, StoreError
 from runcard.files import failure, printable
 from runcard.operations.show import state_now
@@ -14,10 +16,13 @@ from runcard.store.ledger import entries, ledgers
 from runcard.store.verification import (
     INTACT,
     Discrepancy,
+    Record,
     Verdict,
     unreadable,
+    verify_collection,
     verify_ledgers,
     verify_run,
+    verify_session,
 )
 
 Progress = Callable[[int, int], object]
@@ -31,104 +36,140 @@ class Verified:
     verdict: Verdict
 
 
-def verify(*paths: str | os.PathLike[str], progress: Progress | None = None) -> Iterator[Verified]:
+def verify(
+    *paths: str | os.PathLike[str], progress: Progress | None = None, limits: Limits | None = None
+) -> Iterator[Verified]:
     """Hash everything at these paths and compare it with what was written down.
 
-    A path is a run, its metadata document, or a folder of runs; one that is none of these is a finding as well.
+    A path is a run or a session, its metadata document, or a folder of them; one that is none of these is a finding as
+    well. `progress` is called with the files and bytes so far of the record that is being looked at.
     """
     for path in paths:
         name = os.fspath(path)
         if os.path.basename(name) == layout.METADATA and os.path.isfile(name):
             name = os.path.dirname(name) or "."
-        if _is_run(name):
-            yield _verified(name, progress)
+        if layout.is_collection(name) or _is_record(name):
+            yield _Record(name).verified(progress, limits)
         else:
-            yield from _store(name, progress)
+            yield from _store(name, progress, limits)
 
 
-def _is_run(path: str) -> bool:
-    """Whether a run lies there; also where nobody may look, so that verifying it tells why."""
+def _is_record(path: str) -> bool:
+    """Whether a record lies there; also where nobody may look, so that verifying it tells why."""
     return any(
         layout.may_be_file(os.path.join(path, name), follow=True)
-        for name in (layout.METADATA, layout.JOURNAL, layout.CHECKSUMS)
+        for name in (layout.METADATA, layout.JOURNAL, layout.AUDIT, layout.CHECKSUMS)
     )
 
 
-def _verified(run: str, progress: Progress | None) -> Verified:
-    try:
-        verdict = verify_run(run, progress=progress)
-    except RuncardError as error:
-        return Verified(run, unreadable(run, error))
-    except OSError as error:
-        return Verified(run, unreadable(run, failure(error, str(error.filename or run), "read")))
-    is_open = any(found.kind == "open" for found in verdict.findings)
-    return Verified(run, _as_of_now(run, verdict) if is_open else verdict)
+class _Record:
+    """A record that was found, with its document as far as it can be read: what is wrong with it is said elsewhere."""
 
+    def __init__(self, path: str) -> None:
+        self.path = path
 
-def _as_of_now(run: str, verdict: Verdict) -> Verdict:
-    """The verdict on a run that is not closed, with what is known now about its process, and by the ledger."""
-    findings = [
-        replace(found, message=_state(run)) if found.kind == "open" else found for found in verdict.findings
-    ]
-    if _run_id(run) in {entry.id for _, book, _ in ledgers(layout.store_of(run)) for entry in entries(book)}:
-        message = "it says that it is not closed, and the ledger has it as closed"
-        record = findings[0].record
-        findings.append(
-            Discrepancy("ledger", record, layout.METADATA, message, breaks=INTACT, exit_code=ExitCode.FAILED)
+    @cached_property
+    def document(self) -> dict[str, Any]:
+        try:
+            with open(os.path.join(self.path, layout.METADATA), "rb") as file:
+                document = decode_json(file.read())
+        except (OSError, EncodingError):
+            return {}
+        return document if isinstance(document, dict) else {}
+
+    @cached_property
+    def kind(self) -> str:
+        """By its document, and where that does not tell, by what else lies there."""
+        kind = detect(self.document)
+        if kind in {GENERATION, TEAM, INSTANCE}:
+            return kind.name
+        return TEAM.name if layout.is_session(self.path) else GENERATION.name
+
+    @property
+    def run_id(self) -> str | None:
+        generation = self.document.get("generation")
+        run_id = generation.get("run_id") if isinstance(generation, dict) else None
+        return run_id if isinstance(run_id, str) else None
+
+    def known_by(self) -> Record:
+        """What a ledger knows it by."""
+        return (
+            ("session", os.path.basename(self.path)) if self.kind == TEAM.name else ("run", self.run_id or "")
         )
-    return replace(verdict, findings=tuple(findings))
+
+    def verified(self, progress: Progress | None, limits: Limits | None) -> Verified:
+        path = self.path
+        if layout.is_collection(path):
+            return _guarded(path, partial(verify_collection, path))
+        if self.kind == INSTANCE.name:
+            problem = StoreError(f"{printable(path)} is an instance, which is a part of a session")
+            return Verified(path, replace(unreadable(path, problem), records=0))
+        if self.kind == TEAM.name:
+            return _guarded(path, lambda: verify_session(path, progress=progress, limits=limits))
+        result = _guarded(path, lambda: verify_run(path, progress=progress, limits=limits))
+        is_open = any(found.kind == "open" for found in result.verdict.findings)
+        return replace(result, verdict=self._as_of_now(result.verdict)) if is_open else result
+
+    def _as_of_now(self, verdict: Verdict) -> Verdict:
+        """The verdict on a run that is not closed, with what is known now about its process, and by the ledger."""
+        findings = [
+            replace(found, message=self._state()) if found.kind == "open" else found
+            for found in verdict.findings
+        ]
+        books = ledgers(layout.store_of(self.path))
+        if self.run_id in {entry.id for _, book, _ in books for entry in entries(book)}:
+            message = "it says that it is not closed, and the ledger has it as closed"
+            found = ("ledger", findings[0].record, layout.METADATA, message)
+            findings.append(Discrepancy(*found, breaks=INTACT, exit_code=ExitCode.FAILED))
+        return replace(verdict, findings=tuple(findings))
+
+    def _state(self) -> str:
+        """What is to be said about a run that is not closed."""
+        status, remark = state_now(self.path, self.document)
+        if status == "interrupted":
+            return f"the run was interrupted and is not closed: {remark}"
+        return f"the run is not closed: {remark or 'it is still at work'}"
 
 
-def _state(run: str) -> str:
-    """What is to be said about a run that is not closed."""
-    document = _document(run)
-    status, remark = state_now(run, document) if document else (None, None)
-    if status == "interrupted":
-        return f"the run was interrupted and is not closed: {remark}"
-    return f"the run is not closed: {remark or 'it is still at work'}"
-
-
-def _store(store: str, progress: Progress | None) -> Iterator[Verified]:
-    present: dict[str | None, str] = {}
+def _guarded(path: str, check: Callable[[], Verdict]) -> Verified:
     try:
-        for run in _runs_of(store):
-            present[_run_id(run)] = os.path.basename(run)
-            yield _verified(run, progress)
+        return Verified(path, check())
+    except RuncardError as error:
+        return Verified(path, unreadable(path, error))
+    except OSError as error:
+        return Verified(path, unreadable(path, failure(error, str(error.filename or path), "read")))
+
+
+def _store(store: str, progress: Progress | None, limits: Limits | None) -> Iterator[Verified]:
+    present: set[Record] = set()
+    try:
+        for record in map(_Record, _records_of(store)):
+            present.add(record.known_by())
+            yield record.verified(progress, limits)
+        for place in layout.open_collections(store):
+            yield _Record(place).verified(progress, limits)
         found = tuple(verify_ledgers(store, present))
     except RuncardError as error:
         found = unreadable(store, error).findings
+    except OSError as error:
+        found = unreadable(store, failure(error, str(error.filename or store), "read")).findings
     if found:
         yield Verified(store, Verdict(found, records=0))
 
 
-def _runs_of(store: str) -> list[str]:
+def _records_of(store: str) -> list[str]:
     if not os.path.isdir(store):
-        what = "is no run" if os.path.lexists(store) else "does not exist"
+        what = "is no record" if os.path.lexists(store) else "does not exist"
         raise StoreError(f"{printable(store)} {what}")
     try:
         folders = [entry.path for entry in os.scandir(store) if entry.is_dir(follow_symlinks=False)]
     except OSError as error:
         raise failure(error, store, "read the directory") from error
-    runs = [path for path in folders if path != layout.own_folder(store) and _is_run(path)]
-    if not runs and not os.path.isdir(layout.own_folder(store)):
-        raise StoreError(f"{printable(store)} holds no runs")
-    return sorted(runs)
-
-
-def _document(run: str) -> dict[str, Any] | None:
-    """The run's document, as far as it can be read: what is wrong with it is said where the run itself is verified."""
-    try:
-        with open(os.path.join(run, layout.METADATA), "rb") as file:
-            document = decode_json(file.read())
-    except (OSError, EncodingError):
-        return None
-    return document if isinstance(document, dict) and isinstance(document.get("generation"), dict) else None
-
-
-def _run_id(run: str) -> str | None:
-    document = _document(run)
-    run_id = document["generation"].get("run_id") if document else None
-    return run_id if isinstance(run_id, str) else None
+    own = {layout.own_folder(store), layout.collections(store)}
+    records = [path for path in folders if path not in own and _is_record(path)]
+    if not records and not any(map(os.path.isdir, own)):
+        raise StoreError(f"{printable(store)} holds no records")
+    return sorted(records)
 
 
 def summary(results: list[Verified]) -> dict[str, Any]:

@@ -8,11 +8,10 @@ the same: replies, exceptions, and streams that are read when somebody reads the
 import json
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
-from weakref import WeakSet
+from weakref import WeakKeyDictionary
 
 from runcard.accounting import Tokens, Usage, read_usage
 from runcard.digests import sha256_bytes
-from runcard.documents.findings import shown
 from runcard.encoding import canonical_json, encode_json
 from runcard.errors import EncodingError, UsageError
 from runcard.observe.sdk.call import Call, Seen
@@ -24,7 +23,7 @@ from runcard.redaction import mask_data
 Client = TypeVar("Client")
 Fields = dict[str, Any]
 
-_told_to_ask: WeakSet[Events] = WeakSet()
+_told: WeakKeyDictionary[Events, set[str]] = WeakKeyDictionary()  # what was said once in a run
 
 
 def watch(
@@ -66,6 +65,10 @@ class _Keeper:
     def strict(self) -> bool:
         return self.run.strict
 
+    def overlooked(self, way: str) -> None:
+        what = f"calls of {way} are not recorded: what they use and cost is no part of the totals"
+        self._tell_once(what, "not-recorded")
+
     def opened(self, call: Call) -> None:
         self.run.open_calls.add(call)
 
@@ -76,7 +79,8 @@ class _Keeper:
         self.run.open_calls.discard(call)
         self.run.keep_call(usage, self._said(seen), provider=seen.provider, model=seen.requested_model)
         if usage.source is None and seen.streamed and seen.error is None:
-            self._tell_to_ask(usage.model or seen.requested_model)
+            ask = 'OpenAI\'s Chat Completions send them with stream_options={"include_usage": True}'
+            self._tell_once(f"a stream carried no token counts; {ask}", "no-usage")
 
     def _said(self, seen: Seen) -> Fields:
         said: Fields = {
@@ -114,13 +118,11 @@ class _Keeper:
         prompt = seen.prompt if self.run.keeps_secrets else mask_data(seen.prompt).value
         return sha256_bytes(canonical_json(_sound(prompt))).hex
 
-    def _tell_to_ask(self, model: str | None) -> None:
-        if self.run in _told_to_ask:
-            return
-        _told_to_ask.add(self.run)
-        named = shown(model) if model else "a model"
-        ask = 'OpenAI\'s Chat Completions send them with stream_options={"include_usage": True}'
-        self.run.add_warning(f"a stream of {named} carried no token counts; {ask}", type="no-usage")
+    def _tell_once(self, what: str, kind: str) -> None:
+        said = _told.setdefault(self.run, set())
+        if what not in said:
+            said.add(what)
+            self.run.add_warning(what, type=kind)
 
 
 def _sound(data: Any) -> Any:  # noqa: ANN401

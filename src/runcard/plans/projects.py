@@ -36,9 +36,13 @@ class Project:
 
 def project_at(directory: str) -> Project | None:
     """The project that a directory lies in; None when it lies in none."""
-    at = os.path.realpath(directory)
+    return _marked_above(os.path.realpath(directory))
+
+
+def _marked_above(at: str) -> Project | None:
+    """The nearest marked directory at a real path or above it."""
     while True:
-        if any(os.path.lexists(os.path.join(at, mark)) for mark in _MARKS):
+        if any(os.path.lexists(f"{at}/{mark}") for mark in _MARKS):
             return Project(at)
         above = os.path.dirname(at)
         if above == at:
@@ -62,7 +66,8 @@ def project_of(source: str, root: str | None = None) -> tuple[Project, str]:
     """
     if root is None:
         real = os.path.realpath(source)
-        project = project_at(os.path.dirname(real)) or Project(os.path.dirname(real), is_marked=False)
+        own = os.path.dirname(real)
+        project = _marked_above(own) or Project(own, is_marked=False)
     else:
         project = given_project(root)
         here = os.path.lexists(source)

@@ -13,10 +13,13 @@ from functools import cache, partial
 from runcard.redaction.found import Clue, Found
 from runcard.redaction.values import is_placeholder
 
+HINTS = (b"@",)  # what stands in every text in which `patterns` find something
+
 
 def find_in_addresses(text: bytes, begin: int) -> Iterator[Clue]:
-    for match in pattern().finditer(text, begin):
-        yield Clue(match.start(1), partial(_judge, match))
+    for pattern in patterns():
+        for match in pattern.finditer(text, begin):
+            yield Clue(match.start(1), partial(_judge, match))
 
 
 def _judge(match: re.Match[bytes]) -> Found | None:
@@ -25,5 +28,5 @@ def _judge(match: re.Match[bytes]) -> Found | None:
 
 
 @cache
-def pattern() -> re.Pattern[bytes]:
-    return re.compile(rb":\\?/\\?/(?=[^\s:/?#@\[\"'<>\\`]{0,128}+:([^\s/?#\"'<>\\`]{1,1024})@)")
+def patterns() -> list[re.Pattern[bytes]]:
+    return [re.compile(rb":\\?/\\?/(?=[^\s:/?#@\[\"'<>\\`]{0,128}+:([^\s/?#\"'<>\\`]{1,1024})@)")]

@@ -28,6 +28,8 @@ _WORDS = (
     rb"c(?:ret(?<=secret)|red)",
     rb"u(?:th(?<=auth))",
 )
+# What stands in every text, in lower case, in which `patterns` find something.
+HINTS = (b"key", b"token", b"cookie", b"pass", b"pwd", b"secret", b"cred", b"auth")
 _COLOUR = rb"(?:\x1b\[[0-9;]{0,12}m)?"
 _VALUE = (
     rb"(?=(?P<rest>[a-z0-9_.\-]{0,40}+)(?:\\{0,7}[\"'])?\]?" + _COLOUR + rb"(?:"

@@ -6,6 +6,7 @@ name of a cookie that is set stay readable. Other headers (`X-Api-Key`) are name
 Invariant: what is found begins within the value that was given.
 """
 
+import re
 from binascii import Error as Base64Error
 from binascii import a2b_base64
 from collections.abc import Iterator
@@ -28,6 +29,12 @@ _SCHEME = (
 )
 _PAIR = rb"[^\s=;\"'\\\[]{1,64}=(?=[^\s;\"'\\])"
 BEARER = rb"b(?<![a-z0-9_]b)(?=earer[ \t]{1,4}([a-z0-9._~+/=-]{16}))"
+
+HINTS = (b"bearer",)  # what stands in every text, in lower case, in which `patterns` find something
+
+
+def patterns() -> list[re.Pattern[bytes]]:
+    return [in_bytes(BEARER)]
 
 
 def authorization(text: bytes, start: int, span: Span) -> Found | None:

@@ -7,6 +7,7 @@ keys are no secrets, and a BEGIN line without a key behind it (documentation, co
 Invariant: what is decided depends on the `WINDOW` bytes after a BEGIN line and on nothing else.
 """
 
+import re
 from functools import partial
 from typing import NamedTuple
 
@@ -32,12 +33,18 @@ _CUT_OFF = (
     + rb"{1,8}+[A-Za-z0-9+/]{40})))+"
 )
 
+HINTS = (b"-----BEGIN",)  # what stands in every text in which `patterns` find something
+
 
 class Blocks(NamedTuple):
     """The blocks of a text, and where one begins that cannot be judged before more of the text is there."""
 
     clues: list[Clue]
     waiting: int | None
+
+
+def patterns() -> list[re.Pattern[bytes]]:
+    return [in_bytes(BEGIN)]
 
 
 def find_blocks(text: bytes, begin: int, *, final: bool) -> Blocks:

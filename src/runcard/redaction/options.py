@@ -24,11 +24,14 @@ _WORDS_ABOUT = words_of(
 )
 _LINE_BEFORE = 200  # so far back `curl` is looked for
 
+HINTS = (b"--", b"-u")  # what stands in every text in which `patterns` find something
+
 
 def find_options(text: bytes, lowered: bytes, begin: int) -> Iterator[Clue]:
-    for match in pattern().finditer(lowered, begin):
-        judge = _judge_named if match["name"] else _judge_password
-        yield Clue(match.start(match.lastindex or 0), partial(judge, text, match))
+    for pattern in patterns():
+        for match in pattern.finditer(lowered, begin):
+            judge = _judge_named if match["name"] else _judge_password
+            yield Clue(match.start(match.lastindex or 0), partial(judge, text, match))
 
 
 def _judge_named(text: bytes, match: re.Match[bytes]) -> Found | None:
@@ -59,12 +62,13 @@ def _value(text: bytes, match: re.Match[bytes]) -> tuple[int, Span]:
 
 
 @cache
-def pattern() -> re.Pattern[bytes]:
+def patterns() -> list[re.Pattern[bytes]]:
     outside = rb"[^\s\"'`(\[,=]"
     space = rb"(?:[\"'],[ \t]{1,4}(?=\\{0,7}[\"'])|[ \t]{1,4})"  # a space, or the comma of a list that was printed
     password = rb"(?:=|" + space + rb")(\\{0,7}[\"'])?[^\s:\[\"'\\]{1,64}:([^\s\"'\\,;)}\]])"
-    return re.compile(
+    whole = (
         rb"-(?:-(?<!" + outside + rb"--)(?:(?=(?:proxy-)?user" + password + rb")"
         rb"|(?=(?P<name>[a-z][a-z0-9_\-]{1,40}+)" + space + rb"(\\{0,7}[\"'])?([^\s\"'\\:=,;)}\]-])))"
         rb"|u(?<!" + outside + rb"-u)(?=" + password + rb"))"
     )
+    return [re.compile(whole)]

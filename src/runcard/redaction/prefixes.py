@@ -19,6 +19,12 @@ _RAREST_FIRST = (
     "AxkvyGpfg8"  # in logs, code, prose and JSON; the fewer there are, the fewer passes over the text
 )
 
+# Prefixes that are in many words, with what their bodies begin with.
+_COMMON = {
+    "gh": ("p_", "o_", "u_", "s_", "r_"),
+    "gl": ("pat-", "dt-", "rt-", "cbt-", "ptt-"),
+}
+
 
 class _Sweep(NamedTuple):
     pattern: re.Pattern[bytes]
@@ -32,6 +38,20 @@ def find_prefixed(text: bytes, begin: int) -> Iterator[Clue]:
             prefix, end = prefixes[group - 1], match.end(group)
             start = match.end() - len(prefix.literal) + prefix.keep
             yield Clue(start, partial(Found, start, end, prefix.rule, _more(prefix.more)))
+
+
+@cache
+def hints() -> tuple[bytes, ...]:
+    """What stands in every text in which `patterns` find something."""
+    return tuple(
+        (prefix.literal + more).encode("ascii")
+        for prefix in PREFIXES
+        for more in _COMMON.get(prefix.literal, ("",))
+    )
+
+
+def patterns() -> list[re.Pattern[bytes]]:
+    return [sweep.pattern for sweep in sweeps()]
 
 
 @cache

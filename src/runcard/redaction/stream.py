@@ -14,7 +14,6 @@ from itertools import groupby
 from runcard.redaction import addresses, assignments, headers, keyblocks, options, prefixes
 from runcard.redaction.found import AHEAD, BEHIND, REACH, Clue, Found
 from runcard.redaction.marks import Masked, mark
-from runcard.redaction.patterns import in_bytes
 from runcard.redaction.rules import RULES
 
 _BLOCK = 128 * 1024  # so much is searched at once: it fits into the processor's cache
@@ -132,24 +131,23 @@ def mask_text(text: str) -> Masked[str]:
 
 
 def is_suspicious(text: str) -> bool:
-    """Whether `mask_text` might mask anything in `text`, or in any line or lines of it on their own."""
+    """Whether `mask_text` might mask anything in `text`, or in any line or lines of it on their own.
+
+    Patterns take long to compile, and most texts have nothing of what they begin with: so that is looked for first.
+    """
     raw = text.encode("utf-8", "surrogatepass")
-    as_it_is, lowered = _clue_patterns()
-    if any(pattern.search(raw) for pattern in as_it_is):
-        return True
-    raw = raw.lower()
-    return any(pattern.search(raw) for pattern in lowered)
-
-
-@cache
-def _clue_patterns() -> tuple[list[re.Pattern[bytes]], list[re.Pattern[bytes]]]:
-    """All patterns that give clues: those for a text as it is, and those for a text in lower case."""
-    as_it_is = [
-        *(sweep.pattern for sweep in prefixes.sweeps()),
-        addresses.pattern(),
-        in_bytes(keyblocks.BEGIN),
-    ]
-    return as_it_is, [*assignments.patterns(), in_bytes(headers.BEARER), options.pattern()]
+    lowered = raw.lower()
+    return any(
+        any(hint in searched for hint in hints) and any(pattern.search(searched) for pattern in patterns())
+        for hints, patterns, searched in (
+            (prefixes.hints(), prefixes.patterns, raw),
+            (addresses.HINTS, addresses.patterns, raw),
+            (keyblocks.HINTS, keyblocks.patterns, raw),
+            (assignments.HINTS, assignments.patterns, lowered),
+            (headers.HINTS, headers.patterns, lowered),
+            (options.HINTS, options.patterns, lowered),
+        )
+    )
 
 
 def _find(text: bytes, begin: int) -> Iterator[Clue]:

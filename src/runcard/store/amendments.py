@@ -24,6 +24,12 @@ class Change:
     who: str
     why: str
 
+    def __str__(self) -> str:
+        return f"{'withheld' if self.new is None else 'amended'} by {self.who} because {self.why}"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": self.kind, "path": self.path, "who": self.who, "why": self.why}
+
 
 @dataclass(frozen=True, slots=True)
 class Amendments:
@@ -32,6 +38,11 @@ class Amendments:
     journal: Journal | None = None
     changes: tuple[Change, ...] = ()
     by_path: dict[str, list[Change]] = field(default_factory=dict)
+
+    @property
+    def told(self) -> list[str]:
+        """A sentence for each change."""
+        return [f"{change.path}: {change}" for change in self.changes]
 
     def accepted(self, path: str, sealed: str) -> tuple[str | None, list[Change]]:
         """The digest a file must have now, given the one it was sealed with, and the changes that lead there."""

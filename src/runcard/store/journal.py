@@ -50,7 +50,9 @@ class _Begun(NamedTuple):
 class JournalWriter:
     """One process's own journal; threads may share it."""
 
-    def __init__(self, path: str, record_id: str, writer: str, *, lock: bool = False) -> None:
+    def __init__(
+        self, path: str, record_id: str, writer: str, *, lock: bool = False, mode: int = 0o666
+    ) -> None:
         self.path = path
         self.head = Head(writer, 0, first_link(record_id, writer))
         self.sha256 = hashlib.sha256()  # of all that was written
@@ -59,7 +61,7 @@ class JournalWriter:
         self._durable_at = time.monotonic()
         self._pid = os.getpid()
         try:
-            self._descriptor = os.open(path, _CREATE, 0o666)
+            self._descriptor = os.open(path, _CREATE, mode)
         except OSError as error:
             raise failure(error, path, "create the journal") from error
         if lock:

@@ -7,11 +7,15 @@ directory for each instance. What else lies in them is output, and none of runca
 import os
 import re
 import stat
-from datetime import datetime
+from datetime import UTC, datetime
 
 METADATA = "metadata.json"
 MANIFEST = "manifest.json"
 INSTANCES = "instances"
+SUMMARY = "summary.md"
+AUDIT = "audit.jsonl"
+OUTPUT = "output.log"
+WORKSPACE = "workspace"
 CHECKSUMS = "SHA256SUMS"
 JOURNAL = "experiment.jsonl"
 OUTPUT = "output.log"  # what the command printed
@@ -35,6 +39,9 @@ _STORE = ".runcard"
 _OPEN = "open"
 _OTHER_JOURNAL = re.compile(r"experiment\.(w-[0-9a-f]+)\.jsonl")
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
+_COLLECTIONS = ".open"
+_COLLECTION = re.compile(r"(.+)\.([0-9a-f]{8})")
+_CLOSING = ".closing"
 
 
 def run_name(moment: datetime, attempt: int) -> str:
@@ -62,6 +69,62 @@ def journal_names(run: str) -> list[str]:
 def experiment_folder(name: str) -> str:
     """Where an experiment lies that has a folder."""
     return os.path.join(EXPERIMENTS, name)
+
+
+def session_name(moment: datetime, session_id: str) -> str:
+    """The name of a session's directory."""
+    return f"{moment:%Y-%m-%d_%H-%M-%S}-{session_id}"
+
+
+def collections(store: str) -> str:
+    """Where sessions lie that are not complete yet."""
+    return os.path.join(store, _COLLECTIONS)
+
+
+def collection(store: str, session_id: str, moment: datetime) -> str:
+    """Where a session is put together. Its name is taken by one collection of a second, as the final one will be."""
+    return os.path.join(store, _COLLECTIONS, f"{session_id}.{int(moment.timestamp()) & 0xFFFFFFFF:08x}")
+
+
+def collected_name(collection: str) -> str | None:
+    """The name that a session gets which is put together in this place; None for a place of another kind."""
+    match = _COLLECTION.fullmatch(os.path.basename(collection))
+    return match and session_name(datetime.fromtimestamp(int(match[2], 16), UTC), match[1])
+
+
+def closing_mark(collection: str) -> str:
+    """What says that a session has its name, and perhaps not yet its entry in the ledger."""
+    return collection + _CLOSING
+
+
+def closing_of(mark: str) -> str | None:
+    """The place that a closing mark belongs to; None for what is none."""
+    return mark.removesuffix(_CLOSING) if mark.endswith(_CLOSING) else None
+
+
+def open_collections(store: str) -> list[str]:
+    """The sessions of a store that are not complete; raises OSError when nobody may look."""
+    folder = collections(store)
+    names = sorted(os.listdir(folder), key=os.fsencode) if _is_folder(folder) else []
+    return [path for path in (os.path.join(folder, name) for name in names) if _is_folder(path)]
+
+
+def is_collection(path: str) -> bool:
+    """Whether a session that lies there is not complete."""
+    return os.path.basename(os.path.dirname(os.path.abspath(path))) == _COLLECTIONS and _is_folder(path)
+
+
+def is_session(folder: str) -> bool:
+    """Whether a record is a session by what lies in it, whatever its metadata may say."""
+    names = (AUDIT, INSTANCES)
+    return any(os.path.lexists(os.path.join(folder, name)) for name in names) and not os.path.lexists(
+        os.path.join(folder, JOURNAL)
+    )
+
+
+def instance_file(instance_id: str, name: str) -> str:
+    """The path of an instance's file, relative to the session."""
+    return f"{INSTANCES}/{instance_id}/{name}"
 
 
 def own_folder(store: str) -> str:
@@ -96,7 +159,17 @@ def safe_name(text: str) -> str:
 
 def is_record(folder: str) -> bool:
     """Whether a folder is a run or a session by what lies in it, whatever its metadata may say."""
-    return any(os.path.exists(os.path.join(folder, name)) for name in (CHECKSUMS, JOURNAL, INSTANCES))
+    return any(os.path.exists(os.path.join(folder, name)) for name in (CHECKSUMS, JOURNAL, AUDIT, INSTANCES))
+
+
+def has_lost_its_document(folder: str) -> bool:
+    """Whether a folder without a metadata document is a record all the same, by what else lies there."""
+    there = {
+        name
+        for name in (AUDIT, JOURNAL, CHECKSUMS, MANIFEST, INSTANCES)
+        if os.path.lexists(os.path.join(folder, name))
+    }
+    return AUDIT in there or {JOURNAL, CHECKSUMS} <= there or (INSTANCES in there and len(there) > 1)
 
 
 def session_documents(session: str) -> list[str]:

@@ -41,7 +41,8 @@ def host_name() -> str:
 class Ledger:
     """This host's ledger in a store, locked while it is open."""
 
-    def __init__(self, store: str) -> None:
+    def __init__(self, store: str, mode: int = 0o666) -> None:
+        self._mode = mode
         self._folder = layout.own_folder(store)
         self._id = f"ledger-{host_name()}"
         self.path = os.path.join(self._folder, f"{self._id}.jsonl")
@@ -71,7 +72,7 @@ class Ledger:
         fields = {"seq": seq, "timestamp": timestamp, "event": event, "writer": self._head.writer}
         line = make_line(fields, payload, os.urandom(16).hex(), self._head.head)
         try:
-            descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
+            descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, self._mode)
             try:
                 _append(descriptor, encode_json(line, COMPACT))
             finally:

@@ -11,7 +11,6 @@ is at home, this one keeps the lines, and the lock that says that the owner live
 import contextlib
 import os
 import re
-import shutil
 import time
 from collections.abc import Iterator
 from datetime import datetime
@@ -116,10 +115,16 @@ class NewRun:
     def discard(self) -> None:
         """Remove it again, wherever it is by now."""
         self.journal.close()
-        shutil.rmtree(self._aside, ignore_errors=True)
+        _remove(self._aside)
         if self._path is not None:
-            shutil.rmtree(self._path, ignore_errors=True)
+            _remove(self._path)
             mark_closed(self._path)
+
+
+def _remove(folder: str) -> None:
+    import shutil  # noqa: PLC0415 - long to load, and rarely needed
+
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _mark(run: str) -> bool:
@@ -199,7 +204,7 @@ def remove_unplaced(store: str) -> None:
         for name in os.listdir(folder):
             path = os.path.join(folder, name)
             if name.startswith(_NEW) and _is_abandoned(os.path.join(path, layout.JOURNAL)):
-                shutil.rmtree(path, ignore_errors=True)
+                _remove(path)
             elif _LEFTOVER.fullmatch(name):
                 with contextlib.suppress(OSError):  # it may be another user's
                     os.unlink(path)

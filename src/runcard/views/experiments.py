@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from runcard.files import printable
+from runcard.views.blocks import fields, section
 from runcard.views.markdown import duration, money, short, tokens
-from runcard.views.terminal import fields, section
 
 Fields = dict[str, Any]
 

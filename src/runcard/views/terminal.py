@@ -1,4 +1,4 @@
-"""One screen of text about a record.
+"""One screen of text about a run.
 
 Long lists are cut, so that it stays one screen; the whole record is in the files. What is hostile to a terminal is escaped.
 """
@@ -7,14 +7,10 @@ from collections.abc import Sequence
 from shlex import join
 from typing import Any
 
-from runcard.files import printable
-from runcard.views.markdown import duration, from_where, money, short, size, tokens, told, total_cost
+from runcard.views.blocks import MOST, Pair, Whole, cut, fields, listed, section, shortened
+from runcard.views.markdown import duration, from_where, money, tokens, told, total_cost
 
 Fields = dict[str, Any]
-Pair = tuple[str, object]
-
-_MOST = 8  # lines of a list
-_WIDTH = 100  # characters of a value
 
 
 def run_screen(
@@ -32,10 +28,10 @@ def run_screen(
         *fields(_about(path, generation, status, document.get("relations") or ())),
         *section("With", _settings(document)),
         *section("Cost", _cost(document)),
-        *section("Inputs", _listed(_inputs(document["data_sources"]))),
-        *section("Files", _listed(files)),
-        *section("Trouble", _cut(_trouble(document))),
-        *section("Amended", _cut([f"  {_short(said)}" for said in amendments])),
+        *section("Inputs", listed(_inputs(document["data_sources"]))),
+        *section("Files", listed(files)),
+        *section("Trouble", cut(_trouble(document))),
+        *section("Amended", cut([f"  {shortened(said)}" for said in amendments])),
     ]
 
 
@@ -44,7 +40,7 @@ def _about(path: str, generation: Fields, status: str | None, relations: Sequenc
     if generation.get("estimated"):
         took += " (estimated: nobody saw the end)"
     return [
-        ("directory", path),
+        ("directory", Whole(path)),
         ("experiment", generation.get("experiment_name") or generation["experiment_id"]),
         ("started", generation["timestamp_start"]),
         ("took", None if status == "running" else took),
@@ -55,32 +51,13 @@ def _about(path: str, generation: Fields, status: str | None, relations: Sequenc
     ]
 
 
-def fields(pairs: Sequence[Pair]) -> list[str]:
-    known = [(printable(short(key, 30)), value) for key, value in pairs if value is not None and value != ""]
-    width = max((len(key) for key, _ in known), default=0)
-    return [f"  {key:<{width}}  {_short(value)}" for key, value in known]
-
-
-def _short(value: object) -> str:
-    return printable(short(value, _WIDTH))
-
-
-def section(title: str, lines: list[str]) -> list[str]:
-    return ["", title, *lines] if lines else []
-
-
-def _cut(lines: list[str]) -> list[str]:
-    more = len(lines) - _MOST
-    return [*lines[:_MOST], f"  … and {more:,} more"] if more > 0 else lines
-
-
 def _settings(document: Fields) -> list[str]:
     chosen: list[Pair] = [
         (key, value) for key, value in document["configuration"].items() if value is not None
     ]
-    more = len(chosen) - _MOST
+    more = len(chosen) - MOST
     cut: list[Pair] = [("…", f"and {more:,} more")] if more > 0 else []
-    return fields([*chosen[:_MOST], *cut, *_environment(document["environment"])])
+    return fields([*chosen[:MOST], *cut, *_environment(document["environment"])])
 
 
 def _environment(environment: Fields) -> list[Pair]:
@@ -110,13 +87,13 @@ def _cost(document: Fields) -> list[str]:
     for name in ("step", "model"):
         parts = usage.get(f"breakdown_by_{name}") or []
         if len(parts) > 1:
-            lines += [f"  by {name}", *_cut([_part(part, name) for part in parts])]
+            lines += [f"  by {name}", *cut([_part(part, name) for part in parts])]
     return lines
 
 
 def _part(part: Fields, name: str) -> str:
     counts = f"{tokens(part.get('input'))} in, {tokens(part.get('output'))} out"
-    return f"    {_short(part.get(name) or f'(no {name})')}: {money(part.get('cost_usd'))}, {counts}"
+    return f"    {shortened(part.get(name) or f'(no {name})')}: {money(part.get('cost_usd'))}, {counts}"
 
 
 def _of_which(costs: Fields) -> str:
@@ -136,20 +113,9 @@ def _inputs(sources: Fields) -> list[tuple[str, int | None]]:
     return [(file["path"], file.get("bytes")) for file in files]
 
 
-def _listed(files: Sequence[tuple[str, int | None]]) -> list[str]:
-    names = [_short(path) for path, _ in files[:_MOST]]
-    width = max(map(len, names), default=0)
-    lines = [
-        f"  {name:<{width}}  {size(count)}" if count is not None else f"  {name}"
-        for name, (_, count) in zip(names, files, strict=False)
-    ]
-    more = len(files) - _MOST
-    return [*lines, f"  … and {more:,} more"] if more > 0 else lines
-
-
 def _trouble(document: Fields) -> list[str]:
     return [
-        f"  {word}: {_short(told(problem))}"
+        f"  {word}: {shortened(told(problem))}"
         for key, word in (("errors", "error"), ("warnings", "warning"))
         for problem in document.get(key) or ()
     ]

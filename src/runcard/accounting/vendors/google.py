@@ -1,4 +1,4 @@
-"""Google's Gemini, in camelCase as the API writes it and in snake_case as its Python library does.
+"""Google's Gemini, in camelCase as the API writes it and in snake_case as its Python library does; and its Interactions.
 
 The prompt includes what was cached; what tools sent comes on top of it. Candidates leave out the thoughts, which are
 output as well. A count of zero is left out of a reply, so the total says what missing candidates were. A candidate
@@ -11,16 +11,17 @@ from runcard.accounting.tokens import Tokens
 
 METADATA = ("usageMetadata", "usage_metadata")
 
-_PROMPT = ("promptTokenCount", "prompt_token_count")
-_TOOLS = ("toolUsePromptTokenCount", "tool_use_prompt_token_count")
-_CACHED = ("cachedContentTokenCount", "cached_content_token_count")
+_PROMPT = ("promptTokenCount", "prompt_token_count", "total_input_tokens")  # the last is that of Interactions
+_TOOLS = ("toolUsePromptTokenCount", "tool_use_prompt_token_count", "total_tool_use_tokens")
+_CACHED = ("cachedContentTokenCount", "cached_content_token_count", "total_cached_tokens")
 _CANDIDATES = (
     "candidatesTokenCount",
     "candidates_token_count",
     "responseTokenCount",  # as the live API calls it
     "response_token_count",
+    "total_output_tokens",
 )
-_THOUGHTS = ("thoughtsTokenCount", "thoughts_token_count")
+_THOUGHTS = ("thoughtsTokenCount", "thoughts_token_count", "total_thought_tokens")
 _TOTAL = ("totalTokenCount", "total_token_count")
 _TRAFFIC = ("trafficType", "traffic_type")
 _TIER = ("serviceTier", "service_tier")
@@ -28,25 +29,26 @@ _USUAL = {"on_demand", "standard", "unspecified", "traffic_type_unspecified"}
 
 
 def is_reply(reply: Fields) -> bool:
-    return reply.has(*METADATA, "candidates")
+    return reply.has(*METADATA, "candidates") or reply.text("object") == "interaction"
 
 
 def is_usage(usage: Fields) -> bool:
-    return usage.has(*_PROMPT, *_TOTAL, *_CANDIDATES)
+    """Two names of Interactions are anybody's, so it takes one of the others to know them by."""
+    return usage.has(*_PROMPT[:2], *_TOTAL, *_CANDIDATES[:4], _CACHED[2], _TOOLS[2], _THOUGHTS[2])
 
 
 def read(reply: Fields, usage: Fields) -> Usage:
-    """A reply, a chunk of a stream, or its usage metadata alone."""
+    """A reply, a chunk of a stream, an interaction, or usage alone."""
     candidates = reply.parts("candidates")
     reasons = [candidate.text("finishReason", "finish_reason") for candidate in candidates]
     refused = reply.part("promptFeedback", "prompt_feedback").text("blockReason", "block_reason")
     return Usage(
         tokens=_tokens(usage),
         provider="google",
-        model=reply.text("modelVersion", "model_version"),
-        response_id=reply.text("responseId", "response_id"),
-        stop_reason=next(filter(None, reasons), refused),
-        source="partial" if None in reasons else "reported",
+        model=reply.text("modelVersion", "model_version", "model"),
+        response_id=reply.text("responseId", "response_id", "id"),
+        stop_reason=next(filter(None, reasons), refused or reply.text("status")),
+        source="partial" if None in reasons or reply.text("status") == "in_progress" else "reported",
         service_tier=_service_tier(usage),
     )
 

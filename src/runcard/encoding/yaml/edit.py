@@ -14,7 +14,7 @@ from runcard.encoding.reader import BOM
 from runcard.encoding.writer import to_bytes
 from runcard.encoding.yaml.nodes import Node, to_data
 from runcard.encoding.yaml.reader import decode_yaml
-from runcard.encoding.yaml.writer import INDENT, block, flow, inline, written_key
+from runcard.encoding.yaml.writer import INDENT, Container, block, flow, inline, written_key
 from runcard.errors import EncodingError
 
 _BLANKS = " \t\r\n"
@@ -27,8 +27,8 @@ def edit_yaml(data: bytes, new: Any) -> bytes:  # noqa: ANN401
     mark = BOM if data.startswith(BOM) else b""
     text = data[len(mark) :].decode()
     root = compose(text, NONE)
-    for deep in (True, False):
-        result = mark + to_bytes(_Editor(text, deep=deep).edited(root, new))
+    for careful in ({}, {"spaced": False}, {"deep": False}):
+        result = mark + to_bytes(_Editor(text, **careful).edited(root, new))
         if _says(result, new):
             return result
     raise EncodingError(
@@ -73,8 +73,11 @@ class _Place(NamedTuple):
 
 
 class _Editor:
-    def __init__(self, text: str, *, deep: bool) -> None:
+    def __init__(self, text: str, *, spaced: bool = True, deep: bool = True) -> None:
         self.text = text
+        self.spaced = (
+            spaced  # else a new section gets no empty line, which a text before it may take for its own
+        )
         self.deep = deep  # else a section that changes is written anew as a whole
         self.newline = "\r\n" if "\r\n" in text else "\n"
 
@@ -157,15 +160,14 @@ class _Editor:
             yield Patch(min(self._end_before(start), end), end, "")
             yield self._inserted(self._after(end), lines)
         else:
-            yield self._whole(start, end, lines)
+            yield self._whole(start, end, new)
 
-    def _whole(self, start: int, end: int, lines: list[str]) -> Patch:
+    def _whole(self, start: int, end: int, new: Container) -> Patch:
         """A list or map behind a dash, or as the document."""
+        if start == end and self._is_first(start):  # a document of comments
+            return self._inserted(len(self.text), list(block(new)))
         lead = self._blank(start)
-        if start == end and not self._is_first(start):
-            return Patch(start, end, lead + self.newline.join(lines).lstrip())
-        if start == end:  # a document of comments
-            return self._inserted(len(self.text), lines)
+        lines = block(new, self._column(start) + len(lead))
         return Patch(start, end, lead + self.newline.join(lines).lstrip())
 
     def _removed(self, slot: _Slot, entries: dict[Any, _Entry], kept: dict[Any, _Entry]) -> Iterator[Patch]:
@@ -186,7 +188,7 @@ class _Editor:
         before, after = _members(slot.old), _members(slot.new)
         insert = self._in_flow if _in_brackets(slot) else self._in_block
         first = next(entries[key] for key in after if key in entries)
-        place = _Place(first, None, spaced=slot.column < 0 and self._is_spaced(entries))
+        place = _Place(first, None, spaced=self.spaced and slot.column < 0 and self._is_spaced(entries))
         for key, value in after.items():
             if key in entries:
                 place = place._replace(before=entries[key])

@@ -10,8 +10,11 @@ known by the names of its classes.
     call        one call, from its beginning to its end
     wire        the bytes of a reply, as events
     words       the words of a reply, for those who keep them
+    exchange    another class for an object
+    http        the HTTP client below a library's own
     stainless   the clients of `anthropic` and `openai`
     google      the client of `google-genai`
+    interactions  what it calls by other means
 
 What was seen goes to whom the watcher names; nothing here knows of runs. Invariant: what a client returns, raises and
 yields, and when, is what it would have without being watched.

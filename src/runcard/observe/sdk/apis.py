@@ -1,6 +1,7 @@
 """Which requests are calls of a model, and which parts of them make up the prompt.
 
-Everything else that a client sends (lists of models, uploads, batches, counting of tokens) passes unseen.
+Of requests that cost money in ways that are not understood here (images, sound, batches) it is known only that they are
+such. Everything else that a client sends (lists of models, uploads, counting of tokens) passes unseen.
 """
 
 import re
@@ -41,6 +42,18 @@ GOOGLE = (
     ),
 )
 
+INTERACTIONS = (
+    Api(
+        "interactions",
+        re.compile(r"/interactions$"),
+        ("system_instruction", "input", "tools", "previous_interaction_id"),
+    ),
+)
+
+_OVERLOOKED = re.compile(
+    r"/(batches|videos|realtime/[a-z_]+|images/[a-z]+|audio/[a-z]+)$"
+    r"|:(predict|predictLongRunning|embedContent|batchEmbedContents|batchGenerateContent|asyncBatchEmbedContent)$"
+)
 _HOSTS = {
     "amazonaws.com": "aws",
     "anthropic.com": "anthropic",
@@ -69,6 +82,12 @@ def find(apis: tuple[Api, ...], method: str, path: str) -> Api | None:
         return None
     bare = path.partition("?")[0]
     return next((api for api in apis if api.path.search(bare)), None)
+
+
+def overlooked(method: str, path: str) -> str | None:
+    """In which way a request calls a model, when it is one that is not recorded."""
+    found = _OVERLOOKED.search(path.partition("?")[0]) if method.lower() == "post" else None
+    return found and (found[1] or found[2])
 
 
 def provider_at(address: str) -> str | None:

@@ -9,7 +9,6 @@ Invariants: a call is told of once; nothing that goes wrong here reaches the use
 
 import contextlib
 import functools
-import json
 import os
 import threading
 import time
@@ -22,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol
 from runcard.accounting.fields import Fields
 from runcard.accounting.streamed import Streamed
 from runcard.errors import RuncardWarning
-from runcard.observe.sdk.apis import Api
+from runcard.observe.sdk.apis import Api, find, overlooked
 from runcard.observe.sdk.wire import DONE, AmazonStream, EventStream, MalformedError, Whole, decoded
 from runcard.observe.sdk.words import Words
 
@@ -58,6 +57,7 @@ class Keeper(Protocol):
     def strict(self) -> bool: ...  # a failure to record is the user's trouble
     @property
     def keep_content(self) -> bool: ...
+    def overlooked(self, way: str) -> None: ...
     def opened(self, call: "Call") -> None: ...
     def settled(self, call: "Call", seen: Seen) -> None: ...
 
@@ -66,18 +66,36 @@ Find = Callable[[], Keeper | None]
 
 
 def unseen(step: "Callable[Concatenate[Call, Rest], None]") -> "Callable[Concatenate[Call, Rest], None]":
-    """A step of watching, whose failure is a warning: the call itself goes on."""
+    """A step in the middle of a call, whose failure is a warning: the client would take an exception for one of its own.
+
+    Where it should raise, it is kept for the last step.
+    """
 
     @functools.wraps(step)
     def guarded(self: "Call", /, *args: Rest.args, **kwargs: Rest.kwargs) -> None:
         try:
             step(self, *args, **kwargs)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - the call goes on, whatever goes wrong here
             if self.keeper.strict:
-                raise
-            _warn(error)
+                self.trouble = self.trouble or error
+            else:
+                _warn(error)
 
     return guarded
+
+
+def last(step: "Callable[Concatenate[Call, Rest], None]") -> "Callable[Concatenate[Call, Rest], None]":
+    """A step that may end a call: what went wrong until then is raised where it should be."""
+    guarded = unseen(step)
+
+    @functools.wraps(step)
+    def raising(self: "Call", /, *args: Rest.args, **kwargs: Rest.kwargs) -> None:
+        guarded(self, *args, **kwargs)
+        trouble, self.trouble = self.trouble, None
+        if trouble is not None:
+            raise trouble
+
+    return raising
 
 
 @dataclass(eq=False, slots=True)
@@ -90,12 +108,15 @@ class Call:
     provider: str | None
     streamed: bool = False
     body: bytes | str | Mapping[str, Any] | None = None  # of the request
+    on_wire: bool = True  # it is seen at the HTTP client
     waiting: bool = False  # for the rest of a reply that somebody else reads
     pulling: bool = False  # its next bytes are being read right now
+    trouble: Exception | None = None  # that is to be raised in the end
     _attempts: int = 0
     _begun: bool = False
     _complete: bool = False
     _error: Mapping[str, Any] | None = None
+    _refusal: Mapping[str, Any] | None = None  # by the last attempt that was
     _first: float | None = None
     _wire: EventStream | AmazonStream | Whole | None = None
     _reply: Mapping[str, Any] | None = None
@@ -115,9 +136,7 @@ class Call:
         self._token = current.set(self)
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        with contextlib.suppress(
-            ValueError
-        ):  # a coroutine that nobody awaits any more is closed somewhere else
+        with contextlib.suppress(ValueError):  # a coroutine may be closed in another context than it began in
             current.reset(self._token)
         if error is not None:
             self.fail(error)
@@ -141,6 +160,11 @@ class Call:
             self.pulling = False
 
     @unseen
+    def look(self, at: Callable[[], None]) -> None:
+        """Look at something of the client's that may not be what it is expected to be."""
+        at()
+
+    @unseen
     def sending(self, body: bytes | str | Mapping[str, Any] | None) -> None:
         """An attempt begins; the client makes another when it fails in a way that may pass."""
         self._attempts += 1
@@ -156,6 +180,11 @@ class Call:
             self._wire = EventStream()
         else:
             self._wire = Whole()
+
+    @unseen
+    def refused(self, status: int, reason: str) -> None:
+        """The reply to an attempt is no good; most clients raise an exception that says more."""
+        self._refusal = {"type": "http-error", "message": reason, "status": status}
 
     @unseen
     def feed(self, piece: bytes) -> None:
@@ -202,7 +231,7 @@ class Call:
         if self._wire is not None and not self._told:
             self._take(self._wire.end())
 
-    @unseen
+    @last
     def end(self) -> None:
         """Whoever read the reply came to its end."""
         if self._wire is not None and not self._told:
@@ -217,20 +246,20 @@ class Call:
         except Exception as trouble:  # noqa: BLE001 - the user's own exception goes before it
             error.add_note(f"runcard could not record this call: {trouble}")
 
-    @unseen
+    @last
     def returned(self) -> None:
         """The client handed its result over; what is still to come of it is somebody else's to read."""
         if not self.waiting and not _is_unfinished(self._reply):
             self._settle()
 
-    @unseen
+    @last
     def finish(self, reply: Mapping[str, Any]) -> None:
         """The reply as it is later, of a call that goes on at the server after it returned."""
         if _is_unfinished(self._reply) and not _is_unfinished(reply):
             self._reply = reply
             self._settle()
 
-    @unseen
+    @last
     def close(self) -> None:
         """Nobody will read further; also said when somebody is in the middle of it, who then says so."""
         if not self.pulling:
@@ -259,15 +288,15 @@ class Call:
             latency=self._elapsed(),
             first_token=self._first,
             retries=max(0, self._attempts - 1),
-            error=self._error,
+            error=self._error or (None if self._begun else self._refusal),
         )
 
     def _prompt(self) -> dict[str, Any] | None:
-        body = self.body
+        body: Any = self.body
         if isinstance(body, bytes | str):
             try:
-                body = json.loads(body)
-            except ValueError:  # not ours to judge: a user can send anything
+                body = decoded(body)
+            except MalformedError:  # not ours to judge: a user can send anything
                 return None
         return self.api.prompt_of(body) if isinstance(body, Mapping) else None
 
@@ -278,12 +307,18 @@ class Call:
 current: ContextVar[Call | None] = ContextVar("runcard_call", default=None)
 
 
-def begin(keeper: Find, api: Api | None, facts: Callable[[], dict[str, Any]]) -> Call | None:
-    """A call of this API with these facts, when there is one and somebody keeps it."""
+def begin(
+    keeper: Find, apis: tuple[Api, ...], method: str, path: str, facts: Callable[[], dict[str, Any]]
+) -> Call | None:
+    """The call that this request is, with these facts; None when it is none, or nobody keeps it."""
     kept = None
     try:
-        kept = None if api is None else keeper()
-        if api is None or kept is None:
+        api = find(apis, method, path)
+        way = overlooked(method, path) if api is None else None
+        kept = keeper() if api or way else None
+        if kept is not None and way is not None:
+            kept.overlooked(way)
+        if kept is None or api is None:
             return None
         call = Call(kept, api, **facts())
         kept.opened(call)

@@ -9,7 +9,8 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 from runcard.accounting.fields import Fields, as_mapping
-from runcard.observe.sdk.apis import GOOGLE, find, provider_at
+from runcard.observe.sdk import interactions
+from runcard.observe.sdk.apis import GOOGLE, provider_at
 from runcard.observe.sdk.call import Call, Find, begin, current
 from runcard.observe.sdk.exchange import base_of, subclass
 
@@ -30,6 +31,9 @@ def exchange(client: Any, keeper: Find) -> None:  # noqa: ANN401
     if hasattr(base, "_async_request_once"):
         own["_async_request_once"] = _async_once(base._async_request_once)  # noqa: SLF001
     sender.__class__ = subclass(base, own)
+    for half in (client, getattr(client, "_aio", None)):
+        if half is not None:
+            interactions.exchange(half, keeper)
 
 
 def _begun(sender: Any, keeper: Find, method: str, path: str, body: Any, *, stream: bool) -> Call | None:  # noqa: ANN401
@@ -41,9 +45,10 @@ def _begun(sender: Any, keeper: Find, method: str, path: str, body: Any, *, stre
             "provider": provider_at(options.text("base_url") or ""),
             "streamed": stream,
             "body": body,
+            "on_wire": False,
         }
 
-    return begin(keeper, find(GOOGLE, method, path), facts)
+    return begin(keeper, GOOGLE, method, path, facts)
 
 
 def _once(once: Callable[..., Any]) -> Callable[..., Any]:

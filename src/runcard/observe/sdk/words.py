@@ -7,7 +7,7 @@ kept with their arguments as text.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-_WHOLE = ("content", "output", "choices", "candidates", "completion")
+_WHOLE = ("content", "output", "choices", "candidates", "completion", "steps", "outputs")
 _GROWING = (
     "text",
     "partial_json",
@@ -51,8 +51,8 @@ class Words:
 
 def _pieces(event: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """The pieces of words in an event, each with the place in the reply where it goes on; "" for one of its own."""
-    kind = event.get("type") or ""
-    if kind in {"content_block_start", "content_block_delta"}:
+    kind = event.get("type") or event.get("event_type") or ""
+    if kind in {"content_block_start", "content_block_delta", "step.delta"}:
         yield from _filled(f"{event.get('index')}", event.get("delta") or event.get("content_block"))
     elif kind.startswith("response.") and kind.endswith(".delta"):
         name = kind.removeprefix("response.").removesuffix(".delta")

@@ -1,0 +1,84 @@
+"""How long copying a workspace takes, beside `cp -r`, which neither hashes nor judges what it copies.
+
+Ours is all that a session does with a workspace: walking, judging, copying, hashing. Many small files are made durable,
+by us and by the peer, in one step at the end. Every copy goes to a fresh directory, and nothing is deleted before the
+end, because creating files is slow on a disk where many have just been deleted.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from functools import partial
+from itertools import count
+from pathlib import Path
+
+from hashing import MIB, Runner, race, timed, two_cores
+from runcard.files import sync_filesystem
+from runcard.store.copying import CopyRules, copy_workspace
+from table import Row, print_table
+
+
+def measure(*, quick: bool = False) -> list[Row]:
+    with two_cores(), tempfile.TemporaryDirectory(prefix="runcard-bench-") as folder:
+        return [
+            *small_files(Path(folder), 2_000 if quick else 10_000, rounds=3 if quick else 5),
+            *large_files(Path(folder), 256 if quick else 1024, rounds=3 if quick else 5),
+        ]
+
+
+def small_files(folder: Path, number: int, *, rounds: int) -> Iterator[Row]:
+    source = folder / "small"
+    for first in range(0, number, 100):
+        (source / f"{first:06d}").mkdir(parents=True)
+        for file in range(first, first + 100):
+            (source / f"{first:06d}" / f"{file:06d}.txt").write_bytes(os.urandom(4096))
+    best = race(runners(source, durable=True), rounds)
+    each = {name: seconds / number * 1e6 for name, seconds in best.items()}
+    work = f"collect {number:,} files of 4 KiB"
+    yield row(work, each["ours"], "cp -r; sync -f", each["cp"], "µs/file", 1.5)
+
+
+def large_files(folder: Path, mebibytes: int, *, rounds: int) -> Iterator[Row]:
+    source = folder / "large"
+    source.mkdir()
+    block = os.urandom(MIB)
+    for name in "abcd":
+        with (source / name).open("wb") as file:
+            file.writelines(name.encode() + block[1:] for _ in range(mebibytes // 4))
+    best = race(runners(source, durable=False), rounds)
+    yield row(f"collect {mebibytes:,} MiB in 4 files", best["ours"], "cp -r", best["cp"], "s", 1.8)
+
+
+def runners(source: Path, *, durable: bool) -> dict[str, Runner]:
+    numbers = count()
+
+    def fresh() -> Path:
+        os.sync()  # nobody pays for what another left to be written
+        return source.with_name(f"{source.name}-{next(numbers)}")
+
+    return {
+        "ours": lambda: timed(partial(collect, durable=durable), source, fresh()),
+        "cp": lambda: timed(partial(cp, durable=durable), source, fresh()),
+    }
+
+
+def collect(source: Path, target: Path, *, durable: bool) -> None:
+    copy_workspace(source, target, rules=CopyRules())
+    if durable:
+        sync_filesystem(target)
+
+
+def cp(source: Path, target: Path, *, durable: bool) -> None:
+    subprocess.run(["cp", "-r", source, target], check=True)
+    if durable:
+        subprocess.run(["sync", "-f", target], check=True)
+
+
+def row(work: str, ours: float, peer: str, theirs: float, unit: str, most: float) -> Row:
+    return Row(work, ours, peer, theirs, unit, target=f"<= {most:g} x", ok=ours <= most * theirs)
+
+
+if __name__ == "__main__":
+    print_table(measure(quick="--quick" in sys.argv))

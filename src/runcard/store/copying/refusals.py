@@ -1,0 +1,28 @@
+"""Why something in a workspace was not copied, in words that fit behind its name and a colon."""
+
+import errno
+import os
+from stat import S_ISBLK, S_ISCHR, S_ISDIR, S_ISFIFO, S_ISLNK
+
+CHANGED = "changed while it was copied: what was read is kept"
+_SWAPPED = {errno.ELOOP, errno.ENOTDIR, errno.ENXIO, errno.ENODEV}
+
+
+def refusal(error: OSError) -> str:
+    """What the system said when a file or directory was opened or read that had just been there."""
+    if error.errno == errno.ENOENT:
+        return "vanished before it was copied"
+    if error.errno in _SWAPPED:
+        return "was swapped for something else before it was copied: not followed"
+    return f"cannot be read: {os.strerror(error.errno or 0)}"
+
+
+def special_kind(mode: int) -> str:
+    """What something is that is no regular file."""
+    if S_ISDIR(mode):
+        return "directory"
+    if S_ISLNK(mode):
+        return "symbolic link"
+    if S_ISFIFO(mode):
+        return "FIFO"
+    return "device" if S_ISCHR(mode) or S_ISBLK(mode) else "socket"

@@ -1,0 +1,33 @@
+"""Whether a record is what it was when it was closed. Everything is hashed, always.
+
+Two verdicts, apart: *intact* (what is there is unchanged, or amended in the open) and *complete* (nothing is missing, no
+tail was cut). Every finding names its file. What nobody can see without a signature is said in the docs.
+"""
+
+from runcard.store.verification.ledgers import Record, verify_ledgers
+from runcard.store.verification.run import verify_run
+from runcard.store.verification.session import verify_collection, verify_session
+from runcard.store.verification.verdict import (
+    COMPLETE,
+    EFFECTS,
+    INTACT,
+    Discrepancy,
+    Verdict,
+    said,
+    unreadable,
+)
+
+__all__ = [
+    "COMPLETE",
+    "EFFECTS",
+    "INTACT",
+    "Discrepancy",
+    "Record",
+    "Verdict",
+    "said",
+    "unreadable",
+    "verify_collection",
+    "verify_ledgers",
+    "verify_run",
+    "verify_session",
+]

@@ -1,0 +1,292 @@
+"""What holds for every closed record: document, amendments, files, links, journal, ledger."""
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar
+
+from runcard import checksums
+from runcard.digests import sha256_bytes
+from runcard.documents import chain, codec
+from runcard.documents.kinds import Kind
+from runcard.encoding import Limits
+from runcard.errors import EncodingError, ExitCode
+from runcard.files import failure, json_name, printable
+from runcard.store import layout
+from runcard.store.amendments import Amendments, read_amendments
+from runcard.store.ledger import entries, ledgers
+from runcard.store.verification.ledgers import Record, known_by
+from runcard.store.verification.verdict import COMPLETE, INTACT, Discrepancy, said
+
+Fields = dict[str, Any]
+Findings = Iterator[Discrepancy]
+Progress = Callable[[int, int], object]
+
+
+class Inspection(ABC):
+    """One record under inspection."""
+
+    kind: ClassVar[Kind]  # of its metadata document
+    word: ClassVar[str]  # what the record is called
+    journal: ClassVar[str]  # the name of its journal
+    sealed_by: ClassVar[str]  # which of the document's checksums is that of the list
+
+    def __init__(self, path: str, limits: Limits) -> None:
+        self.path = path
+        self.limits = limits
+        self.name = printable(os.path.basename(path))
+        self.document: Fields = {}  # as far as its schema finds no fault with it
+        self.listing: checksums.Listing | None = None
+
+    @property
+    @abstractmethod
+    def record_id(self) -> str:
+        """What the chains of this record begin with."""
+
+    @abstractmethod
+    def known_by(self) -> Record:
+        """What a ledger knows this record by."""
+
+    @abstractmethod
+    def own(self) -> Findings:
+        """What is checked in this kind of record only."""
+
+    def said(self, kind: str, path: str, message: str, **facts: str | None) -> Discrepancy:
+        return said(kind, self.name, path, message, **facts)
+
+    def findings(self, progress: Progress | None) -> Findings:
+        metadata = self.read(layout.METADATA)
+        if metadata is None:
+            yield self.said("missing", layout.METADATA, "the metadata document is gone")
+            metadata = b""
+        else:
+            yield from self._document(metadata)
+        yield from self.inspect(metadata, progress)
+
+    def inspect(self, metadata: bytes, progress: Progress | None) -> Findings:
+        amendments = read_amendments(self.path)
+        current = sha256_bytes(metadata).hex
+        sealed = amendments.sealed(layout.METADATA, current)
+        yield from self._amendments(amendments, sealed, current)
+        yield from self._files(amendments, progress)
+        yield from self._journal(amendments)
+        yield from self.own()
+        yield from self._ledger(sealed)
+        if os.path.lexists(os.path.join(self.path, layout.SIGNATURE)):
+            yield self.said(
+                "limits", layout.SIGNATURE, "there is a signature, which this runcard cannot check"
+            )
+
+    def read(self, name: str) -> bytes | None:
+        """A file of the record itself, never what a link leads to."""
+        path = os.path.join(self.path, name)
+        if not layout.may_be_file(path):
+            return None
+        try:
+            return _read(path)
+        except OSError as error:
+            raise failure(error, path, "read") from error
+
+    def _document(self, data: bytes) -> Findings:
+        examined = codec.examine(data, kind=self.kind.name, limits=self.limits)
+        # What the schema finds fault with is reported once, and not looked at any further.
+        self.document = codec.sound(examined)
+        for error in examined.report.errors:
+            where = f"{error.path}: " if error.path else ""
+            expected = error.expected if isinstance(error.expected, str) else None
+            yield self.said("document", layout.METADATA, f"{where}{error.message}", expected=expected)
+
+    def _amendments(self, amendments: Amendments, sealed: str, current: str) -> Findings:
+        checked = amendments.check(sealed)
+        if checked is None or amendments.journal is None:
+            return
+        yield from self.faults(layout.AMENDMENTS, checked)
+        if amendments.journal.torn:
+            yield self.said("chain", layout.AMENDMENTS, "the last line is torn")
+        if amendments.journal == chain.Journal([]):
+            yield self.said("unexpected", layout.AMENDMENTS, "there is no amendment in it")
+        if sealed != current:
+            original = layout.original(layout.store_of(self.path), sealed)
+            if not os.path.isfile(original) or sha256_bytes(_read(original)).hex != sealed:
+                yield self.said(
+                    "missing", layout.METADATA, "the sealed bytes are not in the store", expected=sealed
+                )
+            yield self.said("amended", layout.METADATA, _why(amendments, layout.METADATA), found=current)
+
+    def faults(self, name: str, checked: chain.Checked) -> Findings:
+        for fault in checked.faults:
+            yield self.said("chain", name, f"line {fault.number}: {fault.reason}")
+
+    def _files(self, amendments: Amendments, progress: Progress | None) -> Findings:
+        data = self.read(layout.CHECKSUMS)
+        stated = (self.document.get("checksums") or {}).get(self.sealed_by)
+        if data is None:
+            yield self.no_listing(is_stated=stated is not None)
+            return
+        yield from self._fixed(stated, str(sha256_bytes(data)))
+        try:
+            self.listing = checksums.read(data)
+        except EncodingError as error:
+            yield self.said("changed", layout.CHECKSUMS, f"line {error.line}: {error.message}")
+            return
+        comparison = checksums.compare(self.path, self.listing, exclude=layout.NOT_LISTED, progress=progress)
+        for difference in comparison.differences:
+            yield self._difference(difference, amendments)
+        yield from self.links(comparison.symlinks)
+        known = self.special()
+        for other in comparison.others:
+            if json_name(other).text not in known:
+                yield self.said("unexpected", other, f"neither a file nor a link: {self._came_later()}")
+
+    def _came_later(self) -> str:
+        return f"it was not there when the {self.word} was closed"
+
+    def no_listing(self, *, is_stated: bool) -> Discrepancy:  # noqa: ARG002 - for those who may have none
+        return self.said("missing", layout.CHECKSUMS, "the list of checksums is gone")
+
+    def _fixed(self, stated: str | None, found: str) -> Findings:
+        """Whether the list of checksums is the one that the document fixes."""
+        if stated is not None and stated != found:
+            yield self.said(
+                "changed", layout.CHECKSUMS, "the list of checksums was changed", expected=stated, found=found
+            )
+        if stated is None and self.document:
+            yield self.said(
+                "limits",
+                layout.CHECKSUMS,
+                "the document states no digest of this list: a file and its line can be changed together",
+            )
+
+    def special(self) -> set[str]:
+        """The FIFOs, sockets and devices that were there when the record was closed."""
+        return set()
+
+    def _difference(self, difference: checksums.Difference, amendments: Amendments) -> Discrepancy:
+        match difference:
+            case checksums.Changed(path, expected, found):
+                accepted, taken = amendments.accepted(json_name(path).text, expected.hex)
+                if taken and accepted == found.hex:
+                    return self.said(
+                        "amended", path, printable(str(taken[-1])), expected=expected.hex, found=found.hex
+                    )
+                return self.said(
+                    "changed", path, "the file was changed", expected=expected.hex, found=found.hex
+                )
+            case checksums.Missing(path, expected):
+                accepted, taken = amendments.accepted(json_name(path).text, expected.hex)
+                if taken and accepted is None:
+                    return self.said("withheld", path, printable(str(taken[-1])), expected=expected.hex)
+                return self.said("missing", path, "the file is gone", expected=expected.hex)
+            case checksums.NotRegular(path, kind):
+                return self.said(
+                    "link", path, f"a file was listed, found a {kind}", expected="file", found=kind
+                )
+            case checksums.Unreadable(path, reason):
+                return self.said("missing", path, reason)
+            case checksums.Unexpected(path):
+                return self.said("unexpected", path, f"the file {self._came_later().removeprefix('it ')}")
+
+    def links(self, found: tuple[checksums.Symlink, ...]) -> Findings:
+        now = {json_name(link.path).text: json_name(link.target).text for link in found}
+        links = [link or {} for link in self.document.get("symlinks") or ()]
+        then = {link["path"]: link.get("target") for link in links if link.get("path") is not None}
+        for path in sorted(now.keys() | then.keys()):
+            if now.get(path) != then.get(path):
+                message = self._link_message(then.get(path), now.get(path))
+                yield self.said("link", path, message, expected=then.get(path), found=now.get(path))
+
+    def _link_message(self, then: str | None, now: str | None) -> str:
+        if now is None:
+            return "the link is gone, or something else has its place"
+        return (
+            f"the link {self._came_later().removeprefix('it ')}"
+            if then is None
+            else "the link leads elsewhere"
+        )
+
+    def _journal(self, amendments: Amendments) -> Findings:
+        heads, data = self.document.get("event_chains"), self.read(self.journal)
+        if heads is None:
+            yield self.said(
+                "limits", self.journal, "the document states no chains: a cut tail cannot be seen"
+            )
+        if data is None:
+            return
+        journal = chain.parse(data)
+        checked = chain.check(journal, self.record_id)
+        yield from self.chain_faults(journal, checked)
+        if journal.torn:
+            yield self.said("chain", self.journal, "there is half a line at the end")
+        if heads is not None:
+            yield from self._heads(heads, {head.writer: head for head in checked.heads})
+        for entry in checked.withheld:
+            place = f"{entry.line['writer']}:{entry.line['seq']}"
+            yield self.said("withheld", self.journal, f"event {place}: {_why(amendments, self.journal)}")
+
+    def chain_faults(self, _: chain.Journal, checked: chain.Checked) -> Findings:
+        """What is wrong with the chains of the record's journal."""
+        yield from self.faults(self.journal, checked)
+
+    def _heads(self, stated: list[Fields], found: dict[str, chain.Head]) -> Findings:
+        for head in stated:
+            writer, count = (head or {}).get("writer"), (head or {}).get("count")
+            if writer is None or count is None:
+                continue  # the document is faulty there, which was said
+            now = found.pop(writer, None)
+            if now is None or now.count < count:
+                lost = count - (now.count if now else 0)
+                yield self.said(
+                    "tail", self.journal, f"the last {lost} events of writer {writer} were cut off"
+                )
+            elif (now.count, now.head) != (count, head.get("head")):
+                yield self.said(
+                    "chain",
+                    self.journal,
+                    f"the events of writer {printable(writer)} are not those that were closed",
+                )
+        for writer in found:
+            message = f"writer {printable(writer)} was not there when the {self.word} was closed"
+            yield self.said("chain", self.journal, message)
+
+    def _ledger(self, sealed: str) -> Findings:
+        books = list(ledgers(layout.store_of(self.path)))
+        if not books:
+            return
+        known = [entry for _, journal, _ in books for entry in entries(journal)]
+        mine = [entry for entry in known if known_by(entry) == self.known_by()]
+        if not mine:
+            message = f"the ledger of the store does not know this {self.word}"
+            yield self._ledger_said(message, code=ExitCode.WARNINGS)
+        elif sealed not in {entry.sha256 for entry in mine}:
+            yield self._ledger_said(
+                f"the ledger knows this {self.word} with another metadata document",
+                breaks=INTACT,
+                expected=mine[-1].sha256,
+                found=sealed,
+            )
+        head = self.document.get("ledger_head")
+        if head is not None and head not in {entry.hash for entry in known}:
+            message = f"the ledger was cut: the entry before this {self.word}'s is gone"
+            yield self._ledger_said(message, breaks=COMPLETE, expected=head)
+
+    def _ledger_said(
+        self,
+        message: str,
+        *,
+        breaks: str | None = None,
+        code: ExitCode = ExitCode.FAILED,
+        **facts: str | None,
+    ) -> Discrepancy:
+        return Discrepancy(
+            "ledger", self.name, layout.METADATA, message, breaks=breaks, exit_code=code, **facts
+        )
+
+
+def _why(amendments: Amendments, path: str) -> str:
+    changes = amendments.by_path.get(path)
+    return printable(str(changes[-1])) if changes else "no amendment says why"
+
+
+def _read(path: str) -> bytes:
+    with open(path, "rb") as file:
+        return file.read()

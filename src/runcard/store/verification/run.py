@@ -1,0 +1,77 @@
+"""Checking a run."""
+
+import os
+
+from runcard.documents import chain
+from runcard.documents.fold import data_digest
+from runcard.documents.kinds import GENERATION
+from runcard.encoding import Limits
+from runcard.store import layout
+from runcard.store.journal import read_journal
+from runcard.store.verification.ledgers import Record
+from runcard.store.verification.record import Fields, Findings, Inspection, Progress
+from runcard.store.verification.verdict import Verdict
+
+
+def verify_run(run: str, *, progress: Progress | None = None, limits: Limits | None = None) -> Verdict:
+    """Check a run against everything that was written down about it."""
+    return Verdict(tuple(_Run(os.path.abspath(run), limits or Limits()).findings(progress)))
+
+
+class _Run(Inspection):
+    kind = GENERATION
+    word = "run"
+    journal = layout.JOURNAL
+    sealed_by = "output"
+
+    @property
+    def _generation(self) -> Fields:
+        return self.document.get("generation") or {}
+
+    @property
+    def record_id(self) -> str:
+        return self._generation.get("run_id") or ""
+
+    def known_by(self) -> Record:
+        return "run", self.record_id
+
+    def inspect(self, metadata: bytes, progress: Progress | None) -> Findings:
+        if self._generation.get("status") == "running":
+            yield from self._open()
+        else:
+            yield from super().inspect(metadata, progress)
+
+    def _open(self) -> Findings:
+        yield self.said(
+            "open", layout.METADATA, "the run is not closed: it is running, or its process is gone"
+        )
+        for path in layout.journals(self.path):
+            checked = chain.check(read_journal(path), self.record_id)
+            yield from self.faults(os.path.basename(path), checked)
+
+    def special(self) -> set[str]:
+        """An event names each that was there."""
+        lines = chain.parse(self.read(layout.JOURNAL) or b"").entries
+        payloads = [line.line.get("payload") for line in lines]
+        return {
+            payload["path"]
+            for payload in payloads
+            if isinstance(payload, dict) and payload.get("type") == layout.SPECIAL and "path" in payload
+        }
+
+    def chain_faults(self, journal: chain.Journal, checked: chain.Checked) -> Findings:
+        """Where the journal was damaged before the run was closed, SHA256SUMS alone fixes what is left of it."""
+        warnings = self.document.get("warnings") or ()
+        if not any(isinstance(one, dict) and one.get("type") == layout.DAMAGED for one in warnings):
+            yield from super().chain_faults(journal, checked)
+            return
+        for fault in checked.faults:
+            reason = f"line {fault.number}: {fault.reason}; it was so when the run was closed"
+            yield self.said("limits", layout.JOURNAL, reason)
+
+    def own(self) -> Findings:
+        stated = (self.document.get("checksums") or {}).get("data")
+        files = (self.document.get("data_sources") or {}).get("files") or []
+        if all(isinstance(file, dict) for file in files) and stated != (found := data_digest(files)):
+            message = "/checksums/data: the digest is not that of the inputs listed"
+            yield self.said("document", layout.METADATA, message, expected=found, found=stated)

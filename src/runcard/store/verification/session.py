@@ -1,0 +1,163 @@
+"""Checking a session, and what a collection left that is not complete.
+
+The documents of a session repeat each other, and the instances' documents state digests of their own: what does not agree is
+a finding about the document.
+"""
+
+import os
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from runcard import checksums
+from runcard.documents import agreement, chain, codec
+from runcard.documents.findings import Finding
+from runcard.documents.kinds import INSTANCE, MANIFEST, TEAM, Kind
+from runcard.encoding import Limits
+from runcard.files import printable
+from runcard.store import layout
+from runcard.store.journal import read_journal
+from runcard.store.sessions import is_at_work
+from runcard.store.verification.ledgers import Record
+from runcard.store.verification.record import Fields, Findings, Inspection, Progress
+from runcard.store.verification.verdict import Discrepancy, Verdict, said
+
+_AT_WORK = {
+    True: "it is being collected",
+    False: "its collection was interrupted; the next one removes what it left",
+    None: "it is being collected, or its collection was interrupted",
+}
+_WORKSPACE = f"{layout.WORKSPACE}/"
+
+
+def verify_session(
+    session: str, *, progress: Progress | None = None, limits: Limits | None = None
+) -> Verdict:
+    """Check a session against everything that was written down about it."""
+    return Verdict(tuple(_Session(os.path.realpath(session), limits or Limits()).findings(progress)))
+
+
+def verify_collection(place: str) -> Verdict:
+    """What can be said about a session that is not complete: whether its journal holds so far."""
+    name = printable(os.path.join(os.path.basename(os.path.dirname(place)), os.path.basename(place)))
+    found = [said("open", name, layout.AUDIT, f"the session is not complete: {_AT_WORK[is_at_work(place)]}")]
+    path = os.path.join(place, layout.AUDIT)
+    if layout.may_be_file(path):
+        journal = read_journal(path)
+        found += [
+            said("chain", name, layout.AUDIT, f"line {fault.number}: {fault.reason}")
+            for fault in _under_any_name(journal).faults
+        ]
+    return Verdict(tuple(found))
+
+
+def _under_any_name(journal: chain.Journal) -> chain.Checked:
+    """The chains of a journal, whichever record it says that it is of."""
+    first = journal.entries[0].line["prev"] if journal.entries else None
+    return chain.check(journal, "", first=first)
+
+
+class _Session(Inspection):
+    kind = TEAM
+    word = "session"
+    journal = layout.AUDIT
+    sealed_by = "session"
+
+    @property
+    def record_id(self) -> str:
+        return os.path.basename(self.path)
+
+    def known_by(self) -> Record:
+        return "session", self.record_id
+
+    def no_listing(self, *, is_stated: bool) -> Discrepancy:
+        """A session of another program may have no list; runcard writes one together with the journal."""
+        if is_stated or os.path.lexists(os.path.join(self.path, layout.AUDIT)):
+            return super().no_listing(is_stated=is_stated)
+        return self.said(
+            "limits",
+            layout.CHECKSUMS,
+            "there is no list of checksums: a file that was changed, removed or added cannot be seen",
+        )
+
+    def links(self, found: tuple[checksums.Symlink, ...]) -> Findings:
+        if self.document.get("symlinks") is not None:
+            yield from super().links(found)
+        else:
+            message = (
+                "the document lists no symbolic links: one that was changed, removed or added cannot be seen"
+            )
+            yield self.said("limits", layout.METADATA, message)
+
+    def chain_faults(self, journal: chain.Journal, checked: chain.Checked) -> Findings:
+        if checked.faults and not _under_any_name(journal).faults:
+            message = "it is the journal of a session with another name: the directory was renamed, or the journal replaced"
+            yield self.said("chain", self.journal, message)
+        else:
+            yield from super().chain_faults(journal, checked)
+
+    def own(self) -> Findings:
+        roster = agreement.Roster(self.document)
+        manifest = self._sound(layout.MANIFEST, MANIFEST)
+        if isinstance(manifest, Discrepancy):
+            yield manifest
+        elif manifest is not None:
+            yield from self._faulty(layout.MANIFEST, agreement.manifest_rules(manifest, roster))
+        stored = _digests(self.listing or {})
+        for path in layout.session_documents(self.path):
+            if os.path.basename(path) == layout.METADATA:
+                yield from self._instance(os.path.basename(os.path.dirname(path)), roster, stored)
+
+    def _instance(self, folder: str, roster: agreement.Roster, stored: Mapping[str, Fields]) -> Findings:
+        name = layout.instance_file(folder, layout.METADATA)
+        document = self._sound(name, INSTANCE)
+        if isinstance(document, Discrepancy):
+            yield document
+            return
+        if document is None:
+            return
+        yield from self._faulty(name, agreement.instance_rules(document, roster, folder))
+        digests = stored.get(folder, {"output": None, "workspace": str(checksums.Listing({}).digest)})
+        for what, stated in (document.get("checksums") or {}).items():
+            if (
+                what in digests
+                and stated is not None
+                and stated != digests[what]
+                and self.listing is not None
+            ):
+                message = f"/checksums/{what}: the digest is not that of what SHA256SUMS lists"
+                yield self.said("document", name, message, expected=digests[what], found=stated)
+
+    def _sound(self, name: str, kind: Kind) -> Fields | Discrepancy | None:
+        """A document of the session as far as its schema finds no fault with it; what is missing is told elsewhere."""
+        data = self.read(name)
+        if data is None:
+            return None
+        examined = codec.examine(data, kind=kind.name, limits=self.limits)
+        if examined.data is None:
+            return self.said("document", name, examined.report.errors[0].message)
+        return codec.sound(examined)
+
+    def _faulty(self, name: str, found: Iterator[Finding]) -> Findings:
+        for one in found:
+            where = f"{one.path}: " if one.path else ""
+            yield self.said("document", name, f"{where}{one.message}")
+
+
+def _digests(listing: Mapping[str, Any]) -> dict[str, Fields]:
+    """By instance, the digests that its document should state."""
+    outputs: dict[str, str] = {}
+    workspaces: dict[str, dict[str, Any]] = {}
+    for path, digest in listing.items():
+        top, _, rest = path.partition("/")
+        folder, _, name = rest.partition("/")
+        if top != layout.INSTANCES or not name:
+            continue
+        files = workspaces.setdefault(folder, {})
+        if name == layout.OUTPUT:
+            outputs[folder] = str(digest)
+        elif name.startswith(_WORKSPACE):
+            files[name.removeprefix(_WORKSPACE)] = digest
+    return {
+        folder: {"output": outputs.get(folder), "workspace": str(checksums.Listing(files).digest)}
+        for folder, files in workspaces.items()
+    }

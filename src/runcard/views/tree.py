@@ -1,0 +1,23 @@
+"""A team as a tree: who started whom."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+Fields = dict[str, Any]
+
+_BELOW = {"": "", "├── ": "│   ", "└── ": "    "}
+
+
+def branches(instances: Sequence[Fields]) -> Iterator[tuple[str, Fields]]:
+    """Each instance below the one that started it, with the lines that lead to it; deep trees cost no recursion."""
+    children: dict[str | None, list[Fields]] = {}
+    for entry in instances:
+        children.setdefault(entry.get("parent_instance_id"), []).append(entry)
+    work = [(root, "", "") for root in reversed(children.get(None, []))]
+    while work:
+        entry, before, branch = work.pop()
+        yield before + branch, entry
+        members = children.get(entry["instance_id"], [])
+        signs = ["├── "] * (len(members) - 1) + ["└── "] * bool(members)
+        below = before + _BELOW[branch]
+        work += reversed([(member, below, sign) for member, sign in zip(members, signs, strict=True)])

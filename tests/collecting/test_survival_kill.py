@@ -1,0 +1,56 @@
+"""`kill -9` at every step of a collection: no half-made session, the source as it was, and the next one tidies up."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import runcard
+from collecting.teams import assert_tidy, assert_whole, lay_out, sessions, state
+from recording.harness import environment, in_memory
+
+
+@pytest.fixture
+def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    with in_memory() as path:
+        monkeypatch.chdir(path)
+        yield path
+
+
+def steps(moment: str, spec: Path, folder: Path) -> Iterator[str]:
+    command = [sys.executable, "-m", "collecting.harness_kill", moment, str(spec), str(folder)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment()) as process:
+        try:
+            assert process.stdout is not None
+            for line in process.stdout:
+                yield json.loads(line)
+            assert process.wait() == 0
+        finally:
+            process.kill()
+
+
+@pytest.mark.parametrize("moment", ["before", "within"])
+def test_a_collection_killed_at_any_step_leaves_nothing_half_made(place: Path, moment: str) -> None:
+    (place / "team").mkdir()
+    spec = lay_out(place / "team")
+    before = state(place / "team")
+    done, remarks = [], set()
+    for number, step in enumerate(steps(moment, spec, place), 1):
+        store = place / str(number)
+        print(moment, number, step)  # noqa: T201 - pytest shows it for the one that fails
+        done.append(step)
+        found = sessions(store)
+        for session in found:
+            assert_whole(session)
+        left = list((store / ".open").glob("*")) if store.exists() else []
+        collected = runcard.collect(spec, artifacts=store)
+        assert len(collected.remarks) == (1 if left else 0), (left, collected.remarks)
+        remarks |= {remark.partition(" ")[0] for remark in collected.remarks}
+        assert sessions(store) == [*found, collected.path]
+        assert_tidy(store)
+    assert state(place / "team") == before
+    assert remarks == {"removed", "finished"}
+    assert moment == "within" or {"renameat2", "syncfs", "fsync", "mkdir", "symlink"} <= set(done)

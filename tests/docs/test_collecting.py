@@ -1,0 +1,24 @@
+"""The page about collecting names exactly the patterns that the code has."""
+
+import re
+
+from docs.pages import ROOT, rows
+from runcard.store.copying import MAX_FILE_SIZE, MAX_SIZE
+from runcard.store.copying.known import CREDENTIALS, RUBBISH
+from runcard.store.copying.rules import size_text
+
+PAGE = ROOT / "docs" / "collecting.md"
+
+
+def test_the_patterns_are_those_of_the_code() -> None:
+    told = [
+        tuple(re.findall("`([^`]+)`", row["patterns, at any depth"]))
+        for row in rows(PAGE, "left out", "patterns, at any depth")
+    ]
+    assert told == [RUBBISH, CREDENTIALS]
+
+
+def test_the_limits_are_those_of_the_code() -> None:
+    text = " ".join(PAGE.read_text("utf-8").split())
+    assert f"more than {size_text(MAX_FILE_SIZE)}" in text
+    assert f"within {size_text(MAX_SIZE)} in all" in text
