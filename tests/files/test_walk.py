@@ -76,6 +76,14 @@ def test_links_are_never_followed(tmp_path: Path) -> None:
     assert [entry.path for entry in walk(tmp_path)] == ["circle", "up"]
 
 
+def test_only_directories_that_are_agreed_to_are_entered(tmp_path: Path) -> None:
+    for name in ("a/inner/x", "b/inner/y", "b/z"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    found = [entry.path for entry in walk(tmp_path, enter=lambda path: path != "a" and "b/inner" not in path)]
+    assert found == ["a", "b", "b/inner", "b/z"]
+
+
 def test_the_root_may_be_a_link(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "real" / "file").touch()

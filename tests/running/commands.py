@@ -97,15 +97,16 @@ class Runner:
         return self(*options, "--", sys.executable, "-c", code, stdin=None, **more)
 
     @contextmanager
-    def started(self, *arguments: str, **more: str) -> Iterator[subprocess.Popen[bytes]]:
-        """The command at work; it is gone at the end, whatever happens."""
+    def started(self, *arguments: str, job: bool = False) -> Iterator[subprocess.Popen[bytes]]:
+        """The command at work, as a job of its own if wanted; it is gone at the end, whatever happens."""
         with subprocess.Popen(
             [*RUNCARD, *arguments],
             cwd=self.place,
-            env=environment(self.place, **more),
+            env=environment(self.place),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
+            process_group=0 if job else None,
         ) as process:
             try:
                 yield process

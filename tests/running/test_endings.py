@@ -89,7 +89,7 @@ def test_the_command_has_the_signals_of_a_fresh_program(runner: Runner) -> None:
 
 
 def test_a_stop_stops_the_command_and_a_continue_continues_it(runner: Runner) -> None:
-    with runner.started("--", sys.executable, "-c", WAITS) as process:
+    with runner.started("--", sys.executable, "-c", WAITS, job=True) as process:
         assert process.stdout is not None
         process.stdout.readline()
         child = int(Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text())
@@ -119,6 +119,18 @@ def test_the_command_dies_with_runcard(runner: Runner) -> None:
     assert document(run)["generation"]["status"] == "interrupted"
     assert (run / "output.log").read_bytes() == f"{child}\n".encode()
     assert is_intact(run)
+
+
+def test_hashing_of_inputs_can_be_interrupted(runner: Runner) -> None:
+    with open(runner.place / "big", "wb") as file:
+        file.truncate(64 << 30)
+    with runner.started("--input", "big", "--", "touch", "made") as process:
+        wait_until(lambda: runs(runner.place) != [])
+        process.send_signal(signal.SIGINT)
+        done = runner.ended(process)
+    assert done.code == 128 + signal.SIGINT
+    assert done.document["generation"]["status"] == "interrupted"
+    assert not (runner.place / "made").exists()
 
 
 # Commands that cannot be run
