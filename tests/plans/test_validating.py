@@ -128,6 +128,10 @@ class TestTargets:
         code, found, _ = self.checked(cli, project, file="app/gone.rb")
         assert (code, found) == (1, {"errors": ["target.file"], "warnings": []})
 
+    def test_a_directory_is_no_file(self, cli: Cli, project: RubyProject) -> None:
+        code, found, _ = self.checked(cli, project, file="app/models")
+        assert (code, found) == (1, {"errors": ["target.file"], "warnings": []})
+
     def test_a_class_that_is_not_there(self, cli: Cli, project: RubyProject) -> None:
         code, found, hints = self.checked(cli, project, class_="Billing::Invoise")
         assert (code, found) == (1, {"errors": ["target.class"], "warnings": []})
