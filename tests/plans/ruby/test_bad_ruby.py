@@ -49,6 +49,11 @@ BROKEN = {
         [6],
     ),
     "before __END__": ("class A\n  def x; end\n  def y(\n  end\nend\n__END__\ndef z; end", "A#x A#y", [3]),
+    "without indentation, before __END__": (
+        "class A\ndef x\n)\nend\nfoo ->(a; b) { }\nend\n__END__\ndef z; end",
+        "A#x",
+        [3, 5],
+    ),
     "without indentation": ("class A\ndef x\n)\nend\nfoo ->(a; b) { }\ndef y\nend\nend", "A#x A#y", [3, 5]),
     "beside an outdented private": (
         "class A\n  def x(\n  end\nprivate\n  def y; end\nend\nclass B\n  def z; end\nend",

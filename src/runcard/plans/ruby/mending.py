@@ -46,11 +46,11 @@ def mended(code: Code, *, is_needed: bool) -> tuple[Code, list[int]]:
     try:
         mender.mend(0, len(mender.lines))
     except _GaveUpError:
-        return code, []
+        return plain, []
     better = mender.code()
     (definitions, blocks), (before, blocks_before) = better.count(), plain.count()
     if definitions < before + (not is_needed) or (mender.lost_most() and blocks < blocks_before):
-        return code, []
+        return plain, []
     return better, mender.troubled
 
 

@@ -92,11 +92,9 @@ def read_code(source: Source) -> tuple[Code, tuple[Trouble, ...]]:
         return code, source.trouble
     from runcard.plans.ruby.mending import mended  # noqa: PLC0415 - most files are sound
 
-    found = list(code.errors())
-    better, dropped = mended(code, is_needed=not all(inside for _, inside in found))
-    if better is not code:
-        code, found = better, [(line, False) for line in dropped]
-    lines = sorted({line for line, _ in found})
+    is_needed = not all(inside for _, inside in code.errors())
+    code, dropped = mended(code, is_needed=is_needed)
+    lines = sorted({*dropped} or {line for line, _ in code.errors()})
     trouble = [Trouble(line, _NOT_UNDERSTOOD) for line in lines[:_MOST_TROUBLE]]
     if len(lines) > _MOST_TROUBLE:
         more = len(lines) - _MOST_TROUBLE
