@@ -69,7 +69,8 @@ class Agent:
         automation, own = plan.get("automation"), plan.get(_OWN_WORD.get(self.name, ""))
         if isinstance(own, dict) and own.get("completed") is True and not own.get("errors"):
             return True
-        return isinstance(automation, dict) and any(automation.get(key) is True for key in self.markers)
+        signs = (*self.markers, *_OTHER_SIGNS.get(self.name, ()))
+        return isinstance(automation, dict) and any(automation.get(key) is True for key in signs)
 
 
 _OWN_WORD = {
