@@ -73,6 +73,7 @@ class Agent:
         return isinstance(automation, dict) and any(automation.get(key) is True for key in signs)
 
 
+_OTHER_SIGNS = {"validator": ("validation_passed",)}  # keys of `automation` that other tools leave
 _OWN_WORD = {
     "analyzer": "analyzer",
     "validator": "validation",
