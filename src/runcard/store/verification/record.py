@@ -104,7 +104,7 @@ class Inspection(ABC):
         yield from self.faults(layout.AMENDMENTS, checked)
         if amendments.journal.torn:
             yield self.said("chain", layout.AMENDMENTS, "the last line is torn")
-        if not any(amendments.journal):
+        if not (amendments.journal.entries or amendments.journal.damaged or amendments.journal.torn):
             yield self.said("unexpected", layout.AMENDMENTS, "there is no amendment in it")
         if sealed != current:
             yield from self._original(sealed)
