@@ -104,7 +104,7 @@ def _about(amender: Amender, path: str) -> dict[str, str]:
             f"the record lists no file {printable(path)}" + (f": {reason}" if reason else ""),
             hint=f"name a file as {layout.CHECKSUMS} does",
         )
-    wanted, now = amender.expected(name), amender.digest(name)
+    wanted, now = amender.expected(name), amender.files.digest(name)
     if wanted is None or now != wanted:
         what = "was taken out" if wanted is None else "is not what it was"
         raise StoreError(f"{printable(path)} {what}", hint="see what `runcard verify` says")

@@ -72,7 +72,7 @@ def _becomes(
     """What a document of the record is in another version; it must be what the record says."""
     path = _relative(amender, name)
     is_listed = path == layout.METADATA or path in amender.listing
-    if not is_listed or amender.digest(path) != amender.expected(path):
+    if not is_listed or amender.files.digest(path) != amender.expected(path):
         raise StoreError(
             f"{printable(name)} is not what it was when the record was closed",
             hint="see all of it with `runcard verify`, or write the migrated document elsewhere with --output",
@@ -92,4 +92,4 @@ def _edit(amender: Amender, name: str, moved: Migrated) -> Edit:
         "to": moved.target,
         "dropped": list(moved.dropped),
     }
-    return Edit(path, sha256_bytes(moved.before).hex, amender.stage(path, [moved.after]), said)
+    return Edit(path, sha256_bytes(moved.before).hex, amender.files.stage(path, [moved.after]), said)

@@ -141,7 +141,7 @@ class _Desk:
 
     def withhold_files(self, patterns: Sequence[str]) -> None:
         for path in self._matching(patterns):
-            wanted, now = self._amender.expected(path), self._amender.digest(path)
+            wanted, now = self._amender.expected(path), self._amender.files.digest(path)
             if wanted is None:
                 self.already.append(path)
             elif now not in self._amender.known(path):
@@ -181,7 +181,7 @@ class _Desk:
 
     def _read(self, path: str) -> bytes:
         """The bytes of a file that is what it should be."""
-        with self._amender.opened(path) as descriptor, open(descriptor, "rb", closefd=False) as file:
+        with self._amender.files.opened(path) as descriptor, open(descriptor, "rb", closefd=False) as file:
             data = file.read()
         if (now := sha256_bytes(data).hex) != self._amender.expected(path):
             raise self._changed(path, now)
@@ -189,7 +189,7 @@ class _Desk:
 
     def withhold_events(self, events: Sequence[str]) -> None:
         path = self._journal
-        if path not in self._amender.listing or self._amender.digest(path) is None:
+        if path not in self._amender.listing or self._amender.files.digest(path) is None:
             raise StoreError(f"the record has no {path}", hint="it was taken out, or never recorded")
         data = self._read(path)
         lines = {_place(entry): entry for entry in chain.parse(data).entries}
@@ -226,7 +226,7 @@ class _Desk:
             lines[entry.number - 1] = encode_json(rest, COMPACT).rstrip(b"\n")
         events = tuple(_place(entry) for entry in chosen)
         new = b"\n".join(lines)
-        digest = sha256_bytes(new).hex if self._dry_run else self._amender.stage(path, [new])
+        digest = sha256_bytes(new).hex if self._dry_run else self._amender.files.stage(path, [new])
         self.edits.append(Edit(path, sha256_bytes(data).hex, digest, {"events": list(events), **said}))
         self.taken.append(Taken(path, events))
 
@@ -262,7 +262,7 @@ class _Desk:
     def _mask_file(self, path: str, rules: Sequence[str]) -> int:
         """Mask one file, if it is a text that has something to be masked; its size."""
         masker, size, found = Masker(rules), 0, False
-        with self._amender.opened(path) as descriptor:
+        with self._amender.files.opened(path) as descriptor:
             first = os.pread(descriptor, _BLOCK, 0)
             if b"\0" in first:
                 return 0  # no text
@@ -271,12 +271,12 @@ class _Desk:
             found = bool(masker.counts)
         if not found:
             return size
-        old = self._amender.digest(path)
+        old = self._amender.files.digest(path)
         if old is None or old != self._amender.expected(path):
             raise self._changed(path, old)
-        with self._amender.opened(path) as descriptor:
+        with self._amender.files.opened(path) as descriptor:
             blocks = _masked(descriptor, Masker(rules))
-            new = "" if self._dry_run else self._amender.stage(path, blocks)
+            new = "" if self._dry_run else self._amender.files.stage(path, blocks)
         self.edits.append(Edit(path, old, new, {"rules": masker.counts}))
         self.taken.append(Taken(path, (), masker.counts))
         return size

@@ -10,45 +10,29 @@ store's originals; one amends a record at a time; no link is followed out of the
 """
 
 import contextlib
-import errno
-import hashlib
 import os
-import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cached_property
-from stat import S_ISREG
 from typing import Any, NamedTuple
 
 from runcard import checksums
-from runcard.digests import sha256_bytes, sha256_descriptor
+from runcard.digests import sha256_bytes
 from runcard.documents import chain
 from runcard.documents.kinds import TEAM, detect
 from runcard.encoding import COMPACT, decode_json, encode_json
 from runcard.errors import EncodingError, RuncardError, StoreError
-from runcard.files import (
-    beneath,
-    encode_name,
-    failure,
-    fsync_directory,
-    json_name,
-    printable,
-    read_regular,
-    write_all,
-    write_atomic,
-)
+from runcard.files import failure, json_name, printable, read_regular, write_atomic
 from runcard.store import layout
 from runcard.store.amendments import MIGRATION, REDACTION, read_amendments
 from runcard.store.appending import append_lines
 from runcard.store.ledger import AMENDED, MIGRATED, REDACTED, Ledger, entries, ledgers
 from runcard.store.runs import alone
+from runcard.store.staging import Staging
 
 Fields = dict[str, Any]
 
 _WRITER = "amendments"
 _EVENTS = {REDACTION: REDACTED, MIGRATION: MIGRATED}
-_GONE = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP}
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 class Edit(NamedTuple):
@@ -96,6 +80,7 @@ class Amender:
 
     def __init__(self, record: str) -> None:
         self.path = record
+        self.files = Staging(record)
         self.metadata = read_regular(os.path.join(record, layout.METADATA)) or b""
         self.document = _document(record, self.metadata)
         self.is_session = detect(self.document) is TEAM
@@ -147,28 +132,6 @@ class Amender:
         """The files of the record by the name that an entry has for them."""
         return {json_name(path).text: path for path in (*self.listing, layout.METADATA)}
 
-    def digest(self, path: str) -> str | None:
-        """The digest that a file has now; None for one that is not there, or is no regular file."""
-        try:
-            with self.opened(path) as descriptor:
-                return sha256_descriptor(descriptor).hex
-        except OSError as error:
-            if error.errno in _GONE:
-                return None
-            raise OSError(error.errno, error.strerror, os.path.join(self.path, path)) from error
-
-    @contextlib.contextmanager
-    def opened(self, path: str) -> Iterator[int]:
-        """A regular file of the record, open for reading; raises OSError at anything else."""
-        with beneath(self.path, path) as (place, name):
-            descriptor = os.open(name, _READ, dir_fd=place)
-        try:
-            if not S_ISREG(os.fstat(descriptor).st_mode):
-                raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), os.path.join(self.path, path))
-            yield descriptor
-        finally:
-            os.close(descriptor)
-
     def expected(self, path: str) -> str | None:
         """The digest that a file should have now; None for one that was taken out."""
         sealed = self.sealed if path == layout.METADATA else self.listing[path].hex
@@ -184,43 +147,10 @@ class Amender:
             *(change.new for change in changes if change.new),
         }
 
-    def stage(self, path: str, blocks: Iterable[bytes]) -> str:
-        """Write the new bytes of a file aside; their digest."""
-        folder, hasher = self._stage(), hashlib.sha256()
-        with self.opened(path) as old:
-            mode = os.fstat(old).st_mode & 0o777
-        descriptor = os.open(staged := self._staged(path), _CREATE, 0o600)
-        try:
-            for block in blocks:
-                hasher.update(block)
-                write_all(descriptor, block)
-            os.fchmod(descriptor, mode)
-            os.fsync(descriptor)
-        except OSError as error:
-            raise OSError(error.errno, error.strerror, staged) from error
-        finally:
-            os.close(descriptor)
-        fsync_directory(folder)
-        return hasher.hexdigest()
-
-    def _stage(self) -> str:
-        """Where files wait, on the same disk, so that each takes its place in one step."""
-        folder = layout.amending(self.path)
-        os.makedirs(folder, 0o700, exist_ok=True)
-        if os.stat(folder).st_dev != os.stat(self.path).st_dev:
-            raise StoreError(
-                f"{printable(self.path)} lies on another disk than {printable(folder)}",
-                hint="move the record to the disk of its store, then run the command again",
-            )
-        return folder
-
-    def _staged(self, path: str) -> str:
-        return os.path.join(layout.amending(self.path), sha256_bytes(encode_name(path)).hex)
-
     def change(self, kind: str, edits: list[Edit], by: By) -> None:
         """Enter what becomes of files, and do it."""
         for edit in edits:
-            self._check_writable(edit.path)
+            self.files.check_writable(edit.path)
         said = [
             {
                 **_path_of(edit.path),
@@ -240,13 +170,6 @@ class Amender:
         self._append(kind, [{**nothing, **by.to_dict(), **said}], by.when)
         self._settle()
 
-    def _check_writable(self, path: str) -> None:
-        """Before anything is entered, so that no change is decided that cannot be made."""
-        with beneath(self.path, path) as (place, _):
-            if not os.access(".", os.W_OK | os.X_OK, dir_fd=place):
-                folder = os.path.dirname(os.path.join(self.path, path))
-                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), folder)
-
     def _append(self, kind: str, said: list[Fields], when: str) -> None:
         path = os.path.join(self.path, layout.AMENDMENTS)
         head, lines = self._head(), []
@@ -259,10 +182,9 @@ class Amender:
             if os.path.lexists(path):
                 append_lines(path, b"".join(lines))
             else:
-                first = os.path.join(self._stage(), layout.AMENDMENTS)  # so that there is never an empty one
-                write_atomic(first, b"".join(lines), mode=self._mode)
-                os.rename(first, path)
-                fsync_directory(self.path)
+                self.files.create(
+                    layout.AMENDMENTS, b"".join(lines), self._mode
+                )  # there is never an empty one
         except OSError as error:
             raise failure(error, path, "write") from error
         self.amendments = read_amendments(self.path)
@@ -286,7 +208,7 @@ class Amender:
             path = self._names.get(name)
             if path is None:
                 continue
-            now, wanted = self.digest(path), self.expected(path)
+            now, wanted = self.files.digest(path), self.expected(path)
             if now is not None and now != wanted and now in self.known(path):
                 yield path, wanted
 
@@ -296,25 +218,11 @@ class Amender:
 
     def _settle(self) -> tuple[str, ...]:
         """Make the files what the amendments say, forget what was prepared, and enter it in the ledger."""
-        done = tuple(path for path, wanted in list(self._unfinished()) if self._put(path, wanted))
+        done = tuple(path for path, wanted in list(self._unfinished()) if self.files.put(path, wanted))
         self._forget_originals()
-        with contextlib.suppress(FileNotFoundError):
-            shutil.rmtree(layout.amending(self.path))
+        self.files.clear()
         self._enter()
         return done
-
-    def _put(self, path: str, wanted: str | None) -> bool:
-        """Put a staged file in its place, or take it out; False when its bytes are lost."""
-        staged = self._staged(path)
-        if wanted is not None and not _has(staged, wanted):
-            return False
-        with beneath(self.path, path) as (place, name):
-            if wanted is None:
-                os.unlink(name, dir_fd=place)
-            else:
-                os.rename(staged, name, dst_dir_fd=place)
-            _sync(place, os.path.dirname(os.path.join(self.path, path)))
-        return True
 
     def _forget_originals(self) -> None:
         """What was taken out is not kept either: a document that was migrated and then redacted has old bytes."""
@@ -393,25 +301,3 @@ def _document(record: str, metadata: bytes) -> Fields:
 def _path_of(path: str) -> Fields:
     name = json_name(path)
     return {"path": name.text} | ({} if name.base64 is None else {"path_base64": name.base64})
-
-
-def _has(path: str, digest: str) -> bool:
-    try:
-        descriptor = os.open(path, _READ)
-    except FileNotFoundError:
-        return False
-    try:
-        return sha256_descriptor(descriptor).hex == digest
-    finally:
-        os.close(descriptor)
-
-
-def _sync(place: int, folder: str) -> None:
-    """Make a directory durable that was opened only to be passed through."""
-    descriptor = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=place)
-    try:
-        os.fsync(descriptor)
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, folder) from error
-    finally:
-        os.close(descriptor)

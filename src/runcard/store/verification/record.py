@@ -10,13 +10,12 @@ from runcard.digests import sha256_bytes
 from runcard.documents import chain, codec
 from runcard.documents.kinds import Kind
 from runcard.encoding import Limits
-from runcard.errors import EncodingError, ExitCode
+from runcard.errors import EncodingError
 from runcard.files import failure, json_name, printable
 from runcard.store import layout
 from runcard.store.amendments import Amendments, Change, read_amendments
-from runcard.store.ledger import DELETED, LedgerEntry, entries, in_order, ledgers
-from runcard.store.verification.ledgers import Record, known_by
-from runcard.store.verification.verdict import COMPLETE, INTACT, Discrepancy, said
+from runcard.store.verification.ledgers import Known, Record, verify_entries
+from runcard.store.verification.verdict import Discrepancy, said
 
 Fields = dict[str, Any]
 Findings = Iterator[Discrepancy]
@@ -72,7 +71,10 @@ class Inspection(ABC):
         yield from self._files(amendments, progress)
         yield from self._journal(amendments)
         yield from self.own()
-        yield from self._ledger(sealed, amendments)
+        known = Known(
+            os.path.basename(self.path), self.word, self.known_by(), sealed, self.seal.get("ledger_head")
+        )
+        yield from verify_entries(layout.store_of(self.path), known, amendments)
         if os.path.lexists(os.path.join(self.path, layout.SIGNATURE)):
             yield self.said(
                 "limits", layout.SIGNATURE, "there is a signature, which this runcard cannot check"
@@ -282,66 +284,6 @@ class Inspection(ABC):
         for writer in found:
             message = f"writer {printable(writer)} was not there when the {self.word} was closed"
             yield self.said("chain", self.journal, message)
-
-    def _ledger(self, sealed: str, amendments: Amendments) -> Findings:
-        books = list(ledgers(layout.store_of(self.path)))
-        if not books:
-            return
-        known = [entry for _, journal, _ in books for entry in entries(journal)]
-        mine = in_order(entry for entry in known if known_by(entry) == self.known_by())
-        if not mine:
-            message = f"the ledger of the store does not know this {self.word}"
-            yield self._ledger_said(message, code=ExitCode.WARNINGS)
-        elif sealed not in {entry.sha256 for entry in mine}:
-            yield self._ledger_said(
-                f"the ledger knows this {self.word} with another metadata document",
-                breaks=INTACT,
-                expected=mine[-1].sha256,
-                found=sealed,
-            )
-        yield from self._whereabouts(mine)
-        yield from self._cut_amendments(mine, amendments)
-        head = self.seal.get("ledger_head")
-        if head is not None and head not in {entry.hash for entry in known}:
-            message = f"the ledger was cut: the entry before this {self.word}'s is gone"
-            yield self._ledger_said(message, breaks=COMPLETE, expected=head)
-
-    def _whereabouts(self, mine: list[LedgerEntry]) -> Findings:
-        """Whether it lies where the ledger has it, and at all."""
-        names = {os.path.basename(entry.path) for entry in mine}
-        if mine and os.path.basename(self.path) not in names:
-            message = f"the ledger has this {self.word} as {printable(mine[0].path)}: it was moved, or copied"
-            yield self._ledger_said(message, code=ExitCode.WARNINGS, expected=mine[0].path)
-        if mine and mine[-1].event == DELETED:
-            message = f"the ledger says that this {self.word} was deleted on purpose, and it is here"
-            yield self._ledger_said(message, code=ExitCode.WARNINGS)
-
-    def _cut_amendments(self, mine: list[LedgerEntry], amendments: Amendments) -> Findings:
-        """The ledger knows where the amendments ended: the last ones cannot be cut off unseen."""
-        ends = [entry.amendments for entry in mine if entry.amendments is not None]
-        lines = amendments.journal.entries if amendments.journal else []
-        hashes = {entry.line["seq"]: entry.line["hash"] for entry in lines}
-        end = max(ends, key=lambda head: head.count, default=None)
-        if end is None or hashes.get(end.count) == end.head:
-            return
-        if (lost := end.count - len(hashes)) > 0:
-            message = f"the last {lost} amendments were cut off"
-            yield self.said("tail", layout.AMENDMENTS, message, expected=end.head)
-        else:
-            message = "the amendments are not those that the ledger knows"
-            yield self.said("chain", layout.AMENDMENTS, message, expected=end.head)
-
-    def _ledger_said(
-        self,
-        message: str,
-        *,
-        breaks: str | None = None,
-        code: ExitCode = ExitCode.FAILED,
-        **facts: str | None,
-    ) -> Discrepancy:
-        return Discrepancy(
-            "ledger", self.name, layout.METADATA, message, breaks=breaks, exit_code=code, **facts
-        )
 
 
 def _why(amendments: Amendments, path: str) -> str:
