@@ -121,12 +121,12 @@ def test_a_link_in_the_way_leads_nowhere(run: Path, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     shutil.move(run / "deep", outside)
     (run / "deep").symlink_to(outside)
-    with pytest.raises(StoreError, match="is gone: nothing was redacted"):
+    with pytest.raises(StoreError, match="is gone"):
         redact(run, files=["deep/log.txt"], reason="x")
     assert (outside / "log.txt").exists()
     (run / "notes.txt").unlink()
     (run / "notes.txt").symlink_to(outside / "log.txt")
-    with pytest.raises(StoreError, match="is gone: nothing was redacted"):
+    with pytest.raises(StoreError, match="is gone"):
         redact(run, files=["notes.txt"], reason="x")
     assert (outside / "log.txt").exists()
 
@@ -269,6 +269,27 @@ def test_what_a_rule_finds_in_the_metadata_document_stays_and_is_said(cli: Cli, 
     assert done.code == 2
     assert done.err.startswith("Warning: metadata.json has what a rule finds as well")
     assert is_good(started.path)
+
+
+def test_a_rule_is_applied_where_it_can_be_and_says_where_it_cannot(cli: Cli, run: Path) -> None:
+    (run / "plain.txt").unlink()
+    (run / "plain.txt").symlink_to("notes.txt")
+    (run / "experiment.jsonl").unlink()
+    (run / "notes.txt").write_text(f"forged {KEY}")
+    done = cli("redact", run, "--rule", "anthropic-key", *WHY)
+    assert done.code == 2
+    assert done.out == "deep/log.txt: masked: 2 × anthropic-key\n"
+    assert done.err.splitlines() == [
+        "Warning: cannot read experiment.jsonl: No such file or directory: it was left as it is",
+        "Warning: notes.txt was changed since the record was closed: it was left as it is",
+        "Warning: cannot read plain.txt: Too many levels of symbolic links: it was left as it is",
+    ]
+    assert kinds(verdict(run)) == {
+        ("amended", "deep/log.txt"),
+        ("changed", "notes.txt"),
+        ("missing", "experiment.jsonl"),
+        ("link", "plain.txt"),
+    }
 
 
 def test_several_rules_at_once(run: Path) -> None:

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from runcard.digests import sha256_bytes
 from runcard.encoding import decode_json
 from runcard.errors import EncodingError, StoreError, UsageError
 from runcard.files import check_relative, json_name, printable
@@ -93,7 +92,7 @@ def _evaluation(value: str) -> dict[str, Any]:
 
 def _everything(amender: Amender) -> dict[str, str]:
     """All files of the record, by the digest that its document states."""
-    return {"path": layout.CHECKSUMS, "digest": str(sha256_bytes(amender.listing.to_bytes()))}
+    return {"path": layout.CHECKSUMS, "digest": amender.listing_digest}
 
 
 def _about(amender: Amender, path: str) -> dict[str, str]:

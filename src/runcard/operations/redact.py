@@ -16,7 +16,7 @@ from runcard.digests import sha256_bytes
 from runcard.documents import chain
 from runcard.encoding import COMPACT, encode_json
 from runcard.errors import StoreError, UsageError
-from runcard.files import check_relative, json_name, printable
+from runcard.files import check_relative, failure, json_name, printable
 from runcard.observe.clock import Clock
 from runcard.observe.machine import user_and_host
 from runcard.redaction import RULES, Masker, mask_data, mask_text
@@ -176,7 +176,7 @@ class _Desk:
     def _changed(self, path: str, now: str | None) -> StoreError:
         what = "is gone" if now is None else "was changed since the record was closed"
         return StoreError(
-            f"{printable(path)} {what}: nothing was redacted", hint="see all of it with `runcard verify`"
+            f"{printable(path)} {what}", hint="nothing was redacted; see all of it with `runcard verify`"
         )
 
     def _read(self, path: str) -> bytes:
@@ -234,16 +234,26 @@ class _Desk:
         """Mask what rules find in the texts of the record; in its journal, whole payloads go."""
         files = size = 0
         for path in self._amender.listing:
-            if self._amender.expected(path) is None:
+            wanted = self._amender.expected(path)
+            if wanted is None:
                 continue
-            if path == self._journal:
-                self._mask_events(rules)
-            else:
-                size += self._mask_file(path, rules)
+            try:
+                size += self._size(path)
+                self._mask_events(rules) if path == self._journal else self._mask_file(path, rules, wanted)
+            except StoreError as error:
+                self.warnings.append(f"{error.message}: it was left as it is")
             files += 1
             if self._progress:
                 self._progress(files, size)
         self._warn_of_sealed(rules)
+
+    def _size(self, path: str) -> int:
+        """The size of a file that can be read."""
+        try:
+            with self._amender.files.opened(path) as descriptor:
+                return os.fstat(descriptor).st_size
+        except OSError as error:
+            raise StoreError(failure(error, path, "read").message) from error
 
     def _mask_events(self, rules: Sequence[str]) -> None:
         data = self._read(self._journal)
@@ -259,27 +269,23 @@ class _Desk:
             )
         self._take_events(data, chosen, rules=list(rules))
 
-    def _mask_file(self, path: str, rules: Sequence[str]) -> int:
-        """Mask one file, if it is a text that has something to be masked; its size."""
-        masker, size, found = Masker(rules), 0, False
+    def _mask_file(self, path: str, rules: Sequence[str], wanted: str) -> None:
+        """Mask one file, if it is a text that has something to be masked."""
+        masker = Masker(rules)
         with self._amender.files.opened(path) as descriptor:
-            first = os.pread(descriptor, _BLOCK, 0)
-            if b"\0" in first:
-                return 0  # no text
-            for block in _masked(descriptor, masker):
-                size += len(block)
-            found = bool(masker.counts)
-        if not found:
-            return size
-        old = self._amender.files.digest(path)
-        if old is None or old != self._amender.expected(path):
-            raise self._changed(path, old)
+            if b"\0" in os.pread(descriptor, _BLOCK, 0):
+                return  # no text
+            for _ in _masked(descriptor, masker):
+                pass
+        if not masker.counts:
+            return
+        if (now := self._amender.files.digest(path)) != wanted:
+            raise self._changed(path, now)
         with self._amender.files.opened(path) as descriptor:
             blocks = _masked(descriptor, Masker(rules))
             new = "" if self._dry_run else self._amender.files.stage(path, blocks)
-        self.edits.append(Edit(path, old, new, {"rules": masker.counts}))
+        self.edits.append(Edit(path, wanted, new, {"rules": masker.counts}))
         self.taken.append(Taken(path, (), masker.counts))
-        return size
 
     def _warn_of_sealed(self, rules: Sequence[str]) -> None:
         masker = Masker(rules)

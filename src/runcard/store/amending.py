@@ -99,8 +99,9 @@ class Amender:
                 hint="close it first; only a closed record can be amended",
             )
         data = read_regular(path) or b""
+        self.listing_digest = str(sha256_bytes(data))
         stated = (self.document.get("checksums") or {}).get("session" if self.is_session else "output")
-        if stated is not None and stated != str(sha256_bytes(data)):
+        if stated not in {None, self.listing_digest}:
             raise self._refused(f"{layout.CHECKSUMS} is not the list that was sealed")
         try:
             return checksums.read(data)

@@ -35,19 +35,30 @@ class Staging:
         except OSError as error:
             if error.errno in _GONE:
                 return None
-            raise OSError(error.errno, error.strerror, os.path.join(self._record, path)) from error
+            raise
 
     @contextlib.contextmanager
     def opened(self, path: str) -> Iterator[int]:
         """A regular file of the record, open for reading; raises OSError at anything else."""
-        with beneath(self._record, path) as (place, name):
-            descriptor = os.open(name, _READ, dir_fd=place)
+        with self._named(path):
+            with beneath(self._record, path) as (place, name):
+                descriptor = os.open(name, _READ, dir_fd=place)
+            try:
+                if not S_ISREG(os.fstat(descriptor).st_mode):
+                    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+                yield descriptor
+            finally:
+                os.close(descriptor)
+
+    @contextlib.contextmanager
+    def _named(self, path: str) -> Iterator[None]:
+        """What the system refuses names the file, and not a part of its path."""
         try:
-            if not S_ISREG(os.fstat(descriptor).st_mode):
-                raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), os.path.join(self._record, path))
-            yield descriptor
-        finally:
-            os.close(descriptor)
+            yield
+        except OSError as error:
+            if isinstance(error.filename, str):
+                raise
+            raise OSError(error.errno, error.strerror, os.path.join(self._record, path)) from error
 
     def stage(self, path: str, blocks: Iterable[bytes]) -> str:
         """Write the new bytes of a file aside; their digest."""
@@ -96,7 +107,7 @@ class Staging:
 
     def check_writable(self, path: str) -> None:
         """Before anything is entered, so that no change is decided that cannot be made."""
-        with beneath(self._record, path) as (place, _):
+        with self._named(path), beneath(self._record, path) as (place, _):
             if not os.access(".", os.W_OK | os.X_OK, dir_fd=place):
                 folder = os.path.dirname(os.path.join(self._record, path))
                 raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), folder)
@@ -106,12 +117,12 @@ class Staging:
         staged = self._staged(path)
         if wanted is not None and not _has(staged, wanted):
             return False
-        with beneath(self._record, path) as (place, name):
+        with self._named(path), beneath(self._record, path) as (place, name):
             if wanted is None:
                 os.unlink(name, dir_fd=place)
             else:
                 os.rename(staged, name, dst_dir_fd=place)
-            _sync(place, os.path.dirname(os.path.join(self._record, path)))
+            _sync(place)
         return True
 
 
@@ -126,12 +137,10 @@ def _has(path: str, digest: str) -> bool:
         os.close(descriptor)
 
 
-def _sync(place: int, folder: str) -> None:
+def _sync(place: int) -> None:
     """Make a directory durable that was opened only to be passed through."""
     descriptor = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=place)
     try:
         os.fsync(descriptor)
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, folder) from error
     finally:
         os.close(descriptor)
