@@ -7,9 +7,11 @@ returns. The very last entries of a ledger can be cut unseen, unless a record th
 import contextlib
 import os
 from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
 from typing import Any, NamedTuple, Self
 
 from runcard.documents.chain import Checked, Head, Journal, check, first_link, make_line, parse
+from runcard.documents.times import instant
 from runcard.encoding import COMPACT, encode_json
 from runcard.files import failure, locked
 from runcard.store import layout
@@ -24,6 +26,7 @@ MIGRATED = "record.migrated"
 AMENDED = "record.amended"  # by a remark, which changes no file
 
 _TAIL = 65_536
+_NEVER = datetime.min.replace(tzinfo=UTC)
 
 
 class LedgerEntry(NamedTuple):
@@ -132,7 +135,7 @@ def entries(journal: Journal) -> Iterator[LedgerEntry]:
 
 def in_order(found: Iterable[LedgerEntry]) -> list[LedgerEntry]:
     """Entries of all hosts in the order of time; those of one host stay in their own."""
-    return sorted(found, key=lambda entry: entry.time)
+    return sorted(found, key=lambda entry: instant(entry.time) or _NEVER)
 
 
 def _end(said: object) -> Head | None:
