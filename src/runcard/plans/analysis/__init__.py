@@ -14,3 +14,7 @@
 A file that cannot be read, and a method that is not there, raise RuncardError; the message lists the methods there are.
 Writing is somebody else's: `operations.plans.analyzing` (`analyze_source(path, asked, root=…, write=True)`).
 """
+
+from runcard.plans.analysis.analyzer import VERSION, Analysis, analyze, analyze_all
+
+__all__ = ["VERSION", "Analysis", "analyze", "analyze_all"]
