@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @root_option
 @json_option
 @progress_option
-def command(
+def command(  # noqa: PLR0913, PLR0917 - an option is an argument
     sources: tuple[str, ...],
     method: str | None,
     class_name: str | None,

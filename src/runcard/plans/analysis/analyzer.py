@@ -14,8 +14,9 @@ from runcard.files import json_name, printable, read_file, unreadable
 from runcard.plans.analysis.characteristics import characteristics_of
 from runcard.plans.analysis.conditions import Conditions, Surroundings
 from runcard.plans.analysis.declared import read_declarations
-from runcard.plans.analysis.flow import Walker, Way
+from runcard.plans.analysis.flow import Walker
 from runcard.plans.analysis.methods import Method, find_method, private_methods
+from runcard.plans.analysis.paths import Way
 from runcard.plans.analysis.surroundings import Level, Models, remember_constants
 from runcard.plans.places import Asked
 from runcard.plans.projects import project_of

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from runcard.plans.analysis.flow import Way
 from runcard.plans.analysis.methods import Method
+from runcard.plans.analysis.paths import Way
 from runcard.plans.analysis.questions import Bounds, Outcome, Question, Threshold
 from runcard.plans.analysis.states import Needed, Trait, Traits
 from runcard.plans.analysis.surroundings import Models

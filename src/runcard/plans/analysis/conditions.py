@@ -236,7 +236,8 @@ class Conditions:
 
     def assigned(self, left: Node, node: Node) -> Question:
         """Whether what `||=` assigns is there already."""
-        return self._presence(node, left, None)
+        asked, operator = self._presence(node, left, None), field(node, "operator")
+        return replace(asked, text=f"{one_line(self._of(left))} {self._of(operator) if operator else '||='}")
 
     def _called(self, node: Node, name: str, receiver: Node | None) -> Condition | None:
         arguments = parts(field(node, "arguments"))
@@ -296,7 +297,12 @@ class Conditions:
         if name in declarations.predicates and not parts(field(node, "arguments")):
             attribute, value = declarations.predicates[name]
             prefix, dot = (f"{owner.name}_", f"{owner.key}.") if owner else ("", "")
-            of = Subject(f"{dot}{attribute}", f"{prefix}{attribute}", one_line(self._of(node)), attribute)
+            of = Subject(
+                f"{dot}{attribute}",
+                f"{prefix}{attribute}",
+                one_line(self._of(node)),
+                owner.root if owner else attribute,
+            )
             return self._choice(node, of, (value,))
         pair = pair_of(slug(name.rstrip("?")))
         subject = subject_of(self._code, node)

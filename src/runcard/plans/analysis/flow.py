@@ -4,56 +4,25 @@ A path is what must hold for a place to be reached. A guard in block form (`if x
 follows it; a guard with a modifier (`return if x`) is not, it stands for itself.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import ClassVar
 
 from runcard.plans.analysis.conditions import AND, OR, Conditions
-from runcard.plans.analysis.questions import Both, Choice, Condition, Not, Outcome, Pair, Question, asked_in
+from runcard.plans.analysis.paths import Asked, Flow, Left, Path, Way, then
+from runcard.plans.analysis.questions import Both, Choice, Condition, Not, Outcome, Pair, Question
 from runcard.plans.analysis.subjects import Subject, one_line, slug
 from runcard.plans.ruby.inflections import underscore
 from runcard.plans.ruby.syntax import BLOCKS, METHODS, Code, Node, field, line_of, parts
-
-Path = tuple[tuple[Condition, bool], ...]
 
 DEEPEST = 120  # expressions within expressions; what lies deeper is left out
 RETURN, RAISE, SKIP = "return", "raise", "next"
 
 _LEAVING = {"raise", "fail", "throw", "exit", "abort"}
+_ANSWERS = {"render", "redirect_to", "redirect_back", "redirect_back_or_to", "head"}
 _SKIPPING = {"next", "break", "redo", "retry"}
 _SKIPPED = METHODS | {"class", "module", "singleton_class", "comment", "heredoc_body"}
 _SEQUENCES = {"body_statement", "begin", "then", "else", "do", "block_body", "parenthesized_statements"}
 _SEQUENCES |= {"ensure", "program", "begin_block"}
-
-
-class Asked(NamedTuple):
-    """A question, and what must hold for it to be asked."""
-
-    question: Question
-    path: Path
-
-
-class Left(NamedTuple):
-    """A branch that leaves the method, the block or the round."""
-
-    condition: Condition
-    truth: bool
-
-
-class Flow(NamedTuple):
-    """What comes of a piece of code: whether it is left for good, and what holds behind it otherwise."""
-
-    ends: str | None = None
-    after: Path = ()
-
-
-@dataclass(slots=True)
-class Way:
-    """All questions of a method in the order of the text, and where it is left."""
-
-    asked: list[Asked]
-    left: list[Left]
-    too_deep: int | None = None  # the line of what was left out
 
 
 class Walker:
@@ -79,30 +48,8 @@ class Walker:
             self._depth -= 1
 
     def _walk(self, node: Node, path: Path, *, tail: bool) -> Flow:
-        kind = node.type
-        if kind in _SEQUENCES:
-            return self._sequence(node, path, tail=tail)
-        if kind in {"if", "unless", "elsif", "conditional"}:
-            return self._chosen(node, path, tail=tail)
-        if kind in {"if_modifier", "unless_modifier"}:
-            return self._modified(node, path, tail=tail)
-        if kind in {"case", "case_match"}:
-            return self._case(node, path, tail=tail)
-        if kind in {"while", "until", "while_modifier", "until_modifier"}:
-            return self._loop(node, path)
-        if kind == "binary":
-            return self._binary(node, path, tail=tail)
-        if kind == "operator_assignment":
-            return self._assigned(node, path)
-        if kind == "rescue_modifier":
-            return self._rescued_inline(node, path)
-        if kind == "call":
-            return self._call(node, path, tail=tail)
-        if kind == "identifier":
-            return (
-                self._inlined(self._of(node), path) if self._of(node) in self._privates else self._word(node)
-            )
-        return self._other(node, path)
+        walk = self._WALKS.get(node.type)
+        return self._other(node, path) if walk is None else walk(self, node, path, tail=tail)
 
     def _other(self, node: Node, path: Path) -> Flow:
         leaves = node.type == "return" or node.type in _SKIPPING
@@ -114,7 +61,9 @@ class Walker:
             return Flow(RETURN)
         return Flow(SKIP) if leaves else Flow()
 
-    def _word(self, node: Node) -> Flow:
+    def _word(self, node: Node, path: Path, *, tail: bool) -> Flow:  # noqa: ARG002 - one shape for all
+        if self._of(node) in self._privates:
+            return self._inlined(self._of(node), path)
         return Flow(RAISE) if self._of(node) in _LEAVING else Flow()
 
     # One after the other
@@ -151,7 +100,7 @@ class Walker:
         for handler, question in zip(handlers, raised, strict=True):
             self._ask(question, path)
             found = self.walk(field(handler, "body"), (*path, (question, True)), tail=tail)
-            self._note_left(question, found, truth=True)
+            self._note_left(path, question, found, truth=True)
             ends.append(found.ends)
         fine: Path = tuple((question, False) for question in raised)
         for ending in endings:
@@ -163,8 +112,7 @@ class Walker:
 
     def _raised(self, handler: Node) -> Question:
         listed = field(handler, "exceptions")
-        names = [underscore(self._of(one).rpartition("::")[2]) for one in parts(listed)]
-        errors = tuple(dict.fromkeys(slug(name) for name in names)) or ("failed",)
+        errors = tuple(dict.fromkeys(_error_name(self._of(one)) for one in parts(listed))) or ("failed",)
         text = one_line(f"rescue {self._of(listed)}" if listed else "rescue")
         parent = handler.parent
         return self._outcome(errors, text, handler, parent or handler)
@@ -174,12 +122,12 @@ class Walker:
         key = ("outcome", subject.key)
         return Question(subject, key, "outcome", Outcome(errors), text, line_of(node), self._conditions.via)
 
-    def _rescued_inline(self, node: Node, path: Path) -> Flow:
+    def _rescued_inline(self, node: Node, path: Path, *, tail: bool) -> Flow:  # noqa: ARG002 - one shape for all
         self.walk(field(node, "body"), path)
         question = self._outcome(("failed",), one_line(self._of(node)), node, node)
         self._ask(question, path)
         flow = self.walk(field(node, "handler"), (*path, (question, True)))
-        self._note_left(question, flow, truth=True)
+        self._note_left(path, question, flow, truth=True)
         return Flow()
 
     # Branches
@@ -199,15 +147,18 @@ class Walker:
         read = self._in_a_row([self._conditions.read(condition) for condition, _ in steps])
         if node.type == "unless":
             read = [Not(one) if one else None for one in read]
-        rounds: list[tuple[Condition | None, Flow]] = []
+        rounds: list[tuple[Path, Condition | None, Flow]] = []
         for (condition, body), found in zip(steps, read, strict=True):
             self._ask(found, path)
             self._inside(condition, path)
-            rounds.append((found, self.walk(body, _then(path, found, truth=True), tail=tail)))
-            path = _then(path, found, truth=False)
-        rest = self.walk(at, path, tail=tail)
-        for found, flow in reversed(rounds):
-            rest = self._joined(found, flow, rest, both=True)
+            rounds.append((path, found, self.walk(body, then(path, found, truth=True), tail=tail)))
+            path = then(path, found, truth=False)
+        return self._folded(rounds, self.walk(at, path, tail=tail))
+
+    def _folded(self, rounds: list[tuple[Path, Condition | None, Flow]], rest: Flow) -> Flow:
+        """What comes of branches in a row, the last of which is `rest`."""
+        for path, found, flow in reversed(rounds):
+            rest = self._joined(path, found, flow, rest, both=True)
         return rest
 
     def _in_a_row(self, conditions: list[Condition | None]) -> list[Condition | None]:
@@ -243,15 +194,17 @@ class Walker:
             found = Not(found)
         self._ask(found, path)
         self._inside(condition, path)
-        flow = self.walk(field(node, "body"), _then(path, found, truth=True), tail=tail)
-        return self._joined(found, flow, Flow(), both=False)
+        flow = self.walk(field(node, "body"), then(path, found, truth=True), tail=tail)
+        return self._joined(path, found, flow, Flow(), both=False)
 
-    def _joined(self, condition: Condition | None, first: Flow, second: Flow, *, both: bool) -> Flow:
+    def _joined(
+        self, path: Path, condition: Condition | None, first: Flow, second: Flow, *, both: bool
+    ) -> Flow:
         """What comes of two branches; `both` says that a branch that is left is the guard of what follows."""
         if condition is None:
             return Flow(first.ends if first.ends and second.ends else None)
-        self._note_left(condition, first, truth=True)
-        self._note_left(condition, second, truth=False)
+        self._note_left(path, condition, first, truth=True)
+        self._note_left(path, condition, second, truth=False)
         if first.ends and second.ends:
             return Flow(first.ends if first.ends == second.ends else RETURN)
         if both and first.ends:
@@ -260,17 +213,17 @@ class Walker:
             return Flow(None, ((condition, True), *first.after))
         return Flow()
 
-    def _note_left(self, condition: Condition, flow: Flow, *, truth: bool) -> None:
+    def _note_left(self, path: Path, condition: Condition, flow: Flow, *, truth: bool) -> None:
         if flow.ends == RAISE or (flow.ends and self._conditions.via is None):
-            self.way.left.append(Left(condition, truth))
+            self.way.left.append(Left(path, condition, truth))
 
-    def _loop(self, node: Node, path: Path) -> Flow:
+    def _loop(self, node: Node, path: Path, *, tail: bool) -> Flow:  # noqa: ARG002 - one shape for all
         condition = field(node, "condition")
         found = self._conditions.read(condition) if condition else None
         if condition is not None:
             self._ask(found, path)
             self._inside(condition, path)
-        self.walk(field(node, "body"), _then(path, found, truth=node.type.startswith("while")))
+        self.walk(field(node, "body"), then(path, found, truth=node.type.startswith("while")))
         return Flow()
 
     # Cases
@@ -281,20 +234,17 @@ class Walker:
         otherwise = next((part for part in parts(node) if part.type == "else"), None)
         self.walk(value, path)
         steps = [(self._clause(value, clause, clauses, otherwise), clause) for clause in clauses]
-        rounds: list[tuple[Condition | None, Flow]] = []
-        at = path
+        rounds: list[tuple[Path, Condition | None, Flow]] = []
+        at = behind = (
+            path  # values exclude each other, so that the path to a clause need not name those before
+        )
         for found, clause in steps:
             self._ask(found, at)
-            rounds.append((found, self.walk(field(clause, "body"), _then(at, found, truth=True), tail=tail)))
-            if not isinstance(found, Question):
-                at = _then(at, found, truth=False)
-        for found, _ in steps:
-            if isinstance(found, Question):
-                at = _then(at, found, truth=False)
-        rest = self.walk(otherwise, at, tail=tail)
-        for found, flow in reversed(rounds):
-            rest = self._joined(found, flow, rest, both=True)
-        return rest
+            flow = self.walk(field(clause, "body"), then(at, found, truth=True), tail=tail)
+            rounds.append((behind, found, flow))
+            behind = then(behind, found, truth=False)
+            at = at if isinstance(found, Question) else then(at, found, truth=False)
+        return self._folded(rounds, self.walk(otherwise, behind, tail=tail))
 
     def _clause(
         self, value: Node | None, clause: Node, clauses: list[Node], otherwise: Node | None
@@ -333,15 +283,23 @@ class Walker:
             self._ask(self._conditions.read(node), path)
             self._inside(node, path)
             return Flow()
+        if right.type == "return" and operator.type in AND and self._answers(left):
+            self.walk(left, path)
+            return self.walk(right, path)
         found, truth = self._conditions.read(left), operator.type in AND
         self._ask(found, path)
         self._inside(left, path)
-        flow = self.walk(right, _then(path, found, truth=truth), tail=tail)
+        flow = self.walk(right, then(path, found, truth=truth), tail=tail)
         if found is not None:
-            self._note_left(found, flow, truth=truth)
+            self._note_left(path, found, flow, truth=truth)
         return Flow()
 
-    def _assigned(self, node: Node, path: Path) -> Flow:
+    def _answers(self, node: Node) -> bool:
+        """`redirect_to x and return`: what answers a request is done for its effect, not asked for its result."""
+        method = field(node, "method") if node.type == "call" else None
+        return method is not None and self._of(method) in _ANSWERS
+
+    def _assigned(self, node: Node, path: Path, *, tail: bool) -> Flow:  # noqa: ARG002 - one shape for all
         left, right, operator = (field(node, name) for name in ("left", "right", "operator"))
         if left is None or operator is None or operator.type not in {"||=", "&&="}:
             return self._other(node, path)
@@ -409,6 +367,20 @@ class Walker:
         self._conditions.via = None
         return Flow(RAISE if flow.ends == RAISE else None)
 
+    # Functions, not methods of this walker, which would hold itself in a circle.
+    _WALKS: ClassVar[dict[str, Callable[..., Flow]]] = {
+        **dict.fromkeys(_SEQUENCES, _sequence),
+        **dict.fromkeys(("if", "unless", "elsif", "conditional"), _chosen),
+        **dict.fromkeys(("if_modifier", "unless_modifier"), _modified),
+        **dict.fromkeys(("case", "case_match"), _case),
+        **dict.fromkeys(("while", "until", "while_modifier", "until_modifier"), _loop),
+        "binary": _binary,
+        "operator_assignment": _assigned,
+        "rescue_modifier": _rescued_inline,
+        "call": _call,
+        "identifier": _word,
+    }
+
     def _ask(self, condition: Condition | None, path: Path) -> None:
         """Take note of all questions of a condition, each with what must hold for it to be asked."""
         if isinstance(condition, Question):
@@ -420,8 +392,11 @@ class Walker:
             self._ask(condition.right, (*path, (condition.left, True)))
 
 
-def _then(path: Path, condition: Condition | None, *, truth: bool) -> Path:
-    return path if condition is None or not asked_in(condition) else (*path, (condition, truth))
+def _error_name(constant: str) -> str:
+    """`Stripe::CardError` is a card error; what is only called `Error` has the name of its module, too."""
+    *around, last = constant.split("::")
+    words = [*around[-1:], last] if last in {"Error", "Exception"} else [last]
+    return slug(underscore("_".join(words)))
 
 
 def _patterns(clause: Node) -> list[Node]:

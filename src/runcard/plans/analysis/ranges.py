@@ -18,6 +18,11 @@ class Line(NamedTuple):
     cuts: tuple[Cut, ...]
     names: tuple[str, ...]
 
+    @property
+    def is_point(self) -> bool:
+        """Whether a single value is told apart from all others."""
+        return len(self.cuts) == 2 and self.cuts[0].threshold == self.cuts[1].threshold
+
     def within(self, interval: Interval) -> list[str]:
         """The stretches that an interval covers."""
         low = 0 if interval.low is None else self._place(interval.low) + 1

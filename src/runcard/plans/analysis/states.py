@@ -23,7 +23,7 @@ from runcard.plans.analysis.questions import (
     Threshold,
 )
 from runcard.plans.analysis.ranges import Line, line_of
-from runcard.plans.analysis.vocabulary import SUCCEEDED
+from runcard.plans.analysis.vocabulary import SUCCEEDED, is_count
 
 Key = tuple[str, str]
 Needed = tuple["Trait", frozenset[str]]  # a characteristic, and the states it must be in
@@ -199,6 +199,11 @@ def _declared(trait: Trait, declared: Declared) -> None:
 def _range(trait: Trait, answers: list[Bounds]) -> None:
     trait.line = line_of(trait.name, answers)
     trait.states, trait.type = list(trait.line.names), "range"
+    if trait.line.is_point:
+        trait.states, trait.type = [trait.line.names[1], f"not_{trait.line.names[1]}"], "binary"
+        return
+    if is_count(trait.name) and trait.states[0] == "negative":
+        trait.states = trait.states[1:]
     if all(answer.is_closed for answer in answers):
         used = {
             state

@@ -103,7 +103,7 @@ class Models(Lookup):
             return Declarations()
         literals = Literals(code)
         remember_constants(code, literals)
-        return read_declarations(code, code.root, literals)
+        return read_declarations(code, _class_body(code, class_name), literals)
 
 
 def remember_constants(code: Code, literals: Literals) -> None:
@@ -117,6 +117,16 @@ def remember_constants(code: Code, literals: Literals) -> None:
                 literals.remember(code.of(left).rpartition("::")[2], right)
         elif node.type not in {"method", "singleton_method"}:
             waiting += reversed(node.named_children)
+
+
+def _class_body(code: Code, class_name: str) -> Node | None:
+    """The body of a class, wherever in a text it stands."""
+    last = class_name.rpartition("::")[2]
+    for node in _inside(code.root):
+        name = field(node, "name") if node.type == "class" else None
+        if name is not None and code.of(name).rpartition("::")[2] == last:
+            return field(node, "body")
+    return None
 
 
 class Level:
@@ -153,7 +163,7 @@ class Level:
                     and (name := field(node, "method"))
                 )
                 and receiver.type in {"constant", "scope_resolution"}
-                and self._code.of(name) in _QUERIES
+                and self._code.of(name) in _QUERIES | _WRITES
             ):
                 return self._code.of(receiver) not in _LIBRARIES
         return False

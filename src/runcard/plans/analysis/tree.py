@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from runcard.plans.analysis.flow import Asked, Left, Path
+from runcard.plans.analysis.paths import Asked, Left, Path
 from runcard.plans.analysis.states import Needed, Trait, Traits
 
 Parents = Mapping[Trait, Needed | None]
@@ -57,6 +57,16 @@ def _common(first: list[Needed], second: list[Needed]) -> list[Needed]:
     return shared
 
 
+def _possible(path: Path, of: Trait, traits: Traits) -> frozenset[str]:
+    """The states of a characteristic that a path leaves open."""
+    left = frozenset(of.states)
+    for condition, truth in path:
+        one = traits.about_one(condition)
+        if one is not None and one[0] is of:
+            left &= one[1] if truth else frozenset(of.states) - one[1]
+    return left
+
+
 def levels_of(parents: Parents) -> dict[Trait, int]:
     """The depth of each in the tree; a parent always stands before its children."""
     levels: dict[Trait, int] = {}
@@ -68,11 +78,11 @@ def levels_of(parents: Parents) -> dict[Trait, int]:
 def terminal_states(left: Sequence[Left], parents: Parents, traits: Traits) -> dict[Trait, set[str]]:
     """The states in which the method is left, and on which nothing hangs."""
     found: dict[Trait, set[str]] = {}
-    for condition, truth in left:
+    for path, condition, truth in left:
         for way in traits.ways(condition, truth=truth):
             if way:
                 trait, states = way[-1]
-                found.setdefault(trait, set()).update(states)
+                found.setdefault(trait, set()).update(states & _possible(path, trait, traits))
     for needed in parents.values():
         if needed is not None:
             found.get(needed[0], set()).difference_update(needed[1])
