@@ -74,8 +74,8 @@ class Conditions:
             return self._unary(node)
         if node.type == "test_pattern" and (value := field(node, "value")) and (at := field(node, "pattern")):
             return self.chosen(value, [at], node)
-        if node.type == "assignment" and (right := field(node, "right")):
-            return self.read(right)
+        if node.type == "assignment" and (left := field(node, "left")) and (right := field(node, "right")):
+            return self.read(right) if self.is_condition(right) else self._presence(node, left, None)
         if node.type in _CONSTANT:
             return None
         if node.type == "identifier" and (expanded := self._expanded(self._of(node))):
@@ -186,7 +186,8 @@ class Conditions:
             return self._presence(node, left, "nil?")
         if not self.patterns.is_value(right) and operator != "===":
             other = subject_of(self._code, right)
-            return self._pair(node, subject, f"equals_{other.name}", Pair("equal", "different"))
+            pair = Pair("equal", "different", equals=self.patterns.threshold(right))
+            return self._pair(node, subject, f"equals_{other.name}", pair)
         return self.chosen(left, [right], node)
 
     def chosen(

@@ -172,12 +172,12 @@ class Walker:
             for one in asked
             if isinstance(one.answer, Pair)
         )
-        if len(asked) != len(conditions) or len(owners) != 1 or not plain:
+        if len(asked) != len(conditions) or len(owners) != 1 or owners == {""} or not plain:
             return conditions
         owner = owners.pop()
         names = [one.answer.positive for one in asked if isinstance(one.answer, Pair)]
         prefix = asked[0].name.removesuffix(names[0]).strip("_")
-        name = f"{prefix}_status" if prefix else "status"
+        name = f"{prefix}_status"
         chosen: list[Condition | None] = []
         for one, state in zip(asked, names, strict=True):
             subject = Subject(f"{owner}.status?", name, one.subject.text, one.subject.root)

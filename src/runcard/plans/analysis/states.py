@@ -60,7 +60,7 @@ class Traits:
     """All characteristics of a method, in the order in which the code asks about them."""
 
     def __init__(self, questions: list[Question], defaults: Mapping[str, Any]) -> None:
-        self._aliases = _numbers_as_ranges(questions)
+        self._aliases = _as_ranges(questions)
         self._by_key: dict[Key, Trait] = {}
         for question in questions:
             key = self._key(question)
@@ -82,7 +82,7 @@ class Traits:
         return self._aliases.get(question.key, question.key)
 
     def _as_asked(self, question: Question) -> Question:
-        if question.key not in self._aliases or not isinstance(question.answer, Choice):
+        if question.key not in self._aliases or not isinstance(question.answer, Choice | Pair):
             return question
         return replace(question, answer=_as_bounds(question.answer))
 
@@ -118,21 +118,31 @@ class Traits:
         return [*self.ways(condition.left, truth=False), *second]
 
 
-def _numbers_as_ranges(questions: list[Question]) -> dict[Key, Key]:
-    """Subjects that are compared with numbers by `==` and by `>=` alike: both are about one range."""
-    ranged = {question.subject.key for question in questions if question.key[0] == "range"}
-    chosen: dict[Key, bool] = {}
+def _as_ranges(questions: list[Question]) -> dict[Key, Key]:
+    """Subjects that are compared by `==` with what they are compared with by `>=`, too: both are about one range."""
+    limits: dict[str, set[Threshold]] = {}
     for question in questions:
-        if isinstance(question.answer, Choice):
-            numeric = all(value.isdecimal() for value in question.answer.values)
+        if isinstance(question.answer, Bounds):
+            limits.setdefault(question.subject.key, set()).add(question.answer.value)
+    chosen: dict[Key, bool] = {}
+    keys: dict[Key, Key] = {}
+    for question in questions:
+        answer, known = question.answer, limits.get(question.subject.key)
+        if isinstance(answer, Choice) and known:
+            numeric = all(value.isdecimal() for value in answer.values)
             chosen[question.key] = chosen.get(question.key, True) and numeric
-    return {key: ("range", key[1]) for key, numeric in chosen.items() if numeric and key[1] in ranged}
+        elif isinstance(answer, Pair) and known and answer.equals in known:
+            keys[question.key] = ("range", question.subject.key)
+    return keys | {key: ("range", key[1]) for key, numeric in chosen.items() if numeric}
 
 
-def _as_bounds(choice: Choice) -> Bounds:
-    values = [Threshold(value, int(value)) for value in choice.values]
+def _as_bounds(answer: Choice | Pair) -> Bounds:
+    if isinstance(answer, Choice):
+        values = [Threshold(value, int(value)) for value in answer.values]
+    else:
+        values = [answer.equals] if answer.equals else []
     found = tuple(Interval(Cut(value, False), Cut(value, True)) for value in values)
-    return Bounds(found, "==", values[0], choice.is_closed)
+    return Bounds(found, "==", values[0], isinstance(answer, Choice) and answer.is_closed)
 
 
 def _free(name: str, taken: set[str]) -> str:
@@ -199,7 +209,7 @@ def _declared(trait: Trait, declared: Declared) -> None:
 def _range(trait: Trait, answers: list[Bounds]) -> None:
     trait.line = line_of(trait.name, answers)
     trait.states, trait.type = list(trait.line.names), "range"
-    if trait.line.is_point:
+    if trait.line.is_point and all(answer.operator == "==" for answer in answers):
         trait.states, trait.type = [trait.line.names[1], f"not_{trait.line.names[1]}"], "binary"
         return
     if is_count(trait.name) and trait.states[0] == "negative":
