@@ -36,7 +36,11 @@ def _condition(draw: st.DrawFn, made: Made, parent: Parent) -> tuple[str, str, s
 
 
 def _statement(draw: st.DrawFn, made: Made, parent: Parent, depth: int, indent: str) -> None:
-    kinds = ["plain"] if depth == 0 else ["plain", "if", "unless", "elsif", "case", "modifier", "ternary", "guard"]
+    kinds = (
+        ["plain"]
+        if depth == 0
+        else ["plain", "if", "unless", "elsif", "case", "modifier", "ternary", "guard"]
+    )
     kind = draw(st.sampled_from(kinds))
     inner = f"{indent}  "
     if kind == "plain":

@@ -31,7 +31,9 @@ def analyzed(case: str, root: Path) -> tuple[Analysis, Fields]:
 def said(characteristic: Fields) -> Fields:
     """A characteristic as the corpus writes it: what is null or empty is left out, of the setup only its type stands."""
     left_out = {"source", "lines"}
-    found = {key: value for key, value in characteristic.items() if key not in left_out and value not in (None, [])}
+    found = {
+        key: value for key, value in characteristic.items() if key not in left_out and value not in (None, [])
+    }
     return found | {"setup": characteristic["setup"]["type"]}
 
 
@@ -57,6 +59,8 @@ def test_conditions_stand_on_the_lines_that_are_named(case: str, tmp_path: Path)
     for one in analysis.plan["characteristics"]:
         assert one["source"] == f"{analysis.plan['target']['file']}:{','.join(map(str, one['lines']))}"
         named = " ".join(lines[line - 1] for line in one["lines"])
-        words = [word for word in one["condition"].replace(";", " ").split() if word not in {"case", "when", "in"}]
+        words = [
+            word for word in one["condition"].replace(";", " ").split() if word not in {"case", "when", "in"}
+        ]
         assert words[0].rstrip(":") in " ".join(lines)
         assert any(word in named for word in words)

@@ -1,10 +1,8 @@
 """From an expression to the condition that it is: which questions it asks, joined by `&&`, `||` and `!`."""
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import NamedTuple
 
-from runcard.plans.analysis.declared import Declarations
+from runcard.plans.analysis.declared import Surroundings
 from runcard.plans.analysis.patterns import Patterns
 from runcard.plans.analysis.questions import (
     Answer,
@@ -38,21 +36,6 @@ _KINDS = {"is_a?", "kind_of?", "instance_of?"}
 _CONSTANT = {"true", "false", "nil", "integer", "float", "string", "simple_symbol", "array", "hash", "lambda"}
 
 
-class Surroundings(NamedTuple):
-    """What the code around a condition tells about the names in it."""
-
-    own: Declarations  # of the class itself
-    of_model: "Lookup"  # of the class that a variable is named after
-    flags: Mapping[str, bool]  # parameters that are true or false by default
-
-
-class Lookup:
-    """The declarations of other classes: none are known unless a project says so."""
-
-    def declarations(self, variable: str) -> Declarations:  # noqa: ARG002 - what others override
-        return Declarations()
-
-
 class Conditions:
     """Reads the conditions of one text."""
 
@@ -61,7 +44,7 @@ class Conditions:
         self._literals, self._around = literals, around
         self.patterns = Patterns(code, literals)
         self.via: str | None = None  # the private method whose text is read
-        self.privates: Mapping[str, Node] = {}  # the bodies of the private methods of the class
+        self.privates: dict[str, Node] = {}  # the bodies of the private methods of the class
 
     # From the outside in
 

@@ -34,6 +34,7 @@ class Choice(NamedTuple):
     values: tuple[str, ...]
     is_closed: bool = False  # a `case` without `else`: nothing is said about further values
     declared: Declared | None = None
+    instead_of: "Question | None" = None  # what is asked when it is not taken for a choice
 
 
 class Threshold(NamedTuple):

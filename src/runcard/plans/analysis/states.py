@@ -60,11 +60,19 @@ class Traits:
     """All characteristics of a method, in the order in which the code asks about them."""
 
     def __init__(self, questions: list[Question], defaults: Mapping[str, Any]) -> None:
-        self._aliases = _as_ranges(questions)
+        alone = {question.key for question in questions}
+        self._broken = {
+            question.key
+            for question in questions
+            if isinstance(question.answer, Choice)
+            and question.answer.instead_of is not None
+            and question.answer.instead_of.key in alone
+        }
+        meant = [self._meant(question) for question in questions]
+        self._aliases = _aliases(meant)
         self._by_key: dict[Key, Trait] = {}
-        for question in questions:
-            key = self._key(question)
-            trait = self._by_key.setdefault(key, Trait(question.name, []))
+        for question in meant:
+            trait = self._by_key.setdefault(self._key(question), Trait(question.name, []))
             trait.questions.append(self._as_asked(question))
         names: set[str] = set()
         for trait in self._by_key.values():
@@ -76,7 +84,14 @@ class Traits:
         return [trait for trait in self._by_key.values() if len(trait.states) > 1]
 
     def of(self, question: Question) -> Trait:
-        return self._by_key[self._key(question)]
+        return self._by_key[self._key(self._meant(question))]
+
+    def _meant(self, question: Question) -> Question:
+        """Predicates in a row are no choice where one of them is asked by itself, too: then they need not exclude."""
+        answer = question.answer
+        if question.key in self._broken and isinstance(answer, Choice) and answer.instead_of:
+            return answer.instead_of
+        return question
 
     def _key(self, question: Question) -> Key:
         return self._aliases.get(question.key, question.key)
@@ -92,7 +107,7 @@ class Traits:
         """The characteristic that a condition is about and the states in which it holds, when it is about one."""
         if isinstance(condition, Question):
             trait = self.of(condition)
-            return trait, trait.true_in(self._as_asked(condition))
+            return trait, trait.true_in(self._as_asked(self._meant(condition)))
         if isinstance(condition, Not):
             inner = self.about_one(condition.inner)
             return None if inner is None else (inner[0], frozenset(inner[0].states) - inner[1])
@@ -118,7 +133,7 @@ class Traits:
         return [*self.ways(condition.left, truth=False), *second]
 
 
-def _as_ranges(questions: list[Question]) -> dict[Key, Key]:
+def _aliases(questions: list[Question]) -> dict[Key, Key]:
     """Subjects that are compared by `==` with what they are compared with by `>=`, too: both are about one range."""
     limits: dict[str, set[Threshold]] = {}
     for question in questions:
