@@ -18,7 +18,7 @@ from documents.samples import at, decoded, every_file, rich_instance, rich_team
 from encoding.plain_data import values
 from runcard.documents import schema
 from runcard.documents.codec import examine
-from runcard.documents.kinds import KINDS, SESSION_SPEC
+from runcard.documents.kinds import PUBLISHED
 from runcard.documents.roles import ROLES
 from runcard.encoding import encode_json, join_pointer
 from runcard.errors import EncodingError, UsageError
@@ -45,8 +45,9 @@ def test_the_published_schemas_are_frozen() -> None:
 
 
 def test_every_version_has_its_schema_and_no_other_is_there() -> None:
-    kinds = (*KINDS.values(), SESSION_SPEC)
-    assert {f"{kind.name}-{version}.json" for kind in kinds for version in kind.versions} == set(DIGESTS)
+    assert {f"{kind.name}-{version}.json" for kind in PUBLISHED.values() for version in kind.versions} == set(
+        DIGESTS
+    )
 
 
 @pytest.mark.parametrize("name", DIGESTS)
@@ -88,7 +89,7 @@ def test_a_schema_is_given_out_as_it_was_published() -> None:
 @pytest.mark.parametrize(
     ("kind", "version", "said"),
     [
-        ("teams", None, "archive-index, generation, instance, manifest, team, testplan"),
+        ("teams", None, "archive-index, generation, instance, manifest, session-spec, team, testplan"),
         ("team", "3.0.0", "1.0.0, 2.0.0"),
     ],
 )

@@ -89,6 +89,7 @@ SESSION_SPEC = Kind(
 
 # The surest first: a manifest has a team_session_id as well.
 KINDS = {kind.name: kind for kind in (MANIFEST, ARCHIVE_INDEX, GENERATION, TEAM, INSTANCE, TESTPLAN)}
+PUBLISHED = KINDS | {SESSION_SPEC.name: SESSION_SPEC}  # what has a schema
 
 # The older shapes of a generation document, which name no schema: the keys that give them away.
 _FLAT = frozenset(

@@ -108,7 +108,7 @@ class Literals:
             return None
         return [[item, at] for at, item in enumerate(value)] if method == "each_with_index" else value
 
-    def _bound(self, targets: Sequence[Node], item: Value) -> dict[str, Value]:
+    def _bound(self, targets: Sequence[Node], item: Value, depth: int = 0) -> dict[str, Value]:
         """What the variables of a loop hold: a single one takes all, several take an element each."""
         if not targets:
             return {"it": item, "_1": item}
@@ -117,8 +117,8 @@ class Literals:
         for target, element in zip(targets, elements, strict=False):
             if target.type == "identifier":
                 bound[self._of(target)] = element
-            elif inner := parts(target):
-                bound |= self._bound(inner, element)
+            elif depth < _DEEPEST and (inner := parts(target)):
+                bound |= self._bound(inner, element, depth + 1)
         return bound
 
     def _text(self, node: Node, names: Names, depth: int) -> str | None:
