@@ -120,6 +120,7 @@ class _Source:
         conditions.privates = private_methods(self.code, method, self.literals)
         walker = Walker(self.code, conditions, conditions.privates)
         walker.walk(method.body, (), tail=True)
+        walker.way.too_deep = walker.way.too_deep or conditions.too_deep
         return walker.way
 
     def _declarations(self, method: Method) -> Declarations:

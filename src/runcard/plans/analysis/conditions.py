@@ -28,6 +28,7 @@ from runcard.plans.ruby.inflections import underscore
 from runcard.plans.ruby.literals import Literals
 from runcard.plans.ruby.syntax import Code, Node, field, line_of, parts
 
+DEEPEST = 100  # conditions within conditions
 AND, OR, NOT = {"&&", "and"}, {"||", "or"}, {"!", "not"}
 _COMPARED = {">=", ">", "<", "<="}
 _FLIPPED = {">=": "<=", ">": "<", "<": ">", "<=": ">="}
@@ -44,13 +45,24 @@ class Conditions:
         self._literals, self._around = literals, around
         self.patterns = Patterns(code, literals)
         self.via: str | None = None  # the private method whose text is read
+        self._depth = 0
+        self.too_deep: int | None = None  # the line of what was left out
         self.privates: dict[str, Node] = {}  # the bodies of the private methods of the class
 
     # From the outside in
 
     def read(self, node: Node) -> Condition | None:
         """The condition that an expression is; None for one that is always the same."""
-        node = meant(self._code, node)
+        if self._depth >= DEEPEST:
+            self.too_deep = self.too_deep or line_of(node)
+            return None
+        self._depth += 1
+        try:
+            return self._read(meant(self._code, node))
+        finally:
+            self._depth -= 1
+
+    def _read(self, node: Node) -> Condition | None:
         if node.type == "binary":
             return self._binary(node)
         if node.type == "unary":

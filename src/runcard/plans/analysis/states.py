@@ -26,6 +26,7 @@ from runcard.plans.analysis.ranges import Line, line_of
 from runcard.plans.analysis.vocabulary import SUCCEEDED, is_count
 
 Key = tuple[str, str]
+_MOST_WAYS = 4  # of a part of a condition that are followed
 Needed = tuple["Trait", frozenset[str]]  # a characteristic, and the states it must be in
 
 
@@ -60,6 +61,9 @@ class Traits:
     """All characteristics of a method, in the order in which the code asks about them."""
 
     def __init__(self, questions: list[Question], defaults: Mapping[str, Any]) -> None:
+        self._ways: dict[
+            tuple[int, bool], list[list[Needed]]
+        ] = {}  # by the identity of conditions, which stay
         alone = {question.key for question in questions}
         self._broken = {
             question.key
@@ -117,7 +121,13 @@ class Traits:
         return left[0], left[1] & right[1]
 
     def ways(self, condition: Condition, *, truth: bool) -> list[list[Needed]]:
-        """All ways in which a condition comes out so: of each the states that must hold, one after the other."""
+        """Ways in which a condition comes out so: of each the states that must hold, one after the other."""
+        known = self._ways.get((id(condition), truth))
+        if known is None:
+            known = self._ways[id(condition), truth] = self._found_ways(condition, truth=truth)
+        return known
+
+    def _found_ways(self, condition: Condition, *, truth: bool) -> list[list[Needed]]:
         one = self.about_one(condition)
         if one is not None:
             trait, states = one
@@ -126,11 +136,10 @@ class Traits:
             return self.ways(condition.inner, truth=not truth)
         if isinstance(condition, Question):
             return []
-        left = self.ways(condition.left, truth=True)
-        if truth:
-            return [[*a, *b] for a in left[:4] for b in self.ways(condition.right, truth=True)[:4]]
-        second = [[*a, *b] for a in left[:4] for b in self.ways(condition.right, truth=False)[:4]]
-        return [*self.ways(condition.left, truth=False), *second]
+        left = self.ways(condition.left, truth=True)[:_MOST_WAYS]
+        right = self.ways(condition.right, truth=truth)[:_MOST_WAYS]
+        through = [[*first, *second] for first in left for second in right]
+        return through if truth else [*self.ways(condition.left, truth=False), *through]
 
 
 def _aliases(questions: list[Question]) -> dict[Key, Key]:
