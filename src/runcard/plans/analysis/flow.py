@@ -259,6 +259,12 @@ class Walker:
             self._note_left(path, found, flow, truth=truth)
         return Flow()
 
+    def _unary(self, node: Node, path: Path, *, tail: bool) -> Flow:
+        operand = field(node, "operand")
+        if tail and operand is not None and self._conditions.asks(operand):
+            self._ask(self._conditions.read(node), path)
+        return self._other(node, path)
+
     def _answers(self, node: Node) -> bool:
         """`redirect_to x and return`: what answers a request is done for its effect, not asked for its result."""
         method = field(node, "method") if node.type == "call" else None
@@ -340,6 +346,7 @@ class Walker:
         **dict.fromkeys(("case", "case_match"), _case),
         **dict.fromkeys(("while", "until", "while_modifier", "until_modifier"), _loop),
         "binary": _binary,
+        "unary": _unary,
         "operator_assignment": _assigned,
         "rescue_modifier": _rescued_inline,
         "call": _call,

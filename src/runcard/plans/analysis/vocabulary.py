@@ -16,25 +16,21 @@ PRESENCES = {
     "exist?": Presence(frozenset({PRESENT}), frozenset({ABSENT})),
 }
 
-# A positive word and its opposite, where that is a word of its own and not `not_…`.
+# A positive word and its opposite, where that is a word of its own and nothing lies between the two.
 _OPPOSITES = {
     "valid": "invalid",
     "active": "inactive",
     "enabled": "disabled",
     "available": "unavailable",
     "visible": "hidden",
-    "public": "private",
-    "open": "closed",
     "online": "offline",
     "complete": "incomplete",
-    "allowed": "forbidden",
     "even": "odd",
     "success": "failure",
-    "successful": "failed",
 }
 _POSITIVE = {negative: positive for positive, negative in _OPPOSITES.items()}
 _POSITIVE |= {f"un{word}": word for word in ("paid", "read", "known", "seen", "sent")}
-_POSITIVE |= {"missing": PRESENT, "failure": "success"}
+_POSITIVE |= {"missing": PRESENT}
 _UNDONE = re.compile(r"un(?!ited|ified)\w{3,}ed")  # unverified, unpublished
 _NEGATING = ("not_", "no_", "non_", "isnt_")
 
