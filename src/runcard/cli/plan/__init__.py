@@ -6,11 +6,13 @@ from runcard.cli.groups import Group
 
 COMMANDS: dict[str, str] = {
     "begin": "Check whether an agent may begin.",
+    "extract": "Print the structure of spec files.",
     "factories": "List the factories of a project, with their traits.",
     "guide": "Print what an agent reads, may write and must do.",
     "list": "List the plans of a project, and whose turn it is.",
     "mark": "Write what an agent reports about its work.",
     "path": "Print where the plan of a source lies.",
+    "skeleton": "Write the skeleton of a spec by its plan.",
     "status": "Say whether the plan of a source can still be used.",
     "targets": "List what there is to test in Ruby files.",
     "validate": "Check plans by every rule, and write down what was found.",
