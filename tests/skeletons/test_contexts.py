@@ -67,7 +67,7 @@ def test_nothing_follows_a_terminal_state() -> None:
 
 
 def test_what_always_ends_the_method_does_not_hide_what_stands_beside_it() -> None:
-    ends = {"terminal_states": ["a", "b"]}
+    ends: Fields = {"terminal_states": ["a", "b"]}
     found = tree([one("x", "enum", "ab", **ends), one("y", "enum", "ab", **ends), one("z", "enum", "cd")])
     below = ["  and x is a", "  and x is b", "  and y is a", "  and y is b"]
     assert found == ["when z is c", *below, "when z is d", *below]

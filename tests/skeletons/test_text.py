@@ -139,7 +139,7 @@ def test_ruby_takes_every_skeleton(tmp_path: Path) -> None:
     ]
     written += [text(PAYMENT, Call([Parameter("x")]), method=method) for method in methods]
     written += [text(PAYMENT, CALL, method=method, method_type="class") for method in methods]
-    written += [text([], **{"class": name}) for name in ("::A::B", "Élan", "END", "A::BEGIN")]
+    written += [text([], CALL, **{"class": name}) for name in ("::A::B", "Élan", "END", "A::BEGIN")]
     names = ["it", "end", "_", "größe", "hash", "self", "__FILE__", "instance", "result", "subject"]
     for is_keyword in (False, True):
         call = Call([Parameter(name, is_keyword=is_keyword) for name in names], [Parameter("")])
