@@ -5,6 +5,7 @@ import click
 from runcard.cli.groups import Group
 
 COMMANDS: dict[str, str] = {
+    "analyze": "Find what the tests of a Ruby method must cover.",
     "begin": "Check whether an agent may begin.",
     "extract": "Print the structure of spec files.",
     "factories": "List the factories of a project, with their traits.",
