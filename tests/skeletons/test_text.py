@@ -110,7 +110,7 @@ def test_what_the_plan_knows_about_a_setup_is_told() -> None:
     each = one(
         "amount", "range", ["large", "small"], setup=setup, threshold_value=10, threshold_operator=">="
     )
-    assert "# {SETUP_CODE} amount: large, by attribute Invoice paid at, >= 10\n" in text([each])
+    assert "# {SETUP_CODE} amount: large, by attribute Invoice paid_at, >= 10\n" in text([each])
     assert "# {SETUP_CODE} a: b, by factory\n" in text([one("a", "enum", "bc", setup="factory")])
 
 

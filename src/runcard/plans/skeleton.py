@@ -14,7 +14,6 @@ from runcard.files import printable
 from runcard.plans.contexts import Context
 from runcard.plans.ruby.signatures import Parameter
 from runcard.plans.ruby.writing import quoted
-from runcard.plans.wording import words
 
 Fields = dict[str, Any]
 
@@ -43,6 +42,12 @@ def spec_path(file: str) -> str:
     if part is not None:
         return part[1] + spec_path(part[2])
     return f"spec/{file.removeprefix('app/').removesuffix('.rb')}_spec.rb"
+
+
+def spec_of(plan: Fields) -> str:
+    """The path of a plan's spec in the project: the one that the plan names, or the documented one."""
+    named = (plan.get("automation") or {}).get("skeleton_file")
+    return str(named) if named else spec_path(plan["target"]["file"])
 
 
 def skeleton(target: Fields, contexts: Sequence[Context], call: Call, helper: str) -> bytes:
@@ -138,7 +143,7 @@ def _setup(context: Context) -> str:
     if isinstance(setup, dict):
         setup = " ".join(str(setup[key]) for key in ("type", "class", "source") if setup.get(key))
     if setup:
-        known.append(f"by {words(setup)}")
+        known.append(f"by {' '.join(setup.split())}")
     if one.get("threshold_value") is not None:
         known.append(f"{one.get('threshold_operator') or 'at'} {one['threshold_value']}")
     return printable(", ".join(known))

@@ -9,7 +9,7 @@ from runcard.errors import RuncardError, StoreError
 from runcard.files import failure, json_name, printable, read_file, write_atomic
 from runcard.plans.agents import AGENTS, next_agent
 from runcard.plans.contexts import Context, contexts_of
-from runcard.plans.freshness import status_of
+from runcard.plans.freshness import stale
 from runcard.plans.places import Asked, place_of
 from runcard.plans.plan import Plan, plan_at
 from runcard.plans.ruby.signatures import parameters
@@ -58,28 +58,19 @@ def write_skeleton(
 ) -> Written:
     """Write the spec of a plan, where it belongs or to `output`; only `force` replaces a file that is there."""
     plan = plan_at(place_of(path, root=root, asked=asked))
-    _check_target(plan, path)
+    plan.check_wanted(path)
     plan.check_handed_on(_AGENT)
     data = plan.to_dict()
     contexts = contexts_of(data["characteristics"])
     spec = output or os.path.join(plan.place.project.root, spec_path(data["target"]["file"]))
     text = skeleton(data["target"], contexts, _call(plan, data["target"]), _helper(plan, data["target"]))
-    warnings = [*plan.warnings, *_doubts(plan)]
+    warnings = [*plan.warnings, *plan.missing(_AGENT.name), *stale(plan.place)]
     is_new = _written(spec, text, force=force)
     inside = _inside(plan, spec)
     if inside is None:
         warnings.append(f"{printable(spec)} lies outside of the project: the plan does not name it")
     marked = plan.mark(_AGENT.name, values={} if inside is None else {"skeleton_file": inside})
     return Written(marked, spec, contexts, is_new, tuple(warnings))
-
-
-def _check_target(plan: Plan, path: str) -> None:
-    plan.check_exists()
-    if plan.place.is_other:
-        raise StoreError(
-            f"{printable(path)} has no plan for that method",
-            hint="`runcard plan list` shows the plans there are",
-        )
 
 
 def _call(plan: Plan, target: Fields) -> Call:
@@ -96,19 +87,6 @@ def _helper(plan: Plan, target: Fields) -> str:
     is_rails = target["file"].removeprefix("./").startswith("app/")
     of_rails = os.path.join(plan.place.project.root, "spec", "rails_helper.rb")
     return "rails_helper" if is_rails or os.path.isfile(of_rails) else "spec_helper"
-
-
-def _doubts(plan: Plan) -> list[str]:
-    """What speaks against writing a spec by this plan."""
-    said = list(plan.missing(_AGENT.name))
-    if not plan.place.is_loose:
-        try:
-            reason = status_of(plan.place).reason
-        except RuncardError as error:
-            reason = error.message
-        if reason is not None:
-            said.append(f"the plan needs a new analysis: {reason}")
-    return said
 
 
 def _written(path: str, text: bytes, *, force: bool) -> bool:
@@ -131,7 +109,7 @@ def _written(path: str, text: bytes, *, force: bool) -> bool:
 def _exists(path: str) -> StoreError:
     return StoreError(
         f"{printable(path)} exists and was not touched",
-        hint="--force replaces it, --output writes another file",
+        hint="--force replaces it; `runcard plan skeleton --output` writes another file",
     )
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from runcard.plans.ruby.source import Source, Trouble, read_source
+from runcard.plans.ruby.source import Trouble, read_source
 from runcard.plans.ruby.syntax import METHODS, Code, Node, line_of, parts, read_code
 from runcard.plans.ruby.syntax import field as field_of
 
@@ -32,6 +32,7 @@ _WORDS = re.compile("|".join(f"(?P<{kind}>{words})" for kind, words in _KINDS.it
 _PLURALS = {DESCRIBE: "describes", CONTEXT: "contexts", IT: "its", LET: "lets", HOOK: "hooks"}
 _PLAIN = re.compile(r"\\(['\\])")
 _LETTERS = {"n": "\n", "t": "\t", "r": "\r", "s": " ", "e": "\x1b", "0": "\0", "a": "\a", "b": "\b"}
+_PLACEHOLDER = re.compile(r"\{[A-Z][A-Z_]+\}")
 _DEEPEST = 100
 
 
@@ -81,7 +82,7 @@ class Spec:
     """A spec file."""
 
     parts: tuple[Part, ...]
-    source: Source
+    placeholders: tuple[tuple[int, str], ...]  # what a skeleton left to be filled in, and its line
     warnings: tuple[Trouble, ...]
 
     def walk(self) -> Iterator[Part]:
@@ -100,8 +101,7 @@ class Spec:
 
 def read_spec(path: str) -> Spec:
     """Read a spec; raises RuncardError when the file cannot be read at all."""
-    source = read_source(path)
-    code, trouble = read_code(source)
+    code, trouble = read_code(read_source(path))
     top: list[Part] = []
     waiting: list[tuple[Node, list[Part], int]] = [(code.root, top, 0)]
     while waiting:
@@ -117,7 +117,17 @@ def read_spec(path: str) -> Spec:
             trouble = (*trouble, Trouble(part.line, f"groups nested deeper than {_DEEPEST}: left out"))
         elif part.is_group and block is not None:
             waiting.append((block, part.children, part.depth))
-    return Spec(tuple(top), source, trouble)
+    return Spec(tuple(top), tuple(_placeholders(code)), trouble)
+
+
+def _placeholders(code: Code) -> Iterator[tuple[int, str]]:
+    """The comments that hold a place, in the order of the text."""
+    waiting = [code.root]
+    while waiting:
+        node = waiting.pop()
+        if node.type == "comment" and (match := _PLACEHOLDER.search(code.of(node))):
+            yield line_of(node), match[0]
+        waiting += reversed(node.children)
 
 
 def _part(code: Code, node: Node, depth: int) -> Part | None:
