@@ -221,3 +221,16 @@ def test_files_come_with_their_sizes_from_any_depth(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("e")
     assert list(walk_files(tmp_path)) == [("/".join([*["d" * 250] * 20, "file"]), 4), ("e", 1)]
     subprocess.run(["rm", "-rf", str(tmp_path)], check=True)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs a second user")
+def test_a_size_that_nobody_may_see_is_an_error_that_names_the_file() -> None:
+    look = "try: list(files.walk_files(root))\nexcept errors.MachineError as error: print(error)"
+    with everybodys_directory() as root:
+        (root / "listed").mkdir()
+        (root / "listed" / "file").write_text("x")
+        (root / "listed").chmod(0o744)
+        assert as_nobody(root, look) == "cannot look at listed/file: Permission denied\n"
+        (root / "listed").chmod(0o700)
+        assert as_nobody(root, look) == "cannot read the directory listed: Permission denied\n"
+        assert as_nobody(root / "listed", look).endswith("listed: Permission denied\n")

@@ -181,6 +181,14 @@ class TestPipeline:
         project.write(project.plan_of() | {"validation": failed})
         assert cli("plan", "begin", "skeleton", project.source).code == 1
 
+    def test_the_signs_of_other_tools_are_understood(self, cli: Cli, project: RubyProject) -> None:
+        data = project.plan_of()
+        del data["validation"]
+        project.write(data | {"automation": {"validation_passed": True}})
+        assert cli("plan", "begin", "skeleton", project.source).code == 0
+        project.write(data | {"automation": {"validation_passed": False}})
+        assert cli("plan", "begin", "skeleton", project.source).code == 1
+
     def test_begin_writes_nothing(self, cli: Cli, project: RubyProject) -> None:
         project.write()
         before = project.plan.stat().st_mtime_ns, project.plan.read_bytes()

@@ -178,3 +178,13 @@ def test_many_hits_are_told(cli: Cli, project: RubyProject) -> None:
     for number in range(50):
         project.write(project.plan_of(f"lib/a{number}.rb"), f"metadata_lib_a{number}.yml")
     assert cli("plan", "status", *sources).out.count(": fresh\n") == 50
+
+
+def test_the_limits_are_those_of_the_settings(
+    cli: Cli, project: RubyProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.write()
+    monkeypatch.setenv("RUNCARD_LIMITS_SIZE", "100")
+    assert told(cli, project.source)["reason"] == "metadata corrupted"
+    assert "encoding.too-big" in cli("plan", "validate", project.source).err
+    assert cli("plan", "mark", "skeleton", project.source).code == 1

@@ -128,6 +128,10 @@ class TestTargets:
         code, found, _ = self.checked(cli, project, file="app/gone.rb")
         assert (code, found) == (1, {"errors": ["target.file"], "warnings": []})
 
+    def test_a_directory_is_no_file(self, cli: Cli, project: RubyProject) -> None:
+        code, found, _ = self.checked(cli, project, file="app/models")
+        assert (code, found) == (1, {"errors": ["target.file"], "warnings": []})
+
     def test_a_class_that_is_not_there(self, cli: Cli, project: RubyProject) -> None:
         code, found, hints = self.checked(cli, project, class_="Billing::Invoise")
         assert (code, found) == (1, {"errors": ["target.class"], "warnings": []})
@@ -241,3 +245,18 @@ def test_schema_migrate_and_load_know_plans(cli: Cli, project: RubyProject) -> N
     assert [one["name"] for one in document.characteristics] == ["customer", "size"]
     assert cli("migrate", "--to", "1.3", project.plan, "--no-backup").code == 0
     assert project.read()["format_version"] == "1.3"
+
+
+def test_a_plan_that_is_refused_is_not_looked_at_any_further(cli: Cli, project: RubyProject) -> None:
+    project.write((CORPUS / "future/major--testplan-3.0.yml").read_bytes().replace(b"invoice.rb", b"gone.rb"))
+    done = cli("plan", "validate", "--json", project.plan)
+    assert [found["rule"] for found in json.loads(done.out)["errors"]] == ["version.newer-major"]
+
+
+def test_a_plan_with_very_many_findings_stays_readable(cli: Cli, project: RubyProject) -> None:
+    data = project.plan_of()
+    data["characteristics"] = [{"name": f"c{number}"} for number in range(300)]
+    project.write(data)
+    assert cli("plan", "validate", project.source).code == 1
+    errors = project.read()["validation"]["errors"]
+    assert (len(errors), errors[-1]) == (201, "and 1,300 more")

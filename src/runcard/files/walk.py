@@ -85,8 +85,14 @@ def walk(
 
 
 def walk_files(root: str | os.PathLike[str]) -> Iterator[tuple[str, int]]:
-    """Yield the path and the size of every regular file below `root`; one that vanishes meanwhile is passed over."""
-    top = os.open(root, _OPEN)
+    """Yield the path and the size of every regular file below `root`; one that vanishes meanwhile is passed over.
+
+    What cannot be looked at raises an error that names it.
+    """
+    try:
+        top = os.open(root, _OPEN)
+    except OSError as error:
+        raise failure(error, os.fspath(root), "read the directory") from error
     try:
         for path, kind in walk(root):
             if kind is _FILE:
@@ -95,6 +101,8 @@ def walk_files(root: str | os.PathLike[str]) -> Iterator[tuple[str, int]]:
                         size = os.lstat(rest, dir_fd=place).st_size
                 except FileNotFoundError:
                     continue
+                except OSError as error:
+                    raise failure(error, path, "look at") from error
                 yield path, size
     finally:
         os.close(top)

@@ -119,7 +119,7 @@ class _Errand:
         self._made = os.lstat(self._path)
         self._background: Background | None = None
         self._code = FAILED
-        self._used: Fields | None = None
+        self._used: Fields = {"cpu_seconds": None, "peak_memory_bytes": None}
         self._warnings: list[str] = []
         self._problems: list[CannotRun | RuncardError] = []
 
@@ -150,12 +150,12 @@ class _Errand:
         except CannotRun as error:
             self._code = error.code
             self._problems.append(error)
-            self._run.add_error(error.message, type="cannot-run")
+            self._add_error("cannot-run", error.message)
             return
         if os.WIFSIGNALED(status):
             number = os.WTERMSIG(status)
             self._code = 128 + number
-            self._run.add_error(f"the command was killed by {_name(number)}", type="killed")
+            self._add_error("killed", f"the command was killed by {_name(number)}")
         else:
             self._code = os.WEXITSTATUS(status)
 
@@ -201,7 +201,7 @@ class _Errand:
             if status == "failed":
                 self._run.add_error(error)
         with contextlib.suppress(RuncardError, OSError):
-            self._run.end(status, facts=self._facts())
+            self._run.end(status, facts=self._facts(), used=self._used)
 
     def close(self) -> Ran:
         """Tell the record how it went, and close it."""
@@ -241,8 +241,13 @@ class _Errand:
         background = self._background or Background(self._directory, without=[self._store])
         return background.result(_PATIENCE)
 
+    def _add_error(self, kind: str, message: str) -> None:
+        """Write down what went wrong with the command; a disk that is full is told of when the record is closed."""
+        with contextlib.suppress(RuncardError, OSError):
+            self._run.add_error(message, type=kind)
+
     def _warn(self, kind: str, message: str) -> None:
-        """Write a warning down and keep it for the user; a disk that is full is told of when the record is closed."""
+        """Write a warning down, and keep it for the user."""
         self._warnings.append(message)
         with contextlib.suppress(RuncardError, OSError):
             self._run.add_warning(message, type=kind)

@@ -69,9 +69,11 @@ class Agent:
         automation, own = plan.get("automation"), plan.get(_OWN_WORD.get(self.name, ""))
         if isinstance(own, dict) and own.get("completed") is True and not own.get("errors"):
             return True
-        return isinstance(automation, dict) and any(automation.get(key) is True for key in self.markers)
+        signs = (*self.markers, *_OTHER_SIGNS.get(self.name, ()))
+        return isinstance(automation, dict) and any(automation.get(key) is True for key in signs)
 
 
+_OTHER_SIGNS = {"validator": ("validation_passed",)}  # keys of `automation` that other tools leave
 _OWN_WORD = {
     "analyzer": "analyzer",
     "validator": "validation",

@@ -14,7 +14,7 @@ Fields = dict[str, Any]
 class Mark:
     """An agent's report. One that is skipped has nothing left to do either, and its successor may begin."""
 
-    completed: bool = True
+    completed: bool | None = None  # None: when nothing else is said but the version
     version: str | None = None
     skipped: str | None = None  # the reason
     warnings: Sequence[str] = ()
@@ -22,18 +22,24 @@ class Mark:
     values: Fields | None = None  # further keys of `automation`
 
     @property
+    def is_completed(self) -> bool:
+        if self.completed is None:
+            return self.skipped is None and not (self.warnings or self.errors or self.values)
+        return self.completed
+
+    @property
     def hands_on(self) -> bool:
-        return self.completed or self.skipped is not None
+        return self.is_completed or self.skipped is not None
 
     def on(self, agent: Agent, plan: Fields) -> Fields:
         """The plan with this mark of an agent."""
         if not agent.writes:
             raise DocumentError("the reviewer writes nothing into a plan", hint="report elsewhere")
-        if self.completed and self.skipped is not None:
+        if self.is_completed and self.skipped is not None:
             raise UsageError("an agent is completed or skipped, not both", hint="leave one of the two out")
         automation = dict(plan.get("automation") or {})
         automation |= self._state(agent)
-        if self.completed:
+        if self.is_completed:
             for word in ("skipped", "skip_reason"):
                 automation.pop(agent.prefix + word, None)
         for key, said in (("errors", self.errors), ("warnings", self.warnings)):
@@ -47,7 +53,7 @@ class Mark:
         if self.skipped is not None:
             said[agent.marker] = said[f"{agent.prefix}skipped"] = True
             said[f"{agent.prefix}skip_reason"] = self.skipped
-        elif self.completed:
+        elif self.is_completed:
             said |= dict.fromkeys(agent.markers, True)
         elif self.errors:  # what went wrong is not done, whatever was said before
             said |= dict.fromkeys(agent.markers, False)

@@ -8,6 +8,7 @@ import os
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from runcard.encoding import Limits
 from runcard.errors import StoreError
 from runcard.files import printable
 from runcard.plans.names import distinguished, documented_name, fits, is_plan_name, method_key
@@ -64,16 +65,20 @@ def is_plan_path(path: str) -> bool:
     return path.endswith((".yml", ".yaml", ".json"))
 
 
-def place_of(path: str, *, root: str | None = None, asked: Asked | None = None) -> Place:
+def place_of(
+    path: str, *, root: str | None = None, asked: Asked | None = None, limits: Limits | None = None
+) -> Place:
     """The plan that a path stands for: of a source, or the plan itself."""
     if "\0" in path:
         raise StoreError("a path cannot contain a NUL byte", hint="name a source file")
-    asked = asked or Asked()
-    return _named(path, root) if is_plan_path(path) else _of_source(path, root, asked)
+    limits = limits or Limits()
+    if is_plan_path(path):
+        return _named(path, root, limits)
+    return _of_source(path, root, asked or Asked(), limits)
 
 
-def _named(path: str, root: str | None) -> Place:
-    stored = read_stored(path)
+def _named(path: str, root: str | None, limits: Limits) -> Place:
+    stored = read_stored(path, limits)
     if not stored.exists:
         raise StoreError(f"{printable(path)} does not exist", hint="check the path")
     folder = os.path.dirname(os.path.realpath(path))
@@ -83,13 +88,13 @@ def _named(path: str, root: str | None) -> Place:
     return Place(project, stored.file or "", stored)
 
 
-def _of_source(source: str, root: str | None, asked: Asked) -> Place:
+def _of_source(source: str, root: str | None, asked: Asked, limits: Limits) -> Place:
     project, file = project_of(source, root)
     if os.path.isdir(os.path.join(project.root, file)):
         raise StoreError(f"{printable(source)} is a directory", hint="name a source file")
     check_folder(project)
     warnings = [] if project.is_marked else [homeless(project)]
-    stored, remark = _own(project, file)
+    stored, remark = _own(project, file, limits)
     if remark:
         warnings.append(remark)
     place = Place(project, file, stored, warnings=tuple(warnings))
@@ -98,18 +103,18 @@ def _of_source(source: str, root: str | None, asked: Asked) -> Place:
     return _of_method(place, asked)
 
 
-def _own(project: Project, file: str) -> tuple[Stored, str | None]:
+def _own(project: Project, file: str, limits: Limits) -> tuple[Stored, str | None]:
     """The plan of a source's first method, and a remark when it has not the documented name."""
     name = documented_name(file)
     other = os.path.join(project.folder, distinguished(name, file))
     if not fits(name):
-        return read_stored(
-            other
-        ), f"the documented name of {file}'s plan is too long for a file: it is shortened"
-    stored = read_stored(os.path.join(project.folder, name))
+        return read_stored(other, limits), (
+            f"the documented name for {file} is too long for a file: it is shortened"
+        )
+    stored = read_stored(os.path.join(project.folder, name), limits)
     if stored.exists and (stored.file is None or stored.is_about(file, project.root)):
         return stored, None
-    second = read_stored(other)
+    second = read_stored(other, limits)
     if not stored.exists and not second.is_about(file, project.root):
         return stored, None
     holder = stored.file or "another source"
@@ -118,13 +123,13 @@ def _own(project: Project, file: str) -> tuple[Stored, str | None]:
 
 def _of_method(place: Place, asked: Asked) -> Place:
     """The plan of a further method of the same source: the one that is there, or the name that it will have."""
-    base = os.path.basename(place.path)
+    base, limits = os.path.basename(place.path), place.stored.limits
     if asked.key is not None:
-        own = read_stored(os.path.join(place.project.folder, distinguished(base, asked.key)))
+        own = read_stored(os.path.join(place.project.folder, distinguished(base, asked.key)), limits)
         return Place(place.project, place.file, own, not own.exists, place.warnings)
     for name in sorted(os.listdir(place.project.folder)):
         if is_plan_name(name) and name.startswith(base.removesuffix(".yml") + "-"):
-            other = read_stored(os.path.join(place.project.folder, name))
+            other = read_stored(os.path.join(place.project.folder, name), limits)
             if other.is_about(place.file, place.project.root) and asked.is_of(other.section("target")):
                 return Place(place.project, place.file, other, warnings=place.warnings)
     return Place(place.project, place.file, place.stored, is_other=True, warnings=place.warnings)

@@ -63,7 +63,11 @@ class Plan:
     def to_dict(self) -> Fields:
         """The data, the caller's own to change; empty for a plan that does not exist yet."""
         source = self.place.stored.source
-        data = None if source is None or self.place.stored.data is None else TestPlan.decode(source)
+        data = (
+            None
+            if source is None or self.place.stored.data is None
+            else TestPlan.decode(source, self.place.stored.limits)
+        )
         return data or {}
 
     def write(self, agent: str, data: Fields) -> "Plan":
@@ -83,14 +87,17 @@ class Plan:
         self,
         agent: str,
         *,
-        completed: bool = True,
+        completed: bool | None = None,
         version: str | None = None,
         skipped: str | None = None,
         warnings: Sequence[str] = (),
         errors: Sequence[str] = (),
         values: Fields | None = None,
     ) -> "Plan":
-        """Report about an agent's work in the plan as it is now; `values` are further keys of `automation`."""
+        """Report about an agent's work in the plan as it is now; `values` are further keys of `automation`.
+
+        Nothing said, or the version alone, means that the work is done.
+        """
         doer = agent_named(agent)
         mark = Mark(completed, version, skipped, warnings, errors, values)
         self.check_exists()
@@ -101,7 +108,7 @@ class Plan:
         if mark.hands_on:
             self.check_handed_on(agent)
         data = mark.on(agent, self._readable())
-        return self._written(agent, data, is_new=agent.name == "analyzer" and mark.completed)
+        return self._written(agent, data, is_new=agent.name == "analyzer" and mark.is_completed)
 
     def missing(self, agent: str) -> list[str]:
         """What an agent must wait for before it begins; empty when it may."""
@@ -160,7 +167,7 @@ class Plan:
         except OSError as error:
             raise failure(error, folder, "make the directory") from error
         with locked(folder):
-            yield plan_at(replace(self.place, stored=read_stored(self.path)))
+            yield plan_at(replace(self.place, stored=read_stored(self.path, self.place.stored.limits)))
 
     def _readable(self) -> Fields:
         data = self.place.stored.data
@@ -201,7 +208,7 @@ def plan_at(place: Place) -> Plan:
     source = place.stored.source
     report = Report(kind=TESTPLAN.name)
     if source is not None:
-        report = codec.examine(source, kind=TESTPLAN.name).report
+        report = codec.examine(source, kind=TESTPLAN.name, limits=place.stored.limits).report
     return Plan(place, report)
 
 

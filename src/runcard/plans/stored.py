@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any
 
 from runcard.documents.testplan import TestPlan
-from runcard.encoding import Limits
+from runcard.encoding.limits import DEFAULT, Limits
 from runcard.errors import EncodingError, RuncardError
 from runcard.files import read_file
 
@@ -19,6 +19,7 @@ class Stored:
 
     path: str
     source: bytes | None
+    limits: Limits = DEFAULT  # of reading it
 
     @property
     def exists(self) -> bool:
@@ -28,7 +29,7 @@ class Stored:
     def data(self) -> Fields | None:
         """What it says; None when that cannot be read as a map."""
         try:
-            value = TestPlan.decode(self.source or b"")
+            value = TestPlan.decode(self.source or b"", self.limits)
         except EncodingError:
             return None
         return value if isinstance(value, dict) else None
@@ -51,11 +52,11 @@ class Stored:
         )
 
 
-def read_stored(path: str) -> Stored:
+def read_stored(path: str, limits: Limits) -> Stored:
     """The plan file at a path, which need not exist."""
     try:
-        return Stored(path, read_file(path, Limits().size))
+        return Stored(path, read_file(path, limits.size), limits)
     except RuncardError as error:
         if isinstance(error.__cause__, FileNotFoundError | NotADirectoryError):
-            return Stored(path, None)
+            return Stored(path, None, limits)
         raise

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from plans.ruby.samples import names, targets, written
+from plans.ruby.tools import SHOP
 from runcard.encoding import Limits
 from runcard.errors import DocumentError, MachineError, StoreError
 from runcard.plans.ruby import read_targets, syntax
@@ -42,8 +43,33 @@ BROKEN = {
         "A#x A#y",
         [7],
     ),
+    "beside a block comment": (
+        "class A\n=begin\nclass Fake\n  def no; end\n=end\n  def x(\n  end\n  def y; end\nend",
+        "A#x A#y",
+        [6],
+    ),
     "before __END__": ("class A\n  def x; end\n  def y(\n  end\nend\n__END__\ndef z; end", "A#x A#y", [3]),
+    "without indentation, before __END__": (
+        "class A\ndef x\n)\nend\nfoo ->(a; b) { }\nend\n__END__\ndef z; end",
+        "A#x",
+        [3, 5],
+    ),
     "without indentation": ("class A\ndef x\n)\nend\nfoo ->(a; b) { }\ndef y\nend\nend", "A#x A#y", [3, 5]),
+    "beside an outdented private": (
+        "class A\n  def x(\n  end\nprivate\n  def y; end\nend\nclass B\n  def z; end\nend",
+        "A#x A#y B#z",
+        [2],
+    ),
+    "the marks of a conflict": (
+        "class A\n  def x; end\n<<<<<<< HEAD\n  def y; end\n=======\n  def z; end\n>>>>>>> topic\nend",
+        "A#x A#y A#z",
+        [3, 5, 7],
+    ),
+    "an end at the margin": (
+        "class A\n  def x\n    if y\nend\n    end\n  end\n  def z; end\nend",
+        "A#x A#z",
+        [3, 4],
+    ),
     "with tabs": ("class A\n\tdef x; end\n\tfoo(\n\tdef y; end\nend", "A#x A#y", [3]),
 }
 
@@ -68,6 +94,22 @@ def test_ruby_that_the_grammar_does_not_know_costs_no_method(case: str, tmp_path
     found = targets(tmp_path, NEWER[case])
     assert {"A#x", "A#y"} <= set(names(found))
     assert found.warnings
+
+
+def test_a_damaged_line_costs_little_else(tmp_path: Path) -> None:
+    """All over the files of the shop: a quote, a bracket or an `end` too many, a line too few."""
+    known = lost = 0
+    for name in ("app/models/order.rb", "app/services/billing/invoice.rb"):
+        lines = (SHOP / name).read_text("utf-8").partition("__END__")[0].split("\n")
+        whole = set(names(targets(tmp_path, "\n".join(lines))))
+        for at in range(0, len(lines), 2):
+            kind = at // 2 % 4
+            damaged = [] if kind == 3 else [lines[at] + (' "', " (", "\nend")[kind]]
+            known += len(whole)
+            lost += len(
+                whole - set(names(targets(tmp_path, "\n".join([*lines[:at], *damaged, *lines[at + 1 :]]))))
+            )
+    assert lost < known / 50, (lost, known)
 
 
 def test_a_file_of_nothing_but_errors_names_some_and_counts_the_others(tmp_path: Path) -> None:
@@ -196,6 +238,13 @@ def test_a_large_file_is_read(tmp_path: Path) -> None:
     methods = "".join(f"  def m{at}; end\n" for at in range(1_000))
     found = targets(tmp_path, f"class A\n{comments}{methods}end\n")
     assert len(found.all()) == 1_000
+
+
+def test_a_large_file_with_an_error_is_read_as_the_parser_sees_it(tmp_path: Path) -> None:
+    methods = "".join(f"  def m{at}; end\n" for at in range(30_000))
+    found = targets(tmp_path, f"class A\n{methods}  def x\n    y = )\n  end\nend\n")
+    assert len(found.all()) == 30_001
+    assert [trouble.line for trouble in found.warnings] == [30_003]
 
 
 def test_without_the_extra_the_error_says_what_to_install(

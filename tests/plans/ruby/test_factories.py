@@ -1,12 +1,15 @@
 """Which factories a project has, with which traits. That most of it is so is what factory_bot says; here is the rest."""
 
 import os
+import sys
 from pathlib import Path
 from textwrap import indent
 from typing import Any
 
 import pytest
 
+from acceptance.command import environment, finished
+from files.unprivileged import everybodys_directory
 from plans.ruby.samples import written
 from runcard.errors import DocumentError, StoreError
 from runcard.operations.plans.factories import Listed, list_factories
@@ -187,6 +190,40 @@ def test_nothing_that_could_be_read_is_an_error(bad: bytes, project: Path) -> No
     _define(project, "factory :other", "spec/factories/other.rb")
     assert list(_listed(project).to_dict()) == ["other"]
     assert len(_listed(project).warnings) == 1
+
+
+_READ_AS_NOBODY = """
+from runcard.operations.plans import factories
+import runcard.plans.ruby.mending, runcard.plans.ruby.syntax
+runcard.plans.ruby.syntax._parser()
+if os.geteuid() == 0:
+    os.setuid(65534)
+try:
+    print(factories.list_factories(sys.argv[1]).warnings)
+except errors.RuncardError as error:
+    print(error.message)
+"""
+
+
+@pytest.mark.parametrize("other", [False, True])
+def test_a_folder_that_cannot_be_read_is_named(*, other: bool) -> None:
+    with everybodys_directory() as project:
+        _define(project, "factory :a")
+        if other:
+            _define(project, "factory :b", "test/factories.rb")
+        folder = project / "spec" / "factories"
+        folder.chmod(0)
+        command = [
+            sys.executable,
+            "-c",
+            f"import os, sys\nfrom runcard import errors\n{_READ_AS_NOBODY}",
+            str(project),
+        ]
+        done = finished(command, env=environment())
+        folder.chmod(0o700)
+    said = "spec/factories: cannot read the directory spec/factories: Permission denied"
+    alone = f"no factory could be read in {project}: {said}"
+    assert (done.text.strip(), done.messages) == (f"['{said}']" if other else alone, "")
 
 
 def test_none_found_is_a_warning(project: Path) -> None:

@@ -38,13 +38,15 @@ def command(
     from runcard.operations.plans.handing import begin  # noqa: PLC0415
     from runcard.plans.agents import agent_named  # noqa: PLC0415
     from runcard.plans.places import Asked  # noqa: PLC0415
+    from runcard.settings import read_settings  # noqa: PLC0415
 
     agent_named(agent)
     asked = Asked(class_name, method, method_type)
+    limits = read_settings().limits
     many = Many("sources", "source", as_json=as_json, shows_progress=shows_progress)
 
     def work(source: str) -> "Begun":
-        begun = begin(source, agent, root=root, asked=asked)
+        begun = begin(source, agent, root=root, asked=asked, limits=limits)
         for what in begun.missing:
             many.complain(f"{source}: the {agent} cannot begin: {what}")
         return begun

@@ -25,10 +25,14 @@ def command(directories: tuple[str, ...], root: str | None, as_json: bool, shows
     """
     from runcard.cli.plan.many import Many  # noqa: PLC0415
     from runcard.operations.plans.listing import list_plans  # noqa: PLC0415
+    from runcard.settings import read_settings  # noqa: PLC0415
 
+    limits = read_settings().limits
     many = Many("projects", "path", as_json=as_json, shows_progress=shows_progress)
     many.each(
-        directories or (root or ".",), lambda path: list_plans(path, root=root), lambda _, plans: _show(plans)
+        directories or (root or ".",),
+        lambda path: list_plans(path, root=root, limits=limits),
+        lambda _, plans: _show(plans),
     )
     return many.finish()
 

@@ -11,7 +11,9 @@ from runcard.cli.plan.options import progress_option, root_option, target_option
 @click.command("mark", short_help="Write what an agent reports about its work.")
 @click.argument("agent", metavar="AGENT")
 @click.argument("sources", nargs=-1, required=True, metavar="SRC...", type=click.Path())
-@click.option("--completed", is_flag=True, help="The work is done; this is meant when nothing else is said.")
+@click.option(
+    "--completed", is_flag=True, help="The work is done; meant when nothing but the version is said."
+)
 @click.option("--version", metavar="V", help="The version of the agent.")
 @click.option(
     "--skipped", metavar="REASON", help="There was nothing to do, and why; the next agent may begin."
@@ -61,11 +63,11 @@ def command(  # noqa: PLR0913, PLR0917 - an option is an argument
     from runcard.plans.agents import agent_named  # noqa: PLC0415
     from runcard.plans.marks import Mark  # noqa: PLC0415
     from runcard.plans.places import Asked  # noqa: PLC0415
+    from runcard.settings import read_settings  # noqa: PLC0415
 
     agent_named(agent)
-    says_more = any((version, skipped is not None, warnings, errors, values))
     said = Mark(
-        completed=completed or not says_more,
+        completed=completed or None,
         version=version,
         skipped=skipped,
         warnings=warnings,
@@ -73,10 +75,11 @@ def command(  # noqa: PLR0913, PLR0917 - an option is an argument
         values=dict(map(_pair, values)),
     )
     asked = Asked(class_name, method, method_type)
+    limits = read_settings().limits
     many = Many("plans", "source", as_json=as_json, shows_progress=shows_progress)
     many.each(
         sources,
-        lambda source: mark(source, agent, said, root=root, asked=asked),
+        lambda source: mark(source, agent, said, root=root, asked=asked, limits=limits),
         lambda source, marked: say(f"{source}: {agent} marked in {marked.plan.path}"),
     )
     return many.finish()

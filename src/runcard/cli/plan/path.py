@@ -31,12 +31,14 @@ def command(
     from runcard.cli.printing import say  # noqa: PLC0415
     from runcard.operations.plans.status import locate  # noqa: PLC0415
     from runcard.plans.places import Asked  # noqa: PLC0415
+    from runcard.settings import read_settings  # noqa: PLC0415
 
     asked = Asked(class_name, method, method_type)
+    limits = read_settings().limits
     many = Many("sources", "source", as_json=as_json, shows_progress=shows_progress)
     many.each(
         sources,
-        lambda source: locate(source, root=root, asked=asked),
+        lambda source: locate(source, root=root, asked=asked, limits=limits),
         lambda _, located: say(located.place.path),
     )
     return many.finish()

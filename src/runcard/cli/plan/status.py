@@ -31,12 +31,14 @@ def command(
     from runcard.cli.printing import say  # noqa: PLC0415
     from runcard.operations.plans.status import status  # noqa: PLC0415
     from runcard.plans.places import Asked  # noqa: PLC0415
+    from runcard.settings import read_settings  # noqa: PLC0415
 
     asked = Asked(class_name, method, method_type)
+    limits = read_settings().limits
     many = Many("sources", "source", as_json=as_json, shows_progress=shows_progress)
     many.each(
         sources,
-        lambda source: status(source, root=root, asked=asked),
+        lambda source: status(source, root=root, asked=asked, limits=limits),
         lambda source, told: say(f"{source}: {told.in_words}"),
     )
     return many.finish()

@@ -39,12 +39,14 @@ def command(
     from runcard.cli.printing import finding_line  # noqa: PLC0415
     from runcard.operations.plans.validating import validate_plan  # noqa: PLC0415
     from runcard.plans.places import Asked  # noqa: PLC0415
+    from runcard.settings import read_settings  # noqa: PLC0415
 
     asked = Asked(class_name, method, method_type)
+    limits = read_settings().limits
     many = Many("plans", "path", as_json=as_json, shows_progress=shows_progress)
 
     def work(path: str) -> "Validated":
-        validated = validate_plan(path, root=root, asked=asked, write=not no_write)
+        validated = validate_plan(path, root=root, asked=asked, write=not no_write, limits=limits)
         plan = validated.plan.path
         for found in validated.report.errors:
             many.complain(finding_line(found, plan), found.hint)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+from runcard.encoding import Limits
 from runcard.errors import RuncardError
 from runcard.files import json_name
 from runcard.plans.agents import Agent, agent_named, later_than, predecessor
@@ -60,9 +61,16 @@ class Marked:
         }
 
 
-def begin(path: str, agent: str, *, root: str | None = None, asked: Asked | None = None) -> Begun:
+def begin(
+    path: str,
+    agent: str,
+    *,
+    root: str | None = None,
+    asked: Asked | None = None,
+    limits: Limits | None = None,
+) -> Begun:
     """Check what an agent needs before it begins; nothing is written."""
-    plan = plan_at(place_of(path, root=root, asked=asked))
+    plan = plan_at(place_of(path, root=root, asked=asked, limits=limits))
     return Begun(plan, agent_named(agent).name, tuple(plan.missing(agent)), _is_fresh(plan))
 
 
@@ -73,9 +81,17 @@ def _is_fresh(plan: Plan) -> bool:
         return False
 
 
-def mark(path: str, agent: str, said: Mark, *, root: str | None = None, asked: Asked | None = None) -> Marked:
+def mark(
+    path: str,
+    agent: str,
+    said: Mark,
+    *,
+    root: str | None = None,
+    asked: Asked | None = None,
+    limits: Limits | None = None,
+) -> Marked:
     """Write what an agent reports; a predecessor that has not left its marker is a warning."""
-    plan = plan_at(place_of(path, root=root, asked=asked))
+    plan = plan_at(place_of(path, root=root, asked=asked, limits=limits))
     written = plan.mark(
         agent,
         completed=said.completed,

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from runcard.encoding import Limits
 from runcard.errors import RuncardError, StoreError
 from runcard.files import failure, json_name, printable
 from runcard.plans.agents import next_agent
@@ -58,7 +59,7 @@ class Plans:
         }
 
 
-def list_plans(directory: str, *, root: str | None = None) -> Plans:
+def list_plans(directory: str, *, root: str | None = None, limits: Limits | None = None) -> Plans:
     """The plans of the project that a directory lies in, in the order of their names."""
     place = root or directory
     if not os.path.isdir(place):
@@ -67,7 +68,7 @@ def list_plans(directory: str, *, root: str | None = None) -> Plans:
     if project is None:
         project = Project(os.path.realpath(place), is_marked=False)
     check_folder(project)
-    plans = tuple(_listed(project, name) for name in _names(project.folder))
+    plans = tuple(_listed(project, name, limits or Limits()) for name in _names(project.folder))
     return Plans(project.root, plans, () if project.is_marked else (homeless(project),))
 
 
@@ -80,8 +81,8 @@ def _names(folder: str) -> Iterator[str]:
         raise failure(error, folder, "read the directory") from error
 
 
-def _listed(project: Project, name: str) -> Listed:
-    stored = read_stored(os.path.join(project.folder, name))
+def _listed(project: Project, name: str, limits: Limits) -> Listed:
+    stored = read_stored(os.path.join(project.folder, name), limits)
     place = Place(project, stored.file or "", stored)
     state, reason = _state(place)
     target = stored.section("target")

@@ -2,6 +2,7 @@
 
 import os
 
+from runcard.encoding import Limits
 from runcard.plans.places import Asked, place_of
 from runcard.plans.plan import Plan, plan_at
 
@@ -13,6 +14,7 @@ def open_plan(
     class_name: str | None = None,
     method: str | None = None,
     method_type: str | None = None,
+    limits: Limits | None = None,
 ) -> Plan:
     """The plan of a source, or the plan at a path that ends in `.yml`; it need not exist yet.
 
@@ -20,4 +22,5 @@ def open_plan(
     for several methods has one for each: name the class, the method and its type, `instance` or `class`.
     """
     asked = Asked(class_name, method, method_type)
-    return plan_at(place_of(os.fspath(path), root=None if root is None else os.fspath(root), asked=asked))
+    project = None if root is None else os.fspath(root)
+    return plan_at(place_of(os.fspath(path), root=project, asked=asked, limits=limits))

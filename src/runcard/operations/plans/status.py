@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+from runcard.encoding import Limits
 from runcard.files import json_name
 from runcard.plans.agents import next_agent
 from runcard.plans.freshness import Status, status_of
@@ -64,11 +65,15 @@ class Told:
         }
 
 
-def locate(path: str, *, root: str | None = None, asked: Asked | None = None) -> Located:
+def locate(
+    path: str, *, root: str | None = None, asked: Asked | None = None, limits: Limits | None = None
+) -> Located:
     """Where the plan of a source lies, or will lie."""
-    return Located(place_of(path, root=root, asked=asked))
+    return Located(place_of(path, root=root, asked=asked, limits=limits))
 
 
-def status(path: str, *, root: str | None = None, asked: Asked | None = None) -> Told:
+def status(
+    path: str, *, root: str | None = None, asked: Asked | None = None, limits: Limits | None = None
+) -> Told:
     """Whether the plan of a source can be used; the answer to a miss is a new analysis."""
-    return Told(status_of(place_of(path, root=root, asked=asked)))
+    return Told(status_of(place_of(path, root=root, asked=asked, limits=limits)))

@@ -10,6 +10,7 @@ from runcard.documents import codec
 from runcard.documents.findings import Finding
 from runcard.documents.findings import Report as Findings
 from runcard.documents.kinds import TESTPLAN
+from runcard.encoding import Limits
 from runcard.files import json_name
 from runcard.plans.places import Asked, place_of
 from runcard.plans.plan import Plan, plan_at
@@ -44,10 +45,15 @@ class Validated:
 
 
 def validate_plan(
-    path: str, *, root: str | None = None, asked: Asked | None = None, write: bool = True
+    path: str,
+    *,
+    root: str | None = None,
+    asked: Asked | None = None,
+    write: bool = True,
+    limits: Limits | None = None,
 ) -> Validated:
     """Validate the plan of a source, or the plan at a path that ends in `.yml`."""
-    plan = plan_at(place_of(path, root=root, asked=asked))
+    plan = plan_at(place_of(path, root=root, asked=asked, limits=limits))
     plan.check_exists()
     if not write:
         return Validated(plan, judged(plan), written=False, warnings=plan.warnings)
@@ -65,7 +71,7 @@ def judged(plan: Plan) -> Findings:
         return list(check_target(data, project.root, is_known=not plan.place.is_loose))
 
     source = plan.place.stored.source or b""
-    report = codec.examine(source, kind=TESTPLAN.name, look=look).report
+    report = codec.examine(source, kind=TESTPLAN.name, limits=plan.place.stored.limits, look=look).report
     own = tuple(found for found in report.findings if not found.path.startswith("/validation"))
     return replace(report, findings=own)
 

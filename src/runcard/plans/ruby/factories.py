@@ -52,8 +52,9 @@ def read_factories(start: str, root: str, limits: Limits | None = None) -> Facto
     factories = Factories(root)
     modified: list[Factory] = []
 
-    def passed_over(name: str, why: str) -> None:
+    def passed_over(name: str, why: str, is_damage: bool) -> None:  # noqa: FBT001 - as the search tells it
         factories.complaints.append(Complaint(name, why))
+        factories.is_damaged |= is_damage
 
     for place in factory_files(start, root, passed_over):
         found = _read(place, factories, limits)

@@ -19,7 +19,7 @@ _FOREIGN = re.compile(
 _OWNER = re.compile(r"(.*)/(?:spec|test)/factories(?:$|\.rb$|/)")
 _ORDER = {None: 0, "test": 1, "spec": 2}
 
-OnTrouble = Callable[[str, str], object]
+OnTrouble = Callable[[str, str, bool], object]
 
 
 class Place(NamedTuple):
@@ -33,7 +33,7 @@ def factory_files(start: str, root: str, on_trouble: OnTrouble) -> list[Place]:
     """The files from `start` downwards that factory_bot would load, in the order in which it would.
 
     Both are real paths, `start` below `root` or the same. In a folder that is itself one of factories all Ruby files
-    count. `on_trouble` is told the name of what was passed over, and why.
+    count. `on_trouble` is told the name of what was passed over, why, and whether factories may be missing for it.
     """
     name = os.path.relpath(start, root)
     if os.path.isfile(start):
@@ -86,7 +86,7 @@ class _Search:
             return []
         real = os.path.realpath(path)
         if os.path.commonpath([self._root, real]) != self._root:
-            self._on_trouble(entry.path, "a link that leads out of the project: not followed")
+            self._on_trouble(entry.path, "a link that leads out of the project: not followed", False)
         elif os.path.isdir(real) and not _INSIDE.fullmatch(entry.path):  # there, Ruby follows none either
             return [(real, f"{entry.path}/")]
         elif os.path.isfile(real) and is_file:
@@ -97,7 +97,10 @@ class _Search:
         return name.endswith(".rb") if self._everything else bool(_PLACE.fullmatch(name))
 
     def _unreadable(self, prefix: str) -> Callable[[str, Exception], object]:
-        return lambda path, error: self._on_trouble((prefix + path).rstrip("/"), str(error))
+        def tell(path: str, error: Exception) -> None:
+            self._on_trouble(prefix + path, str(error), bool(_ON_THE_WAY.fullmatch(prefix + path)))
+
+        return tell
 
     def _enters(self, prefix: str) -> Callable[[str], bool]:
         return lambda path: (

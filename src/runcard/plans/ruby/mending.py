@@ -19,6 +19,12 @@ _CLOSER = re.compile(r"[ \t]*(?:(?:end|else|elsif|when|in|rescue|ensure)\b|[}\])
 _LAST = re.compile(r"[ \t]*(?:end\b|\})")
 _NAMED = re.compile(r"([ \t]*(?:class|module|def)[ \t]+[^\s(;<=]+(?:=(?=[ \t]*\())?)")
 _OPENER = re.compile(r"[ \t]*(?:class|module|def|begin)\b|.*(?:\bdo|\{)[ \t]*(?:\|[^|]*\|)?[ \t]*(?:#.*)?$")
+# What says nothing about the lines below it, although they are indented deeper: `private` as some write it, the marks of a
+# conflict between versions, a stray closing.
+_OUTDENTED = re.compile(
+    r"[ \t]*(?:(?:private|protected|public|module_function|end)[ \t]*(?:#.*)?$|[\"'`(){}\[\]]+[ \t]*$)"
+    r"|(?:<{7}|={7}|>{7}|\|{7})(?: |$)"
+)
 _BARE = re.compile(r"[ \t]*(?:class|module)\b|.*\bdo[ \t]*$")  # what nobody leaves without anything below it
 _HEREDOC = re.compile(r"(?<!class )(?<!class)<<[~-]?([\"'`]?)([A-Za-z_]\w*)\1")
 
@@ -27,20 +33,24 @@ class _GaveUpError(Exception):
     """Trying further would take too long, or the indentation tells nothing."""
 
 
-def mended(code: Code) -> tuple[Code, list[int]]:
-    """The better of the tree at hand and the one of the mended text, with the lines that were left out for it."""
+def mended(code: Code, *, is_needed: bool) -> tuple[Code, list[int]]:
+    """The better of the tree at hand and the one of the mended text, with the lines that were left out for it.
+
+    Where it is not needed, because all that is broken seems to lie within methods, the tree at hand is the better one
+    unless the other shows more.
+    """
     if len(code.text) > _LARGEST:
         return code, []
     mender = _Mender(code.text.decode())
-    code = mender.code()  # without what stands behind `__END__`
+    plain = mender.code()  # without what stands behind `__END__`
     try:
         mender.mend(0, len(mender.lines))
     except _GaveUpError:
-        return code, []
+        return plain, []
     better = mender.code()
-    (definitions, blocks), (before, blocks_before) = better.count(), code.count()
-    if definitions < before or (mender.lost_most() and blocks < blocks_before):
-        return code, []
+    (definitions, blocks), (before, blocks_before) = better.count(), plain.count()
+    if definitions < before + (not is_needed) or (mender.lost_most() and blocks < blocks_before):
+        return plain, []
     return better, mender.troubled
 
 
@@ -91,15 +101,18 @@ class _Mender:
     def _statements(self, first: int, last: int) -> list[tuple[int, int]]:
         """Ranges of lines that belong together: what is indented deeper, or closes, goes with what stands above."""
         starts: list[int] = []
-        base = 0
+        base: int | None = None
         rows = [row for row in range(first, last) if _is_code(self.lines[row]) and row not in self._inside]
-        for row in rows:
-            indent = _indent(self.lines[row])
-            if not starts or (indent <= base and not _CLOSER.match(self.lines[row])):
+        for row, below in pairwise([*rows, last]):
+            line = self.lines[row]
+            indent = _indent(line)
+            if below < last and _OUTDENTED.match(line) and (next_one := _indent(self.lines[below])) > indent:
+                if base is None or indent < base >= next_one:
+                    starts.append(row)
+            elif base is None or (indent <= base and not _CLOSER.match(line)):
                 starts.append(row)
                 base = indent
-        ranges = pairwise([*starts, last])
-        return [(start, self._end(start, stop)) for start, stop in ranges]
+        return [(start, self._end(start, stop)) for start, stop in pairwise([*starts, last])]
 
     def _end(self, start: int, stop: int) -> int:
         while stop - 1 > start and not _is_code(self.lines[stop - 1]):

@@ -90,13 +90,11 @@ def read_code(source: Source) -> tuple[Code, tuple[Trouble, ...]]:
     code = Code(source.text)
     if code.is_sound:
         return code, source.trouble
-    found = list(code.errors())
-    if not all(inside for _, inside in found):
-        from runcard.plans.ruby.mending import mended  # noqa: PLC0415 - most files are sound
+    from runcard.plans.ruby.mending import mended  # noqa: PLC0415 - most files are sound
 
-        code, dropped = mended(code)
-        found = [(line, False) for line in dropped] or found
-    lines = sorted({line for line, _ in found})
+    is_needed = not all(inside for _, inside in code.errors())
+    code, dropped = mended(code, is_needed=is_needed)
+    lines = sorted({*dropped} or {line for line, _ in code.errors()})
     trouble = [Trouble(line, _NOT_UNDERSTOOD) for line in lines[:_MOST_TROUBLE]]
     if len(lines) > _MOST_TROUBLE:
         more = len(lines) - _MOST_TROUBLE
