@@ -1,6 +1,7 @@
 """The analyzer: a source, a method of it, and the plan that they make."""
 
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -12,8 +13,8 @@ from runcard.documents.testplan import TestPlan
 from runcard.errors import DocumentError, UsageError
 from runcard.files import json_name, printable, read_file, unreadable
 from runcard.plans.analysis.characteristics import characteristics_of
-from runcard.plans.analysis.conditions import Conditions, Surroundings
-from runcard.plans.analysis.declared import read_declarations
+from runcard.plans.analysis.conditions import Conditions
+from runcard.plans.analysis.declared import Declarations, Surroundings, read_declarations
 from runcard.plans.analysis.flow import Walker
 from runcard.plans.analysis.methods import Method, find_method, private_methods
 from runcard.plans.analysis.paths import Way
@@ -46,13 +47,14 @@ class Analysis:
 def analyze(path: str, asked: Asked, *, root: str | None = None) -> Analysis:
     """Analyze one method of a Ruby file."""
     source = _Source(path, root)
-    return source.analyze(source.find(asked))
+    target = source.find(asked)
+    return source.analyze(target, source.method(target))
 
 
 def analyze_all(path: str, *, root: str | None = None) -> list[Analysis]:
     """Analyze every method of a Ruby file that has a body, in the order of the text."""
     source = _Source(path, root)
-    return [source.analyze(target) for target in source.with_bodies()]
+    return list(source.analyze_all())
 
 
 class _Source:
@@ -68,6 +70,7 @@ class _Source:
         self.literals = Literals(self.code)
         remember_constants(self.code, self.literals)
         self.models = Models(project.root)
+        self._declared: dict[int, Declarations] = {}
         self.factories = (
             read_factories(project.root, project.root) if project.is_marked else Factories(project.root)
         )
@@ -92,12 +95,16 @@ class _Source:
             )
         return named[0]
 
-    def with_bodies(self) -> list[Target]:
-        found = [(target, find_method(self.code, target, self.literals)) for target in self.targets.all()]
-        return [target for target, method in found if method is not None]
+    def method(self, target: Target) -> Method | None:
+        return find_method(self.code, target, self.literals)
 
-    def analyze(self, target: Target) -> Analysis:
-        method = find_method(self.code, target, self.literals)
+    def analyze_all(self) -> Iterator[Analysis]:
+        for target in self.targets.all():
+            method = self.method(target)
+            if method is not None:
+                yield self.analyze(target, method)
+
+    def analyze(self, target: Target, method: Method | None) -> Analysis:
         way = Way([], []) if method is None else self._walked(method)
         characteristics = characteristics_of(way, self.file, method, self.models)
         plan = self._plan(target, method, characteristics)
@@ -108,12 +115,20 @@ class _Source:
 
     def _walked(self, method: Method) -> Way:
         flags = {name: value for name, value in method.defaults.items() if isinstance(value, bool)}
-        own = read_declarations(self.code, method.owner, self.literals)
-        conditions = Conditions(self.code, self.literals, Surroundings(own, self.models, flags))
+        around = Surroundings(self._declarations(method), self.models, flags)
+        conditions = Conditions(self.code, self.literals, around)
         conditions.privates = private_methods(self.code, method, self.literals)
         walker = Walker(self.code, conditions, conditions.privates)
         walker.walk(method.body, (), tail=True)
+        walker.way.too_deep = walker.way.too_deep or conditions.too_deep
         return walker.way
+
+    def _declarations(self, method: Method) -> Declarations:
+        """What the class of a method declares, read once for all of its methods."""
+        at = method.owner.start_byte if method.owner else -1
+        if at not in self._declared:
+            self._declared[at] = read_declarations(self.code, method.owner, self.literals)
+        return self._declared[at]
 
     def _plan(self, target: Target, method: Method | None, characteristics: list[Fields]) -> Fields:
         known = self.factories.to_dict()

@@ -1,10 +1,8 @@
 """From an expression to the condition that it is: which questions it asks, joined by `&&`, `||` and `!`."""
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import NamedTuple
 
-from runcard.plans.analysis.declared import Declarations
+from runcard.plans.analysis.declared import Surroundings
 from runcard.plans.analysis.patterns import Patterns
 from runcard.plans.analysis.questions import (
     Answer,
@@ -30,27 +28,13 @@ from runcard.plans.ruby.inflections import underscore
 from runcard.plans.ruby.literals import Literals
 from runcard.plans.ruby.syntax import Code, Node, field, line_of, parts
 
+DEEPEST = 100  # conditions within conditions
 AND, OR, NOT = {"&&", "and"}, {"||", "or"}, {"!", "not"}
 _COMPARED = {">=", ">", "<", "<="}
 _FLIPPED = {">=": "<=", ">": "<", "<": ">", "<=": ">="}
 _SIGNS = {"positive?": ">", "negative?": "<", "zero?": "=="}
 _KINDS = {"is_a?", "kind_of?", "instance_of?"}
 _CONSTANT = {"true", "false", "nil", "integer", "float", "string", "simple_symbol", "array", "hash", "lambda"}
-
-
-class Surroundings(NamedTuple):
-    """What the code around a condition tells about the names in it."""
-
-    own: Declarations  # of the class itself
-    of_model: "Lookup"  # of the class that a variable is named after
-    flags: Mapping[str, bool]  # parameters that are true or false by default
-
-
-class Lookup:
-    """The declarations of other classes: none are known unless a project says so."""
-
-    def declarations(self, variable: str) -> Declarations:  # noqa: ARG002 - what others override
-        return Declarations()
 
 
 class Conditions:
@@ -61,21 +45,32 @@ class Conditions:
         self._literals, self._around = literals, around
         self.patterns = Patterns(code, literals)
         self.via: str | None = None  # the private method whose text is read
-        self.privates: Mapping[str, Node] = {}  # the bodies of the private methods of the class
+        self._depth = 0
+        self.too_deep: int | None = None  # the line of what was left out
+        self.privates: dict[str, Node] = {}  # the bodies of the private methods of the class
 
     # From the outside in
 
     def read(self, node: Node) -> Condition | None:
         """The condition that an expression is; None for one that is always the same."""
-        node = meant(self._code, node)
+        if self._depth >= DEEPEST:
+            self.too_deep = self.too_deep or line_of(node)
+            return None
+        self._depth += 1
+        try:
+            return self._read(meant(self._code, node))
+        finally:
+            self._depth -= 1
+
+    def _read(self, node: Node) -> Condition | None:
         if node.type == "binary":
             return self._binary(node)
         if node.type == "unary":
             return self._unary(node)
         if node.type == "test_pattern" and (value := field(node, "value")) and (at := field(node, "pattern")):
             return self.chosen(value, [at], node)
-        if node.type == "assignment" and (right := field(node, "right")):
-            return self.read(right)
+        if node.type == "assignment" and (left := field(node, "left")) and (right := field(node, "right")):
+            return self.read(right) if self.is_condition(right) else self._presence(node, left, None)
         if node.type in _CONSTANT:
             return None
         if node.type == "identifier" and (expanded := self._expanded(self._of(node))):
@@ -186,7 +181,8 @@ class Conditions:
             return self._presence(node, left, "nil?")
         if not self.patterns.is_value(right) and operator != "===":
             other = subject_of(self._code, right)
-            return self._pair(node, subject, f"equals_{other.name}", Pair("equal", "different"))
+            pair = Pair("equal", "different", equals=self.patterns.threshold(right))
+            return self._pair(node, subject, f"equals_{other.name}", pair)
         return self.chosen(left, [right], node)
 
     def chosen(

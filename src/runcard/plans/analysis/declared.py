@@ -3,9 +3,10 @@
 Their order is that of the text. A state machine orders its states; an enum only lists them.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from dataclasses import field as made
+from typing import NamedTuple
 
 from runcard.plans.analysis.questions import Declared
 from runcard.plans.ruby.enums import declared_values
@@ -28,6 +29,21 @@ class Declarations:
         self.attributes[attribute] = declared
         for value in declared.values:
             self.predicates[f"{prefix}{value}{suffix}?"] = (attribute, value)
+
+
+class Lookup:
+    """The declarations of other classes: none are known unless a project says so."""
+
+    def declarations(self, variable: str) -> Declarations:  # noqa: ARG002 - what others override
+        return Declarations()
+
+
+class Surroundings(NamedTuple):
+    """What the code around a condition tells about the names in it."""
+
+    own: Declarations  # of the class itself
+    of_model: Lookup  # of the class that a variable is named after
+    flags: Mapping[str, bool]  # parameters that are true or false by default
 
 
 def read_declarations(code: Code, body: Node | None, literals: Literals) -> Declarations:

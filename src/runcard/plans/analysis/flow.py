@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
 from runcard.plans.analysis.conditions import AND, OR, Conditions
+from runcard.plans.analysis.outcomes import Outcomes
 from runcard.plans.analysis.paths import Asked, Flow, Left, Path, Way, then
-from runcard.plans.analysis.questions import Both, Choice, Condition, Not, Outcome, Pair, Question
-from runcard.plans.analysis.subjects import Subject, one_line, slug
-from runcard.plans.ruby.inflections import underscore
+from runcard.plans.analysis.questions import Both, Condition, Not, Question
+from runcard.plans.analysis.rows import in_a_row
 from runcard.plans.ruby.syntax import BLOCKS, METHODS, Code, Node, field, line_of, parts
 
 DEEPEST = 120  # expressions within expressions; what lies deeper is left out
@@ -31,6 +31,7 @@ class Walker:
     def __init__(self, code: Code, conditions: Conditions, privates: Mapping[str, Node]) -> None:
         self._of = code.of
         self._conditions, self._privates = conditions, privates
+        self._outcomes = Outcomes(code)
         self._depth = 0
         self.way = Way([], [])
 
@@ -95,7 +96,7 @@ class Walker:
         self, body: list[Node], handlers: list[Node], endings: list[Node], path: Path, *, tail: bool
     ) -> Flow:
         flow = self._statements(body, path, tail=tail)
-        raised = [self._raised(handler) for handler in handlers]
+        raised = [self._outcomes.raised(handler, self._conditions.via) for handler in handlers]
         ends = [flow.ends]
         for handler, question in zip(handlers, raised, strict=True):
             self._ask(question, path)
@@ -110,21 +111,9 @@ class Walker:
             return Flow(flow.ends)
         return Flow(None, (*fine, *flow.after) if all(ends[1:]) and not flow.ends else ())
 
-    def _raised(self, handler: Node) -> Question:
-        listed = field(handler, "exceptions")
-        errors = tuple(dict.fromkeys(_error_name(self._of(one)) for one in parts(listed))) or ("failed",)
-        text = one_line(f"rescue {self._of(listed)}" if listed else "rescue")
-        parent = handler.parent
-        return self._outcome(errors, text, handler, parent or handler)
-
-    def _outcome(self, errors: tuple[str, ...], text: str, node: Node, whole: Node) -> Question:
-        subject = Subject(f"outcome@{whole.start_byte}", "outcome", text, "")
-        key = ("outcome", subject.key)
-        return Question(subject, key, "outcome", Outcome(errors), text, line_of(node), self._conditions.via)
-
     def _rescued_inline(self, node: Node, path: Path, *, tail: bool) -> Flow:  # noqa: ARG002 - one shape for all
         self.walk(field(node, "body"), path)
-        question = self._outcome(("failed",), one_line(self._of(node)), node, node)
+        question = self._outcomes.failed(node, self._conditions.via)
         self._ask(question, path)
         flow = self.walk(field(node, "handler"), (*path, (question, True)))
         self._note_left(path, question, flow, truth=True)
@@ -144,7 +133,7 @@ class Walker:
             at = field(at, "alternative")
             if node.type == "conditional":
                 break
-        read = self._in_a_row([self._conditions.read(condition) for condition, _ in steps])
+        read = in_a_row([self._conditions.read(condition) for condition, _ in steps])
         if node.type == "unless":
             read = [Not(one) if one else None for one in read]
         rounds: list[tuple[Path, Condition | None, Flow]] = []
@@ -160,30 +149,6 @@ class Walker:
         for path, found, flow in reversed(rounds):
             rest = self._joined(path, found, flow, rest, both=True)
         return rest
-
-    def _in_a_row(self, conditions: list[Condition | None]) -> list[Condition | None]:
-        """Predicates of one subject in the branches of one `if`: they choose among its states."""
-        if len(conditions) < 2:
-            return conditions
-        asked = [one for one in conditions if isinstance(one, Question) and isinstance(one.answer, Pair)]
-        owners = {one.subject.key.rpartition(".")[0] for one in asked}
-        plain = all(
-            one.subject.key.endswith("?") and one.answer.holds
-            for one in asked
-            if isinstance(one.answer, Pair)
-        )
-        if len(asked) != len(conditions) or len(owners) != 1 or not plain:
-            return conditions
-        owner = owners.pop()
-        names = [one.answer.positive for one in asked if isinstance(one.answer, Pair)]
-        prefix = asked[0].name.removesuffix(names[0]).strip("_")
-        name = f"{prefix}_status" if prefix else "status"
-        chosen: list[Condition | None] = []
-        for one, state in zip(asked, names, strict=True):
-            subject = Subject(f"{owner}.status?", name, one.subject.text, one.subject.root)
-            key = ("value", subject.key)
-            chosen.append(Question(subject, key, name, Choice((state,)), one.text, one.line, one.via))
-        return chosen
 
     def _modified(self, node: Node, path: Path, *, tail: bool) -> Flow:
         condition = field(node, "condition")
@@ -294,6 +259,12 @@ class Walker:
             self._note_left(path, found, flow, truth=truth)
         return Flow()
 
+    def _unary(self, node: Node, path: Path, *, tail: bool) -> Flow:
+        operand = field(node, "operand")
+        if tail and operand is not None and self._conditions.asks(operand):
+            self._ask(self._conditions.read(node), path)
+        return self._other(node, path)
+
     def _answers(self, node: Node) -> bool:
         """`redirect_to x and return`: what answers a request is done for its effect, not asked for its result."""
         method = field(node, "method") if node.type == "call" else None
@@ -375,6 +346,7 @@ class Walker:
         **dict.fromkeys(("case", "case_match"), _case),
         **dict.fromkeys(("while", "until", "while_modifier", "until_modifier"), _loop),
         "binary": _binary,
+        "unary": _unary,
         "operator_assignment": _assigned,
         "rescue_modifier": _rescued_inline,
         "call": _call,
@@ -390,13 +362,6 @@ class Walker:
         elif isinstance(condition, Both):
             self._ask(condition.left, path)
             self._ask(condition.right, (*path, (condition.left, True)))
-
-
-def _error_name(constant: str) -> str:
-    """`Stripe::CardError` is a card error; what is only called `Error` has the name of its module, too."""
-    *around, last = constant.split("::")
-    words = [*around[-1:], last] if last in {"Error", "Exception"} else [last]
-    return slug(underscore("_".join(words)))
 
 
 def _patterns(clause: Node) -> list[Node]:

@@ -12,6 +12,7 @@ _CONSTANTS = {"constant", "scope_resolution"}
 _VALUES = {"simple_symbol", "string", "integer", "float", "true", "false", "nil", "delimited_symbol", "range"}
 _VALUES |= {"regex", "rational", "hash_key_symbol"} | _CONSTANTS
 _NUMBER = re.compile(r"-?\d[\d_]*(?:\.\d+)?")
+_EMPTY = {"array_pattern": "empty_array", "hash_pattern": "empty_hash"}
 _ZERO = Threshold("0", 0)
 _INTERVALS = {">=": (False, None), ">": (True, None), "<": (None, False), "<=": (None, True)}
 
@@ -21,6 +22,7 @@ class Patterns:
 
     def __init__(self, code: Code, literals: Literals) -> None:
         self._code, self._of, self._literals = code, code.of, literals
+        self._taken: dict[str, str] = {}  # the names that were given, and to what
 
     def is_value(self, node: Node) -> bool:
         """Whether something is written out, so that it can be the name of a state."""
@@ -50,21 +52,34 @@ class Patterns:
         if isinstance(known, bool):
             return str(known).lower()
         if isinstance(known, str | int):
-            return self._named(str(known)) if known != "" else "empty_string"
+            return self._named(str(known))
+        return self._own_name(self._described(node), one_line(self._of(node)))
+
+    def _described(self, node: Node) -> str:
+        """A pattern in words."""
         if node.type in _CONSTANTS:
             return underscore(self._of(node).rpartition("::")[2])
         if node.type == "range":
             ends = [slug(self._of(end)) for end in parts(node)]
             return "_to_".join(ends) if len(ends) == 2 else f"from_{ends[0]}"
-        if node.type == "array_pattern" and not parts(node):
-            return "empty_array"
-        if node.type == "hash_pattern" and not parts(node):
-            return "empty_hash"
-        return (underscore(slug(self._of(node)))[:LONGEST_NAME].strip("_")) or "pattern"
+        if node.type in _EMPTY and not parts(node):
+            return _EMPTY[node.type]
+        return underscore(slug(self._of(node)))[:LONGEST_NAME].strip("_") or "pattern"
 
-    @staticmethod
-    def _named(text: str) -> str:
-        return (text if text.isidentifier() else slug(text))[:LONGEST_NAME] or "pattern"
+    def _named(self, text: str) -> str:
+        """A literal is its own name, unless that is too long or no name at all."""
+        if not text:
+            return "empty_string"
+        if text.isprintable() and len(text) <= LONGEST_NAME and text.strip() == text:
+            return text
+        return self._own_name(slug(text)[:LONGEST_NAME].strip("_") or "text", text)
+
+    def _own_name(self, name: str, text: str) -> str:
+        """A name that no other pattern has."""
+        free, number = name, 2
+        while self._taken.setdefault(free, text) != text:
+            free, number = f"{name}_{number}", number + 1
+        return free
 
     # As intervals
 

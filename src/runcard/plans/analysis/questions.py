@@ -20,14 +20,6 @@ class Presence(NamedTuple):
     tells: frozenset[str]  # the states besides present that it tells apart from it
 
 
-class Pair(NamedTuple):
-    """A question with two answers of its own."""
-
-    positive: str
-    negative: str
-    holds: bool = True  # whether the code asks for the positive one
-
-
 class Declared(NamedTuple):
     """The values that a class declares for an attribute."""
 
@@ -42,6 +34,7 @@ class Choice(NamedTuple):
     values: tuple[str, ...]
     is_closed: bool = False  # a `case` without `else`: nothing is said about further values
     declared: Declared | None = None
+    instead_of: "Question | None" = None  # what is asked when it is not taken for a choice
 
 
 class Threshold(NamedTuple):
@@ -49,6 +42,15 @@ class Threshold(NamedTuple):
 
     text: str
     number: float | int | None = None
+
+
+class Pair(NamedTuple):
+    """A question with two answers of its own."""
+
+    positive: str
+    negative: str
+    holds: bool = True  # whether the code asks for the positive one
+    equals: Threshold | None = None  # what it is compared with by `==`
 
 
 class Cut(NamedTuple):

@@ -63,12 +63,13 @@ def _in_order(intervals: list[Interval]) -> list[Cut]:
 
 def _without_gaps(cuts: list[Cut]) -> list[Cut]:
     """Behind 17 and before 18 are one place, where both are whole numbers."""
-    return [cut for cut in cuts if not cut.is_behind or _next_whole(cut) not in cuts]
+    return [cut for cut in cuts if _next_whole(cut) == cut or _next_whole(cut) not in cuts]
 
 
 def _next_whole(cut: Cut) -> Cut:
+    """The place before the next whole number, for one behind a whole number; any other place is itself."""
     number = cut.threshold.number
-    if not isinstance(number, int):
+    if not cut.is_behind or not isinstance(number, int):
         return cut
     return Cut(Threshold(str(number + 1), number + 1), is_behind=False)
 

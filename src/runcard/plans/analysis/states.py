@@ -26,6 +26,7 @@ from runcard.plans.analysis.ranges import Line, line_of
 from runcard.plans.analysis.vocabulary import SUCCEEDED, is_count
 
 Key = tuple[str, str]
+_MOST_WAYS = 4  # of a part of a condition that are followed
 Needed = tuple["Trait", frozenset[str]]  # a characteristic, and the states it must be in
 
 
@@ -60,11 +61,22 @@ class Traits:
     """All characteristics of a method, in the order in which the code asks about them."""
 
     def __init__(self, questions: list[Question], defaults: Mapping[str, Any]) -> None:
-        self._aliases = _numbers_as_ranges(questions)
+        self._ways: dict[
+            tuple[int, bool], list[list[Needed]]
+        ] = {}  # by the identity of conditions, which stay
+        alone = {question.key for question in questions}
+        self._broken = {
+            question.key
+            for question in questions
+            if isinstance(question.answer, Choice)
+            and question.answer.instead_of is not None
+            and question.answer.instead_of.key in alone
+        }
+        meant = [self._meant(question) for question in questions]
+        self._aliases = _aliases(meant)
         self._by_key: dict[Key, Trait] = {}
-        for question in questions:
-            key = self._key(question)
-            trait = self._by_key.setdefault(key, Trait(question.name, []))
+        for question in meant:
+            trait = self._by_key.setdefault(self._key(question), Trait(question.name, []))
             trait.questions.append(self._as_asked(question))
         names: set[str] = set()
         for trait in self._by_key.values():
@@ -76,13 +88,20 @@ class Traits:
         return [trait for trait in self._by_key.values() if len(trait.states) > 1]
 
     def of(self, question: Question) -> Trait:
-        return self._by_key[self._key(question)]
+        return self._by_key[self._key(self._meant(question))]
+
+    def _meant(self, question: Question) -> Question:
+        """Predicates in a row are no choice where one of them is asked by itself, too: then they need not exclude."""
+        answer = question.answer
+        if question.key in self._broken and isinstance(answer, Choice) and answer.instead_of:
+            return answer.instead_of
+        return question
 
     def _key(self, question: Question) -> Key:
         return self._aliases.get(question.key, question.key)
 
     def _as_asked(self, question: Question) -> Question:
-        if question.key not in self._aliases or not isinstance(question.answer, Choice):
+        if question.key not in self._aliases or not isinstance(question.answer, Choice | Pair):
             return question
         return replace(question, answer=_as_bounds(question.answer))
 
@@ -92,7 +111,7 @@ class Traits:
         """The characteristic that a condition is about and the states in which it holds, when it is about one."""
         if isinstance(condition, Question):
             trait = self.of(condition)
-            return trait, trait.true_in(self._as_asked(condition))
+            return trait, trait.true_in(self._as_asked(self._meant(condition)))
         if isinstance(condition, Not):
             inner = self.about_one(condition.inner)
             return None if inner is None else (inner[0], frozenset(inner[0].states) - inner[1])
@@ -102,7 +121,13 @@ class Traits:
         return left[0], left[1] & right[1]
 
     def ways(self, condition: Condition, *, truth: bool) -> list[list[Needed]]:
-        """All ways in which a condition comes out so: of each the states that must hold, one after the other."""
+        """Ways in which a condition comes out so: of each the states that must hold, one after the other."""
+        known = self._ways.get((id(condition), truth))
+        if known is None:
+            known = self._ways[id(condition), truth] = self._found_ways(condition, truth=truth)
+        return known
+
+    def _found_ways(self, condition: Condition, *, truth: bool) -> list[list[Needed]]:
         one = self.about_one(condition)
         if one is not None:
             trait, states = one
@@ -111,28 +136,37 @@ class Traits:
             return self.ways(condition.inner, truth=not truth)
         if isinstance(condition, Question):
             return []
-        left = self.ways(condition.left, truth=True)
-        if truth:
-            return [[*a, *b] for a in left[:4] for b in self.ways(condition.right, truth=True)[:4]]
-        second = [[*a, *b] for a in left[:4] for b in self.ways(condition.right, truth=False)[:4]]
-        return [*self.ways(condition.left, truth=False), *second]
+        left = self.ways(condition.left, truth=True)[:_MOST_WAYS]
+        right = self.ways(condition.right, truth=truth)[:_MOST_WAYS]
+        through = [[*first, *second] for first in left for second in right]
+        return through if truth else [*self.ways(condition.left, truth=False), *through]
 
 
-def _numbers_as_ranges(questions: list[Question]) -> dict[Key, Key]:
-    """Subjects that are compared with numbers by `==` and by `>=` alike: both are about one range."""
-    ranged = {question.subject.key for question in questions if question.key[0] == "range"}
-    chosen: dict[Key, bool] = {}
+def _aliases(questions: list[Question]) -> dict[Key, Key]:
+    """Subjects that are compared by `==` with what they are compared with by `>=`, too: both are about one range."""
+    limits: dict[str, set[Threshold]] = {}
     for question in questions:
-        if isinstance(question.answer, Choice):
-            numeric = all(value.isdecimal() for value in question.answer.values)
+        if isinstance(question.answer, Bounds):
+            limits.setdefault(question.subject.key, set()).add(question.answer.value)
+    chosen: dict[Key, bool] = {}
+    keys: dict[Key, Key] = {}
+    for question in questions:
+        answer, known = question.answer, limits.get(question.subject.key)
+        if isinstance(answer, Choice) and known:
+            numeric = all(value.isdecimal() for value in answer.values)
             chosen[question.key] = chosen.get(question.key, True) and numeric
-    return {key: ("range", key[1]) for key, numeric in chosen.items() if numeric and key[1] in ranged}
+        elif isinstance(answer, Pair) and known and answer.equals in known:
+            keys[question.key] = ("range", question.subject.key)
+    return keys | {key: ("range", key[1]) for key, numeric in chosen.items() if numeric}
 
 
-def _as_bounds(choice: Choice) -> Bounds:
-    values = [Threshold(value, int(value)) for value in choice.values]
+def _as_bounds(answer: Choice | Pair) -> Bounds:
+    if isinstance(answer, Choice):
+        values = [Threshold(value, int(value)) for value in answer.values]
+    else:
+        values = [answer.equals] if answer.equals else []
     found = tuple(Interval(Cut(value, False), Cut(value, True)) for value in values)
-    return Bounds(found, "==", values[0], choice.is_closed)
+    return Bounds(found, "==", values[0], isinstance(answer, Choice) and answer.is_closed)
 
 
 def _free(name: str, taken: set[str]) -> str:
@@ -199,7 +233,7 @@ def _declared(trait: Trait, declared: Declared) -> None:
 def _range(trait: Trait, answers: list[Bounds]) -> None:
     trait.line = line_of(trait.name, answers)
     trait.states, trait.type = list(trait.line.names), "range"
-    if trait.line.is_point:
+    if trait.line.is_point and all(answer.operator == "==" for answer in answers):
         trait.states, trait.type = [trait.line.names[1], f"not_{trait.line.names[1]}"], "binary"
         return
     if is_count(trait.name) and trait.states[0] == "negative":

@@ -5,8 +5,7 @@ import re
 
 from runcard.errors import RuncardError
 from runcard.files import resolve_below
-from runcard.plans.analysis.conditions import Lookup
-from runcard.plans.analysis.declared import Declarations, read_declarations
+from runcard.plans.analysis.declared import Declarations, Lookup, read_declarations
 from runcard.plans.analysis.methods import Method, superclass_of
 from runcard.plans.ruby.inflections import camelize, underscore
 from runcard.plans.ruby.literals import Literals

@@ -1,8 +1,8 @@
 """The words that the analyzer knows: which predicates ask for presence, which are negative, how states are called."""
 
-from runcard.plans.analysis.questions import ABSENT, EMPTY, PRESENT, Pair, Presence
+import re
 
-NOTHING_KNOWN = frozenset[str]()
+from runcard.plans.analysis.questions import ABSENT, EMPTY, PRESENT, Pair, Presence
 
 TRUTHY = Presence(frozenset({PRESENT, EMPTY}), frozenset({ABSENT}))
 PRESENCES = {
@@ -16,26 +16,22 @@ PRESENCES = {
     "exist?": Presence(frozenset({PRESENT}), frozenset({ABSENT})),
 }
 
-# A positive word and its opposite, where that is a word of its own and not `not_…`.
+# A positive word and its opposite, where that is a word of its own and nothing lies between the two.
 _OPPOSITES = {
     "valid": "invalid",
     "active": "inactive",
     "enabled": "disabled",
     "available": "unavailable",
     "visible": "hidden",
-    "public": "private",
-    "open": "closed",
     "online": "offline",
     "complete": "incomplete",
-    "allowed": "forbidden",
     "even": "odd",
     "success": "failure",
-    "successful": "failed",
 }
 _POSITIVE = {negative: positive for positive, negative in _OPPOSITES.items()}
-_POSITIVE |= {f"un{word}": word for word in ("authorized", "authenticated", "confirmed", "verified", "paid")}
-_POSITIVE |= {f"un{word}": word for word in ("published", "read", "processed", "changed", "used", "known")}
-_POSITIVE |= {"missing": PRESENT, "failure": "success"}
+_POSITIVE |= {f"un{word}": word for word in ("paid", "read", "known", "seen", "sent")}
+_POSITIVE |= {"missing": PRESENT}
+_UNDONE = re.compile(r"un(?!ited|ified)\w{3,}ed")  # unverified, unpublished
 _NEGATING = ("not_", "no_", "non_", "isnt_")
 
 # What is called for its effect, and says by its result whether it succeeded.
@@ -58,6 +54,8 @@ def pair_of(predicate: str) -> Pair:
     if predicate in _POSITIVE:
         positive = _POSITIVE[predicate]
         return Pair(positive, predicate, holds=False)
+    if _UNDONE.fullmatch(predicate):
+        return Pair(predicate.removeprefix("un"), predicate, holds=False)
     positive = predicate.removeprefix("is_") or predicate
     return Pair(positive, _OPPOSITES.get(positive, f"not_{positive}"))
 
