@@ -14,11 +14,6 @@ from skeletons.specs import complaints
 SPEC = "spec/models/billing/invoice_spec.rb"
 
 
-@pytest.fixture
-def project(tmp_path: Path) -> RubyProject:
-    return RubyProject(tmp_path / "shop")
-
-
 def test_the_spec_is_written_where_it_belongs_and_the_plan_says_so(cli: Cli, project: RubyProject) -> None:
     before = project.plan_of()
     project.write(before)

@@ -33,4 +33,4 @@ def _lines(title: str, spec: str, review: Review) -> Iterator[str]:
 
 def _code(text: str) -> str:
     """A text as code, which cannot break a table or become markup."""
-    return f"`{printable(text).replace('|', '¦').replace('`', "'")}`"
+    return "`" + printable(text).replace("|", "¦").replace("`", "'") + "`"

@@ -131,7 +131,7 @@ def _other(plan: Plan, data: Fields) -> list[Built]:
 
 
 def _write(plan: Plan, data: Fields, advice: list[str]) -> None:
-    marked = Mark().on(_AGENT, data)
+    marked = Mark(completed=True).on(_AGENT, data)
     said = data.get("automation", {}).get("warnings") or []
     kept = [text for text in said if not text.startswith(_OURS)]
     if said or advice:

@@ -69,7 +69,9 @@ def write_skeleton(
     inside = _inside(plan, spec)
     if inside is None:
         warnings.append(f"{printable(spec)} lies outside of the project: the plan does not name it")
-    marked = plan.mark(_AGENT.name, values={} if inside is None else {"skeleton_file": inside})
+    marked = plan.mark(
+        _AGENT.name, completed=True, values={} if inside is None else {"skeleton_file": inside}
+    )
     return Written(marked, spec, contexts, is_new, tuple(warnings))
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from runcard.plans.ruby.source import read_source
 from runcard.plans.ruby.syntax import Code, Node, field, line_of, parts, read_code
 
-_SYMBOL = re.compile(r":\"?'?([A-Za-z_]\w*)|\b([A-Za-z_]\w*):(?!:)|%[iIwW][\[({<]([^\])}>]*)")
+_SYMBOL = re.compile(r"(?<!:):[\"']?([A-Za-z_]\w*)|\b([A-Za-z_]\w*):(?!:)|%[iIwW][\[({<]([^\])}>]*)")
 _STRATEGY = re.compile(r"(create|build_stubbed)(?:_list|_pair)?")
 
 
