@@ -5,6 +5,7 @@ import os
 import sys
 
 COMMANDS = {
+    "archive": "Pack old records into archives.",
     "close": "Close runs whose process is gone.",
     "collect": "Collect what a team of agents did into a session.",
     "completion": "Print the script that completes commands in your shell.",
@@ -12,11 +13,14 @@ COMMANDS = {
     "demo": "A guided first run, without network and keys.",
     "experiment": "Make experiments, and see what came of them.",
     "export": "Pack a run for others.",
+    "extract": "Take files out of an archive.",
     "import-bundle": "Open a bundle that somebody packed.",
     "log": "Print what an agent or a command printed.",
     "migrate": "Bring documents to another version of their format.",
     "plan": "Read and check test plans, and the Ruby they are about.",
+    "prune": "Delete old records and archives, and say so in the ledger.",
     "rerun": "Run a recorded command again and compare.",
+    "restore": "Put an archived record back.",
     "run": "Run a command and record it.",
     "schema": "Print a published JSON Schema.",
     "show": "Show a run or a session on one screen.",

@@ -17,6 +17,8 @@ from runcard.store.journal import read_journal
 from runcard.store.runs import PATIENCE
 
 CLOSED = "record.closed"
+ARCHIVED = "record.archived"
+RESTORED = "record.restored"
 DELETED = "record.deleted"  # a tombstone: what it names was deleted on purpose
 
 _TAIL = 65_536
@@ -31,6 +33,8 @@ class LedgerEntry(NamedTuple):
     path: str  # relative to the store
     sha256: str  # of the metadata document
     hash: str  # of the entry
+    time: str  # of the entry
+    archive: str | None = None  # where the archive lies, relative to the store, of one that was archived
 
 
 def host_name() -> str:
@@ -140,4 +144,11 @@ def entries(journal: Journal) -> Iterator[LedgerEntry]:
             isinstance(payload.get(key), str) for key in ("kind", "id", "path", "sha256")
         ):
             said = (payload["kind"], payload["id"], payload["path"], payload["sha256"])
-            yield LedgerEntry(str(entry.line.get("event")), *said, entry.line["hash"])
+            archive = payload.get("archive")
+            yield LedgerEntry(
+                str(entry.line.get("event")),
+                *said,
+                entry.line["hash"],
+                str(entry.line.get("timestamp")),
+                archive if isinstance(archive, str) else None,
+            )

@@ -11,11 +11,12 @@ from runcard.documents import chain, codec
 from runcard.documents.kinds import Kind
 from runcard.encoding import Limits
 from runcard.errors import EncodingError, ExitCode
-from runcard.files import failure, json_name, printable
+from runcard.files import json_name, printable
 from runcard.store import layout
-from runcard.store.amendments import Amendments, read_amendments
+from runcard.store.amendments import Amendments
 from runcard.store.ledger import entries, ledgers
 from runcard.store.verification.ledgers import Record, known_by
+from runcard.store.verification.source import Source
 from runcard.store.verification.verdict import COMPLETE, INTACT, Discrepancy, said
 
 Fields = dict[str, Any]
@@ -31,10 +32,10 @@ class Inspection(ABC):
     journal: ClassVar[str]  # the name of its journal
     sealed_by: ClassVar[str]  # which of the document's checksums is that of the list
 
-    def __init__(self, path: str, limits: Limits) -> None:
-        self.path = path
+    def __init__(self, source: Source, limits: Limits) -> None:
+        self.source = source
         self.limits = limits
-        self.name = printable(os.path.basename(path))
+        self.name = printable(source.name)
         self.document: Fields = {}  # as far as its schema finds no fault with it
         self.listing: checksums.Listing | None = None
 
@@ -55,6 +56,8 @@ class Inspection(ABC):
         return said(kind, self.name, path, message, **facts)
 
     def findings(self, progress: Progress | None) -> Findings:
+        for kind, path, message in self.source.faults:
+            yield self.said(kind, path, message)
         metadata = self.read(layout.METADATA)
         if metadata is None:
             yield self.said("missing", layout.METADATA, "the metadata document is gone")
@@ -64,7 +67,7 @@ class Inspection(ABC):
         yield from self.inspect(metadata, progress)
 
     def inspect(self, metadata: bytes, progress: Progress | None) -> Findings:
-        amendments = read_amendments(self.path)
+        amendments = self.source.amendments()
         current = sha256_bytes(metadata).hex
         sealed = amendments.sealed(layout.METADATA, current)
         yield from self._amendments(amendments, sealed, current)
@@ -72,20 +75,14 @@ class Inspection(ABC):
         yield from self._journal(amendments)
         yield from self.own()
         yield from self._ledger(sealed)
-        if os.path.lexists(os.path.join(self.path, layout.SIGNATURE)):
+        if self.source.has(layout.SIGNATURE):
             yield self.said(
                 "limits", layout.SIGNATURE, "there is a signature, which this runcard cannot check"
             )
 
     def read(self, name: str) -> bytes | None:
         """A file of the record itself, never what a link leads to."""
-        path = os.path.join(self.path, name)
-        if not layout.may_be_file(path):
-            return None
-        try:
-            return _read(path)
-        except OSError as error:
-            raise failure(error, path, "read") from error
+        return self.source.read(name)
 
     def _document(self, data: bytes) -> Findings:
         examined = codec.examine(data, kind=self.kind.name, limits=self.limits)
@@ -106,7 +103,7 @@ class Inspection(ABC):
         if amendments.journal == chain.Journal([]):
             yield self.said("unexpected", layout.AMENDMENTS, "there is no amendment in it")
         if sealed != current:
-            original = layout.original(layout.store_of(self.path), sealed)
+            original = layout.original(self.source.store or "", sealed)
             if not os.path.isfile(original) or sha256_bytes(_read(original)).hex != sealed:
                 yield self.said(
                     "missing", layout.METADATA, "the sealed bytes are not in the store", expected=sealed
@@ -129,7 +126,7 @@ class Inspection(ABC):
         except EncodingError as error:
             yield self.said("changed", layout.CHECKSUMS, f"line {error.line}: {error.message}")
             return
-        comparison = checksums.compare(self.path, self.listing, exclude=layout.NOT_LISTED, progress=progress)
+        comparison = self.source.compare(self.listing, progress)
         for difference in comparison.differences:
             yield self._difference(difference, amendments)
         yield from self.links(comparison.symlinks)
@@ -249,7 +246,7 @@ class Inspection(ABC):
             yield self.said("chain", self.journal, message)
 
     def _ledger(self, sealed: str) -> Findings:
-        books = list(ledgers(layout.store_of(self.path)))
+        books = [] if self.source.store is None else list(ledgers(self.source.store))
         if not books:
             return
         known = [entry for _, journal, _ in books for entry in entries(journal)]
