@@ -2,7 +2,7 @@
 
 make bench                  everything at full size
 make bench ARGS=--quick     smaller sizes, for a first look
-make bench ARGS=startup     one part: startup, documents, hashing, recording, running, masking, collecting
+make bench ARGS=startup     one part: startup, documents, hashing, recording, running, masking, collecting, plans, ruby
 """
 
 import sys
@@ -11,7 +11,9 @@ import collecting
 import documents
 import hashing
 import masking
+import plans
 import recording
+import ruby
 import running
 import startup
 from table import print_table
@@ -24,6 +26,8 @@ PARTS = {
     "running": running.measure,
     "masking": masking.measure,
     "collecting": collecting.measure,
+    "plans": plans.measure,
+    "ruby": ruby.measure,
 }
 
 

@@ -60,7 +60,12 @@ def _seconds(command: list[str], folder: Path) -> float:
     kept = {key: value for key, value in os.environ.items() if not key.startswith("RUNCARD_")}
     began = time.perf_counter()
     subprocess.run(
-        command, check=True, cwd=folder, env=kept | {"PYTHONDONTWRITEBYTECODE": ""}, stdout=subprocess.DEVNULL
+        command,
+        check=True,
+        cwd=folder,
+        env=kept | {"PYTHONDONTWRITEBYTECODE": ""},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
     )
     return time.perf_counter() - began
 

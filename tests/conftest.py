@@ -7,9 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from operations.samples import written
 from runcard.cli.main import main
+
+settings.register_profile("runcard", deadline=None)  # how long something takes is for bench/ to say
+settings.load_profile("runcard")
 
 
 @dataclass(frozen=True, slots=True)

@@ -503,7 +503,7 @@ class TestFilesInMotion:
         start = time.monotonic()
         with pytest.raises(KeyboardInterrupt):
             hash_files(tmp_path, ["huge"], progress=interrupt)
-        assert time.monotonic() - start < 10
+        assert time.monotonic() - start < 60
 
 
 class TestProgress:

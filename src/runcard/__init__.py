@@ -6,6 +6,7 @@ The record lies in the output directory as plain files. Data flows one way, and 
     operations            one module for each thing a user can do; returns results, never prints
     views                 how people see records
     store, observe        how records live on disk and stay true; where facts come from
+    plans                 test plans: names, freshness, ownership, order, and the Ruby they are about
     redaction, accounting masking of secrets; usage, tokens and prices
     settings              what can be set, and where each value comes from
     documents             what a record says: models, schemas, rules, versions. Pure
@@ -32,16 +33,19 @@ if TYPE_CHECKING:
     from runcard.documents.instance import Instance
     from runcard.documents.manifest import Manifest
     from runcard.documents.team import Team
+    from runcard.documents.testplan import TestPlan
     from runcard.encoding import Limits
     from runcard.errors import RuncardError, RuncardWarning
     from runcard.operations.collect import collect
     from runcard.operations.load import load
     from runcard.operations.migrate import migrate
+    from runcard.operations.plans.opening import open_plan
     from runcard.operations.record import Run, current_run, record
     from runcard.operations.recorder import MetadataRecorder
     from runcard.operations.validate import validate
     from runcard.operations.verify import verify
     from runcard.operations.watch import watch
+    from runcard.plans.plan import Plan
 
 _HOMES = {
     "ArchiveIndex": "documents.archive_index",
@@ -53,15 +57,18 @@ _HOMES = {
     "Limits": "encoding",
     "Manifest": "documents.manifest",
     "MetadataRecorder": "operations.recorder",
+    "Plan": "plans.plan",
     "Report": "documents.findings",
     "Run": "operations.record",
     "RuncardError": "errors",
     "RuncardWarning": "errors",
     "Team": "documents.team",
+    "TestPlan": "documents.testplan",
     "collect": "operations.collect",
     "current_run": "operations.record",
     "load": "operations.load",
     "migrate": "operations.migrate",
+    "open_plan": "operations.plans.opening",
     "record": "operations.record",
     "validate": "operations.validate",
     "verify": "operations.verify",
@@ -78,16 +85,19 @@ __all__ = [
     "Limits",
     "Manifest",
     "MetadataRecorder",
+    "Plan",
     "Report",
     "Run",
     "RuncardError",
     "RuncardWarning",
     "Team",
+    "TestPlan",
     "__version__",
     "collect",
     "current_run",
     "load",
     "migrate",
+    "open_plan",
     "record",
     "validate",
     "verify",

@@ -10,7 +10,7 @@ import pytest
 from acceptance.command import TIMEOUT, environment, finished, runcard
 from conftest import Cli
 from runcard.cli.main import COMMANDS
-from runcard.documents.kinds import KINDS
+from runcard.documents.kinds import PUBLISHED
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -42,7 +42,7 @@ def test_the_beginning_of_a_command_is_completed() -> None:
 
 
 def test_the_kinds_of_document_are_completed() -> None:
-    assert _completed("runcard schema ", 2) == sorted(KINDS)
+    assert _completed("runcard schema ", 2) == sorted(PUBLISHED)
     assert _completed("runcard schema ma", 2) == ["manifest"]
 
 

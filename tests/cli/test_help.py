@@ -92,7 +92,10 @@ def test_wrong_usage_is_told_in_a_line_and_a_hint(cli: Cli, arguments: list[str]
 def test_a_missing_choice_is_told_on_one_line(cli: Cli) -> None:
     done = cli("schema")
     assert done.code == 64
-    assert "Choose from: archive-index, generation, instance, manifest, team\n" in done.err
+    assert (
+        "Choose from: archive-index, generation, instance, manifest, session-spec, team, testplan\n"
+        in done.err
+    )
     assert len(done.err.splitlines()) == 2
 
 

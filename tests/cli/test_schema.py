@@ -8,10 +8,10 @@ import pytest
 import runcard.documents
 from acceptance.command import runcard as acceptance_runcard
 from conftest import Cli
-from runcard.documents.kinds import KINDS
+from runcard.documents.kinds import PUBLISHED
 
 _FOLDER = Path(runcard.documents.__path__[0]) / "schemas"
-_PUBLISHED = [(kind.name, version) for kind in KINDS.values() for version in kind.versions]
+_PUBLISHED = [(kind.name, version) for kind in PUBLISHED.values() for version in kind.versions]
 
 
 @pytest.mark.parametrize(("kind", "version"), _PUBLISHED)
@@ -26,9 +26,9 @@ def test_every_file_among_the_schemas_can_be_printed() -> None:
     assert {file.stem for file in _FOLDER.iterdir()} == {f"{kind}-{version}" for kind, version in _PUBLISHED}
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", PUBLISHED)
 def test_the_latest_version_is_printed_unless_one_is_named(cli: Cli, kind: str) -> None:
-    latest = KINDS[kind].latest
+    latest = PUBLISHED[kind].latest
     assert cli("schema", kind).out == cli("schema", kind, "--version", latest).out
 
 
@@ -36,7 +36,7 @@ def test_a_kind_that_does_not_exist_is_wrong_usage_and_the_known_ones_are_listed
     done = cli("schema", "teem")
     assert (done.code, done.out) == (64, "")
     assert done.err.startswith("Error: ")
-    assert all(f"'{kind}'" in done.err for kind in KINDS)
+    assert all(f"'{kind}'" in done.err for kind in PUBLISHED)
 
 
 def test_a_version_that_was_never_published_is_wrong_usage_and_the_published_are_listed(cli: Cli) -> None:

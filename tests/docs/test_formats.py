@@ -17,7 +17,10 @@ from runcard.documents.schema import schema_bytes
 FORMATS = ROOT / "docs" / "formats"
 EVERY_KIND = pytest.mark.parametrize("kind", KINDS.values(), ids=lambda kind: kind.name)
 EXAMPLES = [
-    (page, block) for page in FORMATS.glob("*.md") for block in blocks(page, "json") if page.stem in KINDS
+    (page, block)
+    for page in FORMATS.glob("*.md")
+    for block in blocks(page, "json", "yaml")
+    if page.stem in KINDS
 ]
 
 

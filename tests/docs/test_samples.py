@@ -47,7 +47,9 @@ def test_no_sample_escapes_being_run(page: Path) -> None:
     """Blocks in other languages are for what cannot be run: trees, tables of bytes, and installing."""
     for block in blocks(page):
         where = f"{name(page)}:{block.line}"
-        assert block.language in {"console", "python", "json", "text", "sh"}, where
+        assert block.language in {"console", "python", "json", "text", "sh", "yaml", "ruby"}, where
+        if block.language in {"yaml", "ruby"}:
+            assert block.words, f"{where}: is no file that a sample uses"
         if block.language == "json":
             json.loads(block.text)
         if block.language == "text":

@@ -6,21 +6,48 @@ from pathlib import Path
 from typing import Any
 
 from runcard.encoding import decode_json
+from runcard.encoding.yaml import decode_yaml
 
 CORPUS = Path(__file__).parent.parent / "corpus"
 
 Fields = dict[str, Any]
 
 
-def files(folder: str) -> list[Path]:
-    found = sorted((CORPUS / folder).rglob("*.json"))
+def files(folder: str, *suffixes: str) -> list[Path]:
+    """The files of a folder of the corpus: those in JSON, unless others are asked for."""
+    found = sorted(
+        path for suffix in suffixes or (".json",) for path in (CORPUS / folder).rglob(f"*{suffix}")
+    )
     assert found, f"the corpus has no {folder}"
     return found
+
+
+def every_file(folder: str = "") -> list[Path]:
+    return files(folder, ".json", ".yml")
+
+
+def is_yaml(path: Path) -> bool:
+    return path.suffix == ".yml"
+
+
+def decoded(path: Path) -> Any:
+    """What a file says; new data with every call."""
+    return (decode_yaml if is_yaml(path) else decode_json)(path.read_bytes())
 
 
 def data(path: str) -> Any:
     """What a file of the corpus says; new data with every call."""
     return decode_json((CORPUS / f"{path}.json").read_bytes())
+
+
+def plan() -> Fields:
+    found: Fields = decoded(CORPUS / "valid/testplan-1.3/plain.yml")
+    return found
+
+
+def rich_plan() -> Fields:
+    found: Fields = decoded(CORPUS / "valid/testplan-2.0/every-addition.yml")
+    return found
 
 
 def run() -> Fields:

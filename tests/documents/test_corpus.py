@@ -6,25 +6,29 @@ from pathlib import Path
 import pytest
 from jsonschema_rs import Draft7Validator
 
-from documents.samples import CORPUS, at, files, is_harmless
-from encoding.plain_data import line_and_column, offsets
+from documents.samples import CORPUS, at, decoded, every_file, is_harmless, is_yaml
+from encoding.plain_data import line_and_column, offsets, yaml_offsets
 from runcard.documents import schema
 from runcard.documents.codec import MODELS, Examined, examine, load
 from runcard.documents.document import Document
 from runcard.documents.findings import RULES, InvalidDocument, Report, Severity
 from runcard.documents.kinds import KINDS
-from runcard.encoding import Limits, as_text, decode_json
+from runcard.encoding import Limits, as_text
 from runcard.errors import EncodingError
 
 
 def each(folder: str) -> pytest.MarkDecorator:
     return pytest.mark.parametrize(
-        "path", [pytest.param(path, id=str(path.relative_to(CORPUS / folder))) for path in files(folder)]
+        "path", [pytest.param(path, id=str(path.relative_to(CORPUS / folder))) for path in every_file(folder)]
     )
 
 
 def examined(path: Path) -> Examined:
-    return examine(path.read_bytes())
+    return examine(path.read_bytes(), is_yaml=is_yaml(path))
+
+
+def loaded(path: Path) -> Document:
+    return load(path.read_bytes(), is_yaml=is_yaml(path))
 
 
 def rules(report: Report) -> set[str]:
@@ -40,7 +44,7 @@ def named(path: Path) -> set[str]:
 def test_a_valid_document_has_no_findings_and_its_kind_and_version_are_told(path: Path) -> None:
     kind, _, version = path.parent.name.rpartition("-")
     assert examined(path).report == Report((), kind, version)
-    document = load(path.read_bytes())
+    document = loaded(path)
     assert (document.kind.name, document.version, document.upgraded) == (kind, version, False)
     assert document.to_bytes() == path.read_bytes()
     assert examine(path.read_bytes(), kind=kind).report == Report((), kind, version)
@@ -52,7 +56,7 @@ def test_a_document_with_a_warning_is_valid_and_has_only_this_warning(path: Path
     assert report.valid
     assert rules(report) == named(path)
     assert {found.severity for found in report.findings} == {Severity.WARNING}
-    assert load(path.read_bytes()).warnings == report.findings
+    assert loaded(path).warnings == report.findings
     assert not report.strict().valid
 
 
@@ -62,7 +66,7 @@ def test_an_invalid_document_has_exactly_the_errors_of_its_name(path: Path) -> N
     assert not report.valid
     assert rules(report) == named(path)
     with pytest.raises(InvalidDocument) as refused:
-        load(path.read_bytes())
+        loaded(path)
     assert refused.value.report == report
 
 
@@ -78,9 +82,9 @@ def test_a_newer_minor_is_read_with_a_warning_and_a_newer_major_is_refused(path:
     assert version in message
     assert report.findings[0].expected == list(KINDS[kind].versions)
     if size == "minor":
-        document = load(path.read_bytes())
+        document = loaded(path)
         assert document.to_bytes() == path.read_bytes()
-        assert document.to_dict() == decode_json(path.read_bytes())
+        assert document.to_dict() == decoded(path)
 
 
 @each("legacy")
@@ -88,18 +92,18 @@ def test_an_older_shape_is_valid_with_a_warning_and_upgraded_in_memory(path: Pat
     report = examined(path).report
     assert report.valid
     assert rules(report) - {"expected.absent"} == {"version.older"}
-    document = load(path.read_bytes())
+    document = loaded(path)
     assert document.upgraded
     assert document.to_bytes() == path.read_bytes()
     assert document.to_dict()["metadata_version"] == "1.0"
 
 
 @pytest.mark.parametrize(
-    "path", [pytest.param(path, id=str(path.relative_to(CORPUS))) for path in sorted(CORPUS.rglob("*.json"))]
+    "path", [pytest.param(path, id=str(path.relative_to(CORPUS))) for path in every_file()]
 )
 def test_every_finding_names_its_place_a_rule_and_what_to_do(path: Path) -> None:
     data = path.read_bytes()
-    result = examine(data)
+    result = examined(path)
     for found in result.report.findings:
         assert found.severity is RULES[found.rule][0]
         assert is_harmless(found.message)
@@ -111,7 +115,7 @@ def test_every_finding_names_its_place_a_rule_and_what_to_do(path: Path) -> None
         if result.data is None:
             continue  # could not be decoded, or is no object: the place was checked where it was found
         text = as_text(data)
-        places = offsets(text) if "too-deep" not in path.name else {}
+        places = (yaml_offsets if is_yaml(path) else offsets)(text) if "too-deep" not in path.name else {}
         nearest = found.path
         while nearest not in places:
             nearest = nearest.rpartition("/")[0]
@@ -158,8 +162,9 @@ BY_HAND: dict[str, Callable[[], str]] = {
 # Rules about files, folders and whole sessions: what they are about is read in `operations`, and tested with these.
 OF_FILES = {"file.missing", "file.unreadable", "file.nothing-found"}
 OF_FILES |= {"session.manifest", "session.instance", "session.file-missing", "session.figures"}
-# Rules about what `runcard collect` is told, and about YAML: no document of a record is either. Tested in `collecting`.
-OF_SPECS = {rule for rule in RULES if rule.startswith(("spec.", "yaml."))} | {"parent.ambiguous"}
+OF_FILES |= {"target.file", "target.class", "target.method", "target.short-name", "target.unchecked"}
+# Rules about what `runcard collect` is told: no document of a record is that. Tested in `collecting`.
+OF_SPECS = {rule for rule in RULES if rule.startswith("spec.")} | {"parent.ambiguous"}
 
 
 @pytest.mark.parametrize("rule", BY_HAND)
@@ -168,7 +173,7 @@ def test_rules_without_a_file_are_broken_by_hand(rule: str) -> None:
 
 
 def test_no_rule_is_without_a_test() -> None:
-    seen = {rule for path in CORPUS.rglob("*.json") for rule in rules(examined(path).report)}
+    seen = {rule for path in every_file() for rule in rules(examined(path).report)}
     assert seen | BY_HAND.keys() | OF_FILES | OF_SPECS == RULES.keys()
     assert not seen & (BY_HAND.keys() | OF_FILES | OF_SPECS)
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from documents.samples import Fields, at, data, files, rich_instance, rich_team
+from documents.samples import Fields, at, data, decoded, every_file, files, rich_instance, rich_team
 from encoding.plain_data import exactly, objects
 from runcard.documents.codec import MODELS, examine, migrated
 from runcard.documents.migrations import STEPS, migrate
@@ -22,7 +22,7 @@ def of_version(kind: str, version: str | None) -> list[Fields]:
     if version == "0.1.0":
         return [data(f"legacy/{path.stem}") for path in files("legacy") if path.name.startswith("0.1.0")]
     folder = f"valid/{kind}-{version}"
-    return [data(f"{folder}/{path.stem}") for path in files(folder)]
+    return [decoded(path) for path in every_file(folder)]
 
 
 def without(document: Any, pointers: tuple[str, ...]) -> Any:

@@ -14,13 +14,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from documents.samples import at, files, rich_instance, rich_team
+from documents.samples import at, decoded, every_file, rich_instance, rich_team
 from encoding.plain_data import values
 from runcard.documents import schema
 from runcard.documents.codec import examine
-from runcard.documents.kinds import KINDS, SESSION_SPEC
+from runcard.documents.kinds import PUBLISHED
 from runcard.documents.roles import ROLES
-from runcard.encoding import decode_json, encode_json, join_pointer
+from runcard.encoding import encode_json, join_pointer
 from runcard.errors import EncodingError, UsageError
 
 FOLDER = Path(schema.__file__).parent / "schemas"
@@ -35,6 +35,8 @@ DIGESTS = {
     "session-spec-1.0.0.json": "2cb8f933e8b4d88656fe5fbb483898e1a2ded84a179c914a94fb216826c27a6a",
     "team-1.0.0.json": "52e67d231982c6bf5af2632ee601491bf11922080cc40e547f29f255d52c8657",
     "team-2.0.0.json": "dcdc3a71fc86a0c6638abe310f9958437381104b04eaf07ab019eb2dfb7b9837",
+    "testplan-1.3.json": "0f77705804ce490aefcd6cfa73d9c9f41b6fd9c6375c625ab46971c250834204",
+    "testplan-2.0.json": "2808e27d2ec082f0fd3bd2682de89a1ae18a7f92d713b731966e40c8deace7f0",
 }
 
 
@@ -43,8 +45,9 @@ def test_the_published_schemas_are_frozen() -> None:
 
 
 def test_every_version_has_its_schema_and_no_other_is_there() -> None:
-    kinds = (*KINDS.values(), SESSION_SPEC)
-    assert {f"{kind.name}-{version}.json" for kind in kinds for version in kind.versions} == set(DIGESTS)
+    assert {f"{kind.name}-{version}.json" for kind in PUBLISHED.values() for version in kind.versions} == set(
+        DIGESTS
+    )
 
 
 @pytest.mark.parametrize("name", DIGESTS)
@@ -66,11 +69,11 @@ def test_another_tool_judges_the_corpus_as_ours_does() -> None:
         kind, _, version = name.removesuffix(".json").rpartition("-")
         schema_of_its_own = json.loads((FOLDER / name).read_bytes())
         ours = jsonschema_rs.Draft7Validator(schema_of_its_own, validate_formats=False)
-        for path in (*files("valid"), *files("warnings"), *files("invalid")):
+        for path in (*every_file("valid"), *every_file("warnings"), *every_file("invalid")):
             if "newline" in path.name:
                 continue  # to which the other one is blind: Python's `$` matches before a last newline
             try:
-                data = decode_json(path.read_bytes())
+                data = decoded(path)
             except EncodingError:
                 continue
             verdicts.add(ours.is_valid(data))
@@ -86,7 +89,7 @@ def test_a_schema_is_given_out_as_it_was_published() -> None:
 @pytest.mark.parametrize(
     ("kind", "version", "said"),
     [
-        ("teams", None, "archive-index, generation, instance, manifest, team"),
+        ("teams", None, "archive-index, generation, instance, manifest, session-spec, team, testplan"),
         ("team", "3.0.0", "1.0.0, 2.0.0"),
     ],
 )

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any, NamedTuple, TypeVar
 
+import yaml
 from hypothesis import strategies as st
 
 T = TypeVar("T")
@@ -150,6 +151,22 @@ def _after_blanks(text: str, at: int) -> int:
     while at < len(text) and text[at] in " \t\r\n":
         at += 1
     return at
+
+
+def yaml_offsets(text: str) -> dict[str, int]:
+    """The same for YAML, by the marks that PyYAML gives its nodes."""
+    found: dict[str, int] = {}
+    todo = [("", yaml.compose(text, yaml.SafeLoader))]
+    while todo:
+        pointer, node = todo.pop()
+        found[pointer] = node.start_mark.index if node else 0
+        if isinstance(node, yaml.MappingNode):
+            todo += [
+                (f"{pointer}/{key.value.replace('~', '~0').replace('/', '~1')}", v) for key, v in node.value
+            ]
+        elif isinstance(node, yaml.SequenceNode):
+            todo += [(f"{pointer}/{index}", value) for index, value in enumerate(node.value)]
+    return found
 
 
 def line_and_column(text: str, offset: int) -> tuple[int, int]:

@@ -76,6 +76,14 @@ def test_links_are_never_followed(tmp_path: Path) -> None:
     assert [entry.path for entry in walk(tmp_path)] == ["circle", "up"]
 
 
+def test_only_directories_that_are_agreed_to_are_entered(tmp_path: Path) -> None:
+    for name in ("a/inner/x", "b/inner/y", "b/z"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    found = [entry.path for entry in walk(tmp_path, enter=lambda path: path != "a" and "b/inner" not in path)]
+    assert found == ["a", "b", "b/inner", "b/z"]
+
+
 def test_the_root_may_be_a_link(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "real" / "file").touch()
@@ -213,3 +221,16 @@ def test_files_come_with_their_sizes_from_any_depth(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("e")
     assert list(walk_files(tmp_path)) == [("/".join([*["d" * 250] * 20, "file"]), 4), ("e", 1)]
     subprocess.run(["rm", "-rf", str(tmp_path)], check=True)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs a second user")
+def test_a_size_that_nobody_may_see_is_an_error_that_names_the_file() -> None:
+    look = "try: list(files.walk_files(root))\nexcept errors.MachineError as error: print(error)"
+    with everybodys_directory() as root:
+        (root / "listed").mkdir()
+        (root / "listed" / "file").write_text("x")
+        (root / "listed").chmod(0o744)
+        assert as_nobody(root, look) == "cannot look at listed/file: Permission denied\n"
+        (root / "listed").chmod(0o700)
+        assert as_nobody(root, look) == "cannot read the directory listed: Permission denied\n"
+        assert as_nobody(root / "listed", look).endswith("listed: Permission denied\n")

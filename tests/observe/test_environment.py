@@ -23,7 +23,7 @@ KEYS = [
     "lockfiles",
     "container",
 ]
-SLOW = 'case "$*" in *{word}*) sleep 30;; esac\nexec {git} "$@"\n'
+SLOW = 'case "$*" in *{word}*) sleep 120;; esac\nexec {git} "$@"\n'
 
 
 def slow_git(folder: Path, word: str) -> str:
@@ -134,8 +134,8 @@ class TestBackground:
         background = Background(repository.path)
         began = time.monotonic()
         facts = background.result(0.5)
-        assert time.monotonic() - began < 5
-        while known and not (facts["git"] or {}).get(known) and time.monotonic() - began < 8:
+        assert time.monotonic() - began < 40
+        while known and not (facts["git"] or {}).get(known) and time.monotonic() - began < 40:
             facts = background.result(0.1)
         assert list(facts) == KEYS
         assert (facts["git"] is None) == (known is None)
@@ -173,7 +173,7 @@ class TestBackground:
             f"background = Background({str(repository.path)!r})\n{ending}",
             PATH=slow_git(tmp_path / "bin", "status"),
         )
-        assert time.monotonic() - began < 10
+        assert time.monotonic() - began < 40
 
     def test_it_can_be_made_while_the_interpreter_ends(self, repository: Repository) -> None:
         done = python(
@@ -191,7 +191,7 @@ class TestBackground:
             "if os.fork() == 0:\n"
             "    began = time.monotonic()\n"
             "    facts = background.result(60)\n"
-            "    print(time.monotonic() - began < 1, facts['platform'], facts['git']['dirty'], flush=True)\n"
+            "    print(time.monotonic() - began < 30, facts['platform'], facts['git']['dirty'], flush=True)\n"
             "    os._exit(0)\n"
             "os.wait()\n",
             PATH=slow_git(tmp_path / "bin", "status"),

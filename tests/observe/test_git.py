@@ -527,7 +527,7 @@ class TestPrograms:
         monkeypatch.setenv("PATH", stand_in(tmp_path / "bin", f"echo $$ > {tmp_path}/pid; exec sleep 60"))
         began = time.monotonic()
         assert git(repository.path, timeout=0.3) is None
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 40
         pid = int((tmp_path / "pid").read_text())
         assert not Path(f"/proc/{pid}").exists()
 

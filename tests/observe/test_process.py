@@ -19,6 +19,12 @@ DESCRIBE = "import json; from runcard.observe.process import this_process; print
 WAIT = "import sys; sys.stdin.read()"
 
 
+@pytest.fixture(autouse=True)
+def _forget() -> None:
+    """A process looks at itself once; each test here is another process, as it were."""
+    module._described.cache_clear()
+
+
 class Other:
     """Another real process, as it describes itself."""
 

@@ -16,6 +16,7 @@ from operations import samples
 from runcard.digests import sha256_bytes
 from runcard.documents.findings import InvalidDocument
 from runcard.documents.kinds import KINDS
+from runcard.documents.team import Team
 from runcard.encoding import Limits
 from runcard.errors import DocumentError, MachineError, StoreError, UsageError
 from runcard.operations import migrate as operation
@@ -340,7 +341,7 @@ def test_a_disk_that_fails_leaves_the_old_document(put: Put, monkeypatch: pytest
 
 def test_a_result_that_is_not_valid_is_never_written(put: Put, monkeypatch: pytest.MonkeyPatch) -> None:
     path = put("x.json", samples.team())
-    monkeypatch.setattr(operation, "edit_json", lambda *_: samples.written(samples.broken_team()))
+    monkeypatch.setattr(Team, "edit", lambda *_: samples.written(samples.broken_team()))
     with pytest.raises(InvalidDocument, match=r"what .*x\.json would become is not valid"):
         migrate(path, "2.0.0")
     assert os.listdir(path.parent) == ["x.json"]

@@ -240,7 +240,7 @@ def test_in_a_folder_a_kind_judges_what_was_found_and_finds_nothing_more(put: Pu
 def test_a_kind_that_does_not_exist_is_the_callers_mistake_at_once() -> None:
     with pytest.raises(UsageError, match="no such kind: teem") as caught:
         validate("x", kind="teem")
-    assert caught.value.hint == "one of archive-index, generation, instance, manifest, team"
+    assert caught.value.hint == "one of archive-index, generation, instance, manifest, team, testplan"
 
 
 def test_strict_turns_every_warning_into_an_error(put: Put) -> None:

@@ -255,6 +255,14 @@ def test_neither_prompt_nor_template_is_kept_but_their_digests_are(outputs: Path
     assert call["template_sha256"] == sha256(b"Tell me {what}.").hexdigest()
 
 
+def test_the_digest_of_a_prompt_is_that_of_its_masked_form(outputs: Path) -> None:
+    """So that nobody finds out a secret by trying."""
+    with runcard.record(outputs, strict=True) as run:
+        run.add_usage({"input": 1, "output": 1}, prompt=f"my key is {KEY}")
+    (call,) = [line["payload"] for line in events(run.path) if line["event"] == "model.called"]
+    assert call["prompt_sha256"] == sha256(b"my key is [masked:anthropic-key]").hexdigest()
+
+
 @pytest.mark.parametrize("name", ["", ".hidden", "a/b", "..", "a b", "é", "x" * 129, "a\n"])
 @pytest.mark.parametrize("argument", ["experiment", "parent"])
 def test_a_name_that_cannot_be_one_raises_at_once(outputs: Path, argument: str, name: str) -> None:
@@ -379,7 +387,7 @@ def test_what_surrounds_the_run_is_observed(outputs: Path) -> None:
         ({"prices": "prices.json"}, UsageError),
         ({"inputs": [3]}, TypeError),
         ({"inputs": Path("in")}, TypeError),
-        ({"outputs": None}, TypeError),
+        ({"outputs": 3}, TypeError),
     ],
 )
 def test_what_no_document_can_hold_raises_before_anything_is_begun(

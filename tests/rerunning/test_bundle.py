@@ -203,7 +203,11 @@ def test_a_header_that_claims_to_be_enormous_does_not_fill_the_memory(tmp_path: 
     assert "enormous" in assert_refused(tmp_path / "b.tar.gz", tmp_path)
 
 
-@pytest.mark.parametrize("data", [b"", b"no tar", gzip.compress(b"no tar"), gzip.compress(b"\0" * 10240)])
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"no tar", gzip.compress(b"no tar"), gzip.compress(b"\0" * 10240)],
+    ids=["nothing", "text", "no tar inside", "nothing inside"],
+)
 def test_what_is_no_bundle_is_refused(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "b.tar.gz").write_bytes(data)
     assert_refused(tmp_path / "b.tar.gz", tmp_path)

@@ -62,15 +62,15 @@ def document(run: Path) -> dict[str, Any]:
     return found
 
 
-def environment(place: Path, **more: str) -> dict[str, str]:
-    """Variables of a command that no other run encloses. Its coverage is not measured: it is stopped at any moment."""
-    kept = {
-        key: value
-        for key, value in os.environ.items()
-        if not key.startswith(("RUNCARD_", "COVERAGE_", "PYTHONWARNINGS")) and key != "TRACEPARENT"
-    }
+def environment(place: Path, *, measured: bool = False) -> dict[str, str]:
+    """Variables of a command that no other run encloses.
+
+    Its coverage is measured only where that is wanted: it takes long, and a command may be stopped at any moment.
+    """
+    foreign = ("RUNCARD_", "PYTHONWARNINGS", "TRACEPARENT", *(() if measured else ("COVERAGE_",)))
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(foreign)}
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    return kept | {"HOME": str(place), "PATH": path, "TERM": "xterm", "NO_COLOR": "1", "PS1": "@ "} | more
+    return kept | {"HOME": str(place), "PATH": path, "TERM": "xterm", "NO_COLOR": "1", "PS1": "@ "}
 
 
 class Runner:
@@ -83,7 +83,7 @@ class Runner:
         done = subprocess.run(
             [*RUNCARD, *arguments],
             cwd=self.place,
-            env=environment(self.place, **more),
+            env=environment(self.place) | more,
             input=stdin,
             stdin=None if stdin is not None else subprocess.DEVNULL,
             capture_output=True,
@@ -97,15 +97,16 @@ class Runner:
         return self(*options, "--", sys.executable, "-c", code, stdin=None, **more)
 
     @contextmanager
-    def started(self, *arguments: str, **more: str) -> Iterator[subprocess.Popen[bytes]]:
-        """The command at work; it is gone at the end, whatever happens."""
+    def started(self, *arguments: str, job: bool = False) -> Iterator[subprocess.Popen[bytes]]:
+        """The command at work, as a job of its own if wanted; it is gone at the end, whatever happens."""
         with subprocess.Popen(
             [*RUNCARD, *arguments],
             cwd=self.place,
-            env=environment(self.place, **more),
+            env=environment(self.place),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
+            process_group=0 if job else None,
         ) as process:
             try:
                 yield process
@@ -137,7 +138,7 @@ class Runner:
         process = subprocess.Popen(
             [sys.executable, "-c", _LEADER, str(theirs), *command],
             cwd=self.place,
-            env=environment(self.place),
+            env=environment(self.place, measured=True),
             pass_fds=[theirs],
             **streams,
         )

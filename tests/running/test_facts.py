@@ -207,6 +207,7 @@ def test_memory_that_is_shared_counts_once(runner: Runner) -> None:
 
 ORPHAN = """
 import os, time
+ended, held = os.pipe()
 if os.fork() == 0:
     if os.fork() == 0:
         end = time.process_time() + 0.5
@@ -214,7 +215,8 @@ if os.fork() == 0:
             pass
     os._exit(0)
 os.wait()
-time.sleep(1.5)
+os.close(held)
+os.read(ended, 1)  # nothing comes, and the end only when nobody holds the other side
 """
 
 

@@ -61,8 +61,8 @@ print(came)
 def test_ctrl_c_is_for_the_command(runner: Runner) -> None:
     code = """
 import time
-print("ready", flush=True)
 try:
+    print("ready", flush=True)
     time.sleep(100)
 except KeyboardInterrupt:
     print("once", flush=True)
@@ -97,7 +97,7 @@ def test_a_terminal_that_is_closed_hangs_up_the_command(runner: Runner) -> None:
         code = screen.process.wait(120)
         done = screen.end()
     assert code == 5
-    assert done.log == b"ready\nhung up\n"
+    assert done.log.endswith(b"hung up\n")
     assert done.document["generation"]["exit_code"] == 5
     assert is_intact(done.run)
 
@@ -126,6 +126,20 @@ def test_stdin_that_comes_from_elsewhere_is_the_commands(runner: Runner) -> None
         done = screen.end()
     assert done.out == b"from a file\r\nscreen\r\n"
     assert done.log == b"from a file\nscreen\n"
+
+
+def test_ctrl_c_reaches_everybody_also_when_the_keyboard_is_not_the_commands(runner: Runner) -> None:
+    """Where standard input is a file, the terminal itself makes signals of keys, and they are for the whole job."""
+    with (
+        open(os.devnull, "rb") as file,
+        runner.on_terminal(
+            "--", "sh", "-c", "trap 'exit 9' INT; echo ready; sleep 1000", stdin=file
+        ) as screen,
+    ):
+        screen.until(b"ready")
+        screen.type(b"\x03")
+        done = screen.end()
+    assert done.code == 9
 
 
 def test_ctrl_z_stops_everything_and_fg_continues_it(runner: Runner) -> None:

@@ -207,7 +207,7 @@ def test_one_client_can_be_watched_for_each_step(server: ModelServer, run: runca
     assert (plain, len(templated)) == (None, 64)
 
 
-@pytest.mark.parametrize("thing", [None, object(), "anthropic", 3, dict], ids=str)
+@pytest.mark.parametrize("thing", [None, object(), "anthropic", 3, dict])
 def test_what_cannot_be_watched_is_refused_and_told_what_can(thing: object) -> None:
     with pytest.raises(TypeError, match=r"cannot be watched; anthropic\.Anthropic, openai\.OpenAI.* can"):
         runcard.watch(thing)

@@ -63,6 +63,8 @@ def edit(session: Path, document: str, pointer: str, value: Any) -> None:
             "instances/x9/metadata.json",
             "session.file-missing",
         ),
+        ("manifest", "/summary/completed", 3, "session.manifest"),
+        ("manifest", "/summary/total_cost", 7.8, "session.manifest"),
         (LEAD, "/name", "boss", "session.instance"),
         (LEAD, "/model", "claude-opus-4-1", "session.instance"),
         (LEAD, "/created_at", "2025-11-06T14:00:01Z", "session.instance"),

@@ -245,6 +245,13 @@ def test_a_session_of_another_program_is_held_to_what_its_documents_repeat(old_s
         (old_session / name).unlink()
     change(old_session / "instances" / LEAD / "metadata.json", cost=4.5)
     assert ("document", f"instances/{LEAD}/metadata.json") in kinds(old_session)
+    (old_session / "instances" / LEAD / "output.log").unlink()
+    (old_session / "instances" / CODER / "metadata.json").unlink()
+    assert {path for kind, path in kinds(old_session) if kind == "missing"} == {
+        f"instances/{LEAD}/output.log",
+        f"instances/{CODER}/metadata.json",
+    }
+    assert judged(old_session)[1] == 1
 
 
 def test_what_was_amended_in_the_open_is_told(session: Path) -> None:

@@ -148,6 +148,33 @@ def test_what_is_no_file_is_no_file_of_settings(tmp_path: Path) -> None:
     assert here(tmp_path).file is None
 
 
+def test_a_project_that_is_no_toml_hurts_only_when_it_speaks_of_us(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("{{ runcard }}\n")
+    assert here(tmp_path).file is None
+    (tmp_path / "pyproject.toml").write_text("[tool.runcard]\noutputs = \n")
+    with pytest.raises(RuncardError, match=r"pyproject\.toml:2: this is not TOML"):
+        here(tmp_path)
+    (tmp_path / "pyproject.toml").write_bytes(b"runcard \xff")
+    assert here(tmp_path).file is None
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+def test_a_file_that_a_stranger_left_in_a_public_place_does_not_count(tmp_path: Path) -> None:
+    for name, text in (
+        ("runcard.toml", 'outputs = "x"\n'),
+        ("pyproject.toml", '[tool.runcard]\noutputs = "x"\n'),
+    ):
+        (tmp_path / name).write_text(text)
+        os.chown(tmp_path / name, 65534, 65534)
+        assert here(tmp_path)[OUTPUTS] == "x"  # in a private directory, somebody meant it
+        tmp_path.chmod(0o1777)
+        assert here(tmp_path).file is None
+        os.chown(tmp_path / name, 0, 0)
+        assert here(tmp_path)[OUTPUTS] == "x"
+        (tmp_path / name).unlink()
+        tmp_path.chmod(0o700)
+
+
 def test_a_home_directory_and_a_list_of_excludes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/home/me")
     (tmp_path / "runcard.toml").write_text(

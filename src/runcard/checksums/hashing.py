@@ -10,7 +10,6 @@ Invariant: every path given has a digest in the result, or an error that names i
 
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import islice
 
 from runcard.checksums import worker
@@ -24,13 +23,14 @@ from runcard.files import OnError, encode_name, failure
 _CHUNK = 256  # files: some milliseconds of work
 
 
-@dataclass(slots=True, eq=False)
 class _Chunk:
     """Some files, and their digests one after the other."""
 
-    paths: list[str]
-    tally: Tally
-    digests: bytes | None = None
+    __slots__ = ("_tally", "digests", "paths")
+
+    def __init__(self, paths: list[str], tally: Tally) -> None:
+        self.paths, self._tally = paths, tally
+        self.digests: bytes | None = None
 
     @property
     def question(self) -> bytes:
@@ -43,7 +43,7 @@ class _Chunk:
     def answer(self, reply: bytes) -> None:
         files, size = ANSWER.unpack_from(reply)
         self.digests = reply[ANSWER.size :]
-        self.tally.add(files, size)
+        self._tally.add(files, size)
 
 
 def hash_files(

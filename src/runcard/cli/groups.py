@@ -25,6 +25,5 @@ class Group(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """The same list that click would print, without loading every command for it."""
-        if self._table:
-            with formatter.section("Commands"):
-                formatter.write_dl(list(self._table.items()))
+        with formatter.section("Commands"):
+            formatter.write_dl(list(self._table.items()))

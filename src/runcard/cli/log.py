@@ -1,5 +1,6 @@
 """runcard log"""
 
+import os
 import re
 import sys
 from collections.abc import Iterator
@@ -39,8 +40,6 @@ def command(record: str, name: str | None) -> int:
 
 
 def _opened(record: str, name: str | None, limits: "Limits") -> BinaryIO:
-    import os  # noqa: PLC0415
-
     from runcard.errors import UsageError  # noqa: PLC0415
     from runcard.files import printable  # noqa: PLC0415
     from runcard.operations.show import Shown, show_record  # noqa: PLC0415

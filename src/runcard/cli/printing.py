@@ -25,13 +25,13 @@ def say(text: str) -> None:
     click.echo(_harmless(text), color=colour())
 
 
-def say_json(data: Any) -> None:  # noqa: ANN401
+def say_json(data: Any, *, on_one_line: bool = False) -> None:  # noqa: ANN401
     """Data for machines, on stdout."""
     from json import dumps  # noqa: PLC0415
 
-    from runcard.encoding import encode_json  # noqa: PLC0415
+    from runcard.encoding import COMPACT, encode_json  # noqa: PLC0415
 
-    text = encode_json(data).decode()
+    text = (encode_json(data, COMPACT) if on_one_line else encode_json(data)).decode()
     click.echo(_UNSEEN.sub(lambda match: dumps(match[0])[1:-1], text), nl=False)
 
 
@@ -44,11 +44,15 @@ def complain(word: str, message: str, *, hint: str | None = None) -> None:
 
 
 def complain_about(found: "Finding", path: str) -> None:
-    """A finding as compilers print them: where, what, which rule, and how to mend it."""
+    """A finding, and how to mend it."""
+    complain(found.severity.capitalize(), finding_line(found, path), hint=found.hint)
+
+
+def finding_line(found: "Finding", path: str) -> str:
+    """A finding as compilers print them: where, what, which rule."""
     place = (path or "''") + (f":{found.line}:{found.column}" if found.line else "")
     pointer = f" {found.path}:" if found.path else ""
-    word = found.severity.capitalize()
-    complain(word, f"{place}:{pointer} {found.message} [{found.rule}]", hint=found.hint)
+    return f"{place}:{pointer} {found.message} [{found.rule}]"
 
 
 def _harmless(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Progress on a terminal for work that takes longer than a moment."""
+"""Progress for work that takes longer than a moment: on a terminal, and as plain lines elsewhere for who asks for it."""
 
 import sys
 import time
@@ -12,21 +12,23 @@ T = TypeVar("T")
 
 _PATIENCE = 1.0  # seconds before anything is shown
 _EVERY = 0.1
+_EVERY_LINE = 2.0  # where lines stay
 _BAR = 20  # characters
 
 
 class Progress:
-    """A running count on stderr, when that is a terminal and the work takes long."""
+    """A running count on stderr, when that is a terminal and the work takes long; lines, when it is `everywhere`."""
 
-    def __init__(self, what: str) -> None:
+    def __init__(self, what: str, *, everywhere: bool = False) -> None:
         self._what = what
+        self._everywhere = everywhere
         self._shown = False
         self._due = float("inf")  # nothing is shown before the work begins
 
     def over(self, items: Iterable[T]) -> Iterator[T]:
         """The same items, counted."""
         if not sys.stderr.isatty():
-            yield from items
+            yield from self._in_lines(items) if self._everywhere else items
             return
         began = time.monotonic()
         self._due = began + _PATIENCE
@@ -37,6 +39,16 @@ class Progress:
                 yield item
         finally:
             self.wipe()
+
+    def _in_lines(self, items: Iterable[T]) -> Iterator[T]:
+        count, due = 0, time.monotonic() + _EVERY_LINE
+        for item in items:
+            yield item
+            count += 1
+            if (now := time.monotonic()) >= due:
+                sys.stderr.write(f"{count:,} {self._what} so far\n")
+                due = now + _EVERY_LINE
+        sys.stderr.write(f"{count:,} {self._what} done\n")
 
     def files(self, count: int, size: int) -> None:
         """How far the work on one item is: the files and bytes that were read."""

@@ -93,7 +93,7 @@ def carry_out(  # noqa: PLR0913 - the options
         )
     except RuncardError as error:
         _complain("Error", error.message, error.hint)
-        return ExitCode.USAGE if isinstance(error, UsageError) else FAILED
+        return ExitCode.USAGE if error.exit_code == ExitCode.USAGE else FAILED
     except OSError as error:
         from runcard.files import failure  # noqa: PLC0415
 

@@ -2,16 +2,16 @@
 
 import click
 
-from runcard.documents.kinds import KINDS
+from runcard.documents.kinds import PUBLISHED
 
 
 @click.command("schema", short_help="Print a published JSON Schema.")
-@click.argument("kind", metavar="KIND", type=click.Choice(sorted(KINDS)))
+@click.argument("kind", metavar="KIND", type=click.Choice(sorted(PUBLISHED)))
 @click.option("--version", metavar="V", help="The version of the format; the latest unless given.")
 def command(kind: str, version: str | None) -> int:
-    """Print the published JSON Schema of a KIND of document, for editors and other languages.
+    """Print the published JSON Schema of a KIND of document, or of a SPEC, for editors and other languages.
 
-    KIND is one of archive-index, generation, instance, manifest, team.
+    KIND is one of archive-index, generation, instance, manifest, session-spec, team, testplan.
     """
     from runcard.documents.schema import schema_bytes  # noqa: PLC0415
 

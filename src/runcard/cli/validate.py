@@ -12,7 +12,10 @@ from runcard.cli.options import json_option, kind_option
 @kind_option
 @json_option
 @click.option("--strict", is_flag=True, help="Take warnings as errors.")
-def command(paths: tuple[str, ...], kind: str | None, as_json: bool, strict: bool) -> int:
+@click.option(
+    "--root", metavar="DIR", type=click.Path(), help="Look for the targets of test plans in this project."
+)
+def command(paths: tuple[str, ...], kind: str | None, as_json: bool, strict: bool, root: str | None) -> int:
     """Check every document at PATH: a file, a folder, or - for standard input.
 
     The kind and the version of a document are told by its content. In a folder, runs and sessions are asked for their
@@ -28,7 +31,8 @@ def command(paths: tuple[str, ...], kind: str | None, as_json: bool, strict: boo
 
     results = []
     progress = Progress("documents")
-    for checked in progress.over(validate(*paths, kind=kind, strict=strict, limits=read_settings().limits)):
+    limits = read_settings().limits
+    for checked in progress.over(validate(*paths, kind=kind, strict=strict, limits=limits, root=root)):
         results.append(checked)
         if checked.report.valid and not as_json:
             report = checked.report

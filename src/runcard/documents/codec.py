@@ -1,10 +1,11 @@
 """The one road in and out: bytes → kind → version → upgrade → findings → document.
 
 `examine` judges bytes and never raises for what they say; `load` makes a document of them or raises everything that was
-found. Kind and version are told by content, never by a file's name.
+found. Kind and version are told by content, never by a file's name. All documents are JSON but test plans, which are YAML.
 """
 
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,17 +15,25 @@ from runcard.documents.document import Document
 from runcard.documents.findings import Finding, InvalidDocument, Report, finding, shown, sorted_findings
 from runcard.documents.generation import Generation
 from runcard.documents.instance import Instance
-from runcard.documents.kinds import KINDS, Kind, detect, is_legacy
+from runcard.documents.kinds import KINDS, TESTPLAN, Kind, detect, is_legacy
 from runcard.documents.manifest import Manifest
 from runcard.documents.migrations import Moved, migrate
 from runcard.documents.team import Team
+from runcard.documents.testplan import TestPlan
 from runcard.encoding import BOM, Limits, as_text, decode_json, locate
 from runcard.encoding.limits import NONE
 from runcard.errors import EncodingError
 
 MODELS: dict[str, type[Document]] = {
-    model.kind.name: model for model in (Generation, Team, Instance, Manifest, ArchiveIndex)
+    model.kind.name: model for model in (Generation, Team, Instance, Manifest, ArchiveIndex, TestPlan)
 }
+
+Findings = tuple[Finding, ...]
+Look = Callable[[dict[str, Any]], Iterable[Finding]]
+
+_LOOKS_LIKE_A_PLAN = re.compile(
+    rb"^(?:analyzer|characteristics|factories_detected|test_level)[ \t]*:", re.MULTILINE
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,25 +47,74 @@ class Examined:
     )
 
 
-def examine(data: bytes, *, kind: str | None = None, limits: Limits | None = None) -> Examined:
-    """Everything that is wrong with these bytes as a document; of the kind that their content shows, unless told."""
+def examine(
+    data: bytes,
+    *,
+    kind: str | None = None,
+    limits: Limits | None = None,
+    is_yaml: bool = False,
+    look: Look | None = None,
+) -> Examined:
+    """Everything that is wrong with these bytes as a document; of the kind that their content shows, unless told.
+
+    What is no JSON is taken for YAML where it looks like a plan, or with `is_yaml`. What a plan says about files is
+    asked of `look`, since nothing here reads them.
+    """
     limits = limits or Limits()
     try:
         value = decode_json(data, limits)
     except EncodingError as error:
+        may_be_yaml = kind == TESTPLAN.name or (kind is None and (is_yaml or _LOOKS_LIKE_A_PLAN.search(data)))
+        if may_be_yaml and error.rule == "json.syntax":
+            return _examine_yaml(data, kind, limits, look)
         return Examined(Report((_undecodable(error),), kind))
-    examined = _judge(value, kind)
+    examined = _looked(_judge(value, kind), look)
+    return _finished(examined, data, limits, _located)
+
+
+def _examine_yaml(data: bytes, kind: str | None, limits: Limits, look: Look | None) -> Examined:
+    from runcard.encoding.yaml import decode_yaml  # noqa: PLC0415 - most commands never see YAML
+
+    try:
+        value = decode_yaml(data, limits)
+    except EncodingError as error:
+        return Examined(Report((_undecodable(error),), kind))
+    named = kind or (TESTPLAN.name if isinstance(value, dict) and detect(value) is TESTPLAN else None)
+    if named is None and isinstance(value, dict):
+        examined = Examined(Report((_unknown(value),)), value)
+    else:
+        examined = _looked(_judge(value, named), look)
+    return _finished(
+        examined, data, limits, lambda findings, text: _located_in_yaml(findings, text, examined)
+    )
+
+
+def _looked(examined: Examined, look: Look | None) -> Examined:
+    """A plan with what somebody who may read files has to say about it."""
+    report, data = examined.report, examined.data
+    refused = any(found.rule == "version.newer-major" for found in report.findings)
+    if look is None or data is None or refused or report.kind != TESTPLAN.name:
+        return examined
+    return replace(examined, report=replace(report, findings=(*report.findings, *look(data))))
+
+
+def _finished(
+    examined: Examined, data: bytes, limits: Limits, located: Callable[[Iterable[Finding], str], Findings]
+) -> Examined:
+    """What was found with its places in the text, and what there is to say about the text itself."""
     findings = examined.report.findings
     if data.startswith(BOM):
         findings = (_bom(), *findings)
-    if findings:
-        findings = _located(findings, as_text(data, limits))
+    if findings or examined.report.kind == TESTPLAN.name:
+        findings = located(findings, as_text(data, limits))
     return replace(examined, report=replace(examined.report, findings=findings))
 
 
-def load(data: bytes, *, kind: str | None = None, limits: Limits | None = None) -> Document:
+def load(
+    data: bytes, *, kind: str | None = None, limits: Limits | None = None, is_yaml: bool = False
+) -> Document:
     """The document that these bytes hold; older shapes are upgraded in memory, the bytes stay as they are."""
-    examined = examine(data, kind=kind, limits=limits)
+    examined = examine(data, kind=kind, limits=limits, is_yaml=is_yaml)
     report = examined.report
     if not report.valid or report.kind is None or examined.data is None:
         raise InvalidDocument(report)
@@ -124,8 +182,26 @@ def _judge_legacy(value: dict[str, Any], model: type[Document]) -> Examined:
     return Examined(Report((older, *report.findings), model.kind.name, stated), value, moved.data)
 
 
-def _located(findings: Iterable[Finding], text: str) -> tuple[Finding, ...]:
+def _located_in_yaml(findings: Iterable[Finding], text: str, examined: Examined) -> Findings:
+    """The same in YAML, where what stands without quotes has to be looked at besides."""
+    from runcard.documents.unquoted import suspects, unquoted  # noqa: PLC0415
+    from runcard.encoding.yaml import locate_yaml  # noqa: PLC0415
+
     found = list(findings)
+    asked = set(suspects(examined.data)) if examined.data and examined.report.kind else set()
+    if not found and not asked:
+        return ()
+    places = locate_yaml(text, {f.path for f in found} | asked)
+    traps = list(unquoted({pointer: places[pointer] for pointer in asked}))
+    trapped = {trap.path for trap in traps}
+    found = [f for f in found if f.rule != "schema.type" or f.path not in trapped] + traps
+    return sorted_findings(replace(f, line=places[f.path].line, column=places[f.path].column) for f in found)
+
+
+def _located(findings: Iterable[Finding], text: str) -> Findings:
+    found = list(findings)
+    if not found:
+        return ()
     places = locate(text, {f.path for f in found})
     return sorted_findings(replace(f, line=places[f.path].line, column=places[f.path].column) for f in found)
 

@@ -12,7 +12,7 @@ from runcard.documents.findings import Finding, InvalidDocument, Report
 from runcard.documents.kinds import Kind
 from runcard.documents.versions import settle
 from runcard.encoding import decode_json, edit_json, encode_json
-from runcard.encoding.limits import NONE
+from runcard.encoding.limits import DEFAULT, NONE, Limits
 from runcard.errors import DocumentError
 
 
@@ -47,8 +47,22 @@ class Document:
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
         """A new document; raises InvalidDocument with all findings when the data are not valid."""
-        source = encode_json(data)
-        return cls._born(source, decode_json(source))
+        source = cls.encode(data)
+        return cls._born(source, cls.decode(source))
+
+    @staticmethod
+    def decode(source: bytes, limits: Limits = DEFAULT) -> Any:  # noqa: ANN401
+        """The data that a text of this kind says; raises EncodingError."""
+        return decode_json(source, limits)
+
+    @staticmethod
+    def encode(data: dict[str, Any]) -> bytes:
+        return encode_json(data)
+
+    @staticmethod
+    def edit(source: bytes, old: dict[str, Any], new: dict[str, Any]) -> bytes:
+        """The text `source`, which says `old`, changed to say `new`, and nowhere else."""
+        return edit_json(source, old, new)
 
     @classmethod
     def _born(cls, source: bytes, data: dict[str, Any]) -> Self:
@@ -60,7 +74,7 @@ class Document:
 
     def to_dict(self) -> dict[str, Any]:
         """The data, the caller's own to change."""
-        data: dict[str, Any] = decode_json(encode_json(self._data) if self.upgraded else self.source, NONE)
+        data: dict[str, Any] = self.decode(self.encode(self._data) if self.upgraded else self.source, NONE)
         return data
 
     def to_bytes(self) -> bytes:
@@ -69,10 +83,10 @@ class Document:
 
     def changed(self, data: dict[str, Any]) -> Self:
         """This document with other data: its text changes only where the data differ."""
-        if self.upgraded or self.version not in {*self.kind.versions, None}:
+        if self.upgraded or any(found.rule == "version.newer-minor" for found in self.warnings):
             raise DocumentError(
                 f"a {self.kind.name} document of version {self.version} is not rewritten",
                 hint="`runcard migrate` brings older documents up to date; newer ones need a newer runcard",
             )
-        source = edit_json(self.source, self._data, data)
-        return self._born(source, decode_json(source, NONE))
+        source = self.edit(self.source, self._data, data)
+        return self._born(source, self.decode(source, NONE))

@@ -19,6 +19,7 @@ class Kind:
     sure: frozenset[str]  # any one of these keys decides
     likely: frozenset[str]  # three of these decide as well
     unversioned: str | None = None  # what a document without a version is
+    reads_newer: bool = True  # whether a minor above the newest published one is read, with a warning
 
     @property
     def latest(self) -> str:
@@ -66,6 +67,15 @@ ARCHIVE_INDEX = Kind(
     likely=frozenset(),
     unversioned="1.0.0",
 )
+TESTPLAN = Kind(
+    name="testplan",
+    about="what the tests of one method must cover: metadata_*.yml of a project",
+    version_key="format_version",
+    versions=("1.3", "2.0"),
+    sure=frozenset({"factories_detected"}),
+    likely=frozenset({"analyzer", "validation", "test_level", "target", "characteristics", "automation"}),
+    reads_newer=False,
+)
 
 # What `runcard collect` is told. It is no part of any record, and so none of the kinds below.
 SESSION_SPEC = Kind(
@@ -78,7 +88,8 @@ SESSION_SPEC = Kind(
 )
 
 # The surest first: a manifest has a team_session_id as well.
-KINDS = {kind.name: kind for kind in (MANIFEST, ARCHIVE_INDEX, GENERATION, TEAM, INSTANCE)}
+KINDS = {kind.name: kind for kind in (MANIFEST, ARCHIVE_INDEX, GENERATION, TEAM, INSTANCE, TESTPLAN)}
+PUBLISHED = KINDS | {SESSION_SPEC.name: SESSION_SPEC}  # what has a schema
 
 # The older shapes of a generation document, which name no schema: the keys that give them away.
 _FLAT = frozenset(

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import tzinfo
 from typing import Any
 
-from runcard.documents import legacy
+from runcard.documents import legacy, plan_steps
 from runcard.errors import DocumentError
 
 Fields = dict[str, Any]
@@ -93,6 +93,14 @@ def _flat_0_1_0_up(data: Fields, zone: tzinfo | None) -> Moved:
     return Moved(*legacy.from_0_1_0(data, zone))
 
 
+def _plan_up(data: Fields, _: tzinfo | None) -> Moved:
+    return Moved(*plan_steps.to_2_0(data))
+
+
+def _plan_down(data: Fields, _: tzinfo | None) -> Moved:
+    return Moved(*plan_steps.to_1_3(data))
+
+
 STEPS: dict[tuple[str, str | None, str], Step] = {
     ("generation", None, "1.0"): _flat_up,
     ("generation", "0.1.0", "1.0"): _flat_0_1_0_up,
@@ -100,6 +108,8 @@ STEPS: dict[tuple[str, str | None, str], Step] = {
     ("team", "2.0.0", "1.0.0"): _team_down,
     ("instance", "1.0.0", "2.0.0"): _instance_up,
     ("instance", "2.0.0", "1.0.0"): _instance_down,
+    ("testplan", "1.3", "2.0"): _plan_up,
+    ("testplan", "2.0", "1.3"): _plan_down,
 }
 
 

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from runcard.documents.findings import Finding, finding, shown
-from runcard.documents.kinds import KINDS, Kind
+from runcard.documents.kinds import PUBLISHED, Kind
 from runcard.documents.roles import SYNONYMS
 from runcard.encoding import join_pointer
 from runcard.errors import UsageError
@@ -40,9 +40,9 @@ _FORMS = {
 
 def schema_bytes(kind: str, version: str | None = None) -> bytes:
     """A published schema as it was published; the latest version unless one is named."""
-    if kind not in KINDS:
-        raise UsageError(f"no such kind: {kind}", hint=f"one of {', '.join(sorted(KINDS))}")
-    versions = KINDS[kind].versions
+    if kind not in PUBLISHED:
+        raise UsageError(f"no such kind: {kind}", hint=f"one of {', '.join(sorted(PUBLISHED))}")
+    versions = PUBLISHED[kind].versions
     version = version or versions[-1]
     if version not in versions:
         raise UsageError(f"no {kind} schema has version {version}", hint=f"published: {', '.join(versions)}")

@@ -1,7 +1,8 @@
 """Which version a document has, and whether this runcard may read it.
 
 A newer major is refused; a newer minor of a known major is read with a warning by the newest schema of that major; a
-version that was never published is an error, and the rest of the document is still checked.
+version that was never published is an error, and the rest of the document is still checked. Of a kind that agents act on
+blindly (a test plan), everything above the newest version is refused.
 """
 
 import re
@@ -32,7 +33,7 @@ def settle(kind: Kind, data: dict[str, Any]) -> Settled:
     if parts is None:
         return Settled(stated, kind.latest)
     newest = max(kind.versions, key=_key)
-    if parts[0] > _key(newest)[0]:
+    if parts[0] > _key(newest)[0] or (parts > _key(newest) and not kind.reads_newer):
         return Settled(stated, None, (_newer_major(kind, stated),))
     older = [known for known in kind.versions if _key(known)[0] == parts[0] and _key(known) < parts]
     if older:

@@ -9,7 +9,7 @@ from runcard.files.locks import locked
 from runcard.files.names import JsonName, decode_name, encode_name, file_type, json_name, printable
 from runcard.files.paths import SAFE_ID, check_relative, is_safe_id, resolve_below
 from runcard.files.reach import reach
-from runcard.files.reading import read_regular
+from runcard.files.reading import read_file, read_regular, read_stream, unreadable
 from runcard.files.walk import Entry, Kind, OnError, walk, walk_files
 
 __all__ = [
@@ -29,9 +29,12 @@ __all__ = [
     "locked",
     "printable",
     "reach",
+    "read_file",
     "read_regular",
+    "read_stream",
     "resolve_below",
     "sync_filesystem",
+    "unreadable",
     "walk",
     "walk_files",
     "write_all",

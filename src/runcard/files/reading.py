@@ -1,10 +1,53 @@
-"""Reading a small file that may be anything by now: what is no regular file is told, never waited for."""
+"""Reading a file that may be anything: one that a user named, or one of a record; never waiting for ever."""
 
+import errno
 import os
-from stat import S_ISREG
+from stat import S_ISDIR, S_ISREG
+from typing import BinaryIO
+
+from runcard.errors import RuncardError, StoreError
+from runcard.files.failures import failure
+from runcard.files.names import printable
 
 _MORE = 1 << 20  # bytes, of a file that grows meanwhile
+_STEP = 1 << 16  # to ask for much more than there is would take longer than reading it
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+# Not blocking, so that opening a FIFO nobody writes to does not wait for ever.
+_OPEN = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+
+
+def read_file(path: str, most: int) -> bytes:
+    """The bytes of a file, at most one more than `most`, so that the caller sees when there are too many."""
+    try:
+        descriptor = os.open(path, _OPEN)
+        try:
+            if S_ISDIR(os.fstat(descriptor).st_mode):
+                raise StoreError(f"{printable(path)} is a directory", hint="name a file")
+            os.set_blocking(descriptor, True)
+            with open(descriptor, "rb", buffering=0, closefd=False) as file:
+                return read_stream(file, most)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        raise unreadable(error, path) from error
+
+
+def read_stream(file: BinaryIO, most: int) -> bytes:
+    """What is left of a stream, at most one byte more than `most`."""
+    parts, left = [], most + 1
+    while left > 0 and (part := file.read(min(left, _STEP))):
+        parts.append(part)
+        left -= len(part)
+    return b"".join(parts)
+
+
+def unreadable(error: OSError, path: str) -> RuncardError:
+    """Why a file that somebody named cannot be read."""
+    if isinstance(error, FileNotFoundError):
+        return StoreError(f"{printable(path)} does not exist", hint="check the path")
+    if error.errno == errno.ENXIO:
+        return StoreError(f"{printable(path)} is a socket or a device, not a file", hint="name a file")
+    return failure(error, path, "read")
 
 
 def read_regular(path: str) -> bytes | None:

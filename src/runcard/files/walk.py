@@ -53,8 +53,13 @@ class Entry(NamedTuple):
     kind: Kind
 
 
-def walk(root: str | os.PathLike[str], *, on_error: OnError | None = None) -> Iterator[Entry]:
-    """Yield all entries below `root`, which may itself be a link.
+def walk(
+    root: str | os.PathLike[str],
+    *,
+    on_error: OnError | None = None,
+    enter: Callable[[str], bool] | None = None,
+) -> Iterator[Entry]:
+    """Yield all entries below `root`, which may itself be a link; with `enter`, only below directories it agrees to.
 
     A directory that cannot be read raises MachineError or StoreError; with `on_error` that is called with the
     directory's path and the error, and the walk goes on without it.
@@ -68,6 +73,8 @@ def walk(root: str | os.PathLike[str], *, on_error: OnError | None = None) -> It
         while levels:
             for entry in levels[-1]:
                 if entry.kind is _DIRECTORY and entry.path[-1] == "/":
+                    if enter is not None and not enter(entry.path[:-1]):
+                        continue
                     levels.append(iter(_look_into(top, entry.path, on_error)))
                     break
                 yield entry
@@ -78,8 +85,14 @@ def walk(root: str | os.PathLike[str], *, on_error: OnError | None = None) -> It
 
 
 def walk_files(root: str | os.PathLike[str]) -> Iterator[tuple[str, int]]:
-    """Yield the path and the size of every regular file below `root`; one that vanishes meanwhile is passed over."""
-    top = os.open(root, _OPEN)
+    """Yield the path and the size of every regular file below `root`; one that vanishes meanwhile is passed over.
+
+    What cannot be looked at raises an error that names it.
+    """
+    try:
+        top = os.open(root, _OPEN)
+    except OSError as error:
+        raise failure(error, os.fspath(root), "read the directory") from error
     try:
         for path, kind in walk(root):
             if kind is _FILE:
@@ -88,6 +101,8 @@ def walk_files(root: str | os.PathLike[str]) -> Iterator[tuple[str, int]]:
                         size = os.lstat(rest, dir_fd=place).st_size
                 except FileNotFoundError:
                     continue
+                except OSError as error:
+                    raise failure(error, path, "look at") from error
                 yield path, size
     finally:
         os.close(top)

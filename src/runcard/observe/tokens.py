@@ -32,9 +32,11 @@ class Counting:
         self, files: list[Entry], directory: str, model: str | None, done: Callable[[list[Entry]], object]
     ) -> None:
         """Count the files of a list as `data_sources.files` has it; without the extra `tokens`, nothing happens."""
-        from runcard.accounting import counting  # noqa: PLC0415 - most runs count nothing
+        if not files:
+            return
+        from runcard.accounting import counting  # noqa: PLC0415 - long to load
 
-        if not files or not counting.can_count():
+        if not counting.can_count():
             return
 
         def work() -> None:

@@ -36,10 +36,11 @@ class Tree:
     def __init__(self, root: int) -> None:
         """`root` was just forked by this process."""
         self._root = root
+        self._before = set(_own_children())  # the root, and what is none of its business
         self._peak = 0
         self._seconds = 0.0
         self._waited = False
-        self._inherited = (_memory(os.getpid(), "VmRSS") or 0) + _SLACK
+        self._inherited = (_memory(os.getpid(), "VmRSS") or _own_peak()) + _SLACK
         self._pause = _FIRST
         self.due = time.monotonic()  # when to look again
 
@@ -65,9 +66,7 @@ class Tree:
     def count_orphans(self) -> int:
         """Wait for those that ended after their parents, and add them; returns how many are still at work."""
         working = 0
-        for pid in _children(os.getpid(), os.getpid()):
-            if pid == self._root:
-                continue
+        for pid in self._orphans():
             with contextlib.suppress(ChildProcessError):
                 ended, _, usage = os.wait4(pid, os.WNOHANG)
                 if ended:
@@ -78,12 +77,26 @@ class Tree:
 
     def resources(self) -> dict[str, Any]:
         """What was used, with what those that are still at work have used so far."""
-        others = (pid for pid in _children(os.getpid(), os.getpid()) if pid != self._root)
-        seconds = self._seconds + sum(_seconds(pid) for other in others for pid in _below(other))
+        seconds = self._seconds + sum(_seconds(pid) for orphan in self._orphans() for pid in _below(orphan))
         return {
             "cpu_seconds": round(seconds, 6) if self._waited else None,
             "peak_memory_bytes": self._peak or None,
         }
+
+    def _orphans(self) -> list[int]:
+        """What has become a child of this process since the root was started."""
+        return [pid for pid in _own_children() if pid not in self._before]
+
+
+def _own_children() -> list[int]:
+    """The children of the main thread, to which the system gives orphans; other threads start what they need."""
+    return _children(os.getpid(), os.getpid())
+
+
+def _own_peak() -> int:
+    import resource  # noqa: PLC0415 - only where the system shows no more
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _UNIT
 
 
 def _below(root: int) -> Iterator[int]:

@@ -10,6 +10,7 @@ from runcard.documents.session import Account
 from runcard.documents.spec import InstanceSpec, SessionSpec
 from runcard.documents.sums import plain_number
 from runcard.errors import UsageError
+from runcard.operations.prices import configured_prices
 
 Fields = dict[str, Any]
 
@@ -23,6 +24,13 @@ class Accounts:
 
     def __getitem__(self, instance_id: str) -> Account:
         return self._by_id[instance_id]
+
+    @property
+    def _table(self) -> Prices:
+        """The prices that were handed over, else those that the settings name, read when they are first needed."""
+        if self._prices is None:
+            self._prices = configured_prices()
+        return self._prices
 
     def settle(self, session: SessionSpec) -> list[Finding]:
         """Read the usage of every instance, which is known to be good, and price it; what is odd or not known."""
@@ -53,8 +61,7 @@ class Accounts:
         count here.
         """
         model, provider = instance.given.get("model"), instance.given.get("provider")
-        prices = self._prices or Prices.packaged()
-        row = prices.find(model, provider, instance.created) if model else None
+        row = self._table.find(model, provider, instance.created) if model else None
         amount = None if row is None else cost(tokens, replace(row, tiers=()))
         if row is None or amount is None:
             findings.append(_unpriced(model, at, has_price=row is not None))

@@ -23,7 +23,6 @@ from runcard.operations.archive import archive
 from runcard.operations.choices import Choices
 from runcard.operations.keeping import Progress
 from runcard.operations.leftovers import tidy
-from runcard.operations.prices import configured_prices
 from runcard.operations.prune import store_size
 from runcard.operations.sealing import Desk
 from runcard.operations.spec import InvalidSpec, read_spec, session_id_of
@@ -144,7 +143,7 @@ def collect(  # noqa: PLR0913 - the library's front door: each is a thing to dec
     told = read_spec(
         spec,
         clock.started,
-        Accounts(prices or configured_prices()),
+        Accounts(prices),
         limits=settings.limits,
         keep_secrets=keep_secrets,
     )

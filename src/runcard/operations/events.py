@@ -117,8 +117,8 @@ class Events(ABC):
             return
         said: Fields = {
             "step": step,
-            "prompt_sha256": _digest(prompt),
-            "template_sha256": _digest(template),
+            "prompt_sha256": self._digest(prompt),
+            "template_sha256": self._digest(template),
             "requested_model": asked,
             "latency_seconds": latency,
         }
@@ -278,6 +278,13 @@ class Events(ABC):
         self.count_masked(masked.counts, where)
         return str(masked.value)
 
+    def _digest(self, text: str | None) -> str | None:
+        """The digest of a text as it might be kept: without its secrets."""
+        if text is None:
+            return None
+        kept = text if self._keep_secrets else mask_text(text).value
+        return sha256_bytes(kept.encode("utf-8", "surrogatepass")).hex
+
     def count_masked(self, counts: Mapping[str, int], where: str) -> None:
         for rule, count in counts.items():
             self.emit(fold.MASKED, {"rule": rule, "where": where, "count": count})
@@ -351,10 +358,6 @@ def _text(value: object, what: str) -> str:
 
 def _given(cost: float) -> Fields:
     return {"cost_usd": cost, "cost_source": "given", "price_row": None}
-
-
-def _digest(text: str | None) -> str | None:
-    return None if text is None else sha256_bytes(text.encode("utf-8", "surrogatepass")).hex
 
 
 def _words(said: BaseException | str) -> str:

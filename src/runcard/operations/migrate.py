@@ -13,10 +13,10 @@ from runcard.digests import sha256_bytes
 from runcard.documents import codec
 from runcard.documents.findings import InvalidDocument
 from runcard.documents.kinds import KINDS
-from runcard.encoding import Limits, edit_json
+from runcard.encoding import Limits
 from runcard.errors import DocumentError, StoreError, UsageError
-from runcard.files import failure, json_name, locked, printable, write_atomic
-from runcard.operations.load import STDIN, check_kind, read_document, unreadable
+from runcard.files import failure, json_name, locked, printable, unreadable, write_atomic
+from runcard.operations.load import STDIN, check_kind, is_yaml_name, read_document
 from runcard.store import layout
 
 # Where a document can say what it was migrated from; 1.0.0 has no room for it.
@@ -100,7 +100,7 @@ def _check_rewritable(path: str) -> None:
 
 def _moved(path: str, to: str, kind: str | None, zone: tzinfo | None, limits: Limits) -> Migrated:
     before = read_document(path, limits)
-    examined = codec.examine(before, kind=kind, limits=limits)
+    examined = codec.examine(before, kind=kind, limits=limits, is_yaml=is_yaml_name(path))
     report = examined.report
     if not report.valid or report.kind is None or examined.data is None:
         raise InvalidDocument(report, printable(path))
@@ -120,7 +120,7 @@ def _moved(path: str, to: str, kind: str | None, zone: tzinfo | None, limits: Li
     data = moved.data
     if (report.kind, to) in _ROOM_FOR_ORIGIN:
         data = {**data, "origin": {"version": report.version, "sha256": sha256_bytes(before).hex}}
-    after = edit_json(before, examined.data, data)
+    after = codec.MODELS[report.kind].edit(before, examined.data, data)
     result = codec.examine(after, kind=report.kind, limits=limits).report
     if not result.valid:
         raise InvalidDocument(result, f"what {printable(path)} would become")

@@ -46,6 +46,7 @@ Fields = dict[str, Any]
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _PATIENCE = 2.0  # seconds that closing waits for git and packages
+_TEMPORARY = ("/tmp", "/var/tmp", ".")  # noqa: S108 - where a directory is made that nobody else may enter
 
 _current: ContextVar["Run | None"] = ContextVar("runcard_run", default=None)
 _runs: WeakSet["Run"] = WeakSet()
@@ -195,6 +196,7 @@ def _joined(path: str) -> Run | None:
     """The run of another process, to which this one adds events in a journal of its own; None when it is closed."""
     from runcard.operations.load import load  # noqa: PLC0415
 
+    _load()
     try:
         document = load(os.path.join(path, layout.METADATA), kind="generation").to_dict()
         if document["generation"].get("status") != "running":
@@ -243,6 +245,7 @@ def record(  # noqa: PLR0913 - the library's front door: each is a thing to say 
     secret is masked, unless `keep_secrets` is set. When the recording itself fails, the block goes on with a
     RuncardWarning; with `strict` it raises.
     """
+    _load()
     if isinstance(inputs, str):
         raise UsageError(
             "inputs takes a list of paths and patterns, not one text", hint=f"write inputs=[{inputs!r}]"
@@ -255,6 +258,19 @@ def record(  # noqa: PLR0913 - the library's front door: each is a thing to say 
     store = read_settings()[OUTPUTS] if outputs is None else os.fspath(outputs)
     order = Order(store, settings, patterns, checked_prices(prices), keep_secrets, strict)
     return Recording(order)
+
+
+def _load() -> None:
+    """Load what a recording may need: later, a program may have lost the right to, or have too many files open.
+
+    `runcard run` does without most of it, and begins sooner.
+    """
+    import pathlib  # noqa: F401, PLC0415
+
+    import jsonschema_rs  # noqa: F401, PLC0415
+
+    import runcard.accounting  # noqa: PLC0415
+    import runcard.documents.generation  # noqa: F401, PLC0415
 
 
 class Recording:
@@ -407,10 +423,12 @@ def _unrecorded(order: Order) -> Run:
     document, _ = start_document(
         clock, new_id("run"), new_id("exp"), order.settings, None, keep_secrets=order.keep_secrets
     )
-    import tempfile  # noqa: PLC0415 - rarely needed, and long to load
-
-    try:
-        path = tempfile.mkdtemp(prefix="runcard-")
-    except OSError:  # no room anywhere: the user's code finds out when it writes
-        path = os.path.join(order.outputs, document["generation"]["run_id"])
+    name = document["generation"]["run_id"]
+    path = os.path.join(order.outputs, name)  # where there is no room anywhere, the user's code finds out
+    for folder in (os.environ.get("TMPDIR"), *_TEMPORARY):
+        with contextlib.suppress(OSError):
+            if folder:
+                os.mkdir(os.path.join(folder, f"runcard-{name}"), 0o700)
+                path = os.path.join(folder, f"runcard-{name}")
+                break
     return Run(path, document, clock, None, **order.options)

@@ -15,9 +15,11 @@ from typing import Any, NamedTuple
 from runcard.documents import fold
 from runcard.errors import RuncardError
 from runcard.files import failure, json_name
+from runcard.observe.directories import absolute
 from runcard.observe.environment import Background
 from runcard.observe.inputs import Watched, inputs
 from runcard.observe.tree import Tree
+from runcard.operations.endings import status_of
 from runcard.operations.record import Order, Run, begin
 from runcard.operations.running.child import Child, Streams, adopt_orphans
 from runcard.operations.running.lookup import CannotRun, Command, find_command
@@ -75,15 +77,15 @@ def run(  # noqa: PLR0913 - each is a thing to say about a run
     settings["trace"] = {"traceparent": caller, "passed_on": passed_on}
     store = store_for(outputs)
     _open_streams()
-    with Signals() as signals:
-        errand = _Errand(begin(Order(store, settings, (), None, keep_secrets, strict=True)), store)
-        try:
-            errand.prepare(patterns, relations, keep_secrets=keep_secrets)
+    errand = _Errand(begin(Order(store, settings, (), None, keep_secrets, strict=True)), store)
+    try:
+        errand.prepare(patterns, relations, keep_secrets=keep_secrets)
+        with Signals() as signals:
             errand.carry_out(list(command), signals, {"TRACEPARENT": passed_on})
-        except (RuncardError, OSError) as error:
-            errand.abandon(error)
-            raise
-        return errand.close()
+            return errand.close()
+    except (RuncardError, OSError, KeyboardInterrupt) as error:
+        errand.abandon(error)
+        raise
 
 
 def store_for(outputs: str | None) -> str:
@@ -113,11 +115,11 @@ class _Errand:
         self._run = recorded
         self._path = recorded.environ["RUNCARD_RUN_DIR"]
         self._store = store
-        self._directory = os.getcwd()
+        self._directory = absolute(".")
         self._made = os.lstat(self._path)
         self._background: Background | None = None
         self._code = FAILED
-        self._used: Fields | None = None
+        self._used: Fields = {"cpu_seconds": None, "peak_memory_bytes": None}
         self._warnings: list[str] = []
         self._problems: list[CannotRun | RuncardError] = []
 
@@ -137,7 +139,7 @@ class _Errand:
             self._run.emit(fold.INPUTS, {"files": found})
         for trouble in troubles:
             self._warn("input", trouble)
-        self._inputs, self._watched = found, Watched(found, self._directory)
+        self._watched = Watched(found, self._directory)
 
     def carry_out(self, arguments: list[str], signals: Signals, more: dict[str, str]) -> None:
         """Run the command to its end; `more` is for its environment."""
@@ -148,12 +150,12 @@ class _Errand:
         except CannotRun as error:
             self._code = error.code
             self._problems.append(error)
-            self._run.add_error(error.message, type="cannot-run")
+            self._add_error("cannot-run", error.message)
             return
         if os.WIFSIGNALED(status):
             number = os.WTERMSIG(status)
             self._code = 128 + number
-            self._run.add_error(f"the command was killed by {_name(number)}", type="killed")
+            self._add_error("killed", f"the command was killed by {_name(number)}")
         else:
             self._code = os.WEXITSTATUS(status)
 
@@ -194,10 +196,12 @@ class _Errand:
 
     def abandon(self, error: BaseException) -> None:
         """The command was not run, or its end was not seen: say so in the record."""
+        status, _ = status_of(error)
         with contextlib.suppress(RuncardError, OSError):
-            self._run.add_error(error)
+            if status == "failed":
+                self._run.add_error(error)
         with contextlib.suppress(RuncardError, OSError):
-            self._run.end("failed", facts=self._facts())
+            self._run.end(status, facts=self._facts(), used=self._used)
 
     def close(self) -> Ran:
         """Tell the record how it went, and close it."""
@@ -237,8 +241,13 @@ class _Errand:
         background = self._background or Background(self._directory, without=[self._store])
         return background.result(_PATIENCE)
 
+    def _add_error(self, kind: str, message: str) -> None:
+        """Write down what went wrong with the command; a disk that is full is told of when the record is closed."""
+        with contextlib.suppress(RuncardError, OSError):
+            self._run.add_error(message, type=kind)
+
     def _warn(self, kind: str, message: str) -> None:
-        """Write a warning down and keep it for the user; a disk that is full is told of when the record is closed."""
+        """Write a warning down, and keep it for the user."""
         self._warnings.append(message)
         with contextlib.suppress(RuncardError, OSError):
             self._run.add_warning(message, type=kind)

@@ -13,16 +13,18 @@ from typing import Any, NamedTuple
 
 from runcard.documents import codec
 from runcard.documents.findings import Finding, Report, finding
-from runcard.documents.kinds import GENERATION, INSTANCE, KINDS, TEAM
+from runcard.documents.kinds import GENERATION, INSTANCE, KINDS, TEAM, TESTPLAN
 from runcard.encoding import Limits
 from runcard.errors import RuncardError
-from runcard.files import json_name
-from runcard.operations.load import STDIN, check_kind, read_document, unreadable
+from runcard.files import json_name, unreadable
+from runcard.operations.load import STDIN, check_kind, is_yaml_name, read_document
 from runcard.store import layout
 
 _FOREIGN = {"document.unknown-kind", "document.not-an-object"}
+_SUFFIXES = (".json", ".yml", ".yaml")
 _TELLING = re.compile(
-    rb'"(%s)"\s*:' % b"|".join(k.encode() for kind in KINDS.values() for k in sorted(kind.sure))
+    rb'(?:^|")(%s)"?\s*:' % b"|".join(k.encode() for kind in KINDS.values() for k in sorted(kind.sure)),
+    re.MULTILINE,
 )
 
 
@@ -50,10 +52,16 @@ def validate(
     kind: str | None = None,
     strict: bool = False,
     limits: Limits | None = None,
+    root: str | os.PathLike[str] | None = None,
 ) -> Iterator[Checked]:
-    """Check every document at these paths, one after the other; with `strict` a warning is an error."""
+    """Check every document at these paths, one after the other; with `strict` a warning is an error.
+
+    `root` is the project in which the targets of test plans are looked for. Without it they are looked for where the
+    plan lies, and what is not found there is a warning.
+    """
     check_kind(kind)
-    results = _checked([os.fspath(path) for path in paths], _Check(kind, limits or Limits()))
+    project = None if root is None else os.fspath(root)
+    results = _checked([os.fspath(path) for path in paths], _Check(kind, limits or Limits(), project))
     return (Checked(one.path, one.report.strict()) for one in results) if strict else results
 
 
@@ -77,6 +85,7 @@ class Read(NamedTuple):
 class _Check:
     kind: str | None
     limits: Limits
+    root: str | None = None
 
     def file(self, path: str) -> Checked:
         read = self.read(path)
@@ -88,12 +97,31 @@ class _Check:
             data = read_document(path, self.limits)
         except RuncardError as error:
             return Checked(path, Report((unread(error),), self.kind))
-        return Read(path, data, codec.examine(data, kind=self.kind, limits=self.limits))
+        examined = codec.examine(
+            data,
+            kind=self.kind,
+            limits=self.limits,
+            is_yaml=is_yaml_name(path),
+            look=lambda plan: self._target(path, plan),
+        )
+        return Read(path, data, examined)
+
+    def _target(self, path: str, plan: dict[str, Any]) -> Iterator[Finding]:
+        """What a plan's target looks like in the project."""
+        from runcard.plans.projects import given_project, project_at  # noqa: PLC0415 - few documents are plans
+        from runcard.plans.target import check_target  # noqa: PLC0415
+
+        if self.root is not None:
+            yield from check_target(plan, given_project(self.root).root, is_known=True)
+            return
+        folder = os.path.dirname(path) or "."
+        project = project_at(folder)
+        yield from check_target(plan, project.root if project else os.path.realpath(folder), is_known=False)
 
     def folder(self, root: str) -> Iterator[Checked]:
         """What lies in a folder is found by content also when a kind is named; then it is judged as that kind."""
         count = 0
-        for checked in _Check(None, self.limits).below(root):
+        for checked in replace(self, kind=None).below(root):
             count += 1
             is_other = self.kind is not None and checked.report.kind not in {None, self.kind}
             yield self.file(checked.path) if is_other else checked
@@ -120,7 +148,7 @@ class _Check:
                 yield from own
                 continue
             for entry in entries:
-                if entry.name.endswith(".json") and entry.is_file(follow_symlinks=False):
+                if entry.name.endswith(_SUFFIXES) and entry.is_file(follow_symlinks=False):
                     yield from self._candidate(entry.path)
             inner = [e.path for e in entries if e.is_dir(follow_symlinks=False) and e.name[0] != "."]
             folders += reversed(inner)
@@ -159,7 +187,9 @@ class _Check:
 
     def _candidate(self, path: str) -> Iterator[Checked]:
         checked = self.file(path)
-        if checked.report.kind is not None or self._is_damaged(path, checked):
+        kind = checked.report.kind
+        is_document = kind == TESTPLAN.name if is_yaml_name(path) else kind is not None
+        if is_document or (kind is None and self._is_damaged(path, checked)):
             yield checked
 
     def _is_damaged(self, path: str, checked: Checked) -> bool:

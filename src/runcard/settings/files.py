@@ -7,9 +7,10 @@ both, `runcard.toml` counts. A `pyproject.toml` that has no such table is somebo
 import os
 import re
 from collections.abc import Iterator
+from stat import S_ISREG, S_IWOTH
 from typing import Any, NamedTuple
 
-from runcard.errors import ExitCode, UsageError
+from runcard.errors import ExitCode, RuncardError, UsageError
 from runcard.files import failure, printable
 
 NAME = "runcard.toml"
@@ -62,7 +63,7 @@ def _in_folder(folder: str, start: str) -> SettingsFile | None:
     path, project = (os.path.join(folder, name) for name in (NAME, PYPROJECT))
     shown = NAME if folder == start else path
     entries = _project(project, os.path.basename(project) if folder == start else project)
-    if os.path.isfile(path):
+    if _counts(path):
         text = _text(path)
         own = dict(_flat(_parsed(text, shown), "", _lines(text, "")))
         return SettingsFile(shown, folder, own, PYPROJECT if entries else None)
@@ -71,18 +72,32 @@ def _in_folder(folder: str, start: str) -> SettingsFile | None:
     return None
 
 
+def _counts(path: str) -> bool:
+    """Whether a file of settings lies there; one that a stranger put where everybody may write is none."""
+    try:
+        status = os.stat(path)
+        if not S_ISREG(status.st_mode):
+            return False
+        is_ours = status.st_uid in {0, os.geteuid()}
+        return is_ours or not os.stat(os.path.dirname(path)).st_mode & S_IWOTH
+    except OSError:
+        return False
+
+
 def _project(path: str, shown: str) -> dict[str, Entry] | None:
     """What a project's own file says about us; None when it has no word for us."""
-    if not os.path.isfile(path):
+    if not _counts(path):
         return None
+    text = ""
     try:
-        with open(path, "rb") as file:
-            if b"runcard" not in file.read():
-                return None  # and most of them need not be parsed
         text = _text(path)
-    except (OSError, UsageError):
+        if "runcard" not in text:
+            return None  # and most of them need not be parsed
+        table = _parsed(text, shown).get("tool", {})
+    except (RuncardError, OSError):
+        if f"[{_TABLE}" in text:
+            raise
         return None  # others will complain of it
-    table = _parsed(text, shown).get("tool", {})
     table = table.get("runcard") if isinstance(table, dict) else None
     return dict(_flat(table, "", _lines(text, _TABLE))) if isinstance(table, dict) else None
 

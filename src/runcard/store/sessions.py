@@ -245,6 +245,10 @@ def remove(one: Abandoned) -> None:
     try:
         with contextlib.suppress(FileNotFoundError):  # somebody else was quicker
             _remove(one.path)
+        with contextlib.suppress(
+            OSError
+        ):  # an empty directory held the place, where names cannot be taken in one step
+            os.rmdir(os.path.join(os.path.dirname(os.path.dirname(one.path)), one.name))
         clear_mark(layout.closing_mark(one.path))
     except OSError as error:
         raise failure(error, one.path, "remove") from error

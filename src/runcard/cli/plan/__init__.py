@@ -4,7 +4,17 @@ import click
 
 from runcard.cli.groups import Group
 
-COMMANDS: dict[str, str] = {}
+COMMANDS: dict[str, str] = {
+    "begin": "Check whether an agent may begin.",
+    "factories": "List the factories of a project, with their traits.",
+    "guide": "Print what an agent reads, may write and must do.",
+    "list": "List the plans of a project, and whose turn it is.",
+    "mark": "Write what an agent reports about its work.",
+    "path": "Print where the plan of a source lies.",
+    "status": "Say whether the plan of a source can still be used.",
+    "targets": "List what there is to test in Ruby files.",
+    "validate": "Check plans by every rule, and write down what was found.",
+}
 
 
 @click.group(

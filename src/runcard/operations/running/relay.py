@@ -18,7 +18,7 @@ from typing import Protocol
 
 from runcard.observe.tree import Tree
 from runcard.operations.running.child import Child
-from runcard.operations.running.signals import Signal
+from runcard.operations.running.signals import Signal, stop
 from runcard.operations.running.terminal import Terminal
 
 QUIET = 0.2
@@ -70,7 +70,10 @@ class Stream:
 
     def waiting(self) -> int:
         """How many bytes wait to be read."""
-        return int.from_bytes(fcntl.ioctl(self.source, termios.FIONREAD, b"\0" * 4), sys.byteorder)
+        try:
+            return int.from_bytes(fcntl.ioctl(self.source, termios.FIONREAD, b"\0" * 4), sys.byteorder)
+        except OSError:  # a terminal that nobody has any more
+            return 0
 
     def close(self) -> None:
         os.close(self.source)
@@ -109,16 +112,21 @@ class Relay:
 
     def receive(self, came: Signal) -> None:
         """In the thread that takes the signals: tell the child at once, also when the loop waits for a slow reader."""
-        has_it = came.to_all and self._terminal is None
-        if came.number not in _FOR_THE_LOOP and not has_it:
-            self._child.send(came.number)
-        if came.number == signal.SIGTSTP and self._terminal is None:
-            if not has_it:
-                self._child.send(came.number)
-            os.kill(os.getpid(), signal.SIGSTOP)
+        if came.number not in _FOR_THE_LOOP:
+            self._pass_on(came)
+        elif came.number == signal.SIGTSTP and self._terminal is None:
+            self._pass_on(came)
+            stop(everybody=False)
         self._news.append(came.number)
         with contextlib.suppress(BlockingIOError):  # then it is awake anyway
             os.write(self._alarm, b"!")
+
+    def _pass_on(self, came: Signal) -> None:
+        """What everybody on the outer terminal got is for everybody on the inner one; without one they have it already."""
+        if not came.to_all:
+            self._child.send(came.number)
+        elif self._terminal is not None:
+            self._terminal.send(came.number)
 
     def run(self) -> int:
         """Pass on everything until the end; returns what `wait` says of the child."""
@@ -154,10 +162,11 @@ class Relay:
                 os.read(self._asleep, _PIECE)
             elif descriptor == _KEYBOARD:
                 self._read_keys()
-            elif event & select.POLLOUT:
-                self._hand_keys_over()
-            elif self._streams[descriptor].pass_on(self._log) == 0:
-                self._end(self._streams.pop(descriptor))
+            else:
+                if event & select.POLLOUT:
+                    self._hand_keys_over()
+                if event & ~select.POLLOUT and self._streams[descriptor].pass_on(self._log) == 0:
+                    self._end(self._streams.pop(descriptor))
         return bool(ready)
 
     def _end(self, stream: Stream) -> None:
@@ -179,16 +188,16 @@ class Relay:
         if number == signal.SIGWINCH:
             terminal.resize()
         elif number == signal.SIGTSTP:
-            self._stop(os.getpid())
+            self._stop(everybody=False)
         elif number == signal.SIGCONT:
             self._continue()
 
-    def _stop(self, whom: int) -> None:
+    def _stop(self, *, everybody: bool) -> None:
         """Stop the command, and this process or everybody in its job; the user's shell takes the terminal meanwhile."""
         if self._terminal is not None:
             self._terminal.restore()
         self._child.send(signal.SIGSTOP, group=True)
-        os.kill(whom, signal.SIGSTOP)
+        stop(everybody=everybody)
         self._continue()
 
     def _continue(self) -> None:
@@ -210,7 +219,7 @@ class Relay:
         if not keys or self._terminal is None:
             self._poll.unregister(_KEYBOARD)
         elif self._terminal.suspends(keys, self._child.pid):
-            self._stop(0)
+            self._stop(everybody=True)
         else:
             self._keys += keys
             self._hand_keys_over()

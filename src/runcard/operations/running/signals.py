@@ -78,6 +78,18 @@ class Signals:
         signal.pthread_sigmask(signal.SIG_SETMASK, self.before)
 
 
+def stop(*, everybody: bool) -> None:
+    """Stop this process, or all of its job, as Ctrl-Z does: not at all where no shell could continue it."""
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTSTP})
+    try:
+        if everybody:
+            os.kill(0, signal.SIGTSTP)
+        else:
+            signal.pthread_kill(threading.get_ident(), signal.SIGTSTP)
+    finally:
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTSTP})
+
+
 def _next(wanted: set[signal.Signals]) -> Signal:
     wait = getattr(signal, "sigwaitinfo", None)
     if wait is not None:

@@ -59,6 +59,11 @@ class Terminal:
             size = fcntl.ioctl(_SCREEN, termios.TIOCGWINSZ, b"\0" * 8)
             fcntl.ioctl(self.inner, termios.TIOCSWINSZ, size)
 
+    def send(self, number: int) -> None:
+        """Send a signal to the processes in the foreground of the inner terminal, as a key of it would."""
+        with contextlib.suppress(OSError):
+            os.killpg(os.tcgetpgrp(self.inner), number)
+
     def suspends(self, keys: bytes, leader: int) -> bool:
         """Whether these keys ask to stop the command, which the inner terminal cannot do for its first process.
 

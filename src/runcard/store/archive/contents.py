@@ -74,6 +74,9 @@ class Contents:
     def has(self, name: str) -> bool:
         return name in self.kinds
 
+    def has_file(self, name: str) -> bool:
+        return self.kinds.get(name) is Kind.FILE
+
     def instances(self) -> list[str]:
         """The instances of a session that have a document."""
         found = (path.split("/") for path in self.documents)

@@ -100,7 +100,7 @@ class Inspection(ABC):
         yield from self.faults(layout.AMENDMENTS, checked)
         if amendments.journal.torn:
             yield self.said("chain", layout.AMENDMENTS, "the last line is torn")
-        if amendments.journal == chain.Journal([]):
+        if not (amendments.journal.entries or amendments.journal.damaged or amendments.journal.torn):
             yield self.said("unexpected", layout.AMENDMENTS, "there is no amendment in it")
         if sealed != current:
             original = layout.original(self.source.store or "", sealed)

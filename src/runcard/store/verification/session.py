@@ -13,7 +13,7 @@ from runcard.documents import agreement, chain, codec
 from runcard.documents.findings import Finding
 from runcard.documents.kinds import INSTANCE, MANIFEST, TEAM, Kind
 from runcard.encoding import Limits
-from runcard.files import printable
+from runcard.files import check_relative, printable
 from runcard.store import layout
 from runcard.store.journal import read_journal
 from runcard.store.sessions import is_at_work
@@ -110,8 +110,18 @@ class _Session(Inspection):
         elif manifest is not None:
             yield from self._faulty(layout.MANIFEST, agreement.manifest_rules(manifest, roster))
         stored = _digests(self.listing or {})
-        for folder in self.source.instances():
+        folders = self.source.instances()
+        if self.listing is None and self.source.has(layout.INSTANCES):
+            yield from self._lost(roster, set(folders))
+        for folder in folders:
             yield from self._instance(folder, roster, stored)
+
+    def _lost(self, roster: agreement.Roster, folders: set[str]) -> Findings:
+        """Without a list of checksums, what the documents name is all that is known to have been there."""
+        for own in roster.instances:
+            if own not in folders:
+                name = layout.instance_file(own, layout.METADATA)
+                yield self.said("missing", name, "the document of this instance is gone")
 
     def _instance(self, folder: str, roster: agreement.Roster, stored: Mapping[str, Fields]) -> Findings:
         name = layout.instance_file(folder, layout.METADATA)
@@ -122,16 +132,21 @@ class _Session(Inspection):
         if document is None:
             return
         yield from self._faulty(name, agreement.instance_rules(document, roster, folder))
+        if self.listing is None:
+            yield from self._transcript(folder, (document.get("output") or {}).get("file"))
+            return
         digests = stored.get(folder, {"output": None, "workspace": str(checksums.Listing({}).digest)})
         for what, stated in (document.get("checksums") or {}).items():
-            if (
-                what in digests
-                and stated is not None
-                and stated != digests[what]
-                and self.listing is not None
-            ):
+            if what in digests and stated is not None and stated != digests[what]:
                 message = f"/checksums/{what}: the digest is not that of what SHA256SUMS lists"
                 yield self.said("document", name, message, expected=digests[what], found=stated)
+
+    def _transcript(self, folder: str, file: str | None) -> Findings:
+        if file is None or check_relative(file):
+            return
+        name = layout.instance_file(folder, file)
+        if not self.source.has_file(name):
+            yield self.said("missing", name, "the transcript that the document names is gone")
 
     def _sound(self, name: str, kind: Kind) -> Fields | Discrepancy | None:
         """A document of the session as far as its schema finds no fault with it; what is missing is told elsewhere."""

@@ -31,6 +31,9 @@ class Source(Protocol):
     def has(self, name: str) -> bool:
         """Whether anything has this name."""
 
+    def has_file(self, name: str) -> bool:
+        """Whether a file has this name."""
+
     def instances(self) -> list[str]:
         """The instances of a session that have a document."""
 
@@ -63,6 +66,9 @@ class Directory:
 
     def has(self, name: str) -> bool:
         return os.path.lexists(os.path.join(self._path, name))
+
+    def has_file(self, name: str) -> bool:
+        return layout.may_be_file(os.path.join(self._path, name))
 
     def instances(self) -> list[str]:
         documents = layout.session_documents(self._path)

@@ -1,0 +1,47 @@
+"""runcard plan list"""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from runcard.cli.options import json_option
+from runcard.cli.plan.options import progress_option, root_option
+
+if TYPE_CHECKING:
+    from runcard.operations.plans.listing import Plans
+
+
+@click.command("list", short_help="List the plans of a project, and whose turn it is.")
+@click.argument("directories", nargs=-1, metavar="[DIR]...", type=click.Path())
+@root_option
+@json_option
+@progress_option
+def command(directories: tuple[str, ...], root: str | None, as_json: bool, shows_progress: bool) -> int:
+    """List all plans of the project that each DIR lies in: fresh, stale or invalid, and which agent is next.
+
+    Without DIR it is the current directory, or the --root.
+
+    Exit codes: 0 good, 1 error, 2 good with warnings.
+    """
+    from runcard.cli.plan.many import Many  # noqa: PLC0415
+    from runcard.operations.plans.listing import list_plans  # noqa: PLC0415
+    from runcard.settings import read_settings  # noqa: PLC0415
+
+    limits = read_settings().limits
+    many = Many("projects", "path", as_json=as_json, shows_progress=shows_progress)
+    many.each(
+        directories or (root or ".",),
+        lambda path: list_plans(path, root=root, limits=limits),
+        lambda _, plans: _show(plans),
+    )
+    return many.finish()
+
+
+def _show(plans: "Plans") -> None:
+    from runcard.cli.printing import say  # noqa: PLC0415
+
+    rows = [(plan.state, plan.next, plan.target, plan.file, plan.reason or "") for plan in plans.plans]
+    widths = [max((len(row[column]) for row in rows), default=0) for column in range(4)]
+    for *cells, reason in rows:
+        columns = "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
+        say(f"{columns}  {reason}".rstrip())

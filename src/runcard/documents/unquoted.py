@@ -1,0 +1,70 @@
+"""Words that must be quoted in a plan: Ruby reads these files by YAML 1.1, in which `no` is false and `0777` is 511.
+
+Only texts that tests are built from are looked at: the names and states of characteristics. Times may stand without
+quotes.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from runcard.documents.findings import Finding, finding
+from runcard.encoding.yaml import Place, reading_1_1
+from runcard.files import printable
+
+Fields = dict[str, Any]
+
+_LISTS = ("states", "terminal_states", "when_parent")
+_TEXTS = ("name", "default", "depends_on", "when_parent")
+# How texts begin that may be read as something else: most states do not, and are done with.
+_TELLING = frozenset(("", *"~+-.:=<0123456789nNyYtTfFoO"))
+_READINGS = {
+    "null": "null",
+    "boolean": "a boolean",
+    "octal": "an octal number",
+    "integer": "an integer",
+    "sexagesimal": "a number to the base 60",
+    "number": "a number",
+    "date": "a date",
+    "timestamp": "a time",
+    "symbol": "a symbol",
+    "merge": "a sign of YAML itself",
+}
+
+
+def suspects(plan: Fields) -> Iterator[str]:
+    """The pointers of values that are no text to readers of YAML 1.1, should they stand there without quotes."""
+    listed = plan.get("characteristics")
+    for index, one in enumerate(listed if isinstance(listed, list) else ()):
+        if not isinstance(one, dict):
+            continue
+        at = f"/characteristics/{index}"
+        yield from (
+            f"{at}/{field}" for field in _TEXTS if one.get(field) is not None and _may_trap(one[field])
+        )
+        for field in _LISTS:
+            values = one.get(field)
+            if isinstance(values, list):
+                yield from (f"{at}/{field}/{place}" for place, value in enumerate(values) if _may_trap(value))
+
+
+def _may_trap(value: object) -> bool:
+    if isinstance(value, str):
+        return value[:1] in _TELLING and reading_1_1(value) != "text"
+    return not isinstance(value, dict | list)
+
+
+def unquoted(places: Mapping[str, Place]) -> Iterator[Finding]:
+    """A finding for each of these places where a text without quotes is read as something else."""
+    for pointer, place in places.items():
+        reading = "text" if place.plain is None else reading_1_1(place.plain)
+        if place.plain is None or reading == "text":
+            continue
+        written = printable(place.plain[:60]) or "null"
+        yield finding(
+            "yaml.unquoted",
+            pointer,
+            f"{written if place.plain else 'an empty value'} without quotes is read as {_READINGS[reading]}, not as text",
+            hint=f"write it in quotes: '{written}'",
+            expected=f"'{written}'",
+            found=written,
+        )

@@ -1,0 +1,67 @@
+"""The factories of a project."""
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+from runcard.errors import DocumentError, StoreError
+from runcard.files import printable
+from runcard.plans.projects import given_project, project_at
+from runcard.plans.ruby import read_factories
+from runcard.plans.ruby.factory_details import Details
+from runcard.plans.ruby.factory_files import owner_of
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """The factories below a path."""
+
+    said: dict[str, Any]
+    warnings: list[str]
+
+    def to_dict(self) -> dict[str, Any]:
+        return self.said
+
+
+def list_factories(path: str, *, root: str | None = None, in_detail: bool = False) -> Listed:
+    """Read the factories of a project, a part of it, or a file; raises RuncardError when nothing could be read."""
+    start = os.path.realpath(path)
+    if not os.path.exists(start):
+        raise StoreError(f"{printable(path)} does not exist", hint="name a directory of the project")
+    factories = read_factories(start, _root(path, start, root))
+    warnings = list(map(str, factories.complaints))
+    if not factories.known:
+        if factories.is_damaged:
+            more = f" (and {len(warnings) - 1} more)" if len(warnings) > 1 else ""
+            raise DocumentError(
+                f"no factory could be read in {printable(path)}: {warnings[0]}{more}",
+                hint="mend the file, or name another directory",
+            )
+        warnings.append("no factories found: looked in spec/factories and test/factories")
+    if not in_detail:
+        return Listed(factories.to_dict(), warnings)
+    details = Details(factories)
+    said = details.to_dict()
+    return Listed(said, [*warnings, *map(str, details.complaints)])
+
+
+def _root(path: str, start: str, root: str | None) -> str:
+    """The project that a path lies in; without one, the path itself."""
+    if root is None:
+        project = project_at(start if os.path.isdir(start) else os.path.dirname(start))
+        return (
+            project.root if project else owner_of(start if os.path.isdir(start) else os.path.dirname(start))
+        )
+    named = given_project(root).root
+    if os.path.commonpath([named, start]) != named:
+        raise StoreError(
+            f"{printable(path)} is not below the root {printable(named)}",
+            hint="name a directory of this project, or another --root",
+        )
+    return named
+
+
+def default_path(root: str | None) -> str:
+    """The project to read when no path was named."""
+    here = project_at(os.curdir)
+    return root or (here.root if here else os.curdir)

@@ -1,0 +1,36 @@
+"""What there is to test in a Ruby file."""
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+from runcard.files import json_name
+from runcard.plans.projects import project_of
+from runcard.plans.ruby import Targets, read_targets
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """The methods of a file, and its path in the project."""
+
+    file: str
+    targets: Targets
+
+    @property
+    def warnings(self) -> list[str]:
+        return [f"line {trouble.line}: {trouble.message}" for trouble in self.targets.warnings]
+
+    def to_dict(self) -> dict[str, Any]:
+        warnings = [{"line": trouble.line, "message": trouble.message} for trouble in self.targets.warnings]
+        return {
+            "file": json_name(self.file).text,
+            "classes": list(self.targets.classes),
+            "targets": [target.to_dict() for target in self.targets.all()],
+            "warnings": warnings,
+        }
+
+
+def list_targets(path: str, *, root: str | None = None) -> Listed:
+    """Read a file; raises RuncardError when it cannot be read, or does not lie in the project that was named."""
+    project, file = project_of(path, root)
+    return Listed(file, read_targets(os.path.join(project.root, file)))

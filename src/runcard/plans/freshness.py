@@ -1,0 +1,96 @@
+"""Whether a plan can still be used: the check that saves a second analysis of a source that did not change.
+
+A hit needs everything to be right. What is not right is a miss with its reason, never an error: the answer to a miss is
+a new analysis. The modification time alone can lie both ways (a file that was touched, an edit within one second); where
+the analyzer noted size and digest of the source, they decide.
+"""
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+from runcard.digests import sha256_descriptor
+from runcard.files import unreadable
+from runcard.plans.places import Place
+
+NOT_FOUND = "metadata not found"
+CORRUPTED = "metadata corrupted"
+INCOMPLETE = "analysis incomplete"
+FAILED = "validation failed"
+NO_MTIME = "missing source_file_mtime in metadata"
+MODIFIED = "source file modified"
+OTHER_TARGET = "different target"
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """Whether the plan of a source is a hit, and why not."""
+
+    place: Place
+    reason: str | None  # None for a hit
+    validated: bool
+
+    @property
+    def valid(self) -> bool:
+        return self.reason is None
+
+
+def status_of(place: Place) -> Status:
+    """Ask whether a plan is a hit; raises when the source cannot be read."""
+    stored = place.stored
+    validation = stored.section("validation")
+    validated = validation.get("completed") is True and validation.get("errors") == []
+    return Status(place, _reason(place), validated)
+
+
+def _reason(place: Place) -> str | None:
+    stored = place.stored
+    if place.is_other:
+        return OTHER_TARGET
+    if not stored.exists:
+        _look_at(place)
+        return NOT_FOUND
+    if stored.data is None:
+        return CORRUPTED
+    analyzer = stored.section("analyzer")
+    if analyzer.get("completed") is not True:
+        return INCOMPLETE
+    if _has_failed(stored.data.get("validation")):
+        return FAILED
+    mtime = analyzer.get("source_file_mtime")
+    if type(mtime) is not int:
+        return NO_MTIME
+    return None if _is_unchanged(place, mtime, analyzer) else MODIFIED
+
+
+def _has_failed(validation: object) -> bool:
+    return bool(validation.get("errors")) if isinstance(validation, dict) else validation is not None
+
+
+def _look_at(place: Place) -> os.stat_result:
+    try:
+        status = os.stat(place.source)
+    except OSError as error:
+        raise unreadable(error, place.source) from error
+    return status
+
+
+def _is_unchanged(place: Place, mtime: int, analyzer: dict[str, Any]) -> bool:
+    status = _look_at(place)
+    size, digest = analyzer.get("source_size"), analyzer.get("source_sha256")
+    if type(size) is int and size != status.st_size:
+        return False
+    if isinstance(digest, str):
+        return digest == _digest(place.source)
+    return status.st_mtime_ns // 10**9 == mtime
+
+
+def _digest(path: str) -> str:
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
+        try:
+            return sha256_descriptor(descriptor).hex
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        raise unreadable(error, path) from error

@@ -1,0 +1,72 @@
+"""What an agent reports about its work, and the keys of `automation` that say it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from runcard.errors import DocumentError, UsageError
+from runcard.plans.agents import Agent
+
+Fields = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """An agent's report. One that is skipped has nothing left to do either, and its successor may begin."""
+
+    completed: bool | None = None  # None: when nothing else is said but the version
+    version: str | None = None
+    skipped: str | None = None  # the reason
+    warnings: Sequence[str] = ()
+    errors: Sequence[str] = ()
+    values: Fields | None = None  # further keys of `automation`
+
+    @property
+    def is_completed(self) -> bool:
+        if self.completed is None:
+            return self.skipped is None and not (self.warnings or self.errors or self.values)
+        return self.completed
+
+    @property
+    def hands_on(self) -> bool:
+        return self.is_completed or self.skipped is not None
+
+    def on(self, agent: Agent, plan: Fields) -> Fields:
+        """The plan with this mark of an agent."""
+        if not agent.writes:
+            raise DocumentError("the reviewer writes nothing into a plan", hint="report elsewhere")
+        if self.is_completed and self.skipped is not None:
+            raise UsageError("an agent is completed or skipped, not both", hint="leave one of the two out")
+        automation = dict(plan.get("automation") or {})
+        automation |= self._state(agent)
+        if self.is_completed:
+            for word in ("skipped", "skip_reason"):
+                automation.pop(agent.prefix + word, None)
+        for key, said in (("errors", self.errors), ("warnings", self.warnings)):
+            if said:
+                texts = [said] if isinstance(said, str) else said  # one text is a sequence of texts, too
+                automation[key] = [*_texts(automation.get(key), key), *texts]
+        return {**plan, "automation": automation | (self.values or {})}
+
+    def _state(self, agent: Agent) -> Fields:
+        said: Fields = {}
+        if self.skipped is not None:
+            said[agent.marker] = said[f"{agent.prefix}skipped"] = True
+            said[f"{agent.prefix}skip_reason"] = self.skipped
+        elif self.is_completed:
+            said |= dict.fromkeys(agent.markers, True)
+        elif self.errors:  # what went wrong is not done, whatever was said before
+            said |= dict.fromkeys(agent.markers, False)
+        if self.version is not None:
+            said[f"{agent.prefix}version"] = self.version
+        return said
+
+
+def _texts(value: object, key: str) -> list[Any]:
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise DocumentError(
+            f"automation.{key} is no list, so nothing can be added to it", hint=f"write {key}: []"
+        )
+    return value

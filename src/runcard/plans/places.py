@@ -1,0 +1,139 @@
+"""Which file is the plan of a source: the documented name, unless it is another's.
+
+A plan belongs to the source that its `target.file` names, whatever the file is called; a file that does not say so
+belongs to whom its name says. The first owner of a name keeps it.
+"""
+
+import os
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from runcard.encoding import Limits
+from runcard.errors import StoreError
+from runcard.files import printable
+from runcard.plans.names import distinguished, documented_name, fits, is_plan_name, method_key
+from runcard.plans.projects import Project, check_folder, given_project, project_at, project_of
+from runcard.plans.stored import Stored, read_stored
+
+METHOD_TYPES = ("instance", "class")
+
+
+class Asked(NamedTuple):
+    """The method that is asked about, as far as it was named."""
+
+    class_name: str | None = None
+    method: str | None = None
+    method_type: str | None = None
+
+    def is_of(self, target: dict[str, Any]) -> bool:
+        wanted = zip(("class", "method", "method_type"), self, strict=True)
+        return all(value is None or target.get(key) == value for key, value in wanted)
+
+    @property
+    def key(self) -> str | None:
+        """What the name of its own plan is made of; None unless everything was named."""
+        class_name, method, method_type = self
+        if class_name is None or method is None or method_type is None:
+            return None
+        return method_key(class_name, method_type, method)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The plan of a source: where it lies, or will lie, and what is there now."""
+
+    project: Project
+    file: str  # the source, by its path in the project; empty for a plan that names none
+    stored: Stored
+    is_other: bool = (
+        False  # whether the documented name holds another method, and the one asked for has no file
+    )
+    warnings: tuple[str, ...] = ()
+    is_loose: bool = False  # a plan that lies in no project: where its source is can only be guessed
+
+    @property
+    def path(self) -> str:
+        return self.stored.path
+
+    @property
+    def source(self) -> str:
+        return os.path.join(self.project.root, self.file)
+
+
+def is_plan_path(path: str) -> bool:
+    """Whether an argument names a plan itself, not a source."""
+    return path.endswith((".yml", ".yaml", ".json"))
+
+
+def place_of(
+    path: str, *, root: str | None = None, asked: Asked | None = None, limits: Limits | None = None
+) -> Place:
+    """The plan that a path stands for: of a source, or the plan itself."""
+    if "\0" in path:
+        raise StoreError("a path cannot contain a NUL byte", hint="name a source file")
+    limits = limits or Limits()
+    if is_plan_path(path):
+        return _named(path, root, limits)
+    return _of_source(path, root, asked or Asked(), limits)
+
+
+def _named(path: str, root: str | None, limits: Limits) -> Place:
+    stored = read_stored(path, limits)
+    if not stored.exists:
+        raise StoreError(f"{printable(path)} does not exist", hint="check the path")
+    folder = os.path.dirname(os.path.realpath(path))
+    project = given_project(root) if root else project_at(folder)
+    if project is None:
+        return Place(Project(folder, is_marked=False), stored.file or "", stored, is_loose=True)
+    return Place(project, stored.file or "", stored)
+
+
+def _of_source(source: str, root: str | None, asked: Asked, limits: Limits) -> Place:
+    project, file = project_of(source, root)
+    if os.path.isdir(os.path.join(project.root, file)):
+        raise StoreError(f"{printable(source)} is a directory", hint="name a source file")
+    check_folder(project)
+    warnings = [] if project.is_marked else [homeless(project)]
+    stored, remark = _own(project, file, limits)
+    if remark:
+        warnings.append(remark)
+    place = Place(project, file, stored, warnings=tuple(warnings))
+    if stored.data is None or asked.is_of(stored.section("target")):
+        return place
+    return _of_method(place, asked)
+
+
+def _own(project: Project, file: str, limits: Limits) -> tuple[Stored, str | None]:
+    """The plan of a source's first method, and a remark when it has not the documented name."""
+    name = documented_name(file)
+    other = os.path.join(project.folder, distinguished(name, file))
+    if not fits(name):
+        return read_stored(other, limits), (
+            f"the documented name for {file} is too long for a file: it is shortened"
+        )
+    stored = read_stored(os.path.join(project.folder, name), limits)
+    if stored.exists and (stored.file is None or stored.is_about(file, project.root)):
+        return stored, None
+    second = read_stored(other, limits)
+    if not stored.exists and not second.is_about(file, project.root):
+        return stored, None
+    holder = stored.file or "another source"
+    return second, f"{name} is the plan of {holder}: that of {file} is {os.path.basename(other)}"
+
+
+def _of_method(place: Place, asked: Asked) -> Place:
+    """The plan of a further method of the same source: the one that is there, or the name that it will have."""
+    base, limits = os.path.basename(place.path), place.stored.limits
+    if asked.key is not None:
+        own = read_stored(os.path.join(place.project.folder, distinguished(base, asked.key)), limits)
+        return Place(place.project, place.file, own, not own.exists, place.warnings)
+    for name in sorted(os.listdir(place.project.folder)):
+        if is_plan_name(name) and name.startswith(base.removesuffix(".yml") + "-"):
+            other = read_stored(os.path.join(place.project.folder, name), limits)
+            if other.is_about(place.file, place.project.root) and asked.is_of(other.section("target")):
+                return Place(place.project, place.file, other, warnings=place.warnings)
+    return Place(place.project, place.file, place.stored, is_other=True, warnings=place.warnings)
+
+
+def homeless(project: Project) -> str:
+    return f"no .git and no Gemfile above it: its plans lie in {project.folder}"

@@ -1,0 +1,53 @@
+"""The enums that a model declares, of which factory_bot makes traits."""
+
+from runcard.errors import RuncardError
+from runcard.files import resolve_below
+from runcard.plans.ruby.inflections import underscore
+from runcard.plans.ruby.literals import Literals
+from runcard.plans.ruby.source import read_source
+from runcard.plans.ruby.syntax import METHODS, Code, Node, field, parts, read_code
+
+_NO_STATEMENTS = METHODS | {"comment", "lambda", "string", "array", "hash"}
+_OPTIONS = {"prefix", "suffix", "scopes", "default", "validate", "instance_methods"}
+
+
+def model_enums(root: str, class_name: str) -> dict[str, list[str]]:
+    """The values of each enum of a model, by attribute; none when the project has no such model where Rails has it."""
+    try:
+        path = resolve_below(root, f"app/models/{underscore(class_name)}.rb")
+        code, _ = read_code(read_source(path))
+    except (RuncardError, OSError):
+        return {}
+    return _enums(code)
+
+
+def _enums(code: Code) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    literals = Literals(code)
+    waiting = [code.root]
+    while waiting:
+        node = waiting.pop()
+        if node.type == "assignment" and (left := field(node, "left")) and (right := field(node, "right")):
+            literals.remember(code.of(left).rpartition("::")[2], right)
+        if node.type == "call":
+            if (method := field(node, "method")) and code.of(method) == "enum":
+                found |= _declared(parts(field(node, "arguments")), literals)
+        else:
+            waiting += reversed([child for child in node.named_children if child.type not in _NO_STATEMENTS])
+    return found
+
+
+def _declared(arguments: list[Node], literals: Literals) -> dict[str, list[str]]:
+    """`enum :status, [...]`, `enum :status, draft: 0, paid: 1` and the older `enum status: [...]`."""
+    options = {
+        key: node for key, node in literals.options(arguments).items() if key.strip("_") not in _OPTIONS
+    }
+    names = literals.values([argument for argument in arguments if argument.type != "pair"])
+    if names and isinstance(names[0], str):
+        values = names[1] if len(names) > 1 else list(options)
+        return {names[0]: _texts(values)}
+    return {key: _texts(literals.value(node)) for key, node in options.items()}
+
+
+def _texts(values: object) -> list[str]:
+    return [str(value) for value in values] if isinstance(values, list | dict) else []

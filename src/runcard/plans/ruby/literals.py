@@ -1,0 +1,192 @@
+"""Values that are written out in a Ruby text: names, lists of names, and loops over them.
+
+Whatever would need running Ruby has no value here (None). Symbols and strings are the same: both are names.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from runcard.plans.ruby.source import Trouble
+from runcard.plans.ruby.syntax import Code, Node, field, line_of, parts
+
+Value = Any  # str, int, bool, list or dict of them; None when it is not known
+Names = Mapping[str, Value]  # what the variables of the loops around hold
+
+NO_NAMES: Names = {}
+_DEEPEST = 50
+_MOST_ROUNDS = 10_000  # of all loops of a file
+_LONGEST_RANGE = 1_000
+_LISTS = {"array", "string_array", "symbol_array", "argument_list"}
+_TEXTS = {"string", "delimited_symbol", "bare_string", "bare_symbol"}
+_SAME = {"freeze", "to_s", "to_sym", "to_a", "dup", "itself"}
+_CHANGES = {"upcase": str.upper, "downcase": str.lower, "capitalize": str.capitalize}
+LOOPS = {"each", "each_pair", "map", "collect", "flat_map", "each_with_object", "each_with_index"}
+LOOPS |= {"each_key", "each_value", "reverse_each", "times"}
+
+
+class Literals:
+    """The values in one text; what constants and variables stand for is known once it was told."""
+
+    def __init__(self, code: Code) -> None:
+        self._of = code.of
+        self._known: dict[str, Value] = {}
+        self._left = _MOST_ROUNDS
+        self.trouble: list[Trouble] = []
+
+    def remember(self, name: str, node: Node) -> None:
+        """Take note of what a constant or a variable stands for."""
+        self._known[name] = self.value(node)
+
+    def value(self, node: Node | None, names: Names = NO_NAMES, depth: int = 0) -> Value:
+        """What a node stands for, or None."""
+        if node is None or depth > _DEEPEST:
+            return None
+        kind = node.type
+        if kind == "simple_symbol":
+            return self._of(node)[1:]
+        if kind == "hash_key_symbol":
+            return self._of(node)
+        if kind in _TEXTS:
+            return self._text(node, names, depth)
+        if kind in _LISTS:
+            return self.values(parts(node), names, depth)
+        if kind == "identifier":
+            return names.get(self._of(node), self._known.get(self._of(node)))
+        if kind in {"constant", "scope_resolution"}:
+            return self._known.get(self._of(node).rpartition("::")[2])
+        return self._compound(node, names, depth + 1)
+
+    def values(self, nodes: Sequence[Node], names: Names = NO_NAMES, depth: int = 0) -> list[Value]:
+        """The values of arguments or elements, splats taken apart; None for each one that is not known."""
+        found: list[Value] = []
+        for node in nodes:
+            if node.type == "splat_argument":
+                value = self.value(node.named_children[0] if node.named_children else None, names, depth + 1)
+                found += value if isinstance(value, list) else [None]
+            else:
+                found.append(self.value(node, names, depth + 1))
+        return found
+
+    def options(self, nodes: Sequence[Node]) -> dict[str, Node]:
+        """The keyword arguments among arguments."""
+        pairs = [node for node in nodes if node.type == "pair"]
+        found = ((self.value(field(pair, "key")), field(pair, "value")) for pair in pairs)
+        return {key: value for key, value in found if isinstance(key, str) and value is not None}
+
+    def rounds(self, loop: Node, names: Names) -> list[Names]:
+        """The variables in each round of a loop over literals; none when there were too many rounds already.
+
+        A loop over anything else, or a block that is no loop, is one round in which nothing new is known.
+        """
+        if loop.type == "for":
+            source, pattern = parts(field(loop, "value")), field(loop, "pattern")
+            items = self._items("each", self.value(source[0] if source else None, names))
+            targets = [pattern] if pattern else []
+        else:
+            method = self._of(name) if (name := field(loop, "method")) else ""
+            items = self._items(method, self.value(field(loop, "receiver"), names))
+            block = field(loop, "block")
+            targets = parts(field(block, "parameters")) if block else []
+        if items is None:
+            return [names]
+        self._left -= len(items)
+        if self._left < 0:
+            what = f"loops of more than {_MOST_ROUNDS:,} rounds in all: this one and those behind it are left out"
+            self.trouble = self.trouble or [Trouble(line_of(loop), what)]
+            return []
+        return [{**names, **self._bound(targets, item)} for item in items]
+
+    def _items(self, method: str, value: Value) -> list[Value] | None:
+        if method not in LOOPS:
+            return None
+        if method == "times":
+            return list(range(value)) if isinstance(value, int) and 0 <= value <= _LONGEST_RANGE else None
+        if isinstance(value, dict):
+            pick = {"each_key": list(value), "each_value": list(value.values())}
+            value = pick.get(method) or [list(pair) for pair in value.items()]
+        if not isinstance(value, list):
+            return None
+        return [[item, at] for at, item in enumerate(value)] if method == "each_with_index" else value
+
+    def _bound(self, targets: Sequence[Node], item: Value, depth: int = 0) -> dict[str, Value]:
+        """What the variables of a loop hold: a single one takes all, several take an element each."""
+        if not targets:
+            return {"it": item, "_1": item}
+        elements = item if len(targets) > 1 and isinstance(item, list) else [item]
+        bound: dict[str, Value] = {}
+        for target, element in zip(targets, elements, strict=False):
+            if target.type == "identifier":
+                bound[self._of(target)] = element
+            elif depth < _DEEPEST and (inner := parts(target)):
+                bound |= self._bound(inner, element, depth + 1)
+        return bound
+
+    def _text(self, node: Node, names: Names, depth: int) -> str | None:
+        pieces: list[str] = []
+        for part in node.named_children:
+            if part.type == "string_content":
+                pieces.append(self._of(part))
+                continue
+            inner = parts(part) if part.type == "interpolation" else []
+            value = self.value(inner[0], names, depth + 1) if len(inner) == 1 else None
+            if not isinstance(value, str | int):
+                return None
+            pieces.append(str(value))
+        return "".join(pieces)
+
+    def _compound(self, node: Node, names: Names, depth: int) -> Value:
+        inner = parts(node)
+        match node.type:
+            case "true" | "false":
+                return node.type == "true"
+            case "integer":
+                text = self._of(node).replace("_", "")
+                return int(text) if text.isdecimal() and len(text) < 10 else None
+            case "hash":
+                pairs = {self._key(pair, names, depth): field(pair, "value") for pair in inner}
+                return (
+                    None if None in pairs else {key: self.value(v, names, depth) for key, v in pairs.items()}
+                )
+            case "parenthesized_statements" | "chained_string":
+                values = [self.value(part, names, depth) for part in inner]
+                return values[0] if len(values) == 1 else _joined(values)
+            case "range":
+                return _range(
+                    [self.value(end, names, depth) for end in inner], exclusive=b"..." in (node.text or b"")
+                )
+            case "binary" if (operator := field(node, "operator")) and operator.type == "+":
+                return _joined([self.value(field(node, side), names, depth) for side in ("left", "right")])
+            case "call" if field(node, "block") is None:
+                name = field(node, "method")
+                return _changed(
+                    self._of(name) if name else "", self.value(field(node, "receiver"), names, depth)
+                )
+        return None
+
+    def _key(self, pair: Node, names: Names, depth: int) -> Value:
+        key = self.value(field(pair, "key"), names, depth) if pair.type == "pair" else None
+        return key if isinstance(key, str | int) else None
+
+
+def _joined(values: list[Value]) -> Value:
+    if values and all(isinstance(value, str) for value in values):
+        return "".join(values)
+    if values and all(isinstance(value, list) for value in values):
+        return [item for value in values for item in value]
+    return None
+
+
+def _range(ends: list[Value], *, exclusive: bool) -> list[int] | None:
+    if len(ends) != 2 or not all(type(end) is int for end in ends) or ends[1] - ends[0] > _LONGEST_RANGE:
+        return None
+    return list(range(ends[0], ends[1] + (not exclusive)))
+
+
+def _changed(method: str, value: Value) -> Value:
+    if method in _SAME:
+        return str(value) if method == "to_s" and isinstance(value, int) else value
+    if method in _CHANGES and isinstance(value, str):
+        return _CHANGES[method](value)
+    if method in {"keys", "values"} and isinstance(value, dict):
+        return list(value) if method == "keys" else list(value.values())
+    return None

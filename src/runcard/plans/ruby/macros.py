@@ -1,0 +1,98 @@
+"""The methods that calls in the body of a class define: `attr_reader :name`, `delegate :name, to: :owner`, and so on."""
+
+import re
+from collections.abc import Callable, Sequence
+
+from runcard.plans.ruby.literals import Literals, Names, Value
+from runcard.plans.ruby.syntax import Node, field
+
+Options = dict[str, Value]
+Expansion = Callable[[list[str], Options], list[str]]
+
+
+def _readers(names: list[str], _: Options) -> list[str]:
+    return names
+
+
+def _writers(names: list[str], _: Options) -> list[str]:
+    return [f"{name}=" for name in names]
+
+
+def _accessors(names: list[str], options: Options) -> list[str]:
+    return [*names, *_writers(names, options)]
+
+
+def _with_predicates(names: list[str], options: Options) -> list[str]:
+    return [*_accessors(names, options), *(f"{name}?" for name in names)]
+
+
+def _first(names: list[str], _: Options) -> list[str]:
+    return names[:1]
+
+
+def _attribute_aliases(names: list[str], options: Options) -> list[str]:
+    return _with_predicates(names[:1], options)
+
+
+def _delegated(names: list[str], options: Options) -> list[str]:
+    prefix = options.get("prefix")
+    prefix = options.get("to") if prefix is True else prefix
+    return [f"{prefix}_{name}" for name in names] if isinstance(prefix, str) else names
+
+
+def _delegator(names: list[str], _: Options) -> list[str]:
+    return names[2:3] or names[1:2]
+
+
+def _delegators(names: list[str], _: Options) -> list[str]:
+    return names[1:]
+
+
+# Of the class, or of its singleton inside `class << self`.
+_OWN: dict[str, Expansion] = {
+    "attr": _readers,
+    "attr_reader": _readers,
+    "attr_writer": _writers,
+    "attr_accessor": _accessors,
+    "define_method": _first,
+    "alias_method": _first,
+    "alias_attribute": _attribute_aliases,
+    "delegate": _delegated,
+    "instance_delegate": _delegated,
+    "def_delegator": _delegator,
+    "def_instance_delegator": _delegator,
+    "def_delegators": _delegators,
+    "def_instance_delegators": _delegators,
+}
+_OF_THE_CLASS: dict[str, Expansion] = {"define_singleton_method": _first, "scope": _first}
+_BOTH: dict[str, Expansion] = {"class_attribute": _with_predicates}
+_SHARED = re.compile(r"(?:thread_)?[cm]attr_(reader|writer|accessor)")
+
+
+def expand(
+    macro: str, arguments: Sequence[Node], literals: Literals, names: Names
+) -> tuple[list[str], bool, bool]:
+    """The methods that a call defines; whether they are the class's own, and whether they are its singleton's."""
+    if shared := _SHARED.fullmatch(macro):
+        expansion, own, singleton = _OWN[f"attr_{shared[1]}"], True, True
+    elif macro in _BOTH:
+        expansion, own, singleton = _BOTH[macro], True, True
+    elif macro in _OF_THE_CLASS:
+        expansion, own, singleton = _OF_THE_CLASS[macro], False, True
+    elif macro in _OWN:
+        expansion, own, singleton = _OWN[macro], True, False
+    else:
+        return [], False, False
+    options = {key: literals.value(node, names) for key, node in literals.options(arguments).items()}
+    if options.get("instance_accessor") is False or options.get("instance_reader") is False:
+        own = False
+    return expansion(_names(arguments, literals, names), options), own, singleton
+
+
+def _names(arguments: Sequence[Node], literals: Literals, names: Names) -> list[str]:
+    """The names among arguments; `delegate [:a, :b] => :c` has them in its keys."""
+    given = literals.values([node for node in arguments if node.type != "pair"], names)
+    if not given:
+        given = literals.values([key for node in arguments if (key := field(node, "key"))], names)
+    flat = [name for value in given for name in (value if isinstance(value, list) else [value])]
+    return [name for name in flat if isinstance(name, str)]

@@ -1,0 +1,133 @@
+"""What there is to test in a Ruby file, and whether a class and a method are in it."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from runcard.encoding import Limits
+from runcard.plans.ruby.classes import CLASS, INSTANCE, Definition
+from runcard.plans.ruby.definitions import read_definitions
+from runcard.plans.ruby.source import Trouble, read_source
+from runcard.plans.ruby.syntax import read_code
+
+_SIGNS = {INSTANCE: "#", CLASS: "."}
+_MOST_SUGGESTIONS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A method, by the names that a plan has for it."""
+
+    class_name: str
+    method: str
+    method_type: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.class_name}{_SIGNS[self.method_type]}{self.method}"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "class": self.class_name,
+            "method": self.method,
+            "method_type": self.method_type,
+            "line": self.line,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Targets:
+    """All classes of a file, by their full names, and what could not be read of it."""
+
+    classes: dict[str, Definition]
+    warnings: tuple[Trouble, ...] = ()
+
+    def all(self) -> list[Target]:
+        """Every method, in the order of the text."""
+        found = [
+            Target(name, method, kind, line)
+            for name, definition in self.classes.items()
+            for (method, kind), line in definition.methods.items()
+        ]
+        return sorted(found, key=lambda target: target.line)
+
+
+class Outcome(StrEnum):
+    """What the search for a method came to."""
+
+    FOUND = "found"
+    OTHER_TYPE = "other-type"  # an instance method was asked for and a class method found, or the reverse
+    NO_METHOD = "no-method"
+    NO_CLASS = "no-class"
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """What was found of a class and a method."""
+
+    outcome: Outcome
+    class_name: str | None  # in full, as the file has it
+    is_short: bool  # whether less than that was asked for
+    line: int | None
+    suggestions: tuple[str, ...]
+    warnings: tuple[Trouble, ...]
+
+
+def read_targets(path: str, limits: Limits | None = None) -> Targets:
+    """Read a Ruby file; raises RuncardError when there is nothing that could be read."""
+    code, trouble = read_code(read_source(path, limits))
+    classes, left_out = read_definitions(code)
+    return Targets(classes, (*trouble, *left_out))
+
+
+def find_target(
+    path: str, class_name: str, method: str, method_type: str, *, limits: Limits | None = None
+) -> Lookup:
+    """Look for a method in a file; `method_type` is `instance` or `class`."""
+    targets = read_targets(path, limits)
+    wanted = class_name.removeprefix("::")
+    full = _best(targets, wanted, method, method_type)
+    if full is None:
+        near = _near(wanted, list(targets.classes))
+        return Lookup(Outcome.NO_CLASS, None, False, None, near, targets.warnings)
+    methods = targets.classes[full].methods
+    line = methods.get((method, method_type))
+    other = CLASS if method_type == INSTANCE else INSTANCE
+    if line is not None:
+        outcome, near = Outcome.FOUND, ()
+    elif (method, other) in methods:
+        outcome, line, near = Outcome.OTHER_TYPE, methods[method, other], (f"{full}{_SIGNS[other]}{method}",)
+    else:
+        outcome, near = Outcome.NO_METHOD, _near_methods(targets, full, method)
+    return Lookup(outcome, full, full != wanted, line, near, targets.warnings)
+
+
+def _best(targets: Targets, wanted: str, method: str, method_type: str) -> str | None:
+    """The class that is meant: the one of that name, or one whose name ends so, rather one that has the method."""
+    if wanted in targets.classes:
+        return wanted
+    ending = [name for name in targets.classes if name.endswith(f"::{wanted}")]
+    having = [name for name in ending if (method, method_type) in targets.classes[name].methods]
+    return next(iter(having or ending), None)
+
+
+def _near_methods(targets: Targets, full: str, method: str) -> tuple[str, ...]:
+    """The methods of the class with a similar name, then those of other classes with the same."""
+    own = [target for target in targets.all() if target.class_name == full]
+    near = _near(method, sorted({target.method for target in own}))
+    similar = [str(target) for name in near for target in own if target.method == name]
+    elsewhere = [str(t) for t in targets.all() if t.method == method and t.class_name != full]
+    return tuple([*similar, *elsewhere][:_MOST_SUGGESTIONS])
+
+
+def _near(wanted: str, known: list[str]) -> tuple[str, ...]:
+    """Names that differ by little, or in what stands before the last `::`."""
+    from difflib import get_close_matches  # noqa: PLC0415 - few need it
+
+    last = wanted.rpartition("::")[2]
+    by_last: dict[str, list[str]] = {}
+    for name in known:
+        by_last.setdefault(name.rpartition("::")[2], []).append(name)
+    similar = get_close_matches(wanted, known, n=_MOST_SUGGESTIONS)
+    shorter = [name for short in get_close_matches(last, list(by_last)) for name in by_last[short]]
+    return tuple(dict.fromkeys([*by_last.get(last, []), *similar, *shorter]))[:_MOST_SUGGESTIONS]
