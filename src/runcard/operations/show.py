@@ -82,13 +82,8 @@ def _archived(path: str, limits: Limits | None) -> Shown | ShownSession:
     try:
         found = find_archive(path)
     except StoreError as error:
-        if os.path.lexists(path):
-            raise StoreError(
-                f"{printable(path)} is no record: it has no {layout.METADATA}",
-                hint="name the directory of a run or a session",
-            ) from error
         raise StoreError(
-            f"{printable(path)} is no record: there is neither a directory nor an archive of that name",
+            f"{printable(path)} is no record: it has no {layout.METADATA}",
             hint="name the directory of a run or a session",
         ) from error
     loaded = load(layout.metadata_copy(found.path), limits=limits)

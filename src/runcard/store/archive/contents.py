@@ -158,13 +158,14 @@ class _Scan:
         path = self._path(member)
         if path is None:
             return
-        self._open_gap(path)
-        self._place(path, stream)
+        named = path + "/" if member.kind == tar.DIRECTORY else path  # as it stands there
+        self._close_gap(named)
+        self._place(named, stream)
         if self._problem(member, path):
             return
-        if encode_name(path) < encode_name(self._last):
+        if encode_name(named) < encode_name(self._last):
             self._sorted = False
-        self._last = path
+        self._last = named
         if member.kind == tar.FILE:
             self._take_file(member, path, stream)
         elif member.kind == tar.SYMLINK:
@@ -242,7 +243,7 @@ class _Scan:
         if not gaps or gaps[-1][1] is not None:
             gaps.append((self._last, None))
 
-    def _open_gap(self, path: str) -> None:
+    def _close_gap(self, path: str) -> None:
         gaps = self._contents.gaps
         if gaps and gaps[-1][1] is None:
             gaps[-1] = (gaps[-1][0], path)

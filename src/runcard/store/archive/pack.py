@@ -1,12 +1,13 @@
 """Packing a record: the same record always gives the same tar stream.
 
-Files stand there in the order of their paths, without owners, with their permissions and their times in whole seconds.
-FIFOs, sockets and devices are left out, and named.
+Files stand there in the order of their names as tar has them (a directory with `/` at its end, so that it comes right before
+what is in it), without owners, with their permissions and their times in whole seconds. FIFOs, sockets and devices are left out, and named.
 """
 
 import os
 import stat
 from collections.abc import Callable
+from heapq import heappop, heappush
 from typing import NamedTuple
 
 from runcard.checksums.worker import Folder
@@ -36,7 +37,7 @@ def pack(record: str, name: str, descriptor: int, *, progress: Progress | None =
     try:
         with MemberWriter(descriptor) as writer:
             packing = _Packing(top, encode_name(name), writer, progress)
-            packing.add_directory(b"", os.fstat(top))
+            packing.begin()
             for path, kind in walk(record):
                 packing.add(path, kind)
             packing.end()
@@ -57,10 +58,13 @@ class _Packing:
         self._parts: list[bytes] = []
         self._filled, self._first = 0, NO_HEADER
         self._files = self._bytes = 0
+        self._waiting: list[tuple[bytes, os.stat_result]] = []  # directories whose turn it is not yet
         self.others: list[str] = []
 
     def add(self, path: str, kind: Kind) -> None:
         raw = encode_name(path)
+        while self._waiting and self._waiting[0][0] < raw:
+            self._add_directory(*heappop(self._waiting))
         if kind is Kind.FILE:
             self._add_file(raw, path)
         elif kind is Kind.OTHER:
@@ -70,23 +74,28 @@ class _Packing:
                 status = os.lstat(rest, dir_fd=place)
                 target = os.readlink(rest, dir_fd=place) if kind is Kind.SYMLINK else b""
             if kind is Kind.DIRECTORY:
-                self.add_directory(raw, status)
+                heappush(self._waiting, (raw + b"/", status))
             else:
                 self._begin(Member(tar.SYMLINK, self._named(raw), 0, 0o777, int(status.st_mtime), target))
 
-    def add_directory(self, path: bytes, status: os.stat_result) -> None:
+    def begin(self) -> None:
+        self._add_directory(b"", os.fstat(self._top))
+
+    def _add_directory(self, path: bytes, status: os.stat_result) -> None:
         mode = stat.S_IMODE(status.st_mode)
-        self._begin(Member(tar.DIRECTORY, self._named(path) + b"/", 0, mode, int(status.st_mtime), b""))
+        self._begin(Member(tar.DIRECTORY, self._named(path), 0, mode, int(status.st_mtime), b""))
 
     def end(self) -> None:
         self._folder.close()
+        while self._waiting:
+            self._add_directory(*heappop(self._waiting))
         self._put(tar.END)
         self._flush()
         if self._progress is not None:
             self._progress(self._files, self._bytes)
 
     def _named(self, path: bytes) -> bytes:
-        return b"%b/%b" % (self._name, path) if path else self._name
+        return b"%b/%b" % (self._name, path)
 
     def _add_file(self, raw: bytes, path: str) -> None:
         descriptor = self._folder.open(raw)
