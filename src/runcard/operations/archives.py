@@ -78,7 +78,8 @@ def look_into(
     said = found.shelved.fields if found.shelved is not None else {}
     known = said.get("uncompressed_bytes")
     most = known if known is not None else (settings or read_settings())[ARTIFACTS_MAX_SIZE]
-    contents = scan(found.path, max_size=most, progress=progress)
+    name = found.shelved.name if found.shelved is not None else ""
+    contents = scan(found.path, name=name, max_size=most, progress=progress)
     contents.store = found.store
     kind = found.shelved.kind if found.shelved is not None else kind_of(contents)
     contents.faults.extend(_beside(found, contents, said.get("sha256")))

@@ -155,22 +155,19 @@ def _place(aside: str) -> Iterator[None]:
 
 
 def _enter(found: FoundArchive, contents: Contents, store: str) -> None:
-    """Say in the index and in the ledgers that the record is back."""
+    """Say in the ledger that the record is back, then in the index: whoever is killed between the two says both again."""
     now = Clock().timestamp()
+    if any(True for _ in ledgers(store)):  # a directory without one is no store of ours, and needs none
+        with Ledger(store) as ledger:
+            ledger.append(RESTORED, now, _entry(found, contents, now))
     if found.shelved is not None:
         Shelf(found.shelved.folder).mark(found.shelved, restored_at=now)
-    if not any(True for _ in ledgers(store)):
-        return  # a directory without a ledger is no store of ours, and needs none
+
+
+def _entry(found: FoundArchive, contents: Contents, now: str) -> Fields:
     kind = found.shelved.kind if found.shelved else kind_of(contents)
     metadata = contents.documents[layout.METADATA]
     document = decode_json(metadata)
     identity = document["team_session_id"] if kind == "session" else document["generation"]["run_id"]
-    said = {
-        "kind": kind,
-        "id": identity,
-        "path": contents.name,
-        "sha256": sha256_bytes(metadata).hex,
-        "time": now,
-    }
-    with Ledger(store) as ledger:
-        ledger.append(RESTORED, now, said | {"archive_sha256": contents.sha256})
+    said = {"kind": kind, "id": identity, "path": contents.name, "sha256": sha256_bytes(metadata).hex}
+    return said | {"time": now, "archive_sha256": contents.sha256}

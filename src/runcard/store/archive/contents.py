@@ -52,9 +52,9 @@ class Place(NamedTuple):
 class Contents:
     """A record as an archive has it."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, name: str = "") -> None:
         self.path = path
-        self.name = ""  # of the record
+        self.name = name  # of the record
         self.store: str | None = None  # whose ledgers know it
         self.hexes: dict[str, str] = {}
         self.kinds: dict[str, Kind] = {}
@@ -104,12 +104,14 @@ class Contents:
         )
 
 
-def scan(path: str, *, max_size: int | None = None, progress: Progress | None = None) -> Contents:
-    """Read an archive from end to end."""
+def scan(
+    path: str, *, name: str = "", max_size: int | None = None, progress: Progress | None = None
+) -> Contents:
+    """Read an archive from end to end; `name` is that of the record, where somebody knows it."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         try:
-            return _Scan(path, descriptor, max_size, progress).done()
+            return _Scan(Contents(path, name), descriptor, max_size, progress).done()
         finally:
             os.close(descriptor)
     except OSError as error:
@@ -119,9 +121,11 @@ def scan(path: str, *, max_size: int | None = None, progress: Progress | None = 
 class _Scan:
     """An archive that is being read."""
 
-    def __init__(self, path: str, descriptor: int, max_size: int | None, progress: Progress | None) -> None:
+    def __init__(
+        self, contents: Contents, descriptor: int, max_size: int | None, progress: Progress | None
+    ) -> None:
         self._descriptor, self._max_size, self._progress = descriptor, max_size, progress
-        self._contents = Contents(path)
+        self._contents = contents
         self._stream_hash = hashlib.sha256()
         self._last = ""
         self._sorted = True

@@ -45,8 +45,8 @@ class Draft:
         folder, name = os.path.split(target)
         try:
             os.makedirs(folder, mode | (mode & 0o444) >> 2, exist_ok=True)
-            for left in glob.glob(f".{glob.escape(name)}.*.tmp", root_dir=folder):
-                os.unlink(os.path.join(folder, left))  # of somebody who was killed: the record is ours alone
+            for path in (target, layout.metadata_copy(target), layout.places_of(target)):
+                _remove_drafts(path)  # of somebody who was killed: the record is ours alone
             self._path = os.path.join(folder, f".{name}.{os.urandom(4).hex()}.tmp")
             self._descriptor = os.open(self._path, _CREATE, mode)
         except OSError as error:
@@ -92,6 +92,12 @@ class Draft:
         except OSError as error:
             raise failure(error, self._target, "write the archive") from error
         return places
+
+
+def _remove_drafts(path: str) -> None:
+    folder, name = os.path.split(path)
+    for left in glob.glob(f".{glob.escape(name)}.*.tmp", root_dir=folder):
+        os.unlink(os.path.join(folder, left))
 
 
 def _is_same(archive: str, digest: str) -> bool:

@@ -96,7 +96,7 @@ def read_blocks(descriptor: int, offset: int = 0, *, ahead: int | None = None) -
     What another program packed is read as well, from its beginning only.
     """
     members = _Members(descriptor, offset)
-    if offset == 0 and members.header(0) is None:
+    if offset == 0 and not members.are_ours:
         yield from _foreign(descriptor)
         return
     most = _AHEAD * cores() if ahead is None else ahead
@@ -133,31 +133,36 @@ class _Members:
 
     def __init__(self, descriptor: int, offset: int) -> None:
         self._descriptor, self._offset = descriptor, offset
-        self._expected = 0  # where the next piece should begin
+        self._expected = None if offset else 0  # where the next piece should begin
         self._behind = offset  # where to look for the next member, when there is none where it should be
         self._end = os.fstat(descriptor).st_size
 
+    @property
+    def are_ours(self) -> bool:
+        """Whether runcard made this archive: also when the first member is damaged, another one is found."""
+        return self._header(0) is not None or self._search() is not None
+
     def __iter__(self) -> Iterator[tuple[Block, bytes]]:
         while self._offset < self._end:
-            found = self.header(self._offset) or self._search()
+            found = self._header(self._offset) or self._search()
             if found is None:
-                yield Block(self._offset, self._expected, 0, NO_HEADER, None), b""
+                yield Block(self._offset, self._expected or 0, 0, NO_HEADER, None), b""
                 return
             length, block = found
-            if self._expected and block.start > self._expected:
+            if self._expected is not None and block.start > self._expected:
                 yield Block(self._behind, self._expected, block.start - self._expected, NO_HEADER, None), b""
             raw = os.pread(self._descriptor, length - _HEADER.size, block.offset + _HEADER.size)
             self._behind, self._offset = block.offset + 1, block.offset + length
             self._expected = block.start + block.size
             yield block, raw
 
-    def header(self, offset: int) -> tuple[int, Block] | None:
+    def _header(self, offset: int) -> tuple[int, Block] | None:
         """The length of the member that begins there, and its piece; None when none of ours begins there."""
         raw = os.pread(self._descriptor, _HEADER.size, offset)
         if len(raw) < _HEADER.size or not raw.startswith(_BEGIN):
             return None
         _, length, size, start, first = _HEADER.unpack(raw)
-        if size > LARGEST or not _HEADER.size < length <= 2 * LARGEST or start < self._expected:
+        if size > LARGEST or not _HEADER.size < length <= 2 * LARGEST or start < (self._expected or 0):
             return None
         return length, Block(offset, start, size, first, None)
 
@@ -169,7 +174,7 @@ class _Members:
             if place < 0:
                 at += _STEP
                 continue
-            if (found := self.header(at + place)) is not None:
+            if (found := self._header(at + place)) is not None:
                 return found
             at += place + 1
         return None

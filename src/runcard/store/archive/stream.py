@@ -29,6 +29,7 @@ class TarStream:
         self._data, self._at = memoryview(b""), 0
         self._block: Block | None = None
         self._left = 0  # of the member: its data, and what fills up its last block
+        self._is_lost = False  # whether a part of that was damaged
         self._skip_to_first = skip_to_first
         self.is_whole = False  # whether its end was seen
 
@@ -72,6 +73,8 @@ class TarStream:
             pass
 
     def _next(self) -> Member | None:
+        if self._is_lost:
+            raise LostError
         self._skip(self._left)
         before = Before()
         for _ in range(_MOST_EXTRA):
@@ -90,7 +93,7 @@ class TarStream:
         """The next piece; raises LostError when it is damaged, or there is none."""
         block = next(self._blocks, None)
         if block is None or block.data is None:
-            self._block = None
+            self._block, self._is_lost = None, True
             raise LostError
         self._block, self._data, self._at = block, memoryview(block.data), 0
 
@@ -119,7 +122,7 @@ class TarStream:
 
     def _recovered(self) -> bool:
         """Go to the next header that is certain; False when there is none."""
-        self._left = 0
+        self._left, self._is_lost = 0, False
         for block in self._blocks:
             if block.data is not None and block.first < block.size and block.first != NO_HEADER:
                 self._block, self._data, self._at = block, memoryview(block.data), block.first
