@@ -17,7 +17,12 @@ Fields = dict[str, Any]
 def make_run(store: Path) -> Path:
     """A run with files of many kinds: small, large, empty, executable, with odd names and a link."""
     with runcard.record(store, model="m", provider="p", strict=True) as run:
-        for name, text in (("a.txt", "first\n"), ("sub/b.txt", "second\n" * 900), ("sub.txt", ""), ("z", "z")):
+        for name, text in (
+            ("a.txt", "first\n"),
+            ("sub/b.txt", "second\n" * 900),
+            ("sub.txt", ""),
+            ("z", "z"),
+        ):
             path = run.path / name
             path.parent.mkdir(exist_ok=True)
             path.write_text(text)
@@ -55,7 +60,11 @@ def state(record: Path) -> Fields:
             if os.path.isfile(path):
                 with open(path, "rb") as file:
                     data = file.read()
-            found[repr(os.path.relpath(path, os.fsencode(record)))] = (status.st_mode, int(status.st_mtime), data)
+            found[repr(os.path.relpath(path, os.fsencode(record)))] = (
+                status.st_mode,
+                int(status.st_mtime),
+                data,
+            )
     return found
 
 

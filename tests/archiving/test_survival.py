@@ -161,7 +161,9 @@ def test_whatever_room_is_left_on_the_disk_nothing_is_lost(small: Path) -> None:
 def together(job: str, target: Path, number: int = 3) -> list[str]:
     command = [sys.executable, "-c", PROGRAM.format(job=job), str(target)]
     crowd = [
-        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment())
+        subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment()
+        )
         for _ in range(number)
     ]
     said = [process.communicate(timeout=240) for process in crowd]
@@ -176,7 +178,8 @@ def test_several_at_once_archive_a_record_once(here: Path) -> None:
     assert not record.exists()
     assert judged(record.parent)["findings"] == []
     assert tidy(record.parent)
-    told = together("restore", *archives(record.parent))
+    (packed,) = archives(record.parent)
+    told = together("restore", packed)
     assert "" in told
     assert state(record) == before
     assert judged(record.parent)["findings"] == []
@@ -185,7 +188,9 @@ def test_several_at_once_archive_a_record_once(here: Path) -> None:
 def test_several_records_are_archived_at_once(here: Path) -> None:
     records = [small_run(here / "outputs") for _ in range(3)]
     program = PROGRAM.format(job="archive")
-    crowd = [subprocess.Popen([sys.executable, "-c", program, str(one)], env=environment()) for one in records]
+    crowd = [
+        subprocess.Popen([sys.executable, "-c", program, str(one)], env=environment()) for one in records
+    ]
     assert [process.wait(240) for process in crowd] == [0, 0, 0]
     assert len(archives(here / "outputs")) == 3
     assert judged(here / "outputs")["findings"] == []

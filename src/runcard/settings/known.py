@@ -141,7 +141,7 @@ ARTIFACTS_MAX_SIZE_GB: Setting[float | None] = Setting(
     "artifacts.max_size_gb",
     optional(NUMBER, "no limit"),
     None,
-    "when all sessions have more bytes (of 1,000,000,000), nothing more is collected",
+    "how many GB all sessions may have; with more, nothing is collected",
     ("ARTIFACTS_MAX_SIZE_GB",),
 )
 
