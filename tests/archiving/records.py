@@ -55,7 +55,10 @@ def state(record: Path) -> Fields:
             status = os.lstat(path)
             data: Any = None
             if os.path.islink(path):
-                found[repr(os.path.relpath(path, os.fsencode(record)))] = os.readlink(path)
+                found[repr(os.path.relpath(path, os.fsencode(record)))] = (
+                    int(status.st_mtime),
+                    os.readlink(path),
+                )
                 continue
             if os.path.isfile(path):
                 with open(path, "rb") as file:

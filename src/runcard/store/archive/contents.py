@@ -127,7 +127,7 @@ class _Scan:
         self._descriptor, self._max_size, self._progress = descriptor, max_size, progress
         self._contents = contents
         self._stream_hash = hashlib.sha256()
-        self._last = ""
+        self._last, self._raw = "", b""
         self._sorted = True
         self._most = MOST_MEMBERS
         self._files = 0
@@ -167,9 +167,10 @@ class _Scan:
         self._place(named, stream)
         if self._problem(member, path):
             return
-        if encode_name(named) < encode_name(self._last):
+        raw = encode_name(named)
+        if raw < self._raw:
             self._sorted = False
-        self._last = named
+        self._last, self._raw = named, raw
         if member.kind == tar.FILE:
             self._take_file(member, path, stream)
         elif member.kind == tar.SYMLINK:
@@ -208,26 +209,36 @@ class _Scan:
         contents.bytes += size
         if self._max_size is not None and contents.bytes > self._max_size:
             raise _too_much(f"more than {self._max_size:,} bytes")
-        kept: list[bytes] | None = [] if layout.is_document(path) else None
-        if kept is not None and size > _LARGEST_DOCUMENT:
+        is_kept = layout.is_document(path)
+        if is_kept and size > _LARGEST_DOCUMENT:
             raise _too_much(f"a {printable(path)} of {size:,} bytes")
         contents.kinds[path] = Kind.FILE
-        hasher = hashlib.sha256()
-        try:
-            for piece in stream.data(size):
-                hasher.update(piece)
-                if kept is not None:
-                    kept.append(bytes(piece))
-        except LostError:
-            contents.lost.add(path)
-            self._lose()
+        if (piece := stream.whole(size)) is not None:
+            contents.hexes[path] = hashlib.sha256(piece).hexdigest()
+            if is_kept:
+                self._keep(path, bytes(piece))
+        elif not self._take_pieces(path, size, stream, is_kept=is_kept):
             return
-        contents.hexes[path] = hasher.hexdigest()
-        if kept is not None:
-            self._keep(path, b"".join(kept))
         self._files += 1
         if self._progress is not None and self._files % _EVERY == 0:
             self._progress(self._files, contents.bytes)
+
+    def _take_pieces(self, path: str, size: int, stream: TarStream, *, is_kept: bool) -> bool:
+        """Read a file piece by piece; False when some of it is lost."""
+        hasher, kept = hashlib.sha256(), []
+        try:
+            for piece in stream.data(size):
+                hasher.update(piece)
+                if is_kept:
+                    kept.append(bytes(piece))
+        except LostError:
+            self._contents.lost.add(path)
+            self._lose()
+            return False
+        self._contents.hexes[path] = hasher.hexdigest()
+        if is_kept:
+            self._keep(path, b"".join(kept))
+        return True
 
     def _keep(self, path: str, data: bytes) -> None:
         self._contents.documents[path] = data

@@ -80,7 +80,7 @@ class MemberWriter:
         start, size, first, future = self._under_way.popleft()
         body = future.result()
         member = _HEADER.pack(_BEGIN, _HEADER.size + len(body), size, start, first) + body
-        self._file.update(member)
+        self._scribe.submit(self._file.update, member)
         self.offsets.append(self.file_bytes)
         self.file_bytes += len(member)
         write_all(self._descriptor, member)

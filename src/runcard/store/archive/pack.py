@@ -19,6 +19,7 @@ from runcard.store.archive.tar import Member
 
 Progress = Callable[[int, int], object]
 
+_PADDING = bytes(tar.BLOCK)
 _EVERY = 256  # files between two calls of progress
 
 
@@ -108,14 +109,16 @@ class _Packing:
             self._begin(Member(tar.FILE, self._named(raw), size, mode, int(status.st_mtime), b""))
             left = size
             while left:
-                data = os.read(descriptor, min(left, SIZE))
-                if not data:
-                    raise _unsteady(path)
+                data = os.read(
+                    descriptor, min(left + 1, SIZE)
+                )  # one more than there should be: it may be growing
                 left -= len(data)
+                if not data or left < 0:
+                    raise _unsteady(path)
                 self._put(data)
-            if os.read(descriptor, 1):
+            if size >= SIZE and os.read(descriptor, 1):
                 raise _unsteady(path)
-            self._put(bytes(tar.padding(size)))
+            self._put(_PADDING[: tar.padding(size)])
         finally:
             os.close(descriptor)
         self._files += 1

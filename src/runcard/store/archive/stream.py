@@ -67,6 +67,16 @@ class TarStream:
             size -= len(piece)
             yield piece
 
+    def whole(self, size: int) -> memoryview | None:
+        """All data of the member that was given last, when they are at hand in one piece."""
+        end = self._at + size
+        if end > len(self._data):
+            return None
+        piece = self._data[self._at : end]
+        self._at = end
+        self._left -= size
+        return piece
+
     def rest(self) -> None:
         """Read to the end of the file, which may have more pieces than the archive."""
         for _ in self._blocks:

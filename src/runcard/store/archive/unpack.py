@@ -47,7 +47,7 @@ class _Unpacking:
         self._skip = len(encode_name(contents.name)) + 1
         self._directories: list[_Later] = []
         self._made: set[str] = set()
-        self._links: list[tuple[str, bytes]] = []
+        self._links: list[tuple[str, bytes, int]] = []
         self._files = self._bytes = 0
 
     def write(self, stream: TarStream) -> None:
@@ -57,10 +57,11 @@ class _Unpacking:
             self._take(member, stream)
         if not stream.is_whole or self._files != len(self._contents.hexes):
             raise _changed()
-        for path, target in self._links:
+        for path, target, mtime in self._links:
             self._make_folder(os.path.dirname(path))
             with reach(self._top, path) as (place, rest):
                 os.symlink(target, rest, dir_fd=place)
+                os.utime(rest, (mtime, mtime), dir_fd=place, follow_symlinks=False)
         for later in reversed(self._directories):  # the inner ones first
             with reach(self._top, later.path or ".") as (place, rest):
                 os.chmod(rest, later.mode & 0o777, dir_fd=place)
@@ -76,7 +77,7 @@ class _Unpacking:
                 self._make_folder(path)
             self._directories.append(_Later(path, member.mode, member.mtime))
         elif member.kind == tar.SYMLINK:
-            self._links.append((path, member.target))
+            self._links.append((path, member.target, member.mtime))
         else:
             self._write(path, member, stream)
 
