@@ -19,8 +19,8 @@ $(READY): pyproject.toml constraints.txt
 demo: $(READY) ## a guided first run, without network and keys
 	@$(BIN)/runcard demo "$$(mktemp -d)"
 
-test: $(READY) ## all tests, with branch coverage
-	$(BIN)/python -m pytest --cov --cov-report=term-missing:skip-covered $(ARGS)
+test: $(READY) ## all tests, on all cores, with branch coverage
+	$(BIN)/python -m pytest --numprocesses auto --cov --cov-report=term-missing:skip-covered $(ARGS)
 
 lint: $(READY) ## formatting, style, types, and who may import whom
 	$(BIN)/ruff format --check .

@@ -1,8 +1,10 @@
 """What a command prints is passed on unchanged, and kept without secrets and within bounds."""
 
 import os
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -53,6 +55,13 @@ def test_secrets_are_kept_when_asked_for_and_the_document_says_so(runner: Runner
     assert done.document["generation"]["command"] == ["echo", SECRET]
 
 
+def memory_peak(pid: int) -> int:
+    """What a process held at most, in bytes; what `wait4` says includes the process that started it."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    found = re.search(r"VmHWM:\s+(\d+) kB", status)
+    return int(found[1]) * 1024 if found else 0
+
+
 def test_a_gigabyte_needs_no_more_memory_and_leaves_head_and_tail(runner: Runner) -> None:
     """A thousandth of it is checked byte by byte; the rest only has to arrive."""
     size = 1 << 30
@@ -76,14 +85,13 @@ os.write(1, b"last {SECRET}\\n")
         stderr=subprocess.PIPE,
     ) as process:
         assert process.stdout is not None
-        arrived = 0
+        arrived = peak = 0
         while part := os.read(process.stdout.fileno(), 1 << 20):
             arrived += len(part)
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
+            peak = max(peak, memory_peak(process.pid))
     assert process.returncode == 0
     assert arrived == size + len(f"first {SECRET}\nlast {SECRET}\n")
-    assert usage.ru_maxrss * 1024 < 250 << 20
+    assert 0 < peak < 250 << 20
     (run,) = (path for path in (runner.place / "outputs").iterdir() if path.name != ".runcard")
     log = (run / "output.log").read_bytes()
     assert HEAD + TAIL < len(log) + 4096 < HEAD + TAIL + (1 << 20)

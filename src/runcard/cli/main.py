@@ -5,6 +5,7 @@ import os
 import sys
 
 COMMANDS = {
+    "amend": "Add a note, a tag, a score or an approval to a record.",
     "archive": "Pack old records into archives.",
     "close": "Close runs whose process is gone.",
     "collect": "Collect what a team of agents did into a session.",
@@ -15,10 +16,12 @@ COMMANDS = {
     "export": "Pack a run for others.",
     "extract": "Take files out of an archive.",
     "import-bundle": "Open a bundle that somebody packed.",
+    "ledger": "Show the history of a store.",
     "log": "Print what an agent or a command printed.",
     "migrate": "Bring documents to another version of their format.",
     "plan": "Read and check test plans, and the Ruby they are about.",
     "prune": "Delete old records and archives, and say so in the ledger.",
+    "redact": "Take something out of a closed record, in the open.",
     "rerun": "Run a recorded command again and compare.",
     "restore": "Put an archived record back.",
     "run": "Run a command and record it.",

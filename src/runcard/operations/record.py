@@ -266,6 +266,7 @@ def _load() -> None:
     `runcard run` does without most of it, and begins sooner.
     """
     import pathlib  # noqa: F401, PLC0415
+    import tempfile  # noqa: F401, PLC0415
 
     import jsonschema_rs  # noqa: F401, PLC0415
 

@@ -7,6 +7,7 @@ both, `runcard.toml` counts. A `pyproject.toml` that has no such table is somebo
 import os
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from stat import S_ISREG, S_IWOTH
 from typing import Any, NamedTuple
 
@@ -112,6 +113,7 @@ def _text(path: str) -> str:
         raise BadFileError(f"{printable(path)} is not UTF-8 text", hint="save it as UTF-8") from error
 
 
+@lru_cache(maxsize=4)  # a program that records many runs asks each time
 def _parsed(text: str, shown: str) -> dict[str, Any]:
     import tomllib  # noqa: PLC0415 - only where there is a file
 

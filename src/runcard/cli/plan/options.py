@@ -7,7 +7,7 @@ import click
 
 Decorated = TypeVar("Decorated", bound=Callable[..., object])
 
-_METHOD_TYPES = ("instance", "class")
+METHOD_TYPES = ("instance", "class")
 
 root_option = click.option(
     "--root",
@@ -24,7 +24,7 @@ def target_options(command: Decorated) -> Decorated:
     """Name one of several methods of a source."""
     for option in (
         click.option(
-            "--type", "method_type", type=click.Choice(_METHOD_TYPES), help="The type of the method."
+            "--type", "method_type", type=click.Choice(METHOD_TYPES), help="The type of the method."
         ),
         click.option("--method", metavar="NAME", help="The method, where a source has plans for several."),
         click.option("--class", "class_name", metavar="NAME", help="The class of the method."),

@@ -31,13 +31,13 @@ def _enums(code: Code) -> dict[str, list[str]]:
             literals.remember(code.of(left).rpartition("::")[2], right)
         if node.type == "call":
             if (method := field(node, "method")) and code.of(method) == "enum":
-                found |= _declared(parts(field(node, "arguments")), literals)
+                found |= declared_values(parts(field(node, "arguments")), literals)
         else:
             waiting += reversed([child for child in node.named_children if child.type not in _NO_STATEMENTS])
     return found
 
 
-def _declared(arguments: list[Node], literals: Literals) -> dict[str, list[str]]:
+def declared_values(arguments: list[Node], literals: Literals) -> dict[str, list[str]]:
     """`enum :status, [...]`, `enum :status, draft: 0, paid: 1` and the older `enum status: [...]`."""
     options = {
         key: node for key, node in literals.options(arguments).items() if key.strip("_") not in _OPTIONS

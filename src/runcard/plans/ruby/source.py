@@ -41,6 +41,11 @@ def read_source(path: str, limits: Limits | None = None) -> Source:
     data = read_file(path, most)
     if len(data) > most:
         raise DocumentError(f"{printable(path)} is larger than {most:,} bytes", hint="name a smaller file")
+    return source_of(data, path)
+
+
+def source_of(data: bytes, path: str) -> Source:
+    """The text of a file whose bytes were read; raises RuncardError for what is no text."""
     if b"\0" in data:
         end = _END.search(data)  # behind it lie data, of any kind
         data = data[: end.start()] if end else data

@@ -1,0 +1,59 @@
+"""The analyzer: what the tests of a method must cover, found by parsing, and written as the analyzer's part of the plan."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from runcard.documents.testplan import TestPlan
+from runcard.files import json_name
+from runcard.plans.analysis import Analysis, analyze, analyze_all
+from runcard.plans.places import Asked, place_of
+from runcard.plans.plan import Plan, plan_at
+
+Fields = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Analyzed:
+    """The plan that an analysis makes, and the file that it was written to."""
+
+    analysis: Analysis
+    plan: Plan | None = None  # None when nothing was to be written
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        return (*self.analysis.warnings, *(self.plan.warnings if self.plan else ()))
+
+    @property
+    def text(self) -> str:
+        """The plan as it would be written to a new file."""
+        return TestPlan.encode(self.analysis.plan).decode()
+
+    def to_dict(self) -> Fields:
+        path = None if self.plan is None else json_name(self.plan.path).text
+        return {**self.analysis.plan, "metadata_path": path, "warnings": list(self.warnings)}
+
+
+def analyze_source(path: str, asked: Asked, *, root: str | None = None, write: bool = False) -> Analyzed:
+    """Analyze one method of a source; with `write` the plan of the method is written, as the analyzer."""
+    return kept(path, analyze(path, asked, root=root), root=root, write=write)
+
+
+def analyze_methods(path: str, *, root: str | None = None) -> list[Analysis]:
+    """Analyze all methods of a source that have a body."""
+    return analyze_all(path, root=root)
+
+
+def kept(path: str, analysis: Analysis, *, root: str | None = None, write: bool = True) -> Analyzed:
+    """An analysis, written into the plan of its method where that is wanted.
+
+    What later agents said about another analysis is taken out. The same analysis again changes nothing.
+    """
+    if not write:
+        return Analyzed(analysis)
+    target = analysis.target
+    asked = Asked(target.class_name, target.method, target.method_type)
+    plan = plan_at(place_of(path, root=root, asked=asked))
+    before = plan.to_dict()
+    automation = before.get("automation")
+    marks = {**(automation if isinstance(automation, dict) else {}), **analysis.plan["automation"]}
+    return Analyzed(analysis, plan.write("analyzer", {**before, **analysis.plan, "automation": marks}))

@@ -1,0 +1,20 @@
+"""From the text of a Ruby method to its plan: parsing, no model, no clock. The same source gives the same bytes.
+
+    analyze(path, asked, root=None) -> Analysis
+        path            the Ruby file
+        asked           `Asked(class_name, method, method_type)`; the method must be named, the rest where it is not clear
+        root            the project; by default the nearest directory above with `.git` or a `Gemfile`
+    analyze_all(path, root=None) -> list[Analysis]       every method of the file that has a body, in the order of the text
+
+    Analysis
+        .plan           the whole plan as data, in the shape of 2.0, valid by the rules of plans
+        .target         the method: `class_name`, `method`, `method_type`, `line`
+        .warnings       what there is to know, each a sentence: no condition at all, more than six levels, unread parts
+
+A file that cannot be read, and a method that is not there, raise RuncardError; the message lists the methods there are.
+Writing is somebody else's: `operations.plans.analyzing` (`analyze_source(path, asked, root=…, write=True)`).
+"""
+
+from runcard.plans.analysis.analyzer import VERSION, Analysis, analyze, analyze_all
+
+__all__ = ["VERSION", "Analysis", "analyze", "analyze_all"]

@@ -1,0 +1,105 @@
+"""The characteristics of a method as a plan has them: one object for each, in the order in which the code asks."""
+
+from typing import Any
+
+from runcard.plans.analysis.methods import Method
+from runcard.plans.analysis.paths import Way
+from runcard.plans.analysis.questions import Bounds, Outcome, Question, Threshold
+from runcard.plans.analysis.states import Needed, Trait, Traits
+from runcard.plans.analysis.surroundings import Models
+from runcard.plans.analysis.tree import levels_of, parents_of, terminal_states
+from runcard.plans.analysis.vocabulary import GOOD
+from runcard.plans.ruby.inflections import camelize
+
+Fields = dict[str, Any]
+
+
+def characteristics_of(way: Way, file: str, method: Method | None, models: Models) -> list[Fields]:
+    """What the behaviour of a method depends on."""
+    traits = Traits([asked.question for asked in way.asked], method.defaults if method else {})
+    parents = parents_of(way.asked, traits)
+    levels = levels_of(parents)
+    terminal = terminal_states(way.left, parents, traits)
+    found = []
+    for trait, needed in parents.items():
+        _put_happy_first(trait, terminal.get(trait, set()))
+        one: Fields = {
+            "name": trait.name,
+            "type": trait.type,
+            "states": trait.states,
+            "default": trait.default,
+        }
+        one |= _place(needed, levels[trait])
+        one["terminal_states"] = [state for state in trait.states if state in terminal.get(trait, set())]
+        one |= _thresholds(trait)
+        one["setup"] = _setup(trait, method, models)
+        one |= _origin(trait, file)
+        found.append(one)
+    return found
+
+
+def _put_happy_first(trait: Trait, terminal: set[str]) -> None:
+    """Of the two states of a range, the one in which the method goes on comes first."""
+    first = trait.states[0]
+    if trait.type == "range" and len(trait.states) == 2 and terminal == {first} and first not in GOOD:
+        trait.states.reverse()
+
+
+def _place(needed: Needed | None, level: int) -> Fields:
+    if needed is None:
+        return {"depends_on": None, "when_parent": None, "level": level}
+    parent, states = needed
+    when = [state for state in parent.states if state in states]
+    return {"depends_on": parent.name, "when_parent": when, "level": level}
+
+
+def _thresholds(trait: Trait) -> Fields:
+    """What a range is compared with: the first comparison, and all of them where there are several."""
+    if trait.type != "range":
+        return {}
+    asked = [question.answer for question in trait.questions]
+    every = list(dict.fromkeys((one.operator, one.value) for one in asked if isinstance(one, Bounds)))
+    operator, value = every[0]
+    found: Fields = {"threshold_value": _value(value), "threshold_operator": operator}
+    if len(every) > 1:
+        found["thresholds"] = [{"operator": sign, "value": _value(limit)} for sign, limit in every]
+    return found
+
+
+def _value(threshold: Threshold) -> int | float | str:
+    return threshold.text if threshold.number is None else threshold.number
+
+
+def _setup(trait: Trait, method: Method | None, models: Models) -> Fields:
+    """How a test brings a state about: by what, of which class, and where the code reads it."""
+    question = trait.questions[0]
+    root = question.subject.root
+    if isinstance(question.answer, Outcome):
+        return {"type": "exception", "class": None, "source": question.text}
+    class_name = camelize(root)
+    known = class_name if root and models.has(class_name) else None
+    if known is not None:
+        kind = "model"
+    elif method is not None and root in method.parameters:
+        kind = "argument"
+    else:
+        kind = "attribute" if question.subject.key == root else "method"
+    return {"type": kind, "class": known, "source": question.subject.text}
+
+
+def _origin(trait: Trait, file: str) -> Fields:
+    """Where in the code it comes from: the lines, the conditions as written, and the private methods."""
+    lines = sorted({question.line for question in trait.questions})
+    found: Fields = {
+        "source": f"{file}:{','.join(map(str, lines))}",
+        "lines": lines,
+        "condition": "; ".join(_texts(trait.questions)),
+    }
+    via = list(dict.fromkeys(question.via for question in trait.questions if question.via))
+    if via:
+        found["note"] = f"asked in the private method {', '.join(via)}"
+    return found
+
+
+def _texts(questions: list[Question]) -> list[str]:
+    return list(dict.fromkeys(question.text for question in questions))

@@ -1,0 +1,5 @@
+class Coupon < ApplicationRecord
+  def usable?
+    active? && !expired?
+  end
+end

@@ -1,0 +1,7 @@
+class Profile < ApplicationRecord
+  def headline
+    return "Unknown" if title.blank?
+
+    title.present? && verified? ? "#{title} *" : title
+  end
+end

@@ -1,0 +1,5 @@
+class Flags
+  define_method(:status) do |flag|
+    flag.on? ? :on : :off
+  end
+end

@@ -1,0 +1,3 @@
+class Box
+  def size = width > 10 ? :large : :small
+end

@@ -1,0 +1,5 @@
+class Node
+  def leaf?
+    left == nil && right != nil
+  end
+end

@@ -1,0 +1,9 @@
+class Door
+  def knock
+    if locked?
+      :rattle
+    else
+      :open
+    end
+  end
+end

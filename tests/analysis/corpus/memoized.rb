@@ -1,0 +1,5 @@
+class Rates
+  def table
+    @table ||= load_table
+  end
+end

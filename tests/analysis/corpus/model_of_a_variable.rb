@@ -1,0 +1,7 @@
+class Shipper
+  def ship(order)
+    return unless order.paid?
+
+    order.express? ? courier(order) : post(order)
+  end
+end

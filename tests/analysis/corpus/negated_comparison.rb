@@ -1,0 +1,5 @@
+class Member < ApplicationRecord
+  def allowed?
+    !(age < 18)
+  end
+end

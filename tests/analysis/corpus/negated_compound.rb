@@ -1,0 +1,9 @@
+class Lock
+  def open(key)
+    unless key.fits? && !jammed?
+      raise Stuck
+    end
+
+    turn
+  end
+end

@@ -1,0 +1,5 @@
+class ReportRange
+  def call(from, to = nil)
+    to ? from..to : from..
+  end
+end

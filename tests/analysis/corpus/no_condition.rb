@@ -1,0 +1,5 @@
+class Sum
+  def total
+    items.sum(&:price)
+  end
+end

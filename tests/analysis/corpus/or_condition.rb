@@ -1,0 +1,5 @@
+class PostPolicy
+  def update?
+    user.admin? || post.author == user
+  end
+end

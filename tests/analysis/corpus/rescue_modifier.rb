@@ -1,0 +1,5 @@
+class Number
+  def parse(text)
+    Integer(text) rescue 0
+  end
+end

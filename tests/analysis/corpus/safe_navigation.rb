@@ -1,0 +1,5 @@
+class Greeter
+  def name(user)
+    user&.profile&.nickname || "guest"
+  end
+end

@@ -1,0 +1,5 @@
+module Label
+  def label(item)
+    item.available? ? "In stock" : "Sold out"
+  end
+end

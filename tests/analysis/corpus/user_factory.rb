@@ -1,0 +1,5 @@
+class Badge
+  def badge(user)
+    user.admin? ? "admin" : "member"
+  end
+end

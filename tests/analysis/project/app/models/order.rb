@@ -1,0 +1,3 @@
+class Order < ApplicationRecord
+  enum :status, %i[pending paid cancelled]
+end

@@ -1,0 +1,5 @@
+FactoryBot.define do
+  factory :user do
+    trait(:admin) { role { "admin" } }
+  end
+end
