@@ -415,3 +415,22 @@ def test_permissions_stay_those_of_the_record(session: Path) -> None:
     redact(session, events=["1"], reason="x")
     for name in ("amendments.jsonl", "audit.jsonl"):
         assert (session / name).stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        b"[]",
+        b"{",
+        b'{"checksums": "x", "metadata_version": "1.0"}',
+        b'{"metadata_version": "1.0", "generation": 3, "checksums": {"output": ["x"]}}',
+        b'{"execution_summary": 1, "team_session_id": {}, "checksums": []}',
+    ],
+)
+def test_a_document_that_is_no_document_stops_nobody_by_accident(
+    cli: Cli, run: Path, document: bytes
+) -> None:
+    (run / "metadata.json").write_bytes(document)
+    done = cli("redact", run, "--file", "notes.txt", "--reason", "x", "--dry-run")
+    assert done.code in {0, 1}
+    assert done.code == 0 or done.err.startswith("Error: ")

@@ -19,6 +19,10 @@ from runcard.operations.amend import amend
 from runcard.operations.redact import redact
 
 TESTS = Path(__file__).parents[1]
+LOADED = (  # what nobody may load any more
+    "import ctypes; from runcard.documents import codec; codec.examine(b'{}', kind='generation');"
+    "from runcard.operations.redact import redact"
+)
 GONE = {"files": CUSTOMER + " again", "events": '"who":"' + CUSTOMER, "rule": f"three {KEY}"}
 
 
@@ -153,7 +157,7 @@ def test_who_may_not_write_changes_nothing_and_is_told(run: Path) -> None:
             record,
             "try: redact(root, files=['deep/log.txt', 'notes.txt'], reason='x')\n"
             "except errors.MachineError as error: print(error.message, error.hint)\n",
-            "from runcard.operations.redact import redact",
+            LOADED,
         )
         assert "deep: Permission denied give yourself permission to it" in said
         assert everything(store) == before
@@ -169,7 +173,7 @@ def test_a_ledger_that_nobody_may_write_is_a_warning_and_the_next_amendment_ente
         said = as_nobody(
             store / run.name,
             "print(redact(root, files=['notes.txt'], reason='x').warnings)\n",
-            "from runcard.operations.redact import redact",
+            LOADED,
         )
         assert "the ledger does not have this, the next amendment enters it" in said
         ledger.chmod(0o666)

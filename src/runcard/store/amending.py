@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 
 from runcard import checksums
 from runcard.digests import sha256_bytes
-from runcard.documents import chain
-from runcard.documents.kinds import TEAM, detect
+from runcard.documents import chain, codec
+from runcard.documents.kinds import GENERATION, TEAM, detect
 from runcard.encoding import COMPACT, decode_json, encode_json
 from runcard.errors import EncodingError, RuncardError, StoreError
 from runcard.files import failure, json_name, printable, read_regular, write_atomic
@@ -164,6 +164,7 @@ class Amender:
             }
             for edit in edits
         ]
+        self.files.sync()
         self._append(kind, said, by.when)
         self._settle()
 
@@ -222,6 +223,8 @@ class Amender:
     def _settle(self) -> tuple[str, ...]:
         """Make the files what the amendments say, forget what was prepared, and enter it in the ledger."""
         done = tuple(path for path, wanted in list(self._unfinished()) if self.files.put(path, wanted))
+        if done:
+            self.files.sync()
         self._forget_originals()
         self.files.clear()
         self._enter()
@@ -298,7 +301,8 @@ def _document(record: str, metadata: bytes) -> Fields:
             f"the {layout.METADATA} of {printable(record)} cannot be read",
             hint="see what `runcard verify` says",
         )
-    return document
+    kind = TEAM if detect(document) is TEAM else GENERATION
+    return codec.sound(codec.examine(metadata, kind=kind.name))  # what is hostile in it is left out
 
 
 def _path_of(path: str) -> Fields:

@@ -13,7 +13,15 @@ from stat import S_ISREG
 
 from runcard.digests import sha256_bytes, sha256_descriptor
 from runcard.errors import StoreError
-from runcard.files import beneath, encode_name, fsync_directory, printable, write_all, write_atomic
+from runcard.files import (
+    beneath,
+    encode_name,
+    fsync_directory,
+    printable,
+    sync_filesystem,
+    write_all,
+    write_atomic,
+)
 from runcard.store import layout
 
 _GONE = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP}
@@ -61,8 +69,9 @@ class Staging:
             raise OSError(error.errno, error.strerror, os.path.join(self._record, path)) from error
 
     def stage(self, path: str, blocks: Iterable[bytes]) -> str:
-        """Write the new bytes of a file aside; their digest."""
-        folder, hasher = self._stage(), hashlib.sha256()
+        """Write the new bytes of a file aside; their digest. Many are made durable together: see `sync`."""
+        self._stage()
+        hasher = hashlib.sha256()
         with self.opened(path) as old:
             mode = os.fstat(old).st_mode & 0o777
         descriptor = os.open(staged := self._staged(path), _CREATE, 0o600)
@@ -71,12 +80,10 @@ class Staging:
                 hasher.update(block)
                 write_all(descriptor, block)
             os.fchmod(descriptor, mode)
-            os.fsync(descriptor)
         except OSError as error:
             raise OSError(error.errno, error.strerror, staged) from error
         finally:
             os.close(descriptor)
-        fsync_directory(folder)
         return hasher.hexdigest()
 
     def create(self, name: str, data: bytes, mode: int) -> None:
@@ -85,6 +92,10 @@ class Staging:
         write_atomic(first, data, mode=mode)
         os.rename(first, os.path.join(self._record, name))
         fsync_directory(self._record)
+
+    def sync(self) -> None:
+        """Make everything durable that was staged or put in its place, in one step."""
+        sync_filesystem(self._record)
 
     def clear(self) -> None:
         """Forget what was staged."""
@@ -122,7 +133,6 @@ class Staging:
                 os.unlink(name, dir_fd=place)
             else:
                 os.rename(staged, name, dst_dir_fd=place)
-            _sync(place)
         return True
 
 
@@ -133,14 +143,5 @@ def _has(path: str, digest: str) -> bool:
         return False
     try:
         return sha256_descriptor(descriptor).hex == digest
-    finally:
-        os.close(descriptor)
-
-
-def _sync(place: int) -> None:
-    """Make a directory durable that was opened only to be passed through."""
-    descriptor = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=place)
-    try:
-        os.fsync(descriptor)
     finally:
         os.close(descriptor)
