@@ -88,12 +88,12 @@ def superclass_of(code: Code, method: Method) -> str:
     return code.of(parts(above)[0]) if above is not None and parts(above) else ""
 
 
-def private_methods(code: Code, method: Method, literals: Literals) -> dict[str, Node]:
-    """The bodies of the private methods that stand beside a method, by name."""
+def private_methods(code: Code, owner: Node | None, literals: Literals) -> dict[str, Node]:
+    """The bodies of the private methods of a class, by name."""
     bodies: dict[str, Node] = {}
     private: set[str] = set()
     is_private = False
-    for node in parts(method.owner):
+    for node in parts(owner):
         if node.type == "identifier" and code.of(node) in _VISIBILITIES:
             is_private = code.of(node) == "private"
         elif node.type == "method":
@@ -102,9 +102,7 @@ def private_methods(code: Code, method: Method, literals: Literals) -> dict[str,
             private |= {name} if is_private else set()
         elif node.type == "call":
             private |= _made_private(code, node, bodies, literals)
-    return {
-        name: body for name, body in bodies.items() if name in private and body != field(method.node, "body")
-    }
+    return {name: body for name, body in bodies.items() if name in private}
 
 
 def _add(code: Code, node: Node, bodies: dict[str, Node]) -> None:
