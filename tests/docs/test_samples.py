@@ -54,7 +54,7 @@ def test_no_sample_escapes_being_run(page: Path) -> None:
             json.loads(block.text)
         if block.language == "text":
             assert "$ " not in block.text, where
-        if block.language == "sh":
+        if block.language == "sh" and not block.words:
             for line in block.text.splitlines():
                 assert re.match("pip install |make |git |cd |python3 -m venv |pipx |uv ", line), (
                     f"{where}: {line}"

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from runcard.digests import sha256_descriptor
+from runcard.errors import RuncardError
 from runcard.files import unreadable
 from runcard.plans.places import Place
 
@@ -94,3 +95,14 @@ def _digest(path: str) -> str:
             os.close(descriptor)
     except OSError as error:
         raise unreadable(error, path) from error
+
+
+def stale(place: Place) -> list[str]:
+    """What is to be told when a plan that can be used is of an older source; nothing of one that lies in no project."""
+    if place.is_loose:
+        return []
+    try:
+        reason = status_of(place).reason
+    except RuncardError as error:
+        reason = error.message
+    return [] if reason is None else [f"the plan needs a new analysis: {reason}"]

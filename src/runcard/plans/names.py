@@ -36,6 +36,14 @@ def distinguished(name: str, what: str) -> str:
     return stem + mark
 
 
+def report_name(name: str) -> str:
+    """The name of the report about a plan, which lies beside it."""
+    stem, ending = name.rpartition(".")[0], ".review.md"
+    while not fits(stem + ending):
+        stem = stem[:-1]
+    return stem + ending
+
+
 def method_key(class_name: str, method_type: str, method: str) -> str:
     """What the digest in the name of a further method's plan is made of."""
     return f"{class_name}\n{method_type}\n{method}"

@@ -127,7 +127,11 @@ class Plan:
 
     def check_handed_on(self, agent: Agent) -> None:
         """Refuse to hand an invalid plan on."""
-        if agent.name not in _BEFORE_HANDING_ON and not self.report.valid:
+        if agent.name not in _BEFORE_HANDING_ON:
+            self.check_valid()
+
+    def check_valid(self) -> None:
+        if not self.report.valid:
             raise InvalidDocument(self.report, printable(self.path))
 
     def with_validation(self, section: Fields) -> "Plan":
@@ -142,6 +146,15 @@ class Plan:
             raise StoreError(
                 f"there is no plan for {printable(self.source)}",
                 hint="make it with `runcard plan analyze --write`; `runcard plan path` says where it must lie",
+            )
+
+    def check_wanted(self, asked: str) -> None:
+        """Refuse what is not there, and a plan that is about another method than the one asked for."""
+        self.check_exists()
+        if self.place.is_other:
+            raise StoreError(
+                f"{printable(asked)} has no plan for that method",
+                hint="`runcard plan list` shows the plans that there are",
             )
 
     @contextmanager

@@ -19,6 +19,10 @@
     literals        names and lists that are written out, loops over them included
     definitions     syntax tree → classes and their methods, with `classes` (the books) and `macros` (`attr_reader` …)
     targets         the questions about them
+    signatures      what must be handed to a method
+    specs           syntax tree → the groups, examples, lets and hooks of a spec
+    usage           what specs use of factories
+    writing         texts as literals of Ruby
     factory_files   where a project keeps its factories
     factory_reader  syntax tree → the factories of one file
     factories       all of a project

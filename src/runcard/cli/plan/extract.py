@@ -1,0 +1,37 @@
+"""runcard plan extract"""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from runcard.cli.options import json_option
+from runcard.cli.plan.options import progress_option, root_option
+
+if TYPE_CHECKING:
+    from runcard.operations.plans.extracting import Extracted
+
+
+@click.command("extract", short_help="Print the structure of spec files.")
+@click.argument("specs", nargs=-1, required=True, metavar="SPEC...", type=click.Path())
+@root_option
+@json_option
+@progress_option
+def command(specs: tuple[str, ...], root: str | None, as_json: bool, shows_progress: bool) -> int:
+    """Print the structure of each SPEC: its describes, contexts, examples, lets and hooks, and where they stand.
+
+    Exit codes: 0 good, 1 a file cannot be read, 2 a part of a file cannot be, or there is nothing in it.
+    """
+    from runcard.cli.plan.many import Many  # noqa: PLC0415
+    from runcard.operations.plans.extracting import extract  # noqa: PLC0415
+
+    many = Many("specs", "spec", as_json=as_json, shows_progress=shows_progress)
+    many.each(specs, lambda spec: extract(spec, root=root), _show)
+    return many.finish()
+
+
+def _show(path: str, extracted: "Extracted") -> None:
+    from runcard.cli.printing import say  # noqa: PLC0415
+
+    for part in extracted.spec.walk():
+        indent = "  " * (part.depth - part.is_group)
+        say(f"{path}:{part.line}: {indent}{part.word} {part.name}".rstrip())

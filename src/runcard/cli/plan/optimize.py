@@ -1,0 +1,54 @@
+"""runcard plan optimize"""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from runcard.cli.options import json_option
+from runcard.cli.plan.options import progress_option, root_option, target_options
+
+if TYPE_CHECKING:
+    from runcard.operations.plans.optimizing import Optimized
+
+
+@click.command("optimize", short_help="Compare plans with the factories they have.")
+@click.argument("paths", nargs=-1, required=True, metavar="PLAN|SRC...", type=click.Path())
+@target_options
+@root_option
+@json_option
+@progress_option
+def command(
+    paths: tuple[str, ...],
+    class_name: str | None,
+    method: str | None,
+    method_type: str | None,
+    root: str | None,
+    as_json: bool,
+    shows_progress: bool,
+) -> int:
+    """Compare the states in the plan of each source SRC, or in the PLAN itself, with the traits of its factories.
+
+    States without a trait, traits that no spec uses, and objects that a test of this level should get otherwise
+    (build_stubbed for unit tests, create for the others) are warnings, which the plan keeps. Nothing else in it changes
+    but the marker of the factory optimizer.
+
+    Exit codes: 0 nothing to do, 1 error, 2 something could be better.
+    """
+    from runcard.cli.plan.many import Many  # noqa: PLC0415
+    from runcard.operations.plans.optimizing import optimize  # noqa: PLC0415
+    from runcard.plans.places import Asked  # noqa: PLC0415
+
+    asked = Asked(class_name, method, method_type)
+    many = Many("plans", "path", as_json=as_json, shows_progress=shows_progress)
+    many.each(
+        paths, lambda path: optimize(path, root=root, asked=asked), lambda _, optimized: _show(optimized)
+    )
+    return many.finish()
+
+
+def _show(optimized: "Optimized") -> None:
+    from runcard.cli.printing import say  # noqa: PLC0415
+
+    say(f"{optimized.plan.path}: {optimized.strategy}")
+    for match in optimized.matches:
+        say(f"  {match.characteristic}: {match.state}  {match.factory}, :{match.trait}")

@@ -1,0 +1,109 @@
+"""From a source to the skeleton of its spec in one go: analyzer, validator, skeleton.
+
+What is done already and still holds is not done again: the analysis of a source that did not change, and a skeleton
+that the plan says is there.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from runcard.documents.findings import InvalidDocument
+from runcard.files import json_name, printable
+from runcard.operations.plans.analyzing import analyze_source
+from runcard.operations.plans.skeletons import write_skeleton
+from runcard.operations.plans.validating import validate_plan
+from runcard.plans.agents import AGENTS, next_agent
+from runcard.plans.freshness import status_of
+from runcard.plans.places import Asked, place_of
+from runcard.plans.plan import Plan, plan_at
+from runcard.plans.skeleton import spec_of
+
+Fields = dict[str, Any]
+
+DONE, KEPT = "done", "kept"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What came of one agent's work."""
+
+    agent: str
+    outcome: str  # done, or kept from before
+    detail: str
+
+    def to_dict(self) -> Fields:
+        return {"agent": self.agent, "outcome": self.outcome, "detail": json_name(self.detail).text}
+
+
+@dataclass(frozen=True, slots=True)
+class Piped:
+    """A source that went through the pipeline."""
+
+    plan: Plan
+    steps: tuple[Step, ...]
+    warnings: tuple[str, ...]
+
+    @property
+    def next(self) -> str:
+        return next_agent(self.plan.to_dict()).name
+
+    def to_dict(self) -> Fields:
+        return {
+            "metadata_path": json_name(self.plan.path).text,
+            "steps": [step.to_dict() for step in self.steps],
+            "next": self.next,
+            "warnings": list(self.warnings),
+        }
+
+
+def run_pipeline(path: str, asked: Asked, *, root: str | None = None, force: bool = False) -> Piped:
+    """Analyze a method, validate its plan and write the skeleton of its spec; raises at the first step that fails."""
+    run = _Run(path, root)
+    asked = run.analyzed(asked)
+    data = run.validated(asked)
+    if AGENTS["skeleton"].is_done(data) and not force:
+        run.steps.append(Step("skeleton", KEPT, spec_of(data)))
+    else:
+        written = write_skeleton(path, root=root, asked=asked, force=force)
+        run.note(Step("skeleton", DONE, written.path), written.warnings)
+    return Piped(plan_at(place_of(path, root=root, asked=asked)), tuple(run.steps), tuple(run.warnings))
+
+
+class _Run:
+    """The steps so far; a warning is said once, whoever says it."""
+
+    def __init__(self, path: str, root: str | None) -> None:
+        self._path = path
+        self._root = root
+        self.steps: list[Step] = []
+        self.warnings: dict[str, None] = {}
+
+    def note(self, step: Step, warnings: Iterable[str]) -> None:
+        self.steps.append(step)
+        self.warnings |= dict.fromkeys(warnings)
+
+    def analyzed(self, asked: Asked) -> Asked:
+        """See that there is a fresh plan; the method in full, as the plan has it."""
+        place = place_of(self._path, root=self._root, asked=asked)
+        if status_of(place).valid:
+            self.note(Step("analyzer", KEPT, place.path), place.warnings)
+            return _asked(place.stored.section("target"))
+        analyzed = analyze_source(self._path, asked, root=self._root, write=True)
+        full = _asked(analyzed.analysis.plan["target"])
+        written = place_of(self._path, root=self._root, asked=full)
+        self.note(Step("analyzer", DONE, written.path), analyzed.warnings)
+        return full
+
+    def validated(self, asked: Asked) -> Fields:
+        """Validate the plan; its data."""
+        done = validate_plan(self._path, root=self._root, asked=asked)
+        if not done.report.valid:
+            raise InvalidDocument(done.report, printable(done.plan.path))
+        found = [f"{warning.message} [{warning.rule}]" for warning in done.report.warnings]
+        self.note(Step("validator", DONE, f"valid testplan {done.report.version}"), (*done.warnings, *found))
+        return done.plan.to_dict()
+
+
+def _asked(target: Fields) -> Asked:
+    return Asked(target.get("class"), target.get("method"), target.get("method_type"))

@@ -1,0 +1,36 @@
+"""The review of a spec as Markdown, for people."""
+
+from collections.abc import Iterator
+
+from runcard.files import printable
+from runcard.plans.review import Review
+
+
+def review_page(title: str, spec: str, review: Review) -> str:
+    """The whole report."""
+    return "\n".join(_lines(title, spec, review)) + "\n"
+
+
+def _lines(title: str, spec: str, review: Review) -> Iterator[str]:
+    covered = len(review.states) - len(review.uncovered)
+    yield f"# Review of {_code(title)}"
+    yield ""
+    yield f"{covered} of {len(review.states)} states have a context in {_code(spec)}."
+    if review.states:
+        yield ""
+        yield "| characteristic | state | contexts | examples |"
+        yield "|---|---|---|---|"
+    for one in review.states:
+        lines = f"line {', '.join(map(str, one.lines))}" if one.lines else "**none**"
+        yield f"| {_code(one.characteristic)} | {_code(one.state)} | {lines} | {one.examples} |"
+    unknown = [f"line {part.line}: {_code(part.name)}" for part in review.unknown]
+    left = [f"line {line}: {_code(text)}" for line, text in review.placeholders]
+    for heading, rows in (("Contexts that the plan does not know", unknown), ("Left to be filled in", left)):
+        if rows:
+            yield from ("", f"## {heading}", "")
+            yield from (f"* {row}" for row in rows)
+
+
+def _code(text: str) -> str:
+    """A text as code, which cannot break a table or become markup."""
+    return "`" + printable(text).replace("|", "¦").replace("`", "'") + "`"
