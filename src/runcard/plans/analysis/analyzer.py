@@ -115,7 +115,8 @@ class _Source:
 
     def analyze(self, target: Target, method: Method | None) -> Analysis:
         way = Way([], []) if method is None else self._walked(method)
-        characteristics = characteristics_of(way, json_name(self.file).text, method, self.models)
+        file = json_name(self.file).text
+        characteristics = characteristics_of(way, file, target.class_name, method, self.models)
         plan = self._plan(target, method, characteristics)
         report = TestPlan.judge(plan)
         if not report.valid:

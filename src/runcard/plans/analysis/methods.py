@@ -10,6 +10,7 @@ from runcard.plans.ruby.targets import Target
 
 _CLASSES = {"class", "module", "singleton_class"}
 _VISIBILITIES = {"private", "public", "protected"}
+_NAMING = {"block_parameters", "lambda_parameters", "exception_variable", "left_assignment_list", "for"}
 _MAKERS = {"define_method", "define_singleton_method", "scope"}
 
 
@@ -22,6 +23,7 @@ class Method:
     owner: Node | None  # the body of the class
     defaults: dict[str, Any]  # what its parameters are when they are not given
     parameters: frozenset[str]
+    variables: frozenset[str]  # of the method itself and of its blocks
 
 
 def find_method(code: Code, target: Target, literals: Literals) -> Method | None:
@@ -69,7 +71,24 @@ def _method(code: Code, node: Node, body: Node | None, parameters: Node | None, 
             known = literals.value(value)
             if known is not None or value.type == "nil":
                 defaults[code.of(name)] = known
-    return Method(node, body, _owner(node), defaults, frozenset(names))
+    return Method(node, body, _owner(node), defaults, frozenset(names), _variables(code, body) - names)
+
+
+def _variables(code: Code, body: Node | None) -> frozenset[str]:
+    """The names that a body gives to something: by assigning, as parameters of blocks, by rescuing."""
+    found: set[str] = set()
+    waiting = [body] if body else []
+    while waiting:
+        node = waiting.pop()
+        waiting += node.named_children
+        if node.type in {"assignment", "operator_assignment"}:
+            named = [field(node, "left")]
+        elif node.type in _NAMING:
+            named = list(node.named_children)
+        else:
+            continue
+        found |= {code.of(one) for one in named if one is not None and one.type == "identifier"}
+    return frozenset(found)
 
 
 def _owner(node: Node) -> Node | None:
