@@ -36,12 +36,14 @@ if TYPE_CHECKING:
     from runcard.documents.testplan import TestPlan
     from runcard.encoding import Limits
     from runcard.errors import RuncardError, RuncardWarning
+    from runcard.operations.amend import amend
     from runcard.operations.collect import collect
     from runcard.operations.load import load
     from runcard.operations.migrate import migrate
     from runcard.operations.plans.opening import open_plan
     from runcard.operations.record import Run, current_run, record
     from runcard.operations.recorder import MetadataRecorder
+    from runcard.operations.redact import redact
     from runcard.operations.validate import validate
     from runcard.operations.verify import verify
     from runcard.operations.watch import watch
@@ -64,12 +66,14 @@ _HOMES = {
     "RuncardWarning": "errors",
     "Team": "documents.team",
     "TestPlan": "documents.testplan",
+    "amend": "operations.amend",
     "collect": "operations.collect",
     "current_run": "operations.record",
     "load": "operations.load",
     "migrate": "operations.migrate",
     "open_plan": "operations.plans.opening",
     "record": "operations.record",
+    "redact": "operations.redact",
     "validate": "operations.validate",
     "verify": "operations.verify",
     "watch": "operations.watch",
@@ -93,12 +97,14 @@ __all__ = [
     "Team",
     "TestPlan",
     "__version__",
+    "amend",
     "collect",
     "current_run",
     "load",
     "migrate",
     "open_plan",
     "record",
+    "redact",
     "validate",
     "verify",
     "watch",

@@ -153,15 +153,27 @@ def test_an_unknown_method_lists_those_there_are(cli: Cli, source: Path) -> None
         assert known in done.err
 
 
-def test_a_name_that_means_two_methods_is_refused(cli: Cli, source: Path) -> None:
-    done = cli("plan", "analyze", source, "--method", "call")
-    assert (done.code, done.out) == (1, "")
-    assert "Service#call or Service.call" in done.err
+def test_of_two_methods_of_a_class_the_instance_method_is_meant(cli: Cli, source: Path) -> None:
+    said = json.loads(cli("plan", "analyze", source, "--method", "call", "--json").out)
+    assert said["target"]["method_type"] == "instance"
+    done = cli("plan", "analyze", source, "--method", "call", "--type", "class", "--json")
+    assert json.loads(done.out)["target"]["method_type"] == "class"
+
+
+def test_factories_that_cannot_be_read_are_told(cli: Cli, source: Path) -> None:
+    (source.parents[2] / "spec/factories/bad.rb").write_text(
+        "FactoryBot.define do\n  factory :x do (((\nend\n"
+    )
+    done = cli("plan", "analyze", source, "--all-methods", "--json")
+    assert done.code == 2
+    assert done.err.count("spec/factories/bad.rb") == 1
 
 
 def test_a_class_may_be_named_in_short(cli: Cli, source: Path) -> None:
     source.write_text("module Shop\n class A\n  def x = a? ? 1 : 2\n end\n class B\n  def x = 1\n end\nend\n")
-    assert cli("plan", "analyze", source, "--method", "x").code == 1
+    done = cli("plan", "analyze", source, "--method", "x")
+    assert (done.code, done.out) == (1, "")
+    assert "x can be Shop::A#x or Shop::B#x" in done.err
     said = json.loads(cli("plan", "analyze", source, "--method", "x", "--class", "A", "--json").out)
     assert said["target"]["class"] == "Shop::A"
     assert cli("plan", "analyze", source, "--method", "x", "--class", "C").code == 1

@@ -16,6 +16,7 @@ import os, sys
 from runcard import checksums, errors, files
 from runcard.checksums import helper  # while it can be read
 from runcard.store import copying
+{{imports}}
 if os.geteuid() == 0:
     os.setgroups([])
     os.setgid({NOBODY})
@@ -35,12 +36,12 @@ def everybodys_directory() -> Iterator[Path]:
         shutil.rmtree(path)
 
 
-def as_nobody(root: Path, code: str) -> str:
-    """What `code` prints; it sees `root`, and the modules checksums, copying, errors and files."""
+def as_nobody(root: Path, code: str, imports: str = "") -> str:
+    """What `code` prints; it sees `root`, the modules checksums, copying, errors and files, and what is imported."""
     environment = {key: value for key, value in os.environ.items() if not key.startswith("COVERAGE")}
     environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
     done = subprocess.run(
-        [sys.executable, "-c", _PRELUDE + code, str(root)],
+        [sys.executable, "-c", _PRELUDE.format(imports=imports) + code, str(root)],
         check=False,
         capture_output=True,
         text=True,

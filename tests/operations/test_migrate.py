@@ -267,16 +267,32 @@ def test_a_kind_that_does_not_exist_is_the_callers_mistake(put: Put) -> None:
 
 
 @pytest.mark.parametrize("dry_run", [False, True])
-@pytest.mark.parametrize("name", ["metadata.json", "instances/a/metadata.json", "outputs/team.json"])
-def test_a_document_in_a_closed_record_is_not_changed(put: Put, name: str, *, dry_run: bool) -> None:
+@pytest.mark.parametrize("name", ["instances/a/metadata.json", "outputs/team.json"])
+def test_a_document_that_a_closed_record_does_not_know_is_not_changed(
+    put: Put, name: str, *, dry_run: bool
+) -> None:
     put("record/metadata.json", samples.team())
-    sums = put("record/SHA256SUMS", b"")
+    put("record/SHA256SUMS", b"")
     path = put(f"record/{name}", samples.team())
-    with pytest.raises(StoreError, match="belongs to a closed record") as caught:
+    with pytest.raises(StoreError, match="is not what it was when the record was closed") as caught:
         migrate(path, "2.0.0", dry_run=dry_run)
-    assert str(sums.parent) in caught.value.message
-    assert caught.value.hint == "write the migrated document elsewhere with --output"
+    assert "write the migrated document elsewhere with --output" in str(caught.value.hint)
     assert path.read_bytes() == samples.written(samples.team())
+
+
+def test_the_document_of_a_closed_record_is_amended_and_its_old_bytes_are_kept(
+    put: Put, tmp_path: Path
+) -> None:
+    path = put("record/metadata.json", samples.team())
+    put("record/SHA256SUMS", b"")
+    done = migrate(path, "2.0.0")
+    assert done.written == str(path)
+    assert done.backup is not None
+    assert Path(done.backup).parent == tmp_path / ".runcard" / "originals"
+    assert Path(done.backup).read_bytes() == samples.written(samples.team())
+    assert json.loads(path.read_bytes())["version"] == "2.0.0"
+    assert (path.parent / "amendments.jsonl").is_file()
+    assert not list(path.parent.glob("*.bak*"))
 
 
 def test_a_document_in_a_closed_record_can_be_migrated_to_elsewhere(put: Put, tmp_path: Path) -> None:
@@ -287,12 +303,14 @@ def test_a_document_in_a_closed_record_can_be_migrated_to_elsewhere(put: Put, tm
     assert migrate(path, "2.0.0", output="-").changed
 
 
-def test_a_link_into_a_closed_record_is_not_changed(put: Put, tmp_path: Path) -> None:
+def test_a_link_into_a_closed_record_amends_the_record(put: Put, tmp_path: Path) -> None:
     path = put("record/metadata.json", samples.team())
     put("record/SHA256SUMS", b"")
     (tmp_path / "link.json").symlink_to(path)
-    with pytest.raises(StoreError, match="belongs to a closed record"):
-        migrate(tmp_path / "link.json", "2.0.0")
+    assert migrate(tmp_path / "link.json", "2.0.0").changed
+    assert (tmp_path / "link.json").is_symlink()
+    assert json.loads(path.read_bytes())["version"] == "2.0.0"
+    assert (path.parent / "amendments.jsonl").is_file()
 
 
 def test_a_link_stays_a_link_and_what_it_points_to_is_replaced(put: Put, tmp_path: Path) -> None:

@@ -98,9 +98,14 @@ def test_a_run_that_was_removed_is_named(cli: Cli, store: Path) -> None:
     ]
 
 
-def test_a_run_that_was_renamed_is_still_there(store: Path) -> None:
-    runs_of(store)[0].rename(store / "my-favourite")
-    assert verdict(store)["findings"] == []
+def test_a_run_that_was_renamed_is_still_there_and_said_to_be_moved(cli: Cli, store: Path) -> None:
+    moved = runs_of(store)[0]
+    moved.rename(store / "my-favourite")
+    (finding,) = verdict(store)["findings"]
+    assert (finding["kind"], finding["record"], finding["expected"]) == ("ledger", "my-favourite", moved.name)
+    said = verdict(store)
+    assert (said["intact"], said["complete"]) == (True, True)
+    assert cli("verify", store).code == 2
 
 
 def test_a_run_that_the_ledger_lacks_is_a_warning(cli: Cli, store: Path, tmp_path: Path) -> None:

@@ -343,7 +343,7 @@ def test_what_cannot_be_read_is_told(closed: str, paths: set[str]) -> None:
         hidden.chmod(mode)
     said = json.loads(done.stdout)
     assert (said["intact"], said["complete"]) == (True, False)
-    assert {found["path"] for found in said["findings"]} == paths
+    assert {found["path"] for found in said["findings"] if found["kind"] != "ledger"} == paths
 
 
 ODD: list[Any] = [None, 3, "x", [], {}, [1], [None], [{}], True, -1, "running", "../x"]

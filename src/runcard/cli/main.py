@@ -5,6 +5,7 @@ import os
 import sys
 
 COMMANDS = {
+    "amend": "Add a note, a tag, a score or an approval to a record.",
     "close": "Close runs whose process is gone.",
     "collect": "Collect what a team of agents did into a session.",
     "completion": "Print the script that completes commands in your shell.",
@@ -13,9 +14,11 @@ COMMANDS = {
     "experiment": "Make experiments, and see what came of them.",
     "export": "Pack a run for others.",
     "import-bundle": "Open a bundle that somebody packed.",
+    "ledger": "Show the history of a store.",
     "log": "Print what an agent or a command printed.",
     "migrate": "Bring documents to another version of their format.",
     "plan": "Read and check test plans, and the Ruby they are about.",
+    "redact": "Take something out of a closed record, in the open.",
     "rerun": "Run a recorded command again and compare.",
     "run": "Run a command and record it.",
     "schema": "Print a published JSON Schema.",

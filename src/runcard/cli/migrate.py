@@ -1,5 +1,6 @@
 """runcard migrate"""
 
+import os
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
     from datetime import tzinfo
 
     from runcard.errors import RuncardError
-    from runcard.operations.migrate import Migrated
+    from runcard.operations.migrating import Migrated
 
 
 @click.command("migrate", short_help="Bring documents to another version of their format.")
@@ -38,41 +39,37 @@ def command(
     """Bring the document at each PATH to version V of its format.
 
     A document is replaced in one step, with its old bytes kept beside it, and only when the result is valid. What an
-    older version has no room for is listed, and the exit code is 2.
+    older version has no room for is listed, and the exit code is 2. In a closed record each change is an amendment, and
+    the old bytes are kept in its store; PATH may be the record itself, for all of its documents.
     """
     from runcard.cli.printing import say_json  # noqa: PLC0415
     from runcard.errors import ExitCode, RuncardError  # noqa: PLC0415
     from runcard.operations.migrate import migrate  # noqa: PLC0415
+    from runcard.operations.migrate_record import migrate_in_record  # noqa: PLC0415
     from runcard.settings import read_settings  # noqa: PLC0415
 
     to_stdout = not dry_run and (paths[0] if output is None else output) == "-"
     _check_usage(paths, output, says_twice=as_json and to_stdout)
-    zone, limits = _zone(timezone), read_settings().limits
+    options: dict[str, Any] = {"kind": kind, "zone": _zone(timezone), "dry_run": dry_run}
+    options["limits"] = read_settings().limits
     done: list[Migrated] = []
     refused: list[tuple[str, RuncardError]] = []
     said: list[dict[str, Any]] = []
     for path in paths:
         try:
-            moved = migrate(
-                path,
-                target,
-                kind=kind,
-                zone=zone,
-                output=output,
-                backup=not no_backup,
-                dry_run=dry_run,
-                limits=limits,
-            )
+            if output is None and os.path.isdir(path):
+                results = migrate_in_record(path, target, **options)
+            else:
+                results = (migrate(path, target, output=output, backup=not no_backup, **options),)
         except RuncardError as error:
             refused.append((path, error))
             said.append(_refusal(path, error))
-        else:
+            continue
+        for moved in results:
             done.append(moved)
             said.append(moved.to_dict())
-            if to_stdout:
-                click.echo(moved.after, nl=False)
-            elif not as_json:
-                _show(moved, dry_run=dry_run)
+            if not as_json:
+                _show(moved, dry_run=dry_run, to_stdout=to_stdout)
     if as_json:
         say_json({"documents": said})
     sys.stdout.flush()
@@ -140,9 +137,12 @@ def _complain_of(path: str, error: "RuncardError") -> None:
         complain_about(found, path)
 
 
-def _show(moved: "Migrated", *, dry_run: bool) -> None:
+def _show(moved: "Migrated", *, dry_run: bool, to_stdout: bool) -> None:
     from runcard.cli.printing import say  # noqa: PLC0415
 
+    if to_stdout:
+        click.echo(moved.after, nl=False)
+        return
     if moved.changed:
         said = f"{moved.path}: {moved.kind} {moved.source or '(unversioned)'} → {moved.target}"
     else:

@@ -4,6 +4,7 @@ Names are `str` whose bytes are UTF-8 with `surrogateescape`, in every locale. N
 """
 
 from runcard.files.atomic import fsync_directory, sync_filesystem, write_all, write_atomic
+from runcard.files.beneath import beneath
 from runcard.files.failures import failure
 from runcard.files.locks import locked
 from runcard.files.names import JsonName, decode_name, encode_name, file_type, json_name, printable
@@ -18,6 +19,7 @@ __all__ = [
     "JsonName",
     "Kind",
     "OnError",
+    "beneath",
     "check_relative",
     "decode_name",
     "encode_name",

@@ -5,55 +5,16 @@ The result is checked before anything is written; the old bytes are kept beside 
 
 import os
 import stat
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import tzinfo
-from typing import Any
 
-from runcard.digests import sha256_bytes
-from runcard.documents import codec
-from runcard.documents.findings import InvalidDocument
-from runcard.documents.kinds import KINDS
 from runcard.encoding import Limits
-from runcard.errors import DocumentError, StoreError, UsageError
-from runcard.files import failure, json_name, locked, printable, unreadable, write_atomic
-from runcard.operations.load import STDIN, check_kind, is_yaml_name, read_document
+from runcard.errors import StoreError
+from runcard.files import failure, locked, printable, unreadable, write_atomic
+from runcard.operations.load import STDIN, check_kind
+from runcard.operations.migrate_record import migrate_in_record
+from runcard.operations.migrating import Migrated, become
 from runcard.store import layout
-
-# Where a document can say what it was migrated from; 1.0.0 has no room for it.
-_ROOM_FOR_ORIGIN = {("generation", "1.0"), ("team", "2.0.0"), ("instance", "2.0.0")}
-
-
-@dataclass(frozen=True, slots=True)
-class Migrated:
-    """What became of one document."""
-
-    path: str
-    kind: str
-    source: str | None  # the versions
-    target: str
-    before: bytes
-    after: bytes
-    dropped: tuple[str, ...] = ()  # JSON pointers of what the target has no room for
-    notes: tuple[str, ...] = ()
-    written: str | None = None
-    backup: str | None = None
-
-    @property
-    def changed(self) -> bool:
-        return self.before != self.after
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "path": json_name(self.path).text,
-            "kind": self.kind,
-            "from": self.source,
-            "to": self.target,
-            "changed": self.changed,
-            "dropped": list(self.dropped),
-            "notes": list(self.notes),
-            "written": self.written and json_name(self.written).text,
-            "backup": self.backup and json_name(self.backup).text,
-        }
 
 
 def migrate(
@@ -69,7 +30,8 @@ def migrate(
 ) -> Migrated:
     """Migrate the document at `path`, in place unless `output` names a new file; `-` stands for the caller.
 
-    In place, the old bytes are kept beside it as `.bak` unless `backup` is false. With `dry_run` nothing is written.
+    In place, the old bytes are kept beside it as `.bak` unless `backup` is false. In a closed record they are kept in
+    its store, and the record has an amendment. With `dry_run` nothing is written.
     """
     check_kind(kind)
     name = os.fspath(path)
@@ -77,10 +39,15 @@ def migrate(
     limits = limits or Limits()
     if target is None and name != STDIN:
         _check_rewritable(name)
+        if record := layout.sealed_record(name):
+            (changed,) = migrate_in_record(
+                record, to, [name], kind=kind, zone=zone, dry_run=dry_run, limits=limits
+            )
+            return changed
         if not dry_run:
             with locked(os.path.dirname(os.path.abspath(name))):
-                return _in_place(_moved(name, to, kind, zone, limits), keep=backup)
-    moved = _moved(name, to, kind, zone, limits)
+                return _in_place(become(name, to, kind, zone, limits), keep=backup)
+    moved = become(name, to, kind, zone, limits)
     return moved if dry_run or target in {None, STDIN} else _written_to(moved, str(target))
 
 
@@ -91,40 +58,6 @@ def _check_rewritable(path: str) -> None:
         raise unreadable(error, path) from error
     if not is_file:
         raise StoreError(f"{printable(path)} is not a regular file", hint="name the file of a document")
-    if record := layout.sealed_record(path):
-        raise StoreError(
-            f"{printable(path)} belongs to a closed record, {printable(record)}: changing it would break its checksums",
-            hint="write the migrated document elsewhere with --output",
-        )
-
-
-def _moved(path: str, to: str, kind: str | None, zone: tzinfo | None, limits: Limits) -> Migrated:
-    before = read_document(path, limits)
-    examined = codec.examine(before, kind=kind, limits=limits, is_yaml=is_yaml_name(path))
-    report = examined.report
-    if not report.valid or report.kind is None or examined.data is None:
-        raise InvalidDocument(report, printable(path))
-    if to not in KINDS[report.kind].versions:
-        raise UsageError(
-            f"{printable(path)}: there is no {report.kind} version {to}",
-            hint=f"published: {', '.join(KINDS[report.kind].versions)}",
-        )
-    if any(found.rule == "version.newer-minor" for found in report.findings):
-        raise DocumentError(
-            f"{printable(path)} has version {report.version}, which is newer than this runcard: it is not rewritten",
-            hint="install a newer runcard",
-        )
-    if report.version == to:
-        return Migrated(path, report.kind, to, to, before, before)
-    moved = codec.migrated(examined, to, zone)
-    data = moved.data
-    if (report.kind, to) in _ROOM_FOR_ORIGIN:
-        data = {**data, "origin": {"version": report.version, "sha256": sha256_bytes(before).hex}}
-    after = codec.MODELS[report.kind].edit(before, examined.data, data)
-    result = codec.examine(after, kind=report.kind, limits=limits).report
-    if not result.valid:
-        raise InvalidDocument(result, f"what {printable(path)} would become")
-    return Migrated(path, report.kind, report.version, to, before, after, moved.dropped, moved.notes)
 
 
 def _written_to(moved: Migrated, target: str) -> Migrated:

@@ -39,7 +39,7 @@ class Shown:
             "path": printable(self.path),
             "status": self.status,
             "files": files,
-            "amendments": [change.to_dict() for change in self.amendments.changes],
+            "amendments": [entry.to_dict() for entry in self.amendments.entries],
             "document": self.document,
         }
 

@@ -30,7 +30,7 @@ class ShownSession:
     def to_dict(self) -> Fields:
         return {
             "path": printable(self.path),
-            "amendments": [change.to_dict() for change in self.amendments.changes],
+            "amendments": [entry.to_dict() for entry in self.amendments.entries],
             "document": self.document,
         }
 

@@ -31,7 +31,8 @@ class Session:
         """The team document; a loose one, with nothing beside it, is no session."""
         if isinstance(self._team, Checked):
             return self._team
-        folders = {os.path.basename(os.path.dirname(path)) for path in self._documents}
+        documents = [*self._documents, *self._amended]  # one that was taken out is not missed
+        folders = {os.path.basename(os.path.dirname(path)) for path in documents}
         is_loose = not self._documents and not os.path.isdir(os.path.join(self._folder, layout.INSTANCES))
         found = () if is_loose or self._roster is None else agreement.missing_instances(self._roster, folders)
         return Checked(self._team.path, codec.extended(self._team.examined, found, self._team.data))
@@ -54,7 +55,12 @@ class Session:
         """The files that the manifest names and that are not there."""
         for place, entry in enumerate(manifest.get("instances_index") or ()):
             path = ((entry or {}).get("metadata_file") or "").removeprefix("./")
-            if path and not check_relative(path) and not layout.may_be_file(os.path.join(self._folder, path)):
+            if (
+                path
+                and path not in self._amended
+                and not check_relative(path)
+                and not layout.may_be_file(os.path.join(self._folder, path))
+            ):
                 yield finding(
                     "session.file-missing",
                     f"/instances_index/{place}/metadata_file",

@@ -7,7 +7,7 @@ Invariant: the pieces do not matter. Any cutting of the same bytes gives the sam
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import cache
 from itertools import groupby
 
@@ -23,10 +23,11 @@ _RANK = {rule: rank for rank, rule in enumerate(RULES)}
 
 
 class Masker:
-    """Masks a stream of bytes, in memory that does not grow with it."""
+    """Masks a stream of bytes, in memory that does not grow with it; with `only`, what these rules find and no more."""
 
-    def __init__(self) -> None:
+    def __init__(self, only: Collection[str] = RULES) -> None:
         self.counts: dict[str, int] = {}
+        self._only = only
         self._text = b""  # what is held back, behind up to `BEHIND` bytes that are dealt with
         self._searched = 0  # what begins before this is dealt with
         self._done = 0  # what lies before this is out; a secret may reach beyond what is searched
@@ -86,7 +87,7 @@ class Masker:
     def _masked(self, clues: list[Clue], ready: int, *, final: bool) -> Iterator[bytes]:
         for start, group in groupby(clues, _start):
             found = self._judged(group) if start >= self._done else None
-            if found is None:
+            if found is None or found.rule not in self._only:
                 continue
             yield self._text[self._done : found.start]
             yield mark(found.rule).encode("ascii")

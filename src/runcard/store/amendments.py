@@ -2,6 +2,7 @@
 
 `amendments.jsonl` is a chain that begins with the digest of the metadata document as it was sealed. An entry that changes
 a file names its path, its old and new digest, and who did it, when and why; without a new digest the file was taken out.
+An entry that changes none is a remark.
 """
 
 import os
@@ -11,6 +12,9 @@ from typing import Any
 from runcard.documents.chain import Checked, Journal, check
 from runcard.store import layout
 from runcard.store.journal import read_journal
+
+REDACTION, MIGRATION = "redaction", "migration"
+NOTE, TAG, EVALUATION, APPROVAL = "note", "tag", "evaluation", "approval"
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,12 +27,49 @@ class Change:
     new: str | None
     who: str
     why: str
+    said: dict[str, Any] = field(default_factory=dict)  # all of the entry
 
     def __str__(self) -> str:
-        return f"{'withheld' if self.new is None else 'amended'} by {self.who} because {self.why}"
+        return self.by("withheld" if self.new is None else "amended")
+
+    def by(self, verb: str) -> str:
+        return f"{verb} by {self.who} because {self.why}"
+
+    @property
+    def events(self) -> list[str]:
+        """The events whose payload it took out."""
+        events = self.said.get("events")
+        return [event for event in events if isinstance(event, str)] if isinstance(events, list) else []
+
+    def told(self) -> str:
+        return f"{self.path}: {self}"
 
     def to_dict(self) -> dict[str, Any]:
-        return {"kind": self.kind, "path": self.path, "who": self.who, "why": self.why}
+        return {"kind": self.kind, **self.said}
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """An amendment that changes no file: a note, a tag, an evaluation, an approval."""
+
+    kind: str
+    said: dict[str, Any]
+
+    def told(self) -> str:
+        who, why = self.said.get("who") or "unknown", self.said.get("why")
+        if self.kind == NOTE:
+            return f"note by {who}: {self.said.get('text')}"
+        if self.kind == APPROVAL:
+            approver = self.said.get("approved_by") or who
+            said = f"approved by {approver}" + ("" if approver == who else f", entered by {who}")
+        elif self.kind == EVALUATION:
+            said = f"evaluation {self.said.get('name')} = {self.said.get('value')} by {who}"
+        else:
+            said = f"{self.kind} {self.said.get('tag', '')}".rstrip() + f" by {who}"
+        return f"{said}: {why}" if why else said
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": self.kind, **self.said}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +77,17 @@ class Amendments:
     """What was amended in a record."""
 
     journal: Journal | None = None
-    changes: tuple[Change, ...] = ()
+    entries: tuple[Change | Remark, ...] = ()
     by_path: dict[str, list[Change]] = field(default_factory=dict)
 
     @property
+    def changes(self) -> tuple[Change, ...]:
+        return tuple(entry for entry in self.entries if isinstance(entry, Change))
+
+    @property
     def told(self) -> list[str]:
-        """A sentence for each change."""
-        return [f"{change.path}: {change}" for change in self.changes]
+        """A sentence for each entry."""
+        return [entry.told() for entry in self.entries]
 
     def accepted(self, path: str, sealed: str) -> tuple[str | None, list[Change]]:
         """The digest a file must have now, given the one it was sealed with, and the changes that lead there."""
@@ -73,20 +118,21 @@ def read_amendments(record: str) -> Amendments:
     if not os.path.lexists(path):
         return Amendments()
     journal = read_journal(path)
-    changes = tuple(change for entry in journal.entries if (change := _change(entry.line)) is not None)
+    found = tuple(said for entry in journal.entries if (said := _entry(entry.line)) is not None)
     by_path: dict[str, list[Change]] = {}
-    for change in changes:
-        by_path.setdefault(change.path, []).append(change)
-    return Amendments(journal, changes, by_path)
+    for one in found:
+        if isinstance(one, Change):
+            by_path.setdefault(one.path, []).append(one)
+    return Amendments(journal, found, by_path)
 
 
-def _change(line: dict[str, Any]) -> Change | None:
-    """A change of a file; None for a remark that changes none."""
-    payload = line.get("payload")
+def _entry(line: dict[str, Any]) -> Change | Remark | None:
+    """What a line says; None for one that says nothing that is understood."""
+    kind, payload = str(line.get("event")), line.get("payload")
     if not isinstance(payload, dict):
         return None
     path, old, new = (payload.get(key) for key in ("path", "old_sha256", "new_sha256"))
-    if not isinstance(path, str) or not isinstance(old, str) or not isinstance(new, str | None):
-        return None
-    who, why = (str(payload.get(key) or "unknown") for key in ("who", "why"))
-    return Change(str(line.get("event")), path, old, new, who, why)
+    if isinstance(path, str) and isinstance(old, str) and isinstance(new, str | None):
+        who, why = (str(payload.get(key) or "unknown") for key in ("who", "why"))
+        return Change(kind, path, old, new, who, why, payload)
+    return Remark(kind, payload) if kind in {NOTE, TAG, EVALUATION, APPROVAL} else None

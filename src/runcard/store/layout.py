@@ -147,6 +147,11 @@ def original(store: str, digest: str) -> str:
     return os.path.join(store, _STORE, "originals", digest)
 
 
+def amending(record: str) -> str:
+    """Where files wait that an amendment puts in their place."""
+    return os.path.join(own_folder(store_of(record)), f"amending-{os.path.basename(record)}")
+
+
 def store_of(record: str) -> str:
     """The store that a record lies in."""
     return os.path.dirname(os.path.abspath(record))

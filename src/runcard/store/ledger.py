@@ -6,20 +6,27 @@ returns. The very last entries of a ledger can be cut unseen, unless a record th
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
 from typing import Any, NamedTuple, Self
 
 from runcard.documents.chain import Checked, Head, Journal, check, first_link, make_line, parse
+from runcard.documents.times import instant
 from runcard.encoding import COMPACT, encode_json
 from runcard.files import failure, locked
 from runcard.store import layout
+from runcard.store.appending import append_lines
 from runcard.store.journal import read_journal
 from runcard.store.runs import PATIENCE
 
 CLOSED = "record.closed"
 DELETED = "record.deleted"  # a tombstone: what it names was deleted on purpose
+REDACTED = "record.redacted"
+MIGRATED = "record.migrated"
+AMENDED = "record.amended"  # by a remark, which changes no file
 
 _TAIL = 65_536
+_NEVER = datetime.min.replace(tzinfo=UTC)
 
 
 class LedgerEntry(NamedTuple):
@@ -31,6 +38,8 @@ class LedgerEntry(NamedTuple):
     path: str  # relative to the store
     sha256: str  # of the metadata document
     hash: str  # of the entry
+    time: str = ""  # when it was entered
+    amendments: Head | None = None  # where the record's amendments ended then
 
 
 def host_name() -> str:
@@ -72,11 +81,7 @@ class Ledger:
         fields = {"seq": seq, "timestamp": timestamp, "event": event, "writer": self._head.writer}
         line = make_line(fields, payload, os.urandom(16).hex(), self._head.head)
         try:
-            descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, self._mode)
-            try:
-                _append(descriptor, encode_json(line, COMPACT))
-            finally:
-                os.close(descriptor)
+            append_lines(self.path, encode_json(line, COMPACT), self._mode)
         except OSError as error:
             raise failure(error, self.path, "write the ledger") from error
         self._head = Head(self._head.writer, seq, line["hash"])
@@ -98,22 +103,6 @@ class Ledger:
                 return Head(writer, entry.line["seq"], entry.line["hash"])
             # a damaged one is passed over, for `verify` to tell
         return nothing
-
-
-def _append(descriptor: int, data: bytes) -> None:
-    """Write after the last whole line: what a crash tore is written over."""
-    size = os.lseek(descriptor, 0, os.SEEK_END)
-    start = max(0, size - _TAIL)
-    end = start + os.pread(descriptor, _TAIL, start).rfind(b"\n") + 1
-    os.ftruncate(descriptor, end)
-    try:
-        written = 0
-        while written < len(data):
-            written += os.pwrite(descriptor, data[written:], end + written)
-        os.fsync(descriptor)
-    except OSError:
-        os.ftruncate(descriptor, end)
-        raise
 
 
 def ledgers(store: str) -> Iterator[tuple[str, Journal, Checked]]:
@@ -140,4 +129,18 @@ def entries(journal: Journal) -> Iterator[LedgerEntry]:
             isinstance(payload.get(key), str) for key in ("kind", "id", "path", "sha256")
         ):
             said = (payload["kind"], payload["id"], payload["path"], payload["sha256"])
-            yield LedgerEntry(str(entry.line.get("event")), *said, entry.line["hash"])
+            time, end = str(entry.line.get("timestamp")), _end(payload.get("amendments"))
+            yield LedgerEntry(str(entry.line.get("event")), *said, entry.line["hash"], time, end)
+
+
+def in_order(found: Iterable[LedgerEntry]) -> list[LedgerEntry]:
+    """Entries of all hosts in the order of time; those of one host stay in their own."""
+    return sorted(found, key=lambda entry: instant(entry.time) or _NEVER)
+
+
+def _end(said: object) -> Head | None:
+    """Where the amendments of a record ended, as an entry says it."""
+    match said:
+        case {"writer": str(writer), "count": int(count), "head": str(head)}:
+            return Head(writer, count, head)
+    return None

@@ -21,6 +21,7 @@ from runcard.plans.analysis.paths import Way
 from runcard.plans.analysis.surroundings import Level, Models, remember_constants
 from runcard.plans.places import Asked
 from runcard.plans.projects import project_of
+from runcard.plans.ruby.classes import INSTANCE
 from runcard.plans.ruby.definitions import read_definitions
 from runcard.plans.ruby.factories import Factories, read_factories
 from runcard.plans.ruby.literals import Literals
@@ -70,10 +71,17 @@ class _Source:
         self.literals = Literals(self.code)
         remember_constants(self.code, self.literals)
         self.models = Models(project.root)
-        self._declared: dict[int, Declarations] = {}
         self.factories = (
             read_factories(project.root, project.root) if project.is_marked else Factories(project.root)
         )
+        self.remarks = tuple(self._remarks())  # on the whole file, said once
+        self._declared: dict[int, Declarations] = {}
+
+    def _remarks(self) -> Iterator[str]:
+        for trouble in self.targets.warnings:
+            yield f"line {trouble.line}: {trouble.message}"
+        if self.factories.is_damaged:
+            yield from map(str, self.factories.complaints)
 
     def find(self, asked: Asked) -> Target:
         if asked.method is None:
@@ -88,12 +96,12 @@ class _Source:
                 f"{printable(self.file)} has no method {printable(asked.method)}{where}; it has {listed}{more}",
                 hint="name one of these with --method, and its class with --class",
             )
-        if len(named) > 1:
+        if len({target.class_name for target in named}) > 1:
             raise UsageError(
                 f"{printable(asked.method)} can be {' or '.join(map(str, named))}",
-                hint="name the class with --class, or the type with --type",
+                hint="name the class with --class",
             )
-        return named[0]
+        return min(named, key=lambda target: target.method_type != INSTANCE)
 
     def method(self, target: Target) -> Method | None:
         return find_method(self.code, target, self.literals)
@@ -103,6 +111,7 @@ class _Source:
             method = self.method(target)
             if method is not None:
                 yield self.analyze(target, method)
+                self.remarks = ()
 
     def analyze(self, target: Target, method: Method | None) -> Analysis:
         way = Way([], []) if method is None else self._walked(method)
@@ -154,7 +163,7 @@ class _Source:
         }
 
     def _warnings(self, target: Target, characteristics: list[Fields], way: Way) -> list[str]:
-        said = [f"line {trouble.line}: {trouble.message}" for trouble in self.targets.warnings]
+        said = list(self.remarks)
         deepest = max((one["level"] for one in characteristics), default=0)
         if not characteristics:
             said.append(f"{target} has no condition: there is nothing to test apart")

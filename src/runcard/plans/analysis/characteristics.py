@@ -8,6 +8,7 @@ from runcard.plans.analysis.questions import Bounds, Outcome, Question, Threshol
 from runcard.plans.analysis.states import Needed, Trait, Traits
 from runcard.plans.analysis.surroundings import Models
 from runcard.plans.analysis.tree import levels_of, parents_of, terminal_states
+from runcard.plans.analysis.vocabulary import GOOD
 from runcard.plans.ruby.inflections import camelize
 
 Fields = dict[str, Any]
@@ -39,7 +40,8 @@ def characteristics_of(way: Way, file: str, method: Method | None, models: Model
 
 def _put_happy_first(trait: Trait, terminal: set[str]) -> None:
     """Of the two states of a range, the one in which the method goes on comes first."""
-    if trait.type == "range" and len(trait.states) == 2 and terminal == {trait.states[0]}:
+    first = trait.states[0]
+    if trait.type == "range" and len(trait.states) == 2 and terminal == {first} and first not in GOOD:
         trait.states.reverse()
 
 

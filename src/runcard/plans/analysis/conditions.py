@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from runcard.plans.analysis.declared import Surroundings
 from runcard.plans.analysis.patterns import Patterns
+from runcard.plans.analysis.predicates import Guard, read_predicate
 from runcard.plans.analysis.questions import (
     Answer,
     Both,
@@ -47,6 +48,9 @@ class Conditions:
         self.via: str | None = None  # the private method whose text is read
         self._depth = 0
         self.too_deep: int | None = None  # the line of what was left out
+        self.variables: dict[
+            str, Node | None
+        ] = {}  # the conditions that local variables were given; None for several
         self.privates: dict[str, Node] = {}  # the bodies of the private methods of the class
 
     # From the outside in
@@ -78,21 +82,30 @@ class Conditions:
         return self._call(node) if node.type == "call" else self._truth(node)
 
     def _expanded(self, name: str) -> Condition | None:
-        """What a private predicate asks, where it is a single expression."""
-        if self.via is not None or name not in self.privates:
-            return None
-        inner = (
-            parts(self.privates[name])
-            if self.privates[name].type == "body_statement"
-            else [self.privates[name]]
-        )
-        if len(inner) != 1 or not self.is_condition(inner[0]):
+        """What a name stands for: a variable for the condition it was given, a private predicate for what it asks."""
+        given = self.variables.pop(name, None)
+        if given is not None:
+            found = self.read(given)  # in which the same name means something else
+            self.variables[name] = given
+            return found
+        known = self.privates.get(name) if self.via is None else None
+        predicate = read_predicate(self._code, known) if known else None
+        if predicate is None or not (predicate[0] or self.is_condition(predicate[1])):
             return None
         self.via = name
         try:
-            return self.read(inner[0])
+            return self._answered(*predicate)
         finally:
             self.via = None
+
+    def _answered(self, guards: list[Guard], last: Node) -> Condition | None:
+        """A body that answers yes or no, as one condition."""
+        found = self.read(last)
+        for guard in reversed(guards):
+            asked = self.read(guard.condition)
+            yes = Not(asked) if asked is not None and guard.is_unless != (not guard.answer) else asked
+            found = self.joined(yes, found, both=not guard.answer)
+        return found
 
     def is_condition(self, node: Node) -> bool:
         """Whether an expression is a condition by its look, also one joined by `&&` or `||`."""
@@ -207,7 +220,7 @@ class Conditions:
     def _declared(self, subject: Subject) -> Declared | None:
         owner, _, attribute = subject.key.rpartition(".")
         declarations = self._around.of_model.declarations(owner) if owner else self._around.own
-        return declarations.attributes.get(attribute)
+        return declarations.of(attribute)
 
     def _call(self, node: Node) -> Condition | None:
         method, receiver = field(node, "method"), field(node, "receiver")
@@ -308,7 +321,9 @@ class Conditions:
             pair = Pair(f"{pair.positive}_{extra}", f"{pair.negative}_{extra}", pair.holds)
         whole = f"{owner.name}_{pair.positive}" if owner else pair.positive
         key = f"{owner.key if owner else ''}.{pair.positive}({_arguments(self._code, node)})"
-        return self._ask(node, subject, "pair", whole, pair, key)
+        found = self._ask(node, subject, "pair", whole, pair, key)
+        is_own = owner is None and self.via is None and name in self.privates
+        return replace(found, via=name) if is_own else found
 
     def _presence(self, node: Node, of: Node, predicate: str | None) -> Question:
         subject = subject_of(self._code, of)

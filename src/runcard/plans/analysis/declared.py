@@ -14,6 +14,7 @@ from runcard.plans.ruby.literals import Literals
 from runcard.plans.ruby.syntax import METHODS, Code, Node, field, parts
 
 _MACHINES = {"aasm": "aasm_state", "state_machine": "state"}  # and the attribute that they have by default
+_STATES = {"state", "status", "current_state"}
 
 
 @dataclass(slots=True)
@@ -22,6 +23,13 @@ class Declarations:
 
     attributes: dict[str, Declared] = made(default_factory=dict)
     predicates: dict[str, tuple[str, str]] = made(default_factory=dict)  # `paid?` → status, paid
+
+    def of(self, attribute: str) -> Declared | None:
+        """The values of an attribute; `status` and `state` are those of the only state machine there is."""
+        if attribute in self.attributes or attribute not in _STATES:
+            return self.attributes.get(attribute)
+        machines = [declared for declared in self.attributes.values() if declared.is_ordered]
+        return machines[0] if len(machines) == 1 else None
 
     def add(self, attribute: str, declared: Declared, prefix: str = "", suffix: str = "") -> None:
         if not declared.values:

@@ -20,7 +20,7 @@ RETURN, RAISE, SKIP = "return", "raise", "next"
 _LEAVING = {"raise", "fail", "throw", "exit", "abort"}
 _ANSWERS = {"render", "redirect_to", "redirect_back", "redirect_back_or_to", "head"}
 _SKIPPING = {"next", "break", "redo", "retry"}
-_SKIPPED = METHODS | {"class", "module", "singleton_class", "comment", "heredoc_body"}
+_SKIPPED = METHODS | {"class", "module", "singleton_class", "comment"}
 _SEQUENCES = {"body_statement", "begin", "then", "else", "do", "block_body", "parenthesized_statements"}
 _SEQUENCES |= {"ensure", "program", "begin_block"}
 
@@ -85,8 +85,9 @@ class Walker:
 
     def _statements(self, nodes: Sequence[Node], path: Path, *, tail: bool) -> Flow:
         at = path
-        for place, node in enumerate(nodes):
-            flow = self.walk(node, at, tail=tail and place == len(nodes) - 1)
+        last = next((node for node in reversed(nodes) if node.type != "heredoc_body"), None)
+        for node in nodes:
+            flow = self.walk(node, at, tail=tail and node == last)
             if flow.ends:
                 return Flow(flow.ends)
             at += flow.after
@@ -265,6 +266,16 @@ class Walker:
             self._ask(self._conditions.read(node), path)
         return self._other(node, path)
 
+    def _named(self, node: Node, path: Path, *, tail: bool) -> Flow:  # noqa: ARG002 - one shape for all
+        """`premium = user.premium?`: where the variable is asked later, it is this that is asked."""
+        left, right = field(node, "left"), field(node, "right")
+        self.walk(right, path)
+        if left is not None and left.type == "identifier":
+            name, known = self._of(left), self._conditions.variables
+            is_clear = name not in known and right is not None and self._conditions.is_condition(right)
+            known[name] = right if is_clear else None
+        return Flow()
+
     def _answers(self, node: Node) -> bool:
         """`redirect_to x and return`: what answers a request is done for its effect, not asked for its result."""
         method = field(node, "method") if node.type == "call" else None
@@ -333,9 +344,11 @@ class Walker:
         """The body of a private method, at the place where it is called; one level deep."""
         if self._conditions.via is not None:
             return Flow()
+        outside, self._conditions.variables = self._conditions.variables, {}
         self._conditions.via = name
         flow = self.walk(self._privates[name], path)
         self._conditions.via = None
+        self._conditions.variables = outside
         return Flow(RAISE if flow.ends == RAISE else None)
 
     # Functions, not methods of this walker, which would hold itself in a circle.
@@ -345,6 +358,7 @@ class Walker:
         **dict.fromkeys(("if_modifier", "unless_modifier"), _modified),
         **dict.fromkeys(("case", "case_match"), _case),
         **dict.fromkeys(("while", "until", "while_modifier", "until_modifier"), _loop),
+        "assignment": _named,
         "binary": _binary,
         "unary": _unary,
         "operator_assignment": _assigned,

@@ -23,7 +23,7 @@ from runcard.plans.analysis.questions import (
     Threshold,
 )
 from runcard.plans.analysis.ranges import Line, line_of
-from runcard.plans.analysis.vocabulary import SUCCEEDED, is_count
+from runcard.plans.analysis.vocabulary import GOOD, SUCCEEDED, is_count
 
 Key = tuple[str, str]
 _MOST_WAYS = 4  # of a part of a condition that are followed
@@ -247,8 +247,10 @@ def _range(trait: Trait, answers: list[Bounds]) -> None:
         }
         chosen = [state for state in trait.states if state in used]
         trait.states = chosen if len(chosen) > 1 else trait.states
-    if len(trait.states) == 2 and trait.true_in(trait.questions[0]) == {trait.states[1]}:
-        trait.states.reverse()
+    if len(trait.states) == 2:
+        asked_for = trait.true_in(trait.questions[0]) == {trait.states[1]}
+        if trait.states[1] in GOOD or (asked_for and trait.states[0] not in GOOD):
+            trait.states.reverse()
 
 
 def _default(trait: Trait, value: object) -> str | None:

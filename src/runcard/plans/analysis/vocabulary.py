@@ -42,6 +42,7 @@ SUCCEEDED, FAILED = "succeeded", "failed"
 # Subjects of which there is enough or not enough.
 _SUPPLIES = {"balance", "stock", "inventory", "quantity", "funds", "credit", "credits", "points", "budget"}
 _SUPPLIES |= {"available", "remaining", "capacity", "seats", "allowance", "limit", "quota"}
+GOOD = {"sufficient", "adult", "positive"}  # stretches of values that come first, whatever the code asks for
 _COUNTS = {"count", "size", "length"}
 
 

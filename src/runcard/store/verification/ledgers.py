@@ -1,15 +1,27 @@
-"""Whether a store still has what its ledgers know, and whether the ledgers themselves hold."""
+"""Whether a store and its records are as the ledgers know them, and whether the ledgers themselves hold."""
 
 import os
 from collections.abc import Collection, Iterator
+from typing import NamedTuple
 
-from runcard.documents import chain
 from runcard.errors import ExitCode
 from runcard.files import printable
-from runcard.store.ledger import DELETED, LedgerEntry, entries, ledgers
-from runcard.store.verification.verdict import COMPLETE, Discrepancy, said
+from runcard.store import layout
+from runcard.store.amendments import Amendments
+from runcard.store.ledger import DELETED, LedgerEntry, entries, in_order, ledgers
+from runcard.store.verification.verdict import COMPLETE, INTACT, Discrepancy, said
 
 Record = tuple[str, str]  # its kind, and what the ledger knows it by
+
+
+class Known(NamedTuple):
+    """A record that is held to the ledgers."""
+
+    name: str  # of its directory
+    word: str  # what the record is called
+    record: Record
+    sealed: str  # the digest of its metadata document when it was closed
+    head: str | None  # of the ledger, as the document names it
 
 
 def known_by(entry: LedgerEntry) -> Record:
@@ -19,28 +31,90 @@ def known_by(entry: LedgerEntry) -> Record:
 
 def verify_ledgers(store: str, present: Collection[Record]) -> Iterator[Discrepancy]:
     """What a store's ledgers miss; `present` are the records that are there."""
+    known: list[LedgerEntry] = []
     for path, journal, checked in ledgers(store):
+        known += entries(journal)
         name = os.path.relpath(path, store)
         for fault in checked.faults:
             yield said("chain", printable(name), name, f"line {fault.number}: {fault.reason}")
         if journal.torn:
             message = "the last line is torn: an entry was not finished"
             yield Discrepancy("ledger", printable(name), name, message, exit_code=ExitCode.WARNINGS)
-        for entry in _latest(journal):
-            if known_by(entry) not in present:
-                yield Discrepancy(
-                    "ledger",
-                    printable(entry.path),
-                    "",
-                    f"the ledger has this {entry.kind}, the store does not: it was removed",
-                    expected=entry.sha256,
-                    breaks=COMPLETE,
-                    exit_code=ExitCode.FAILED,
-                )
+    for entry in _latest(known):
+        if known_by(entry) not in present:
+            fate = "it was removed" if entry.kind == "run" else "it was removed, or renamed"
+            yield Discrepancy(
+                "ledger",
+                printable(entry.path),
+                "",
+                f"the ledger has this {entry.kind}, the store does not: {fate}",
+                expected=entry.sha256,
+                breaks=COMPLETE,
+                exit_code=ExitCode.FAILED,
+            )
 
 
-def _latest(journal: chain.Journal) -> list[LedgerEntry]:
-    """What was last said of each record, but for those that were deleted on purpose."""
-    known = [entry for entry in entries(journal) if entry.kind in {"run", "session"}]
-    latest = {known_by(entry): entry for entry in known}
+def _latest(known: list[LedgerEntry]) -> list[LedgerEntry]:
+    """What was last said of each record, by any host; those that were deleted on purpose are no loss."""
+    records = [entry for entry in known if entry.kind in {"run", "session"}]
+    latest = {known_by(entry): entry for entry in in_order(records)}
     return [entry for entry in latest.values() if entry.event != DELETED]
+
+
+def verify_entries(store: str, known: Known, amendments: Amendments) -> Iterator[Discrepancy]:
+    """Whether a record is as the ledgers of its store know it; nothing where there are none."""
+    books = list(ledgers(store))
+    if not books:
+        return
+    everything = [entry for _, journal, _ in books for entry in entries(journal)]
+    mine = in_order(entry for entry in everything if known_by(entry) == known.record)
+    if not mine:
+        message = f"the ledger of the store does not know this {known.word}"
+        yield _found(known, message, code=ExitCode.WARNINGS)
+    elif known.sealed not in {entry.sha256 for entry in mine}:
+        message = f"the ledger knows this {known.word} with another metadata document"
+        yield _found(known, message, breaks=INTACT, expected=mine[-1].sha256, found=known.sealed)
+    if mine:
+        yield from _whereabouts(known, mine)
+        yield from _cut_amendments(known, mine, amendments)
+    if known.head is not None and known.head not in {entry.hash for entry in everything}:
+        message = f"the ledger was cut: the entry before this {known.word}'s is gone"
+        yield _found(known, message, breaks=COMPLETE, expected=known.head)
+
+
+def _whereabouts(known: Known, mine: list[LedgerEntry]) -> Iterator[Discrepancy]:
+    """Whether it lies where the ledger has it, and at all."""
+    if known.name not in {os.path.basename(entry.path) for entry in mine}:
+        message = f"the ledger has this {known.word} as {printable(mine[0].path)}: it was moved, or copied"
+        yield _found(known, message, code=ExitCode.WARNINGS, expected=mine[0].path)
+    if mine[-1].event == DELETED:
+        message = f"the ledger says that this {known.word} was deleted on purpose, and it is here"
+        yield _found(known, message, code=ExitCode.WARNINGS)
+
+
+def _cut_amendments(known: Known, mine: list[LedgerEntry], amendments: Amendments) -> Iterator[Discrepancy]:
+    """The ledger knows where the amendments ended: the last ones cannot be cut off unseen."""
+    ends = [entry.amendments for entry in mine if entry.amendments is not None]
+    lines = amendments.journal.entries if amendments.journal else []
+    hashes = {entry.line["seq"]: entry.line["hash"] for entry in lines}
+    end = max(ends, key=lambda head: head.count, default=None)
+    if end is None or hashes.get(end.count) == end.head:
+        return
+    if (lost := end.count - len(hashes)) > 0:
+        message = f"the last {lost} amendments were cut off"
+        yield said("tail", printable(known.name), layout.AMENDMENTS, message, expected=end.head)
+    else:
+        message = "the amendments are not those that the ledger knows"
+        yield said("chain", printable(known.name), layout.AMENDMENTS, message, expected=end.head)
+
+
+def _found(
+    known: Known,
+    message: str,
+    *,
+    breaks: str | None = None,
+    code: ExitCode = ExitCode.FAILED,
+    **facts: str | None,
+) -> Discrepancy:
+    name, path = printable(known.name), layout.METADATA
+    return Discrepancy("ledger", name, path, message, breaks=breaks, exit_code=code, **facts)

@@ -10,13 +10,12 @@ from runcard.digests import sha256_bytes
 from runcard.documents import chain, codec
 from runcard.documents.kinds import Kind
 from runcard.encoding import Limits
-from runcard.errors import EncodingError, ExitCode
+from runcard.errors import EncodingError
 from runcard.files import failure, json_name, printable
 from runcard.store import layout
-from runcard.store.amendments import Amendments, read_amendments
-from runcard.store.ledger import entries, ledgers
-from runcard.store.verification.ledgers import Record, known_by
-from runcard.store.verification.verdict import COMPLETE, INTACT, Discrepancy, said
+from runcard.store.amendments import Amendments, Change, read_amendments
+from runcard.store.verification.ledgers import Known, Record, verify_entries
+from runcard.store.verification.verdict import Discrepancy, said
 
 Fields = dict[str, Any]
 Findings = Iterator[Discrepancy]
@@ -36,6 +35,7 @@ class Inspection(ABC):
         self.limits = limits
         self.name = printable(os.path.basename(path))
         self.document: Fields = {}  # as far as its schema finds no fault with it
+        self.seal: Fields = {}  # the document as it was sealed: what states digests, chains and links
         self.listing: checksums.Listing | None = None
 
     @property
@@ -71,7 +71,10 @@ class Inspection(ABC):
         yield from self._files(amendments, progress)
         yield from self._journal(amendments)
         yield from self.own()
-        yield from self._ledger(sealed)
+        known = Known(
+            os.path.basename(self.path), self.word, self.known_by(), sealed, self.seal.get("ledger_head")
+        )
+        yield from verify_entries(layout.store_of(self.path), known, amendments)
         if os.path.lexists(os.path.join(self.path, layout.SIGNATURE)):
             yield self.said(
                 "limits", layout.SIGNATURE, "there is a signature, which this runcard cannot check"
@@ -90,7 +93,7 @@ class Inspection(ABC):
     def _document(self, data: bytes) -> Findings:
         examined = codec.examine(data, kind=self.kind.name, limits=self.limits)
         # What the schema finds fault with is reported once, and not looked at any further.
-        self.document = codec.sound(examined)
+        self.document = self.seal = codec.sound(examined)
         for error in examined.report.errors:
             where = f"{error.path}: " if error.path else ""
             expected = error.expected if isinstance(error.expected, str) else None
@@ -106,12 +109,28 @@ class Inspection(ABC):
         if not (amendments.journal.entries or amendments.journal.damaged or amendments.journal.torn):
             yield self.said("unexpected", layout.AMENDMENTS, "there is no amendment in it")
         if sealed != current:
-            original = layout.original(layout.store_of(self.path), sealed)
-            if not os.path.isfile(original) or sha256_bytes(_read(original)).hex != sealed:
-                yield self.said(
-                    "missing", layout.METADATA, "the sealed bytes are not in the store", expected=sealed
-                )
+            yield from self._original(sealed)
             yield self.said("amended", layout.METADATA, _why(amendments, layout.METADATA), found=current)
+        wanted, taken = amendments.accepted(layout.METADATA, sealed)
+        if taken and wanted != current:
+            yield self._put_back(layout.METADATA, taken[-1], wanted, current)
+
+    def _original(self, sealed: str) -> Findings:
+        """What was sealed, where a migration has changed the document since."""
+        original = layout.original(layout.store_of(self.path), sealed)
+        data = _read(original) if os.path.isfile(original) else b""
+        if sha256_bytes(data).hex == sealed:
+            self.seal = codec.sound(codec.examine(data, kind=self.kind.name, limits=self.limits))
+        else:
+            message = "the sealed bytes are not in the store"
+            yield self.said("missing", layout.METADATA, message, expected=sealed)
+
+    def _put_back(self, path: str, change: Change, wanted: str | None, found: str) -> Discrepancy:
+        message = (
+            f"it has bytes again, or still, that were {printable(str(change))};"
+            " when that was interrupted, the next amendment finishes it"
+        )
+        return self.said("changed", path, message, expected=wanted, found=found)
 
     def faults(self, name: str, checked: chain.Checked) -> Findings:
         for fault in checked.faults:
@@ -119,7 +138,7 @@ class Inspection(ABC):
 
     def _files(self, amendments: Amendments, progress: Progress | None) -> Findings:
         data = self.read(layout.CHECKSUMS)
-        stated = (self.document.get("checksums") or {}).get(self.sealed_by)
+        stated = (self.seal.get("checksums") or {}).get(self.sealed_by)
         if data is None:
             yield self.no_listing(is_stated=stated is not None)
             return
@@ -132,11 +151,24 @@ class Inspection(ABC):
         comparison = checksums.compare(self.path, self.listing, exclude=layout.NOT_LISTED, progress=progress)
         for difference in comparison.differences:
             yield self._difference(difference, amendments)
+        yield from self._unamended(self.listing, {found.path for found in comparison.differences}, amendments)
         yield from self.links(comparison.symlinks)
         known = self.special()
         for other in comparison.others:
             if json_name(other).text not in known:
                 yield self.said("unexpected", other, f"neither a file nor a link: {self._came_later()}")
+
+    def _unamended(self, listing: checksums.Listing, differing: set[str], amendments: Amendments) -> Findings:
+        """Files that are as they were sealed, although an amendment has changed them or taken them out."""
+        if not amendments.by_path:
+            return
+        for path in listing:
+            name = json_name(path).text
+            if name in amendments.by_path and path not in differing:
+                sealed = listing[path].hex
+                wanted, taken = amendments.accepted(name, sealed)
+                if taken and wanted != sealed:
+                    yield self._put_back(path, taken[-1], wanted, sealed)
 
     def _came_later(self) -> str:
         return f"it was not there when the {self.word} was closed"
@@ -150,7 +182,7 @@ class Inspection(ABC):
             yield self.said(
                 "changed", layout.CHECKSUMS, "the list of checksums was changed", expected=stated, found=found
             )
-        if stated is None and self.document:
+        if stated is None and self.seal:
             yield self.said(
                 "limits",
                 layout.CHECKSUMS,
@@ -165,6 +197,8 @@ class Inspection(ABC):
         match difference:
             case checksums.Changed(path, expected, found):
                 accepted, taken = amendments.accepted(json_name(path).text, expected.hex)
+                if taken and found.hex != accepted and found.hex in {change.old for change in taken}:
+                    return self._put_back(path, taken[-1], accepted, found.hex)
                 if taken and accepted == found.hex:
                     return self.said(
                         "amended", path, printable(str(taken[-1])), expected=expected.hex, found=found.hex
@@ -188,7 +222,7 @@ class Inspection(ABC):
 
     def links(self, found: tuple[checksums.Symlink, ...]) -> Findings:
         now = {json_name(link.path).text: json_name(link.target).text for link in found}
-        links = [link or {} for link in self.document.get("symlinks") or ()]
+        links = [link or {} for link in self.seal.get("symlinks") or ()]
         then = {link["path"]: link.get("target") for link in links if link.get("path") is not None}
         for path in sorted(now.keys() | then.keys()):
             if now.get(path) != then.get(path):
@@ -205,7 +239,7 @@ class Inspection(ABC):
         )
 
     def _journal(self, amendments: Amendments) -> Findings:
-        heads, data = self.document.get("event_chains"), self.read(self.journal)
+        heads, data = self.seal.get("event_chains"), self.read(self.journal)
         if heads is None:
             yield self.said(
                 "limits", self.journal, "the document states no chains: a cut tail cannot be seen"
@@ -221,7 +255,10 @@ class Inspection(ABC):
             yield from self._heads(heads, {head.writer: head for head in checked.heads})
         for entry in checked.withheld:
             place = f"{entry.line['writer']}:{entry.line['seq']}"
-            yield self.said("withheld", self.journal, f"event {place}: {_why(amendments, self.journal)}")
+            changes = amendments.by_path.get(self.journal, [])
+            named = [change for change in changes if place in change.events] or changes
+            why = printable(named[-1].by("withheld")) if named else "no amendment says why"
+            yield self.said("withheld", self.journal, f"event {printable(place)}: {why}")
 
     def chain_faults(self, _: chain.Journal, checked: chain.Checked) -> Findings:
         """What is wrong with the chains of the record's journal."""
@@ -247,39 +284,6 @@ class Inspection(ABC):
         for writer in found:
             message = f"writer {printable(writer)} was not there when the {self.word} was closed"
             yield self.said("chain", self.journal, message)
-
-    def _ledger(self, sealed: str) -> Findings:
-        books = list(ledgers(layout.store_of(self.path)))
-        if not books:
-            return
-        known = [entry for _, journal, _ in books for entry in entries(journal)]
-        mine = [entry for entry in known if known_by(entry) == self.known_by()]
-        if not mine:
-            message = f"the ledger of the store does not know this {self.word}"
-            yield self._ledger_said(message, code=ExitCode.WARNINGS)
-        elif sealed not in {entry.sha256 for entry in mine}:
-            yield self._ledger_said(
-                f"the ledger knows this {self.word} with another metadata document",
-                breaks=INTACT,
-                expected=mine[-1].sha256,
-                found=sealed,
-            )
-        head = self.document.get("ledger_head")
-        if head is not None and head not in {entry.hash for entry in known}:
-            message = f"the ledger was cut: the entry before this {self.word}'s is gone"
-            yield self._ledger_said(message, breaks=COMPLETE, expected=head)
-
-    def _ledger_said(
-        self,
-        message: str,
-        *,
-        breaks: str | None = None,
-        code: ExitCode = ExitCode.FAILED,
-        **facts: str | None,
-    ) -> Discrepancy:
-        return Discrepancy(
-            "ledger", self.name, layout.METADATA, message, breaks=breaks, exit_code=code, **facts
-        )
 
 
 def _why(amendments: Amendments, path: str) -> str:

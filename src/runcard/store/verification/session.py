@@ -80,7 +80,7 @@ class _Session(Inspection):
         )
 
     def links(self, found: tuple[checksums.Symlink, ...]) -> Findings:
-        if self.document.get("symlinks") is not None:
+        if self.seal.get("symlinks") is not None:
             yield from super().links(found)
         else:
             message = (

@@ -1,0 +1,63 @@
+"""The history of a store, as its ledgers tell it."""
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+from runcard.documents.chain import Checked, Journal
+from runcard.errors import StoreError
+from runcard.files import printable
+from runcard.store.ledger import ledgers
+
+Fields = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Book:
+    """One host's ledger."""
+
+    path: str
+    entries: tuple[Fields, ...]
+    troubles: tuple[str, ...]  # what is wrong with it, in a sentence each
+
+    def to_dict(self) -> Fields:
+        return {
+            "path": printable(self.path),
+            "intact": not self.troubles,
+            "troubles": list(self.troubles),
+            "entries": list(self.entries),
+        }
+
+
+def history(store: str | os.PathLike[str]) -> tuple[Book, ...]:
+    """The ledgers of a store, one for each host that wrote there; raises StoreError where there is none."""
+    path = os.fspath(store)
+    if not os.path.isdir(path):
+        raise StoreError(f"{printable(path)} does not exist", hint="name the directory of a store")
+    books = tuple(_book(name, journal, checked) for name, journal, checked in ledgers(path))
+    if not books:
+        raise StoreError(
+            f"{printable(path)} has no ledger", hint="it begins with the first record that is closed"
+        )
+    return books
+
+
+def in_order(books: tuple[Book, ...]) -> list[Fields]:
+    """The entries of all hosts in the order of time."""
+    return sorted(
+        (entry for book in books for entry in book.entries), key=lambda entry: entry["timestamp"] or ""
+    )
+
+
+def _book(path: str, journal: Journal, checked: Checked) -> Book:
+    troubles = [f"line {fault.number}: {fault.reason}" for fault in checked.faults]
+    troubles += ["the last line is torn: an entry was not finished"] if journal.torn else []
+    return Book(path, tuple(_entry(entry.line) for entry in journal.entries), tuple(troubles))
+
+
+def _entry(line: Fields) -> Fields:
+    """What an entry says, and its place in the chain."""
+    payload = line.get("payload")
+    said = payload if isinstance(payload, dict) else {}
+    place = {key: line.get(key) for key in ("seq", "timestamp", "event", "hash")}
+    return {**place, **{key: value for key, value in said.items() if key not in place}}

@@ -1,0 +1,44 @@
+"""Adding lines to a chain that only grows: a ledger, amendments.
+
+Invariant: what a crash tore at the end is written over, never continued; what fails leaves the file as it was.
+"""
+
+import contextlib
+import os
+
+_BLOCK = 65_536
+
+
+def append_lines(path: str, data: bytes, mode: int = 0o666) -> None:
+    """Write whole lines after the last whole line of a file, and make them durable; raises OSError."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, mode)
+    try:
+        _append(descriptor, data)
+    finally:
+        os.close(descriptor)
+
+
+def _append(descriptor: int, data: bytes) -> None:
+    end = _end_of_lines(descriptor)
+    os.ftruncate(descriptor, end)
+    try:
+        written = 0
+        while written < len(data):
+            written += os.pwrite(descriptor, data[written:], end + written)
+        os.fsync(descriptor)
+    except OSError:
+        with contextlib.suppress(OSError):
+            os.ftruncate(descriptor, end)
+        raise
+
+
+def _end_of_lines(descriptor: int) -> int:
+    """Where the last whole line ends."""
+    end = os.lseek(descriptor, 0, os.SEEK_END)
+    while end:
+        start = max(0, end - _BLOCK)
+        at = os.pread(descriptor, end - start, start).rfind(b"\n")
+        if at >= 0:
+            return start + at + 1
+        end = start
+    return 0

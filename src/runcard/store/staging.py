@@ -1,0 +1,146 @@
+"""The files of a record that is being amended: reading them as they are, and giving them new bytes in one step.
+
+New bytes wait in the store's own folder, on the same disk. No symbolic link is followed, wherever the name comes from.
+"""
+
+import contextlib
+import errno
+import hashlib
+import os
+import shutil
+from collections.abc import Iterable, Iterator
+from stat import S_ISREG
+
+from runcard.digests import sha256_bytes, sha256_descriptor
+from runcard.errors import StoreError
+from runcard.files import beneath, encode_name, fsync_directory, printable, write_all, write_atomic
+from runcard.store import layout
+
+_GONE = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP}
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+
+
+class Staging:
+    """The files of one record, and those that wait to take their places."""
+
+    def __init__(self, record: str) -> None:
+        self._record = record
+
+    def digest(self, path: str) -> str | None:
+        """The digest that a file has now; None for one that is not there, or is no regular file."""
+        try:
+            with self.opened(path) as descriptor:
+                return sha256_descriptor(descriptor).hex
+        except OSError as error:
+            if error.errno in _GONE:
+                return None
+            raise
+
+    @contextlib.contextmanager
+    def opened(self, path: str) -> Iterator[int]:
+        """A regular file of the record, open for reading; raises OSError at anything else."""
+        with self._named(path):
+            with beneath(self._record, path) as (place, name):
+                descriptor = os.open(name, _READ, dir_fd=place)
+            try:
+                if not S_ISREG(os.fstat(descriptor).st_mode):
+                    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+                yield descriptor
+            finally:
+                os.close(descriptor)
+
+    @contextlib.contextmanager
+    def _named(self, path: str) -> Iterator[None]:
+        """What the system refuses names the file, and not a part of its path."""
+        try:
+            yield
+        except OSError as error:
+            if isinstance(error.filename, str):
+                raise
+            raise OSError(error.errno, error.strerror, os.path.join(self._record, path)) from error
+
+    def stage(self, path: str, blocks: Iterable[bytes]) -> str:
+        """Write the new bytes of a file aside; their digest."""
+        folder, hasher = self._stage(), hashlib.sha256()
+        with self.opened(path) as old:
+            mode = os.fstat(old).st_mode & 0o777
+        descriptor = os.open(staged := self._staged(path), _CREATE, 0o600)
+        try:
+            for block in blocks:
+                hasher.update(block)
+                write_all(descriptor, block)
+            os.fchmod(descriptor, mode)
+            os.fsync(descriptor)
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, staged) from error
+        finally:
+            os.close(descriptor)
+        fsync_directory(folder)
+        return hasher.hexdigest()
+
+    def create(self, name: str, data: bytes, mode: int) -> None:
+        """Give the record a new file, whole."""
+        first = os.path.join(self._stage(), name)
+        write_atomic(first, data, mode=mode)
+        os.rename(first, os.path.join(self._record, name))
+        fsync_directory(self._record)
+
+    def clear(self) -> None:
+        """Forget what was staged."""
+        with contextlib.suppress(FileNotFoundError):
+            shutil.rmtree(layout.amending(self._record))
+
+    def _stage(self) -> str:
+        """Where files wait, on the same disk, so that each takes its place in one step."""
+        folder = layout.amending(self._record)
+        os.makedirs(folder, 0o700, exist_ok=True)
+        if os.stat(folder).st_dev != os.stat(self._record).st_dev:
+            raise StoreError(
+                f"{printable(self._record)} lies on another disk than {printable(folder)}",
+                hint="move the record to the disk of its store, then run the command again",
+            )
+        return folder
+
+    def _staged(self, path: str) -> str:
+        return os.path.join(layout.amending(self._record), sha256_bytes(encode_name(path)).hex)
+
+    def check_writable(self, path: str) -> None:
+        """Before anything is entered, so that no change is decided that cannot be made."""
+        with self._named(path), beneath(self._record, path) as (place, _):
+            if not os.access(".", os.W_OK | os.X_OK, dir_fd=place):
+                folder = os.path.dirname(os.path.join(self._record, path))
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), folder)
+
+    def put(self, path: str, wanted: str | None) -> bool:
+        """Put a staged file in its place, or take it out; False when its bytes are lost."""
+        staged = self._staged(path)
+        if wanted is not None and not _has(staged, wanted):
+            return False
+        with self._named(path), beneath(self._record, path) as (place, name):
+            if wanted is None:
+                os.unlink(name, dir_fd=place)
+            else:
+                os.rename(staged, name, dst_dir_fd=place)
+            _sync(place)
+        return True
+
+
+def _has(path: str, digest: str) -> bool:
+    try:
+        descriptor = os.open(path, _READ)
+    except FileNotFoundError:
+        return False
+    try:
+        return sha256_descriptor(descriptor).hex == digest
+    finally:
+        os.close(descriptor)
+
+
+def _sync(place: int) -> None:
+    """Make a directory durable that was opened only to be passed through."""
+    descriptor = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=place)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
