@@ -11,11 +11,13 @@ from runcard.encoding import Limits
 from runcard.errors import RuncardError, StoreError
 from runcard.files import json_name, printable, walk_files
 from runcard.observe.process import is_alive
-from runcard.operations.archives import find_archive
+from runcard.operations.archives import FoundArchive, find_archive
 from runcard.operations.load import load
-from runcard.operations.show_session import ShownSession, session_at
+from runcard.operations.show_session import ShownSession, check_unpacked, session_at
 from runcard.store import layout
-from runcard.store.amendments import Amendments, read_amendments
+from runcard.store.amendments import Amendments, parse_amendments, read_amendments
+from runcard.store.archive.extract import read_file
+from runcard.store.archive.places import read_places
 from runcard.store.runs import claimed
 from runcard.views.markdown import is_readme_of
 
@@ -48,6 +50,7 @@ class Shown:
 def show(run: str | os.PathLike[str]) -> Shown:
     """Read a run; raises an error that says what is wrong with it."""
     shown = show_record(run)
+    check_unpacked(shown.path)
     if not isinstance(shown, Shown):
         raise StoreError(
             f"{printable(shown.path)} is a session, not a run", hint="name the directory of a run"
@@ -88,9 +91,18 @@ def _archived(path: str, limits: Limits | None) -> Shown | ShownSession:
         ) from error
     loaded = load(layout.metadata_copy(found.path), limits=limits)
     document = loaded.to_dict()
+    amendments = _amendments_in(found)
     if isinstance(loaded, Team):
-        return ShownSession(found.path, document, Amendments())
-    return Shown(found.path, document, document["generation"].get("status"), None, (), Amendments())
+        return ShownSession(found.path, document, amendments)
+    return Shown(found.path, document, document["generation"].get("status"), None, (), amendments)
+
+
+def _amendments_in(found: FoundArchive) -> Amendments:
+    """What was amended before a record was archived, where that is quickly found."""
+    places = read_places(found.path, found.index_sha256) if os.path.isfile(found.path) else None
+    return (
+        Amendments() if places is None else parse_amendments(read_file(found.path, places, layout.AMENDMENTS))
+    )
 
 
 def status_now(run: str, document: dict[str, Any]) -> str | None:
