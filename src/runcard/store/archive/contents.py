@@ -142,7 +142,7 @@ class _Scan:
                 if number > self._most:
                     raise _too_much(f"more than {self._most:,} entries")
                 if isinstance(member, Gap):
-                    self._lose()
+                    self._lose(member.reason)
                     continue
                 self._take(member, stream)
             stream.rest()
@@ -245,8 +245,10 @@ class _Scan:
             self._block = block
             self._contents.places.append(Place(block.offset, path))
 
-    def _lose(self) -> None:
+    def _lose(self, reason: str | None = None) -> None:
         """Note that something is lost from here on, once for each gap."""
+        if reason is not None:
+            self._fault("changed", os.path.basename(self._contents.path), reason)
         gaps = self._contents.gaps
         if not gaps or gaps[-1][1] is not None:
             gaps.append((self._last, None))
