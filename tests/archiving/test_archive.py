@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import subprocess
+import zlib
 from hashlib import sha256
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from conftest import Cli
 from runcard.operations.archive import ChangedRecordError, archive
 from runcard.operations.extract import extract
 from runcard.operations.restore import restore
+from runcard.store.archive import deflate
 
 
 @pytest.fixture(params=["run", "session"])
@@ -257,6 +259,18 @@ def test_amendments_of_an_archived_record_are_shown(run: Path, cli: Cli) -> None
     archive(run)
     assert "a good one" in cli("show", run.name).out
     assert judged(run.parent)["findings"] == []
+
+
+def test_without_isal_zlib_does_the_same(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where there is no build of isal; archives of both kinds are read by both."""
+    before = state(run)
+    with monkeypatch.context() as patch:
+        patch.setattr(deflate, "_fast", None)
+        patch.setattr(deflate, "_DAMAGED", (zlib.error,))
+        archive(run)
+        assert judged(run.parent)["findings"] == []
+    restore(run)
+    assert state(run) == before
 
 
 def test_what_another_program_packed_is_read_as_well(record: Path, here: Path, cli: Cli) -> None:
