@@ -106,6 +106,15 @@ def test_a_plan_that_is_not_validated_or_old_is_a_warning(cli: Cli, project: Rub
     assert "the plan needs a new analysis: source file modified" in done.err
 
 
+def test_what_depends_on_a_terminal_state_has_no_context_and_is_named(cli: Cli, project: RubyProject) -> None:
+    plan = project.plan_of()
+    plan["characteristics"][0]["terminal_states"] = ["premium"]
+    project.write(plan)
+    done = cli("plan", "skeleton", project.source)
+    assert done.code == 2
+    assert done.err.endswith(": discount has no context: nothing follows a terminal state\n")
+
+
 def test_a_source_without_a_plan_is_an_error(cli: Cli, project: RubyProject) -> None:
     done = cli("plan", "skeleton", project.source)
     assert (done.code, done.out) == (1, "")

@@ -64,7 +64,7 @@ def write_skeleton(
     contexts = contexts_of(data["characteristics"])
     spec = output or os.path.join(plan.place.project.root, spec_path(data["target"]["file"]))
     text = skeleton(data["target"], contexts, _call(plan, data["target"]), _helper(plan, data["target"]))
-    warnings = [*plan.warnings, *plan.missing(_AGENT.name), *stale(plan.place)]
+    warnings = [*plan.warnings, *plan.missing(_AGENT.name), *stale(plan.place), *_unreached(data, contexts)]
     is_new = _written(spec, text, force=force)
     inside = _inside(plan, spec)
     if inside is None:
@@ -73,6 +73,16 @@ def write_skeleton(
         _AGENT.name, completed=True, values={} if inside is None else {"skeleton_file": inside}
     )
     return Written(marked, spec, contexts, is_new, tuple(warnings))
+
+
+def _unreached(data: Fields, contexts: tuple[Context, ...]) -> list[str]:
+    """What has no context, since it depends on a terminal state."""
+    placed = {context.one["name"] for root in contexts for context in root.walk()}
+    return [
+        f"{one['name']} has no context: nothing follows a terminal state"
+        for one in data["characteristics"]
+        if one["name"] not in placed
+    ]
 
 
 def _call(plan: Plan, target: Fields) -> Call:

@@ -22,6 +22,7 @@ class Known(NamedTuple):
     record: Record
     sealed: str  # the digest of its metadata document when it was closed
     head: str | None  # of the ledger, as the document names it
+    is_archived: bool = False  # whether it is looked at in its archive
 
 
 def known_by(entry: LedgerEntry) -> Record:
@@ -85,6 +86,8 @@ def verify_entries(store: str | None, known: Known, amendments: Amendments) -> I
         return
     everything = [entry for _, journal, _ in books for entry in entries(journal)]
     mine = in_order(entry for entry in everything if known_by(entry) == known.record)
+    if known.is_archived:  # what happened to a record that was restored since is not in its archive
+        mine = mine[: max((at for at, entry in enumerate(mine, 1) if entry.event == ARCHIVED), default=None)]
     if not mine:
         message = f"the ledger of the store does not know this {known.word}"
         yield _found(known, message, code=ExitCode.WARNINGS)

@@ -15,7 +15,7 @@ from runcard.files import json_name, printable
 from runcard.store import layout
 from runcard.store.amendments import Amendments, Change
 from runcard.store.verification.ledgers import Known, Record, verify_entries
-from runcard.store.verification.source import Source
+from runcard.store.verification.source import Directory, Source
 from runcard.store.verification.verdict import Discrepancy, said
 
 Fields = dict[str, Any]
@@ -74,7 +74,8 @@ class Inspection(ABC):
         yield from self._files(amendments, progress)
         yield from self._journal(amendments)
         yield from self.own()
-        known = Known(self.source.name, self.word, self.known_by(), sealed, self.seal.get("ledger_head"))
+        head, is_archived = self.seal.get("ledger_head"), not isinstance(self.source, Directory)
+        known = Known(self.source.name, self.word, self.known_by(), sealed, head, is_archived)
         yield from verify_entries(self.source.store, known, amendments)
         if self.source.has(layout.SIGNATURE):
             yield self.said(
