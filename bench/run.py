@@ -2,11 +2,13 @@
 
 make bench                  everything at full size
 make bench ARGS=--quick     smaller sizes, for a first look
-make bench ARGS=startup     one part: startup, documents, hashing, recording, running, masking, collecting, plans, ruby
+make bench ARGS=startup     one part: startup, documents, hashing, recording, running, masking, collecting, archiving,
+                            plans, ruby
 """
 
 import sys
 
+import archiving
 import collecting
 import documents
 import hashing
@@ -26,6 +28,7 @@ PARTS = {
     "running": running.measure,
     "masking": masking.measure,
     "collecting": collecting.measure,
+    "archiving": archiving.measure,
     "plans": plans.measure,
     "ruby": ruby.measure,
 }

@@ -46,7 +46,7 @@ def everything(store: Path) -> bytes:
 
 
 def lines(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    return [json.loads(line) for line in path.read_bytes().split(b"\n")[:-1]]
 
 
 def entries(record: Path) -> list[dict[str, Any]]:

@@ -16,7 +16,7 @@ from runcard.checksums.listing import Listing
 from runcard.checksums.problems import NotRegularError, VanishedError
 from runcard.checksums.tally import Progress
 from runcard.digests import Digest
-from runcard.errors import RuncardError
+from runcard.errors import RuncardError, StoreError
 from runcard.files import Entry, Kind, OnError, decode_name, encode_name, failure, reach, walk
 
 _FILE = Kind.FILE  # looked up for each file, which takes long in an enumeration
@@ -105,6 +105,23 @@ def compare(
     survey = _Survey(root, judge.unreadable)
     judge.conclude(hash_files(root, judge.listed(survey), progress=progress, on_error=judge.not_hashed))
     return Comparison(judge.verdict(), tuple(survey.symlinks), tuple(survey.others))
+
+
+def judge(
+    entries: Iterable[Entry],
+    found: Listing,
+    listing: Listing,
+    exclude: Collection[str],
+    unreadable: Mapping[str, str],
+) -> tuple[Difference, ...]:
+    """All that differs from a listing, when what is there was found and hashed by somebody else."""
+    judge = _Judge(listing, exclude)
+    for path, reason in unreadable.items():
+        judge.unreadable(path, StoreError(reason))
+    for _ in judge.listed(entry for entry in entries if entry.path not in unreadable):
+        pass
+    judge.conclude(found)
+    return judge.verdict()
 
 
 class _Survey:

@@ -8,7 +8,7 @@ import click
 from runcard.cli.options import json_option
 
 if TYPE_CHECKING:
-    from runcard.operations.redact import Redacted, Taken
+    from runcard.operations.redacting import Redacted, Taken
 
 
 @click.command("redact", short_help="Take something out of a closed record, in the open.")
@@ -37,7 +37,7 @@ def command(record: str, yes: bool, dry_run: bool, as_json: bool, **chosen: Any)
     """Take files, payloads of events, or secrets out of the closed run or session RECORD, for good.
 
     The record says what was taken out, by whom, when and why. Everything else still verifies. A redaction that was killed
-    half-way is finished by the next one.
+    half-way is finished by the next one. RECORD may be archived: it is restored, redacted and archived again.
 
     Exit codes: 0 done, 1 not done, 2 done and something is to be known, 64 without --yes where nobody can be asked.
     """
@@ -46,13 +46,15 @@ def command(record: str, yes: bool, dry_run: bool, as_json: bool, **chosen: Any)
     from runcard.cli.printing import complain, say, say_json  # noqa: PLC0415
     from runcard.cli.progress import Progress  # noqa: PLC0415
     from runcard.errors import ExitCode  # noqa: PLC0415
-    from runcard.operations.redact import redact  # noqa: PLC0415
+    from runcard.operations.redact import archive_of, redact  # noqa: PLC0415
 
     progress = Progress("files")
     work = partial(redact, record, **chosen, progress=progress.files)
     if not dry_run and not yes:
-        (planned,) = progress.over(work(dry_run=look) for look in (True,))
-        if planned.taken and not _is_agreed(planned):
+        planned = None
+        if archive_of(record) is None:
+            (planned,) = progress.over(work(dry_run=look) for look in (True,))
+        if (planned is None or planned.taken) and not _is_agreed(record, planned):
             complain("Error", "nothing was redacted")
             return ExitCode.FAILED
     (done,) = progress.over(work(dry_run=look) for look in (dry_run,))
@@ -84,19 +86,19 @@ def _words(one: "Taken") -> str:
     return "withheld"
 
 
-def _is_agreed(planned: "Redacted") -> bool:
+def _is_agreed(record: str, planned: "Redacted | None") -> bool:
+    """Ask; what would go is known of a record in its directory."""
     from runcard.errors import UsageError  # noqa: PLC0415
     from runcard.files import printable  # noqa: PLC0415
 
     if not sys.stdin.isatty():
         raise UsageError(
-            f"nobody can be asked whether to take something out of {printable(planned.path)}",
-            hint="add --yes",
+            f"nobody can be asked whether to take something out of {printable(record)}", hint="add --yes"
         )
-    for line in _lines(planned):
+    for line in _lines(planned) if planned else ["it is restored, redacted and archived again"]:
         click.echo(printable(line), err=True)
     try:
-        return click.confirm(f"Take this out of {printable(planned.path)} for good?", err=True)
+        return click.confirm(f"Take this out of {printable(record)} for good?", err=True)
     except click.Abort:  # Ctrl-C, or the end of the input
         click.echo(err=True)
         return False

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @click.option("--instance", metavar="NAME", help="Of a session, show the agent with this name or id.")
 @json_option
 def command(record: str, instance: str | None, as_json: bool) -> int:
-    """Show the run or the session in the directory RECORD.
+    """Show the run or the session in the directory RECORD, or one that was archived, by its name, its id or its archive.
 
     Of a run: what was made, from what, with what, for how much. Of a session: the team as a tree, what each agent used
     and cost, when it worked, and which of them failed and why.

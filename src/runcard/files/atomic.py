@@ -130,7 +130,7 @@ def _create(directory: int, name: str, mode: int) -> tuple[int, str]:
             continue
 
 
-def write_all(descriptor: int, data: bytes) -> None:
+def write_all(descriptor: int, data: bytes | memoryview) -> None:
     """Write all of it, however little the system takes at once."""
     rest = memoryview(data)
     while rest:

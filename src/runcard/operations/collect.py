@@ -15,13 +15,15 @@ from runcard.accounting import Prices
 from runcard.documents.findings import Finding
 from runcard.documents.kinds import TEAM
 from runcard.documents.team import Team
-from runcard.errors import ExitCode, RuncardError, UsageError
+from runcard.errors import ExitCode, RuncardError, StoreError, UsageError
 from runcard.files import printable
 from runcard.observe.clock import Clock
 from runcard.operations.accounts import Accounts
+from runcard.operations.archive import archive
 from runcard.operations.choices import Choices
 from runcard.operations.keeping import Progress
 from runcard.operations.leftovers import tidy
+from runcard.operations.prune import store_size
 from runcard.operations.sealing import Desk
 from runcard.operations.spec import InvalidSpec, read_spec, session_id_of
 from runcard.settings import read_settings
@@ -136,6 +138,7 @@ def collect(  # noqa: PLR0913 - the library's front door: each is a thing to dec
             f"nothing was collected: {printable(str(origin))} switches it off", hint="set it to true"
         )
     choices = Choices(settings, schema, keep_secrets=keep_secrets)
+    _check_quota(choices.store, settings[known.ARTIFACTS_MAX_SIZE_GB])
     clock = Clock()
     told = read_spec(
         spec,
@@ -148,5 +151,23 @@ def collect(  # noqa: PLR0913 - the library's front door: each is a thing to dec
     with Collection(choices.store, told.session.session_id, clock.started, choices.modes) as place:
         desk = Desk(place, told, choices, clock)
         document = desk.seal(progress)
-    remarks = (*remarks, *desk.remarks)
-    return CollectedSession(Path(place.final), document, told.findings, desk.omissions, remarks)
+    path, more = place.final, desk.remarks
+    if settings[known.ARTIFACTS_COMPRESS]:
+        path, more = _archived(path, more)
+    return CollectedSession(Path(path), document, told.findings, desk.omissions, (*remarks, *more))
+
+
+def _check_quota(store: str, gigabytes: float | None) -> None:
+    if gigabytes is not None and store_size(store) >= gigabytes * 1_000_000_000:
+        raise StoreError(
+            "Artifacts storage limit exceeded",
+            hint=f"`runcard prune --retention` deletes the oldest sessions, `runcard archive` packs them; or allow more than {gigabytes:g} GB",
+        )
+
+
+def _archived(path: str, remarks: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
+    """The archive of a session that was just collected; it is whole, so that a failure here is only a remark."""
+    try:
+        return archive(path).archive, remarks
+    except RuncardError as error:
+        return path, (*remarks, f"the session was not archived: {error.message}")

@@ -1,73 +1,23 @@
-"""Taking something out of a closed record, in the open: files, payloads of events, or what a rule of masking finds.
+"""Taking something out of a closed record, in the open, wherever it lies.
 
-What goes is decided here; how it goes, so that a kill leaves nothing half done for good, is the business of
-`store.amending`. The metadata document and SHA256SUMS stay as they were sealed.
+An archived record is restored, redacted and archived again, in the place that it had. Each of the three is whole before the
+next begins, so that the record is always in its archive, in its directory, or in both; calling it again goes on where it
+was killed. The digest of the old archive stays in the ledger.
 """
 
 import os
-import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from difflib import get_close_matches
-from fnmatch import fnmatchcase
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 
-from runcard.digests import sha256_bytes
-from runcard.documents import chain
-from runcard.encoding import COMPACT, encode_json
-from runcard.errors import StoreError, UsageError
-from runcard.files import check_relative, failure, json_name, printable
-from runcard.observe.clock import Clock
-from runcard.observe.machine import user_and_host
-from runcard.redaction import RULES, Masker, mask_data, mask_text
+from runcard.errors import RuncardError, UsageError
+from runcard.files import printable
+from runcard.operations.archive import archive
+from runcard.operations.archives import FoundArchive, archive_at, find_archive
+from runcard.operations.redacting import Progress, Redacted, check_request, redact_directory
+from runcard.operations.restore import restore
 from runcard.store import layout
-from runcard.store.amending import Amender, By, Edit, amending
-from runcard.store.amendments import REDACTION
-
-Progress = Callable[[int, int], object]
-
-_BLOCK = 1 << 20
-_EVENT = re.compile(r"(?:(.+):)?([0-9]+)")
-
-
-@dataclass(frozen=True, slots=True)
-class Taken:
-    """What is taken out of one file; without events and counts all of it."""
-
-    path: str
-    events: tuple[str, ...] = ()
-    counts: dict[str, int] | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        what = "events" if self.events else "secrets" if self.counts else "file"
-        said: dict[str, Any] = {"path": json_name(self.path).text, "what": what}
-        if self.events:
-            said["events"] = list(self.events)
-        if self.counts:
-            said["counts"] = self.counts
-        return said
-
-
-@dataclass(frozen=True, slots=True)
-class Redacted:
-    """What was taken out of a record, or would be."""
-
-    path: str
-    taken: tuple[Taken, ...]
-    already: tuple[str, ...]  # what was taken out before
-    finished: tuple[str, ...]  # what an earlier redaction, which was killed, had left
-    warnings: tuple[str, ...]
-    is_done: bool
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "record": printable(self.path),
-            "redacted": [one.to_dict() for one in self.taken],
-            "already": [json_name(path).text for path in self.already],
-            "finished": [json_name(path).text for path in self.finished],
-            "warnings": list(self.warnings),
-            "done": self.is_done,
-        }
+from runcard.store.archive.shelf import Shelf
 
 
 def redact(
@@ -81,248 +31,51 @@ def redact(
     dry_run: bool = False,
     progress: Progress | None = None,
 ) -> Redacted:
-    """Take files, the payloads of events, or what rules of masking find out of a closed record.
+    """Take files, the payloads of events, or what rules of masking find out of a closed record, archived or not.
 
     `files` are paths or patterns, `events` numbers or `WRITER:SEQ`, `rules` names of rules: one of the three. With
     `dry_run` nothing is written. `progress` is called with the files and bytes that were searched.
     """
-    _check_usage(files, events, rules, reason)
-    signed = By(mask_text(by or user_and_host()).value, Clock().timestamp(), mask_text(reason).value)
-    with amending(os.fspath(record), look=dry_run) as amender:
-        desk = _Desk(amender, progress, dry_run=dry_run)
-        if files:
-            desk.withhold_files(files)
-        elif events:
-            desk.withhold_events(events)
-        else:
-            desk.mask(rules)
-        if desk.edits and not dry_run:
-            amender.change(REDACTION, desk.edits, signed)
-        finished = amender.unfinished if dry_run else amender.finished
-        warnings = (*desk.warnings, *amender.remarks)
-        return Redacted(
-            os.fspath(record), tuple(desk.taken), tuple(desk.already), finished, warnings, not dry_run
-        )
-
-
-def _check_usage(files: Sequence[str], events: Sequence[str], rules: Sequence[str], reason: str) -> None:
-    if sum(map(bool, (files, events, rules))) != 1:
+    check_request(files, events, rules, reason)
+    work = partial(redact_directory, files=files, events=events, rules=rules, reason=reason, by=by)
+    work = partial(work, progress=progress)
+    found = archive_of(record)
+    if found is None:
+        done = work(record, dry_run=dry_run)
+        warning = _of_archive(os.fspath(record)) if done.taken and done.is_done else None
+        return replace(done, warnings=(*done.warnings, warning)) if warning else done
+    if dry_run:
         raise UsageError(
-            "name what is to be taken out: files, events or rules", hint="one of --file, --event and --rule"
+            f"{printable(found.path)} is an archive: nobody looks into it", hint="restore it, and look there"
         )
-    if not reason.strip():
-        raise UsageError("a redaction needs a reason", hint="say why with --reason")
-    for pattern in files:
-        if problem := check_relative(pattern.rstrip("/")):
-            raise UsageError(
-                f"the pattern {printable(pattern)!r} is refused: {problem}",
-                hint="name files as the record's SHA256SUMS does",
-            )
-    for rule in rules:
-        if rule not in RULES:
-            near = get_close_matches(rule, RULES, 1)
-            hint = f"did you mean {near[0]}?" if near else f"one of {', '.join(RULES)}"
-            raise UsageError(f"there is no rule of masking called {printable(rule)}", hint=hint)
-    for event in events:
-        if not _EVENT.fullmatch(event):
-            raise UsageError(f"{printable(event)!r} is no event", hint="an event is SEQ or WRITER:SEQ")
-
-
-class _Desk:
-    """A record from which something is to be taken."""
-
-    def __init__(self, amender: Amender, progress: Progress | None, *, dry_run: bool) -> None:
-        self._amender, self._progress, self._dry_run = amender, progress, dry_run
-        self._journal = layout.AUDIT if amender.is_session else layout.JOURNAL
-        self.edits: list[Edit] = []
-        self.taken: list[Taken] = []
-        self.already: list[str] = []
-        self.warnings: list[str] = []
-
-    def withhold_files(self, patterns: Sequence[str]) -> None:
-        for path in self._matching(patterns):
-            wanted, now = self._amender.expected(path), self._amender.files.digest(path)
-            if wanted is None:
-                self.already.append(path)
-            elif now not in self._amender.known(path):
-                raise self._changed(path, now)
-            else:
-                self.edits.append(Edit(path, wanted, None, {}))
-                self.taken.append(Taken(path))
-
-    def _matching(self, patterns: Sequence[str]) -> list[str]:
-        """The listed files that patterns mean; each pattern must mean one."""
-        found: dict[str, None] = {}
-        for pattern in patterns:
-            name = pattern.rstrip("/")
-            matches = [name] if name in self._amender.listing else self._matched(name)
-            if not matches and name in layout.NOT_LISTED:
-                raise StoreError(
-                    f"{name} is what fixes the record: it cannot be taken out",
-                    hint="take out other files, or delete the record as a whole",
-                )
-            if not matches:
-                raise StoreError(
-                    f"no file of the record matches {printable(pattern)!r}",
-                    hint=f"name files as {layout.CHECKSUMS} does, or as patterns with *, ? and **",
-                )
-            found |= dict.fromkeys(matches)
-        return list(found)
-
-    def _matched(self, pattern: str) -> list[str]:
-        parts = pattern.split("/")
-        return [path for path in self._amender.listing if _means(parts, path.split("/"))]
-
-    def _changed(self, path: str, now: str | None) -> StoreError:
-        what = "is gone" if now is None else "was changed since the record was closed"
-        return StoreError(
-            f"{printable(path)} {what}", hint="nothing was redacted; see all of it with `runcard verify`"
+    if found.store is None:
+        raise UsageError(
+            f"nobody knows where {printable(found.path)} came from",
+            hint="restore it with --to, and redact it there",
         )
-
-    def _read(self, path: str) -> bytes:
-        """The bytes of a file that is what it should be."""
-        with self._amender.files.opened(path) as descriptor, open(descriptor, "rb", closefd=False) as file:
-            data = file.read()
-        if (now := sha256_bytes(data).hex) != self._amender.expected(path):
-            raise self._changed(path, now)
-        return data
-
-    def withhold_events(self, events: Sequence[str]) -> None:
-        path = self._journal
-        if path not in self._amender.listing or self._amender.files.digest(path) is None:
-            raise StoreError(f"the record has no {path}", hint="it was taken out, or never recorded")
-        data = self._read(path)
-        lines = {_place(entry): entry for entry in chain.parse(data).entries}
-        chosen = dict.fromkeys(self._found(event, lines) for event in events)
-        self.already += [f"{path} event {place}" for place in chosen if "payload" not in lines[place].line]
-        self._take_events(data, [lines[place] for place in chosen if "payload" in lines[place].line])
-
-    def _found(self, event: str, lines: dict[str, chain.Entry]) -> str:
-        match = _EVENT.fullmatch(event)
-        writer, seq = (match[1], int(match[2])) if match else (None, 0)
-        found = [
-            place
-            for place, entry in lines.items()
-            if entry.line["seq"] == seq and writer in {None, entry.line["writer"]}
-        ]
-        if len(found) > 1:
-            raise UsageError(
-                f"{len(found)} writers have an event {seq}",
-                hint=f"name one: {', '.join(map(printable, found))}",
-            )
-        if not found:
-            raise StoreError(
-                f"there is no event {printable(event)} in {self._journal}",
-                hint="each line there has its seq and its writer",
-            )
-        return found[0]
-
-    def _take_events(self, data: bytes, chosen: Sequence[chain.Entry], **said: object) -> None:
-        if not chosen:
-            return
-        lines, path = data.split(b"\n"), self._journal
-        for entry in chosen:
-            rest = {key: value for key, value in entry.line.items() if key not in {"payload", "salt"}}
-            lines[entry.number - 1] = encode_json(rest, COMPACT).rstrip(b"\n")
-        events = tuple(_place(entry) for entry in chosen)
-        new = b"\n".join(lines)
-        digest = sha256_bytes(new).hex if self._dry_run else self._amender.files.stage(path, [new])
-        self.edits.append(Edit(path, sha256_bytes(data).hex, digest, {"events": list(events), **said}))
-        self.taken.append(Taken(path, events))
-
-    def mask(self, rules: Sequence[str]) -> None:
-        """Mask what rules find in the texts of the record; in its journal, whole payloads go."""
-        files = size = 0
-        for path in self._amender.listing:
-            wanted = self._amender.expected(path)
-            if wanted is None:
-                continue
-            try:
-                size += self._size(path)
-                self._mask_events(rules) if path == self._journal else self._mask_file(path, rules, wanted)
-            except StoreError as error:
-                self.warnings.append(f"{error.message}: it was left as it is")
-            files += 1
-            if self._progress:
-                self._progress(files, size)
-        self._warn_of_sealed(rules)
-
-    def _size(self, path: str) -> int:
-        """The size of a file that can be read."""
-        try:
-            with self._amender.files.opened(path) as descriptor:
-                return os.fstat(descriptor).st_size
-        except OSError as error:
-            raise StoreError(failure(error, path, "read").message) from error
-
-    def _mask_events(self, rules: Sequence[str]) -> None:
-        data = self._read(self._journal)
-        chosen, outside = [], 0
-        for entry in chain.parse(data).entries:
-            rest = {key: value for key, value in entry.line.items() if key not in {"payload", "salt"}}
-            if "payload" in entry.line and _has_secret(entry.line["payload"], rules):
-                chosen.append(entry)
-            outside += _has_secret(rest, rules)
-        if outside:
-            self.warnings.append(
-                f"{self._journal}: {outside} lines have what a rule finds outside of their payload: it stays"
-            )
-        self._take_events(data, chosen, rules=list(rules))
-
-    def _mask_file(self, path: str, rules: Sequence[str], wanted: str) -> None:
-        """Mask one file, if it is a text that has something to be masked."""
-        masker = Masker(rules)
-        with self._amender.files.opened(path) as descriptor:
-            if b"\0" in os.pread(descriptor, _BLOCK, 0):
-                return  # no text
-            for _ in _masked(descriptor, masker):
-                pass
-        if not masker.counts:
-            return
-        if (now := self._amender.files.digest(path)) != wanted:
-            raise self._changed(path, now)
-        with self._amender.files.opened(path) as descriptor:
-            blocks = _masked(descriptor, Masker(rules))
-            new = "" if self._dry_run else self._amender.files.stage(path, blocks)
-        self.edits.append(Edit(path, wanted, new, {"rules": masker.counts}))
-        self.taken.append(Taken(path, (), masker.counts))
-
-    def _warn_of_sealed(self, rules: Sequence[str]) -> None:
-        masker = Masker(rules)
-        masker.feed(self._amender.metadata)
-        masker.flush()
-        if masker.counts:
-            self.warnings.append(
-                f"{layout.METADATA} has what a rule finds as well: it fixes the record and stays as it was sealed"
-            )
+    directory = os.path.join(found.store, found.name)
+    if not os.path.isdir(directory):
+        restore(found.path)
+    done = work(directory)
+    archive(directory, to=layout.folder_of_archive(found.path))
+    return replace(done, path=found.path)
 
 
-def _masked(descriptor: int, masker: Masker) -> Iterator[bytes]:
-    at = 0
-    while block := os.pread(descriptor, _BLOCK, at):
-        at += len(block)
-        yield masker.feed(block)
-    yield masker.flush()
+def archive_of(record: str | os.PathLike[str]) -> FoundArchive | None:
+    """The archive that is meant by its path, or by the name that a record had; None for a record in its directory."""
+    path = os.fspath(record)
+    if os.path.lexists(path):
+        return archive_at(path)
+    try:
+        return find_archive(path)
+    except RuncardError:
+        return None
 
 
-def _has_secret(data: object, rules: Sequence[str]) -> bool:
-    """Whether rules find something in a value: by what it is made of, or by the name it stands under."""
-    masker = Masker(rules)
-    masker.feed(encode_json(data, COMPACT))
-    masker.flush()
-    return bool(masker.counts) or any(rule in rules for rule in mask_data(data).counts)
-
-
-def _place(entry: chain.Entry) -> str:
-    return f"{entry.line['writer']}:{entry.line['seq']}"
-
-
-def _means(pattern: list[str], path: list[str]) -> bool:
-    """Whether a pattern means a path: `*`, `?`, `[…]` within a name, `**` for any folders; a folder, all below it."""
-    reached = {0}  # how many names of the path may be used up
-    for part in pattern:
-        if part == "**":
-            reached = {end for start in reached for end in range(start, len(path))}
-        else:
-            reached = {at + 1 for at in reached if at < len(path) and fnmatchcase(path[at], part)}
-    return bool(reached)
+def _of_archive(record: str) -> str | None:
+    """What is to be said about a record that was restored: its archive still has everything."""
+    path = os.path.realpath(record)
+    for one in Shelf(layout.archive_folder(layout.store_of(path))).find(os.path.basename(path)):
+        if os.path.lexists(one.path):
+            return f"{printable(one.path)} still has what was taken out: archive the record again"
+    return None

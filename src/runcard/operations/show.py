@@ -11,6 +11,7 @@ from runcard.encoding import Limits
 from runcard.errors import RuncardError, StoreError
 from runcard.files import json_name, printable, walk_files
 from runcard.observe.process import is_alive
+from runcard.operations.archives import find_archive
 from runcard.operations.load import load
 from runcard.operations.show_session import ShownSession, session_at
 from runcard.store import layout
@@ -61,10 +62,7 @@ def show_record(record: str | os.PathLike[str], limits: Limits | None = None) ->
         path = os.path.dirname(path) or "."
     metadata = os.path.join(path, layout.METADATA)
     if not layout.may_be_file(metadata, follow=True):
-        raise StoreError(
-            f"{printable(path)} is no record: it has no {layout.METADATA}",
-            hint="name the directory of a run or a session",
-        )
+        return _archived(path, limits)
     loaded = load(metadata, limits=limits)
     if isinstance(loaded, Team):
         return session_at(path, loaded)
@@ -77,6 +75,22 @@ def show_record(record: str | os.PathLike[str], limits: Limits | None = None) ->
     status, remark = state_now(path, document)
     files = tuple(_files(path, str(document["generation"]["run_id"])))
     return Shown(path, document, status, remark, files, read_amendments(path))
+
+
+def _archived(path: str, limits: Limits | None) -> Shown | ShownSession:
+    """A record that is in an archive, by the copy of its document that lies beside it."""
+    try:
+        found = find_archive(path)
+    except StoreError as error:
+        raise StoreError(
+            f"{printable(path)} is no record: it has no {layout.METADATA}",
+            hint="name the directory of a run or a session",
+        ) from error
+    loaded = load(layout.metadata_copy(found.path), limits=limits)
+    document = loaded.to_dict()
+    if isinstance(loaded, Team):
+        return ShownSession(found.path, document, Amendments())
+    return Shown(found.path, document, document["generation"].get("status"), None, (), Amendments())
 
 
 def status_now(run: str, document: dict[str, Any]) -> str | None:

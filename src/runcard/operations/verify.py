@@ -10,8 +10,10 @@ from runcard.documents.kinds import GENERATION, INSTANCE, TEAM, detect
 from runcard.encoding import Limits, decode_json
 from runcard.errors import EncodingError, ExitCode, RuncardError, StoreError
 from runcard.files import failure, printable
+from runcard.operations.archives import FoundArchive, archive_at, find_archive, look_into
 from runcard.operations.show import state_now
 from runcard.store import layout
+from runcard.store.archive.shelf import Shelf
 from runcard.store.ledger import entries, ledgers
 from runcard.store.verification import (
     INTACT,
@@ -41,17 +43,33 @@ def verify(
 ) -> Iterator[Verified]:
     """Hash everything at these paths and compare it with what was written down.
 
-    A path is a run or a session, its metadata document, or a folder of them; one that is none of these is a finding as
-    well. `progress` is called with the files and bytes so far of the record that is being looked at.
+    A path is a run or a session, its metadata document, its archive, or a folder of them; one that is none of these is a
+    finding as well. `progress` is called with the files and bytes so far of the record that is being looked at.
     """
     for path in paths:
         name = os.fspath(path)
         if os.path.basename(name) == layout.METADATA and os.path.isfile(name):
             name = os.path.dirname(name) or "."
-        if layout.is_collection(name) or _is_record(name):
+        if (found := archive_at(name)) is not None:
+            yield _archive(found, progress, limits)
+        elif layout.is_collection(name) or _is_record(name):
             yield _Record(name).verified(progress, limits)
+        elif not os.path.lexists(name) and (found := _archived(name)) is not None:
+            yield _archive(found, progress, limits)
         else:
             yield from _store(name, progress, limits)
+
+
+def _archived(name: str) -> FoundArchive | None:
+    """The archive of a record that is called so, and is not there any more."""
+    try:
+        return find_archive(name)
+    except StoreError:
+        return None
+
+
+def _archive(found: FoundArchive, progress: Progress | None, limits: Limits | None) -> Verified:
+    return _guarded(found.path, lambda: look_into(found, limits=limits, progress=progress)[1])
 
 
 def _is_record(path: str) -> bool:
@@ -142,13 +160,19 @@ def _guarded(path: str, check: Callable[[], Verdict]) -> Verified:
 
 def _store(store: str, progress: Progress | None, limits: Limits | None) -> Iterator[Verified]:
     present: set[Record] = set()
+    archived: set[Record] = set()
     try:
         for record in map(_Record, _records_of(store)):
             present.add(record.known_by())
             yield record.verified(progress, limits)
         for place in layout.open_collections(store):
             yield _Record(place).verified(progress, limits)
-        found = tuple(verify_ledgers(store, present))
+        has_ledger = any(True for _ in ledgers(store))
+        for shelved in Shelf(layout.archive_folder(store)):
+            if os.path.lexists(shelved.path) or not has_ledger:  # of one that is gone, the ledger knows why
+                archived.add((shelved.kind, shelved.name if shelved.kind == "session" else shelved.id))
+                yield _archive(FoundArchive(shelved.path, shelved), progress, limits)
+        found = tuple(verify_ledgers(store, present, archived))
     except RuncardError as error:
         found = unreadable(store, error).findings
     except OSError as error:
@@ -167,7 +191,7 @@ def _records_of(store: str) -> list[str]:
         raise failure(error, store, "read the directory") from error
     own = {layout.own_folder(store), layout.collections(store)}
     records = [path for path in folders if path not in own and _is_record(path)]
-    if not records and not any(map(os.path.isdir, own)):
+    if not records and not any(map(os.path.isdir, (*own, layout.archive_folder(store)))):
         raise StoreError(f"{printable(store)} holds no records")
     return sorted(records)
 

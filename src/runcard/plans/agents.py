@@ -84,6 +84,7 @@ _ALL = (
         name="analyzer",
         reads=("the source file",),
         duty=(
+            "run `runcard plan analyze --write`, which finds the conditions of the method by parsing",
             "find the characteristics of the method: what its behaviour depends on, and the states of each",
             "note the source's modification time in whole seconds, its size and its SHA-256",
             "set analyzer.completed to true when everything is there",

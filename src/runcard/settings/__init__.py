@@ -6,6 +6,7 @@ wrong is an error that names the place, the value, what is allowed and what to d
 
 from runcard.settings.known import (
     ALL,
+    ARTIFACTS_COMPRESS,
     ARTIFACTS_DIR,
     ARTIFACTS_DIRECTORY_MODE,
     ARTIFACTS_ENABLED,
@@ -15,9 +16,11 @@ from runcard.settings.known import (
     ARTIFACTS_MASK_WORKSPACES,
     ARTIFACTS_MAX_FILE_SIZE,
     ARTIFACTS_MAX_SIZE,
+    ARTIFACTS_MAX_SIZE_GB,
     ARTIFACTS_METADATA_ONLY,
     ARTIFACTS_NO_TRANSCRIPTS,
     ARTIFACTS_PATTERNS,
+    ARTIFACTS_RETENTION_DAYS,
     LIMITS_DEPTH,
     LIMITS_DIGITS,
     LIMITS_EXPANSION,
@@ -30,6 +33,7 @@ from runcard.settings.reading import Found, Origin, Settings, SettingsError, rea
 
 __all__ = [
     "ALL",
+    "ARTIFACTS_COMPRESS",
     "ARTIFACTS_DIR",
     "ARTIFACTS_DIRECTORY_MODE",
     "ARTIFACTS_ENABLED",
@@ -39,9 +43,11 @@ __all__ = [
     "ARTIFACTS_MASK_WORKSPACES",
     "ARTIFACTS_MAX_FILE_SIZE",
     "ARTIFACTS_MAX_SIZE",
+    "ARTIFACTS_MAX_SIZE_GB",
     "ARTIFACTS_METADATA_ONLY",
     "ARTIFACTS_NO_TRANSCRIPTS",
     "ARTIFACTS_PATTERNS",
+    "ARTIFACTS_RETENTION_DAYS",
     "LIMITS_DEPTH",
     "LIMITS_DIGITS",
     "LIMITS_EXPANSION",

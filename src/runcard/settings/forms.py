@@ -167,6 +167,23 @@ def _malformed(pattern: str) -> str | None:
     return None
 
 
+def _number_of_text(text: str) -> float:
+    try:
+        return _number(float(text))
+    except ValueError:
+        raise NotAllowedError from None
+
+
+def _number(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 1 <= value < float("inf"):
+        raise NotAllowedError
+    return float(value)
+
+
+def _number_shown(value: float) -> str:
+    return f"{value:g}"
+
+
 def _bool_shown(value: bool) -> str:  # noqa: FBT001 - the value itself
     return "true" if value else "false"
 
@@ -185,6 +202,7 @@ SIZE: Form[int] = Form(
     "a number of bytes from 1 on, also as 500 MB or 4 GiB", _size_of_text, _size, _size_shown
 )
 COUNT: Form[int] = Form("a whole number from 1 on", _count_of_text, _count)
+NUMBER: Form[float] = Form("a number from 1 on", _number_of_text, _number, _number_shown)
 MODE: Form[int] = Form(
     "three octal digits that let the owner read and write, such as 0700", _mode, _mode, _mode_shown
 )

@@ -3,7 +3,7 @@
 from typing import Any, Generic, TypeVar
 
 from runcard.encoding.limits import DEFAULT
-from runcard.settings.forms import BOOL, COUNT, MODE, PATH, PATTERNS, SIZE, Form, optional
+from runcard.settings.forms import BOOL, COUNT, MODE, NUMBER, PATH, PATTERNS, SIZE, Form, optional
 
 T = TypeVar("T")
 
@@ -127,6 +127,24 @@ ARTIFACTS_FILE_MODE = Setting(
     "artifacts.file_mode", MODE, 0o600, "permissions of a session's files", ("RUNCARD_FILE_MODE",)
 )
 
+ARTIFACTS_COMPRESS = Setting(
+    "artifacts.compress", BOOL, False, "archive a session right after collecting it", ("ARTIFACTS_COMPRESS",)
+)
+ARTIFACTS_RETENTION_DAYS: Setting[int | None] = Setting(
+    "artifacts.retention_days",
+    optional(COUNT, "sessions are kept"),
+    None,
+    "how old sessions are that `prune --retention` deletes",
+    ("ARTIFACTS_RETENTION_DAYS",),
+)
+ARTIFACTS_MAX_SIZE_GB: Setting[float | None] = Setting(
+    "artifacts.max_size_gb",
+    optional(NUMBER, "no limit"),
+    None,
+    "how many GB all sessions may have; with more, nothing is collected",
+    ("ARTIFACTS_MAX_SIZE_GB",),
+)
+
 LIMITS_SIZE = Setting(
     "limits.size", SIZE, DEFAULT.size, "the largest document that is read", ("RUNCARD_LIMITS_SIZE",)
 )
@@ -159,11 +177,11 @@ ALL: tuple[Setting[Any], ...] = (
     ARTIFACTS_MAX_SIZE,
     ARTIFACTS_DIRECTORY_MODE,
     ARTIFACTS_FILE_MODE,
+    ARTIFACTS_COMPRESS,
+    ARTIFACTS_RETENTION_DAYS,
+    ARTIFACTS_MAX_SIZE_GB,
     LIMITS_SIZE,
     LIMITS_DEPTH,
     LIMITS_DIGITS,
     LIMITS_EXPANSION,
 )
-
-# Names that belong to archiving, which this version does not do: nobody reads them, and nobody complains of them.
-RESERVED = frozenset({"artifacts.compress", "artifacts.retention_days", "artifacts.max_size_gb"})

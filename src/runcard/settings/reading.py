@@ -15,7 +15,6 @@ from runcard.settings.known import (
     LIMITS_DIGITS,
     LIMITS_EXPANSION,
     LIMITS_SIZE,
-    RESERVED,
     Setting,
 )
 
@@ -121,7 +120,7 @@ class Settings:
             )
         known = {setting.key for setting in ALL}
         for key, entry in self.file.entries.items():
-            if key not in known | RESERVED:
+            if key not in known:
                 place = Origin(FILE, printable(self.file.path), entry.line)
                 yield f"{place}: there is no setting {printable(key)}", _meant(key, known)
 

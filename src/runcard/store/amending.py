@@ -63,7 +63,9 @@ def amending(record: str, *, look: bool = False) -> Iterator["Amender"]:
     if not layout.may_be_file(os.path.join(path, layout.METADATA)):
         raise StoreError(
             f"{printable(record)} is no record: it has no {layout.METADATA}",
-            hint="name the directory of a run or a session",
+            hint="restore it first"
+            if layout.is_archive(record)
+            else "name the directory of a run or a session",
         )
     try:
         with alone(path, shared=look):

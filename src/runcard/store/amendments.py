@@ -9,7 +9,7 @@ import os
 from dataclasses import dataclass, field
 from typing import Any
 
-from runcard.documents.chain import Checked, Journal, check
+from runcard.documents.chain import Checked, Journal, check, parse
 from runcard.store import layout
 from runcard.store.journal import read_journal
 
@@ -115,9 +115,15 @@ class Amendments:
 def read_amendments(record: str) -> Amendments:
     """The amendments of a record; none for a record that was never amended."""
     path = os.path.join(record, layout.AMENDMENTS)
-    if not os.path.lexists(path):
-        return Amendments()
-    journal = read_journal(path)
+    return _amendments(read_journal(path)) if os.path.lexists(path) else Amendments()
+
+
+def parse_amendments(data: bytes | None) -> Amendments:
+    """The amendments in the bytes of a record's `amendments.jsonl`, if it has one."""
+    return Amendments() if data is None else _amendments(parse(data))
+
+
+def _amendments(journal: Journal) -> Amendments:
     found = tuple(said for entry in journal.entries if (said := _entry(entry.line)) is not None)
     by_path: dict[str, list[Change]] = {}
     for one in found:

@@ -35,6 +35,9 @@ CONFIG = "config.yaml"
 DATA = "data"
 OUTPUTS = "outputs"
 
+ARCHIVE = "archive"  # where a store keeps its archives
+ARCHIVE_INDEX = "archive_index.json"
+
 _STORE = ".runcard"
 _OPEN = "open"
 _OTHER_JOURNAL = re.compile(r"experiment\.(w-[0-9a-f]+)\.jsonl")
@@ -42,6 +45,11 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 _COLLECTIONS = ".open"
 _COLLECTION = re.compile(r"(.+)\.([0-9a-f]{8})")
 _CLOSING = ".closing"
+_PACKED = ".tar.gz"
+_COPY = ".metadata.json"
+_PLACES = ".index.json"
+_MONTH = re.compile(r"\d{4}-\d{2}(?=-\d{2}_)")
+_DOCUMENTS = frozenset({METADATA, MANIFEST, CHECKSUMS, AMENDMENTS, SIGNATURE, AUDIT, JOURNAL})
 
 
 def run_name(moment: datetime, attempt: int) -> str:
@@ -127,6 +135,76 @@ def instance_file(instance_id: str, name: str) -> str:
     return f"{INSTANCES}/{instance_id}/{name}"
 
 
+def is_document(path: str) -> bool:
+    """Whether a file of a record is runcard's own and is read to verify it."""
+    parts = path.split("/")
+    if len(parts) == 1:
+        return path in _DOCUMENTS
+    return len(parts) == 3 and parts[0] == INSTANCES and parts[2] == METADATA
+
+
+def archive_folder(store: str) -> str:
+    return os.path.join(store, ARCHIVE)
+
+
+def archive_file(name: str, moment: datetime) -> str:
+    """Where the archive of a record lies in a folder of archives: by the month that its name says, or of its start."""
+    month = _MONTH.match(name)
+    return f"{month[0] if month else f'{moment:%Y-%m}'}/{name}{_PACKED}"
+
+
+def is_archive(path: str) -> bool:
+    """Whether a path is that of an archive, by its name."""
+    return path.endswith(_PACKED)
+
+
+def archived_name(archive: str) -> str:
+    """The name of the record that an archive holds."""
+    return os.path.basename(archive).removesuffix(_PACKED)
+
+
+def metadata_copy(archive: str) -> str:
+    """Where the metadata document of an archived record can be read without opening the archive."""
+    return archive.removesuffix(_PACKED) + _COPY
+
+
+def places_of(archive: str) -> str:
+    """Where it is written at which place of an archive each file lies."""
+    return archive.removesuffix(_PACKED) + _PLACES
+
+
+def folder_of_archive(archive: str) -> str:
+    """The folder of archives that an archive lies in."""
+    return os.path.dirname(os.path.dirname(os.path.abspath(archive)))
+
+
+def is_own_archive_folder(folder: str) -> bool:
+    """Whether a folder of archives is the one that a store has by default."""
+    return os.path.basename(folder) == ARCHIVE
+
+
+def archived_aside(store: str, name: str) -> str:
+    """Where a record goes whose archive is complete, before it is removed."""
+    return os.path.join(store, _STORE, f"archived-{name}")
+
+
+def restored_aside(store: str, name: str) -> str:
+    """Where a record is unpacked before it has its name again."""
+    return os.path.join(store, _STORE, f"restoring-{name}")
+
+
+def asides(store: str) -> list[str]:
+    """The records of a store that are complete elsewhere, or were to go: what is left of their removal."""
+    own = own_folder(store)
+    names = sorted(os.listdir(own)) if _is_folder(own) else []
+    return [os.path.join(own, name) for name in names if name.startswith(("archived-", "pruned-"))]
+
+
+def pruned_aside(store: str, name: str) -> str:
+    """Where a record goes that is to be deleted, before it is."""
+    return os.path.join(store, _STORE, f"pruned-{name}")
+
+
 def own_folder(store: str) -> str:
     """Where a store keeps what is its own."""
     return os.path.join(store, _STORE)
@@ -165,6 +243,17 @@ def safe_name(text: str) -> str:
 def is_record(folder: str) -> bool:
     """Whether a folder is a run or a session by what lies in it, whatever its metadata may say."""
     return any(os.path.exists(os.path.join(folder, name)) for name in (CHECKSUMS, JOURNAL, AUDIT, INSTANCES))
+
+
+def records(store: str) -> list[str]:
+    """The directories of a store that have a metadata document, by name; none where there is no store."""
+    own = {own_folder(store), collections(store)}
+    try:
+        with os.scandir(store) as scan:
+            folders = sorted(entry.path for entry in scan if entry.is_dir(follow_symlinks=False))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    return [path for path in folders if path not in own and may_be_file(os.path.join(path, METADATA))]
 
 
 def has_lost_its_document(folder: str) -> bool:

@@ -20,6 +20,8 @@ from runcard.store.journal import read_journal
 from runcard.store.runs import PATIENCE
 
 CLOSED = "record.closed"
+ARCHIVED = "record.archived"
+RESTORED = "record.restored"
 DELETED = "record.deleted"  # a tombstone: what it names was deleted on purpose
 REDACTED = "record.redacted"
 MIGRATED = "record.migrated"
@@ -40,6 +42,7 @@ class LedgerEntry(NamedTuple):
     hash: str  # of the entry
     time: str = ""  # when it was entered
     amendments: Head | None = None  # where the record's amendments ended then
+    archive: str | None = None  # where the archive lies, relative to the store, of one that was archived
 
 
 def host_name() -> str:
@@ -130,7 +133,8 @@ def entries(journal: Journal) -> Iterator[LedgerEntry]:
         ):
             said = (payload["kind"], payload["id"], payload["path"], payload["sha256"])
             time, end = str(entry.line.get("timestamp")), _end(payload.get("amendments"))
-            yield LedgerEntry(str(entry.line.get("event")), *said, entry.line["hash"], time, end)
+            archive = payload.get("archive") if isinstance(payload.get("archive"), str) else None
+            yield LedgerEntry(str(entry.line.get("event")), *said, entry.line["hash"], time, end, archive)
 
 
 def in_order(found: Iterable[LedgerEntry]) -> list[LedgerEntry]:

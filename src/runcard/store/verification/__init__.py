@@ -5,8 +5,8 @@ tail was cut). Every finding names its file. What nobody can see without a signa
 """
 
 from runcard.store.verification.ledgers import Record, verify_ledgers
-from runcard.store.verification.run import verify_run
-from runcard.store.verification.session import verify_collection, verify_session
+from runcard.store.verification.run import verify_archived_run, verify_run
+from runcard.store.verification.session import verify_archived_session, verify_collection, verify_session
 from runcard.store.verification.verdict import (
     COMPLETE,
     EFFECTS,
@@ -26,6 +26,8 @@ __all__ = [
     "Verdict",
     "said",
     "unreadable",
+    "verify_archived_run",
+    "verify_archived_session",
     "verify_collection",
     "verify_ledgers",
     "verify_run",

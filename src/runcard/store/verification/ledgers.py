@@ -8,7 +8,7 @@ from runcard.errors import ExitCode
 from runcard.files import printable
 from runcard.store import layout
 from runcard.store.amendments import Amendments
-from runcard.store.ledger import DELETED, LedgerEntry, entries, in_order, ledgers
+from runcard.store.ledger import ARCHIVED, DELETED, LedgerEntry, entries, in_order, ledgers
 from runcard.store.verification.verdict import COMPLETE, INTACT, Discrepancy, said
 
 Record = tuple[str, str]  # its kind, and what the ledger knows it by
@@ -22,6 +22,7 @@ class Known(NamedTuple):
     record: Record
     sealed: str  # the digest of its metadata document when it was closed
     head: str | None  # of the ledger, as the document names it
+    is_archived: bool = False  # whether it is looked at in its archive
 
 
 def known_by(entry: LedgerEntry) -> Record:
@@ -29,8 +30,10 @@ def known_by(entry: LedgerEntry) -> Record:
     return entry.kind, entry.path if entry.kind == "session" else entry.id
 
 
-def verify_ledgers(store: str, present: Collection[Record]) -> Iterator[Discrepancy]:
-    """What a store's ledgers miss; `present` are the records that are there."""
+def verify_ledgers(
+    store: str, present: Collection[Record], archived: Collection[Record] = ()
+) -> Iterator[Discrepancy]:
+    """What a store's ledgers miss; `present` are the records that are there, `archived` those that have an archive."""
     known: list[LedgerEntry] = []
     for path, journal, checked in ledgers(store):
         known += entries(journal)
@@ -41,17 +44,32 @@ def verify_ledgers(store: str, present: Collection[Record]) -> Iterator[Discrepa
             message = "the last line is torn: an entry was not finished"
             yield Discrepancy("ledger", printable(name), name, message, exit_code=ExitCode.WARNINGS)
     for entry in _latest(known):
-        if known_by(entry) not in present:
+        place = _missed(store, entry, present, archived)
+        if place is not None:
             fate = "it was removed" if entry.kind == "run" else "it was removed, or renamed"
             yield Discrepancy(
                 "ledger",
                 printable(entry.path),
                 "",
-                f"the ledger has this {entry.kind}, the store does not: {fate}",
+                f"the ledger has this {entry.kind}, {place}: {fate}",
                 expected=entry.sha256,
                 breaks=COMPLETE,
                 exit_code=ExitCode.FAILED,
             )
+
+
+def _missed(
+    store: str, entry: LedgerEntry, present: Collection[Record], archived: Collection[Record]
+) -> str | None:
+    """Who does not have a record that should be there, in words; None when it is where it should be."""
+    record = known_by(entry)
+    if record in present:
+        return None
+    if entry.event != ARCHIVED:
+        return "the store does not"
+    if record in archived or (entry.archive and os.path.isfile(os.path.join(store, entry.archive))):
+        return None
+    return f"its archive {printable(entry.archive or '')} is not there"
 
 
 def _latest(known: list[LedgerEntry]) -> list[LedgerEntry]:
@@ -61,13 +79,15 @@ def _latest(known: list[LedgerEntry]) -> list[LedgerEntry]:
     return [entry for entry in latest.values() if entry.event != DELETED]
 
 
-def verify_entries(store: str, known: Known, amendments: Amendments) -> Iterator[Discrepancy]:
+def verify_entries(store: str | None, known: Known, amendments: Amendments) -> Iterator[Discrepancy]:
     """Whether a record is as the ledgers of its store know it; nothing where there are none."""
-    books = list(ledgers(store))
+    books = [] if store is None else list(ledgers(store))
     if not books:
         return
     everything = [entry for _, journal, _ in books for entry in entries(journal)]
     mine = in_order(entry for entry in everything if known_by(entry) == known.record)
+    if known.is_archived:  # what happened to a record that was restored since is not in its archive
+        mine = mine[: max((at for at, entry in enumerate(mine, 1) if entry.event == ARCHIVED), default=None)]
     if not mine:
         message = f"the ledger of the store does not know this {known.word}"
         yield _found(known, message, code=ExitCode.WARNINGS)

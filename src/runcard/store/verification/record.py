@@ -11,10 +11,11 @@ from runcard.documents import chain, codec
 from runcard.documents.kinds import Kind
 from runcard.encoding import Limits
 from runcard.errors import EncodingError
-from runcard.files import failure, json_name, printable
+from runcard.files import json_name, printable
 from runcard.store import layout
-from runcard.store.amendments import Amendments, Change, read_amendments
+from runcard.store.amendments import Amendments, Change
 from runcard.store.verification.ledgers import Known, Record, verify_entries
+from runcard.store.verification.source import Directory, Source
 from runcard.store.verification.verdict import Discrepancy, said
 
 Fields = dict[str, Any]
@@ -30,10 +31,10 @@ class Inspection(ABC):
     journal: ClassVar[str]  # the name of its journal
     sealed_by: ClassVar[str]  # which of the document's checksums is that of the list
 
-    def __init__(self, path: str, limits: Limits) -> None:
-        self.path = path
+    def __init__(self, source: Source, limits: Limits) -> None:
+        self.source = source
         self.limits = limits
-        self.name = printable(os.path.basename(path))
+        self.name = printable(source.name)
         self.document: Fields = {}  # as far as its schema finds no fault with it
         self.seal: Fields = {}  # the document as it was sealed: what states digests, chains and links
         self.listing: checksums.Listing | None = None
@@ -55,6 +56,8 @@ class Inspection(ABC):
         return said(kind, self.name, path, message, **facts)
 
     def findings(self, progress: Progress | None) -> Findings:
+        for kind, path, message in self.source.faults:
+            yield self.said(kind, path, message)
         metadata = self.read(layout.METADATA)
         if metadata is None:
             yield self.said("missing", layout.METADATA, "the metadata document is gone")
@@ -64,31 +67,24 @@ class Inspection(ABC):
         yield from self.inspect(metadata, progress)
 
     def inspect(self, metadata: bytes, progress: Progress | None) -> Findings:
-        amendments = read_amendments(self.path)
+        amendments = self.source.amendments()
         current = sha256_bytes(metadata).hex
         sealed = amendments.sealed(layout.METADATA, current)
         yield from self._amendments(amendments, sealed, current)
         yield from self._files(amendments, progress)
         yield from self._journal(amendments)
         yield from self.own()
-        known = Known(
-            os.path.basename(self.path), self.word, self.known_by(), sealed, self.seal.get("ledger_head")
-        )
-        yield from verify_entries(layout.store_of(self.path), known, amendments)
-        if os.path.lexists(os.path.join(self.path, layout.SIGNATURE)):
+        head, is_archived = self.seal.get("ledger_head"), not isinstance(self.source, Directory)
+        known = Known(self.source.name, self.word, self.known_by(), sealed, head, is_archived)
+        yield from verify_entries(self.source.store, known, amendments)
+        if self.source.has(layout.SIGNATURE):
             yield self.said(
                 "limits", layout.SIGNATURE, "there is a signature, which this runcard cannot check"
             )
 
     def read(self, name: str) -> bytes | None:
         """A file of the record itself, never what a link leads to."""
-        path = os.path.join(self.path, name)
-        if not layout.may_be_file(path):
-            return None
-        try:
-            return _read(path)
-        except OSError as error:
-            raise failure(error, path, "read") from error
+        return self.source.read(name)
 
     def _document(self, data: bytes) -> Findings:
         examined = codec.examine(data, kind=self.kind.name, limits=self.limits)
@@ -117,7 +113,7 @@ class Inspection(ABC):
 
     def _original(self, sealed: str) -> Findings:
         """What was sealed, where a migration has changed the document since."""
-        original = layout.original(layout.store_of(self.path), sealed)
+        original = layout.original(self.source.store or "", sealed)
         data = _read(original) if os.path.isfile(original) else b""
         if sha256_bytes(data).hex == sealed:
             self.seal = codec.sound(codec.examine(data, kind=self.kind.name, limits=self.limits))
@@ -148,7 +144,7 @@ class Inspection(ABC):
         except EncodingError as error:
             yield self.said("changed", layout.CHECKSUMS, f"line {error.line}: {error.message}")
             return
-        comparison = checksums.compare(self.path, self.listing, exclude=layout.NOT_LISTED, progress=progress)
+        comparison = self.source.compare(self.listing, progress)
         for difference in comparison.differences:
             yield self._difference(difference, amendments)
         yield from self._unamended(self.listing, {found.path for found in comparison.differences}, amendments)

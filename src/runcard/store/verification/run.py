@@ -10,12 +10,19 @@ from runcard.store import layout
 from runcard.store.journal import read_journal
 from runcard.store.verification.ledgers import Record
 from runcard.store.verification.record import Fields, Findings, Inspection, Progress
+from runcard.store.verification.source import Directory, Source
 from runcard.store.verification.verdict import Verdict
 
 
 def verify_run(run: str, *, progress: Progress | None = None, limits: Limits | None = None) -> Verdict:
     """Check a run against everything that was written down about it."""
-    return Verdict(tuple(_Run(os.path.abspath(run), limits or Limits()).findings(progress)))
+    path = os.path.abspath(run)
+    return Verdict(tuple(_Run(Directory(path), limits or Limits(), path).findings(progress)))
+
+
+def verify_archived_run(source: Source, limits: Limits | None = None) -> Verdict:
+    """Check a run that lies elsewhere than in a directory."""
+    return Verdict(tuple(_Run(source, limits or Limits()).findings(None)))
 
 
 class _Run(Inspection):
@@ -23,6 +30,10 @@ class _Run(Inspection):
     word = "run"
     journal = layout.JOURNAL
     sealed_by = "output"
+
+    def __init__(self, source: Source, limits: Limits, path: str | None = None) -> None:
+        super().__init__(source, limits)
+        self._path = path  # of a run that may be open
 
     @property
     def _generation(self) -> Fields:
@@ -45,7 +56,7 @@ class _Run(Inspection):
         yield self.said(
             "open", layout.METADATA, "the run is not closed: it is running, or its process is gone"
         )
-        for path in layout.journals(self.path):
+        for path in layout.journals(self._path) if self._path else ():
             checked = chain.check(read_journal(path), self.record_id)
             yield from self.faults(os.path.basename(path), checked)
 

@@ -19,6 +19,7 @@ from runcard.store.journal import read_journal
 from runcard.store.sessions import is_at_work
 from runcard.store.verification.ledgers import Record
 from runcard.store.verification.record import Fields, Findings, Inspection, Progress
+from runcard.store.verification.source import Directory, Source
 from runcard.store.verification.verdict import Discrepancy, Verdict, said
 
 _AT_WORK = {
@@ -33,7 +34,13 @@ def verify_session(
     session: str, *, progress: Progress | None = None, limits: Limits | None = None
 ) -> Verdict:
     """Check a session against everything that was written down about it."""
-    return Verdict(tuple(_Session(os.path.realpath(session), limits or Limits()).findings(progress)))
+    source = Directory(os.path.realpath(session))
+    return Verdict(tuple(_Session(source, limits or Limits()).findings(progress)))
+
+
+def verify_archived_session(source: Source, limits: Limits | None = None) -> Verdict:
+    """Check a session that lies elsewhere than in a directory."""
+    return Verdict(tuple(_Session(source, limits or Limits()).findings(None)))
 
 
 def verify_collection(place: str) -> Verdict:
@@ -64,14 +71,14 @@ class _Session(Inspection):
 
     @property
     def record_id(self) -> str:
-        return os.path.basename(self.path)
+        return self.source.name
 
     def known_by(self) -> Record:
         return "session", self.record_id
 
     def no_listing(self, *, is_stated: bool) -> Discrepancy:
         """A session of another program may have no list; runcard writes one together with the journal."""
-        if is_stated or os.path.lexists(os.path.join(self.path, layout.AUDIT)):
+        if is_stated or self.source.has(layout.AUDIT):
             return super().no_listing(is_stated=is_stated)
         return self.said(
             "limits",
@@ -103,13 +110,8 @@ class _Session(Inspection):
         elif manifest is not None:
             yield from self._faulty(layout.MANIFEST, agreement.manifest_rules(manifest, roster))
         stored = _digests(self.listing or {})
-        documents = layout.session_documents(self.path)
-        folders = [
-            os.path.basename(os.path.dirname(path))
-            for path in documents
-            if os.path.basename(path) == layout.METADATA
-        ]
-        if self.listing is None and os.path.isdir(os.path.join(self.path, layout.INSTANCES)):
+        folders = self.source.instances()
+        if self.listing is None and self.source.has(layout.INSTANCES):
             yield from self._lost(roster, set(folders))
         for folder in folders:
             yield from self._instance(folder, roster, stored)
@@ -143,7 +145,7 @@ class _Session(Inspection):
         if file is None or check_relative(file):
             return
         name = layout.instance_file(folder, file)
-        if not layout.may_be_file(os.path.join(self.path, name)):
+        if not self.source.has_file(name):
             yield self.said("missing", name, "the transcript that the document names is gone")
 
     def _sound(self, name: str, kind: Kind) -> Fields | Discrepancy | None:

@@ -1,0 +1,113 @@
+"""How long packing a record takes, beside `tar czf`, which reads nothing back; how large it gets; and one file out of it.
+
+The record has many small text files, as workspaces of agents do: pieces of this project's own sources. All work on two
+cores, on files that are in memory already, in turns; the best of the rounds counts.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from functools import partial
+from itertools import count
+from pathlib import Path
+
+from hashing import race, timed, two_cores
+from runcard.store.archive.contents import scan
+from runcard.store.archive.extract import read_file
+from runcard.store.archive.pack import pack
+from runcard.store.archive.places import Places
+from table import Row, print_table
+
+ROOT = Path(__file__).parent.parent
+PIECE = 4096
+
+
+def measure(*, quick: bool = False) -> list[Row]:
+    with two_cores(), tempfile.TemporaryDirectory(prefix="runcard-bench-") as folder:
+        record = small_files(Path(folder), 5_000 if quick else 20_000)
+        return [*packing(record, rounds=3 if quick else 5), *one_file(record, rounds=5)]
+
+
+def small_files(folder: Path, number: int) -> Path:
+    sources = sorted(path for part in ("src", "docs", "tests") for path in (ROOT / part).rglob("*.[pm][yd]"))
+    text = b"".join(path.read_bytes() for path in sources)
+    record = folder / "record"
+    for file in range(number):
+        path = record / f"{file // 100:04d}" / f"{file:06d}.txt"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        start = file * PIECE * 7 % (len(text) - PIECE)
+        path.write_bytes(text[start : start + PIECE])
+    return record
+
+
+def packing(record: Path, *, rounds: int) -> Iterator[Row]:
+    numbers = count()
+
+    def fresh() -> Path:
+        return record.with_name(f"{next(numbers)}.tar.gz")
+
+    runners = {
+        "ours": lambda: timed(archive, record, fresh()),
+        "with read-back": lambda: timed(partial(archive, back=True), record, fresh()),
+        "tar": lambda: timed(tar, record, fresh(), "czf"),
+    }
+    if shutil.which("pigz"):
+        runners["pigz"] = lambda: timed(tar, record, fresh(), "--use-compress-program=pigz -cf")
+    best = race(runners, rounds)
+    ours, theirs = record.with_name("ours.tar.gz"), record.with_name("theirs.tar.gz")
+    archive(record, ours)
+    tar(record, theirs, "czf")
+    work = f"archive {sum(1 for _ in record.rglob('*.txt')):,} text files of 4 KiB"
+    yield faster(work, best["ours"], "tar czf", best["tar"], 5)
+    yield faster(f"{work}, read back", best["with read-back"], "tar czf", best["tar"], 3)
+    if "pigz" in best:
+        yield faster(work, best["ours"], "tar with pigz", best["pigz"], 1)
+    sizes = [path.stat().st_size / 1e6 for path in (ours, theirs)]
+    yield Row(
+        "size of that archive", sizes[0], "tar czf", sizes[1], "MB", "<= 1.2 x", ok=sizes[0] <= 1.2 * sizes[1]
+    )
+
+
+def one_file(record: Path, *, rounds: int) -> Iterator[Row]:
+    packed = record.with_name("ours.tar.gz")
+    places = Places.of(scan(str(packed)))
+    path = max(str(file.relative_to(record)) for file in record.rglob("*.txt"))
+    best = race(
+        {
+            "ours": lambda: timed(read_file, str(packed), places, path),
+            "tar": lambda: timed(take_out, packed, f"{record.name}/{path}"),
+        },
+        rounds,
+    )
+    yield faster(
+        "one file out of it", best["ours"] * 1000, "tar xzf ARCHIVE FILE", best["tar"] * 1000, 10, "ms"
+    )
+
+
+def archive(record: Path, target: Path, *, back: bool = False) -> None:
+    descriptor = os.open(target, os.O_RDWR | os.O_CREAT | os.O_EXCL)
+    try:
+        packed = pack(str(record), record.name, descriptor)
+    finally:
+        os.close(descriptor)
+    if back and scan(str(target)).tar_sha256 != packed.tar_sha256:
+        raise RuntimeError("the archive is not what was written")
+
+
+def tar(record: Path, target: Path, how: str) -> None:
+    subprocess.run(["tar", *how.split(), target, "-C", record.parent, record.name], check=True)
+
+
+def take_out(packed: Path, path: str) -> None:
+    subprocess.run(["tar", "xzf", packed, "-O", path], check=True, stdout=subprocess.DEVNULL)
+
+
+def faster(work: str, ours: float, peer: str, theirs: float, times: float, unit: str = "s") -> Row:
+    return Row(work, ours, peer, theirs, unit, target=f">= {times:g} x", ok=theirs >= times * ours)
+
+
+if __name__ == "__main__":
+    print_table(measure(quick="--quick" in sys.argv))

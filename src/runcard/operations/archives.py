@@ -1,0 +1,127 @@
+"""Finding archives by what people call them, and looking into them."""
+
+import os
+from dataclasses import dataclass
+
+from runcard.digests import sha256_bytes
+from runcard.encoding import Limits
+from runcard.errors import StoreError, UsageError
+from runcard.files import printable, read_regular
+from runcard.operations.archive import verdict_on
+from runcard.settings import ARTIFACTS_DIR, ARTIFACTS_MAX_SIZE, OUTPUTS, Settings, read_settings
+from runcard.store import layout
+from runcard.store.archive.contents import Contents, Fault, Progress, scan
+from runcard.store.archive.shelf import Shelf, Shelved
+from runcard.store.verification import Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class FoundArchive:
+    """An archive, and what the index of its folder says about it, if anything."""
+
+    path: str
+    shelved: Shelved | None
+
+    @property
+    def name(self) -> str:
+        return self.shelved.name if self.shelved else layout.archived_name(self.path)
+
+    @property
+    def store(self) -> str | None:
+        """The store that the record came from, as far as anybody can tell."""
+        if self.shelved is not None:
+            return self.shelved.store
+        folder = layout.folder_of_archive(self.path)
+        return os.path.dirname(folder) if layout.is_own_archive_folder(folder) else None
+
+
+def find_archive(word: str | os.PathLike[str], settings: Settings | None = None) -> FoundArchive:
+    """An archive by its path, by the path that the record had, or by the record's name or id in one of our stores."""
+    given = os.fspath(word)
+    if (found := archive_at(given)) is not None:
+        return found
+    above, name = os.path.split(os.path.normpath(given))
+    chosen = settings or read_settings()
+    stores = [above] if above else [".", chosen[OUTPUTS], chosen[ARTIFACTS_DIR]]
+    folders = dict.fromkeys(folder for store in stores for folder in (layout.archive_folder(store), store))
+    shelved = [one for folder in folders for one in Shelf(folder).find(name)]
+    places = {os.path.abspath(one.path): one for one in shelved}
+    if not places:
+        raise StoreError(
+            f"there is no archive {printable(given)}",
+            hint="name a .tar.gz, or a record as it was called before it was archived",
+        )
+    if len(places) > 1:
+        raise UsageError(
+            f"there are {len(places)} archives of {printable(name)}",
+            hint="name one by its path: " + ", ".join(map(printable, sorted(places))),
+        )
+    (one,) = places.values()
+    return FoundArchive(one.path, one)
+
+
+def archive_at(path: str) -> FoundArchive | None:
+    """The archive that has this path; None when it is none."""
+    if not layout.is_archive(path) or not os.path.lexists(path):
+        return None
+    return FoundArchive(path, Shelf(layout.folder_of_archive(path)).at(path))
+
+
+def look_into(
+    found: FoundArchive,
+    *,
+    limits: Limits | None = None,
+    progress: Progress | None = None,
+    settings: Settings | None = None,
+) -> tuple[Contents, Verdict]:
+    """Read an archive from end to end; what is in it, and whether that is what was closed and archived."""
+    said = found.shelved.fields if found.shelved is not None else {}
+    known = said.get("uncompressed_bytes")
+    most = known if known is not None else (settings or read_settings())[ARTIFACTS_MAX_SIZE]
+    name = found.shelved.name if found.shelved is not None else ""
+    contents = scan(found.path, name=name, max_size=most, progress=progress)
+    contents.store = found.store
+    kind = found.shelved.kind if found.shelved is not None else kind_of(contents)
+    contents.faults.extend(_beside(found, contents, said.get("sha256")))
+    return contents, verdict_on(contents, kind, limits)
+
+
+def kind_of(contents: Contents) -> str:
+    """Whether an archive holds a session or a run, by what lies in it."""
+    is_session = contents.has(layout.AUDIT) or contents.has(layout.INSTANCES)
+    return "session" if is_session and not contents.has(layout.JOURNAL) else "run"
+
+
+def _beside(found: FoundArchive, contents: Contents, expected: str | None) -> list[Fault]:
+    """What does not agree with what was written down when the record was archived."""
+    faults = []
+    archive = os.path.basename(found.path)
+    if expected is not None and expected != contents.sha256:
+        faults.append(
+            Fault(
+                "changed",
+                archive,
+                f"the archive is not the one that was made: its digest is {contents.sha256}",
+            )
+        )
+    if found.shelved is None:
+        return faults
+    copy = layout.metadata_copy(found.path)
+    data = read_regular(copy) if layout.may_be_file(copy) else None
+    inside = contents.read(layout.METADATA)
+    if data is None:
+        faults.append(Fault("missing", os.path.basename(copy), "the copy of the metadata document is gone"))
+    elif inside is not None and sha256_bytes(data) != sha256_bytes(inside):
+        message = "the copy beside the archive is not the document in it"
+        faults.append(Fault("changed", os.path.basename(copy), message))
+    return faults
+
+
+def check_link(found: FoundArchive, path: str, target: str) -> None:
+    """Refuse a link that leads out, unless the archive is one of ours: whoever follows it would be led astray."""
+    place = os.path.normpath(os.path.join(os.path.dirname(path), target))
+    if found.shelved is None and (os.path.isabs(target) or place.split("/")[0] == ".."):
+        raise StoreError(
+            f"the archive is refused: the link {printable(path)} leads out",
+            hint=f"`runcard verify {printable(found.path)}` tells more about it",
+        )

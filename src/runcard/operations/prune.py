@@ -1,0 +1,170 @@
+"""Pruning: deleting what is old, or too much, and leaving a tombstone in the ledger.
+
+Only what is closed and what is still what it was when it was closed is deleted: a record that was changed is evidence of
+something. What would go is told first; nothing is deleted that was not told.
+"""
+
+import contextlib
+import os
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from runcard.digests import sha256_bytes
+from runcard.documents.document import Document
+from runcard.documents.team import Team
+from runcard.encoding import Limits
+from runcard.errors import RuncardError
+from runcard.files import failure, printable, walk_files
+from runcard.observe.clock import Clock
+from runcard.operations.archive import begun, closed_document, id_of
+from runcard.operations.load import load
+from runcard.operations.verify import verify
+from runcard.store import layout
+from runcard.store.archive.filing import finish_removals, held, take_away
+from runcard.store.archive.shelf import Fields, Shelf, Shelved
+from runcard.store.ledger import ARCHIVED, DELETED, Ledger
+
+ARCHIVE_DELETED = "archive.deleted"  # of an archive whose record is still there
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A record or an archive that could go."""
+
+    path: str
+    kind: str  # session or run
+    id: str
+    name: str
+    begun: datetime
+    bytes: int  # that it takes
+    sha256: str  # of its metadata document
+    shelved: Shelved | None  # of an archive
+
+    @property
+    def store(self) -> str:
+        return self.shelved.store if self.shelved else layout.store_of(self.path)
+
+    def to_dict(self) -> Fields:
+        return {
+            "path": printable(self.path),
+            "kind": self.kind,
+            "archive": self.shelved is not None,
+            "bytes": self.bytes,
+        }
+
+
+def candidates(
+    stores: Iterable[str], *, older_than: timedelta | None = None, max_size: int | None = None
+) -> list[Candidate]:
+    """What would go, oldest first: all that is older, and as much as is needed for stores not to take more."""
+    chosen: list[Candidate] = []
+    limit = datetime.now(UTC) - older_than if older_than is not None else None
+    for store in stores:
+        finish_removals(store)
+        found = sorted(_all(store), key=lambda one: (one.begun, one.path))
+        old = [one for one in found if limit is not None and one.begun <= limit]
+        rest = [one for one in found if one not in old]
+        held_now = store_size(store) - sum(one.bytes for one in old)
+        while max_size is not None and held_now > max_size and rest:
+            old.append(rest.pop(0))
+            held_now -= old[-1].bytes
+        chosen += old
+    return chosen
+
+
+def store_size(store: str) -> int:
+    """The bytes of all files in a store, its archives included."""
+    return sum(size for _, size in walk_files(store)) if os.path.isdir(store) else 0
+
+
+def _all(store: str) -> Iterator[Candidate]:
+    for path in layout.records(store):
+        with contextlib.suppress(RuncardError):  # open, or no record of ours: it stays
+            document = closed_document(path)
+            size = sum(size for _, size in walk_files(path))
+            yield _candidate(path, document, size, os.path.basename(path), None)
+    for shelved in Shelf(layout.archive_folder(store)):
+        with contextlib.suppress(RuncardError, OSError):
+            document = load(layout.metadata_copy(shelved.path))
+            size = sum(os.path.getsize(path) for path in _files(shelved) if os.path.exists(path))
+            yield _candidate(shelved.path, document, size, shelved.name, shelved)
+
+
+def _candidate(path: str, document: Document, size: int, name: str, shelved: Shelved | None) -> Candidate:
+    kind = "session" if isinstance(document, Team) else "run"
+    moment = begun(document) or datetime.now(UTC)
+    digest = sha256_bytes(document.to_bytes()).hex
+    return Candidate(path, kind, id_of(document), name, moment, size, digest, shelved)
+
+
+def _files(shelved: Shelved) -> list[str]:
+    """What belongs to an archive, the archive itself first."""
+    return [shelved.path, layout.places_of(shelved.path), layout.metadata_copy(shelved.path)]
+
+
+def prune(
+    chosen: Iterable[Candidate],
+    *,
+    limits: Limits | None = None,
+    on_kept: Callable[[Candidate, str], object],
+) -> Iterator[Candidate]:
+    """Delete what was chosen, as far as it is intact and complete; `on_kept` hears of the rest, and why it stays."""
+    for one in chosen:
+        reason = _why_not(one, limits)
+        if reason is not None:
+            on_kept(one, reason)
+            continue
+        try:
+            _delete(one)
+        except OSError as error:
+            raise failure(error, one.path, "delete") from error
+        yield one
+
+
+def _why_not(one: Candidate, limits: Limits | None) -> str | None:
+    """Why something is not deleted."""
+    if one.shelved is not None and not os.path.lexists(one.path):
+        return None  # somebody was killed while deleting it
+    (result,) = verify(one.path, limits=limits)
+    found = next((found for found in result.verdict.findings if found.breaks is not None), None)
+    return None if found is None else f"{found.path}: {found.message}"
+
+
+def _delete(one: Candidate) -> None:
+    """The tombstone first: whoever finds the record gone finds out why."""
+    with contextlib.ExitStack() as stack:
+        if one.shelved is None and not stack.enter_context(held(one.path)):
+            return  # somebody else took it away
+        _bury(one)
+        if one.shelved is None:
+            take_away(one.path, layout.pruned_aside(one.store, one.name))
+            return
+        archive, *beside = _files(one.shelved)
+        _unlink(archive)
+        Shelf(one.shelved.folder).drop(one.shelved)
+        for path in beside:
+            _unlink(path)
+
+
+def _unlink(path: str) -> None:
+    with contextlib.suppress(FileNotFoundError):  # somebody was killed while deleting it
+        os.unlink(path)
+
+
+def _bury(one: Candidate) -> None:
+    """Say in the ledger what goes; as long as the other of the two is there, the record is not gone."""
+    now = Clock().timestamp()
+    event, said = (
+        DELETED,
+        {"kind": one.kind, "id": one.id, "path": one.name, "sha256": one.sha256, "time": now},
+    )
+    if one.shelved is not None:
+        said["archive"] = os.path.relpath(one.path, one.store)
+        if os.path.lexists(os.path.join(one.store, one.name)):
+            event, said["kind"] = ARCHIVE_DELETED, "archive"
+    else:
+        for shelved in Shelf(layout.archive_folder(one.store)).find(one.name):
+            event, said["archive"] = ARCHIVED, os.path.relpath(shelved.path, one.store)
+    with Ledger(one.store) as ledger:
+        ledger.append(event, now, said)

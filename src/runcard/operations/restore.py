@@ -1,0 +1,173 @@
+"""Restoring: a record comes back from its archive, checked on the way in, whole or not at all."""
+
+import contextlib
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from runcard.digests import sha256_bytes
+from runcard.encoding import Limits, decode_json
+from runcard.errors import StoreError, UsageError
+from runcard.files import (
+    check_relative,
+    failure,
+    fsync_directory,
+    locked,
+    printable,
+    read_regular,
+    sync_filesystem,
+)
+from runcard.files.noreplace import rename_noreplace
+from runcard.observe.clock import Clock
+from runcard.operations.archives import FoundArchive, check_link, find_archive, kind_of, look_into
+from runcard.store import layout
+from runcard.store.archive.contents import Contents, Progress
+from runcard.store.archive.shelf import Fields, Shelf
+from runcard.store.archive.unpack import unpack
+from runcard.store.ledger import RESTORED, Ledger, ledgers
+from runcard.store.removal import remove_tree
+from runcard.store.verification import Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """A record that came back."""
+
+    path: str
+    archive: str
+    files: int
+    bytes: int
+    verdict: Verdict
+
+    def to_dict(self) -> Fields:
+        return {
+            "path": printable(self.path),
+            "archive": printable(self.archive),
+            "files": self.files,
+            "bytes": self.bytes,
+            "findings": [found.to_dict() for found in self.verdict.findings],
+        }
+
+
+def restore(
+    archive: str | os.PathLike[str],
+    *,
+    to: str | os.PathLike[str] | None = None,
+    force: bool = False,
+    limits: Limits | None = None,
+    progress: Progress | None = None,
+) -> Restored:
+    """Put an archived record back where it was, or into the directory `to`; the archive stays.
+
+    Everything is checked before a byte is written, and again while it is. With `force` a record comes back that was
+    changed before it was archived; what is hostile or damaged never does.
+    """
+    found = find_archive(archive)
+    store = os.path.abspath(os.fspath(to)) if to is not None else found.store
+    if store is None:
+        raise UsageError(
+            f"nobody knows where {printable(found.path)} came from", hint="say with --to where it shall go"
+        )
+    contents, verdict = look_into(found, limits=limits, progress=progress)
+    _check(found, contents, verdict, force=force)
+    target = os.path.join(store, contents.name)
+    if not _is_back(found, contents, target):
+        _bring_back(contents, store, progress)
+    _enter(found, contents, store)
+    return Restored(target, found.path, len(contents.hexes), contents.bytes, verdict)
+
+
+def _check(found: FoundArchive, contents: Contents, verdict: Verdict, *, force: bool) -> None:
+    hint = f"`runcard verify {printable(found.path)}` tells all that is wrong with it"
+    if check_relative(contents.name) or contents.name.startswith("."):
+        raise StoreError(f"the archive is refused: no record is called {printable(contents.name)}", hint=hint)
+    wrong = [(fault.path, fault.message) for fault in contents.faults]
+    if not force:
+        wrong += [(one.path, one.message) for one in verdict.findings if one.breaks is not None]
+    if wrong:
+        raise StoreError(
+            f"{printable(found.path)} is refused: {printable(wrong[0][0])}: {wrong[0][1]}", hint=hint
+        )
+    for link in contents.symlinks:
+        check_link(found, link.path, link.target)
+
+
+def _is_back(found: FoundArchive, contents: Contents, target: str) -> bool:
+    """Whether somebody restored this record and was killed before saying so; anything else is in the way."""
+    if not os.path.lexists(target):
+        return False
+    metadata = os.path.join(target, layout.METADATA)
+    is_ours = found.shelved is not None and found.shelved.fields.get("restored_at") is None
+    if is_ours and layout.may_be_file(metadata) and read_regular(metadata) == contents.read(layout.METADATA):
+        return True
+    raise _taken(target)
+
+
+def _taken(target: str) -> StoreError:
+    return StoreError(
+        f"{printable(target)} exists already", hint="it was not touched; --to names another place"
+    )
+
+
+def _bring_back(contents: Contents, store: str, progress: Progress | None) -> None:
+    """Unpack aside, then give the record its name."""
+    aside = layout.restored_aside(store, contents.name)
+    own = layout.own_folder(store)
+    is_new = not os.path.isdir(own)
+    try:
+        with _place(aside):
+            unpack(contents, aside, progress=progress)
+            sync_filesystem(aside)
+            directory = os.open(store, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                rename_noreplace(os.path.relpath(aside, store), contents.name, directory)
+            except FileExistsError:
+                raise _taken(os.path.join(store, contents.name)) from None
+            finally:
+                os.close(directory)
+            fsync_directory(store)
+    except OSError as error:
+        raise failure(error, os.fsdecode(error.filename or store), "restore") from error
+    finally:
+        if is_new:
+            with contextlib.suppress(OSError):
+                os.rmdir(own)
+
+
+@contextlib.contextmanager
+def _place(aside: str) -> Iterator[None]:
+    """A directory of our own; what somebody left there who was killed goes first."""
+    os.makedirs(os.path.dirname(aside), exist_ok=True)
+    with locked(os.path.dirname(aside), timeout=60):
+        if os.path.lexists(aside):
+            with locked(aside, timeout=0):
+                remove_tree(aside)
+        os.mkdir(aside, 0o700)
+        held = contextlib.ExitStack()
+        held.enter_context(locked(aside, timeout=0))
+    with held:
+        try:
+            yield
+        except BaseException:
+            with contextlib.suppress(OSError):
+                remove_tree(aside)
+            raise
+
+
+def _enter(found: FoundArchive, contents: Contents, store: str) -> None:
+    """Say in the ledger that the record is back, then in the index: whoever is killed between the two says both again."""
+    now = Clock().timestamp()
+    if any(True for _ in ledgers(store)):  # a directory without one is no store of ours, and needs none
+        with Ledger(store) as ledger:
+            ledger.append(RESTORED, now, _entry(found, contents, now))
+    if found.shelved is not None:
+        Shelf(found.shelved.folder).mark(found.shelved, restored_at=now)
+
+
+def _entry(found: FoundArchive, contents: Contents, now: str) -> Fields:
+    kind = found.shelved.kind if found.shelved else kind_of(contents)
+    metadata = contents.documents[layout.METADATA]
+    document = decode_json(metadata)
+    identity = document["team_session_id"] if kind == "session" else document["generation"]["run_id"]
+    said = {"kind": kind, "id": identity, "path": contents.name, "sha256": sha256_bytes(metadata).hex}
+    return said | {"time": now, "archive_sha256": contents.sha256}

@@ -1,0 +1,299 @@
+"""What an archive holds, found by reading all of it once and writing nothing.
+
+Everything is hashed: each file, the tar stream and the archive itself. What is hostile or damaged is noted with its name, and
+reading goes on. What it gives can be verified like a directory.
+
+Invariant: nothing a stranger's archive says makes us hold more than its names and its own documents, which are bounded.
+"""
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+from runcard import checksums
+from runcard.checksums import Listing, Symlink
+from runcard.checksums.directory import judge
+from runcard.digests import sha256_descriptor
+from runcard.errors import StoreError
+from runcard.files import Entry, Kind, check_relative, decode_name, encode_name, failure, printable
+from runcard.store import layout
+from runcard.store.amendments import Amendments, parse_amendments
+from runcard.store.archive import tar
+from runcard.store.archive.members import NO_HEADER, Block, read_blocks
+from runcard.store.archive.stream import Gap, LostError, TarStream
+from runcard.store.archive.tar import Member
+
+Progress = Callable[[int, int], object]
+
+MOST_MEMBERS = 1_000_000  # before the listing of the record is found
+_MORE_THAN_LISTED = 100_000  # directories, links and the like beside the files that it lists
+_LARGEST_DOCUMENT = 1 << 29  # bytes of a journal or a listing
+_EVERY = 256
+_LOST = "its bytes in the archive are damaged"
+
+
+class Fault(NamedTuple):
+    """Something in an archive that should not be there, or cannot be read."""
+
+    kind: str  # as `verify` has them
+    path: str
+    message: str
+
+
+class Place(NamedTuple):
+    """Where a member of the file begins, and the first path in it."""
+
+    offset: int
+    path: str
+
+
+class Contents:
+    """A record as an archive has it."""
+
+    def __init__(self, path: str, name: str = "") -> None:
+        self.path = path
+        self.name = name  # of the record
+        self.store: str | None = None  # whose ledgers know it
+        self.hexes: dict[str, str] = {}
+        self.kinds: dict[str, Kind] = {}
+        self.symlinks: list[Symlink] = []
+        self.others: tuple[str, ...] = ()
+        self.documents: dict[str, bytes] = {}
+        self.faults: list[Fault] = []
+        self.gaps: list[tuple[str, str | None]] = []  # what lies between these two paths was lost
+        self.lost: set[str] = set()
+        self.places: list[Place] = []
+        self.sha256 = self.tar_sha256 = ""
+        self.file_bytes = self.bytes = 0
+
+    def read(self, name: str) -> bytes | None:
+        return self.documents.get(name)
+
+    def has(self, name: str) -> bool:
+        return name in self.kinds
+
+    def has_file(self, name: str) -> bool:
+        return self.kinds.get(name) is Kind.FILE
+
+    def instances(self) -> list[str]:
+        """The instances of a session that have a document."""
+        found = (path.split("/") for path in self.documents)
+        return sorted(parts[1] for parts in found if len(parts) == 3)
+
+    def amendments(self) -> Amendments:
+        return parse_amendments(self.read(layout.AMENDMENTS))
+
+    def compare(self, listing: Listing, progress: Progress | None) -> checksums.Comparison:  # noqa: ARG002 - all is read
+        entries = (Entry(path, kind) for path, kind in self.kinds.items())
+        unreadable = {path: _LOST for path in listing if self._is_lost(path)}
+        found = Listing.from_hex({path: digest for path, digest in self.hexes.items() if path in listing})
+        differences = judge(entries, found, listing, layout.NOT_LISTED, unreadable)
+        return checksums.Comparison(differences, tuple(self.symlinks), self.others)
+
+    def _is_lost(self, path: str) -> bool:
+        if path in self.lost:
+            return True
+        if path in self.kinds:
+            return False
+        raw = encode_name(path)
+        return any(
+            encode_name(after) < raw and (before is None or raw < encode_name(before))
+            for after, before in self.gaps
+        )
+
+
+def scan(
+    path: str, *, name: str = "", max_size: int | None = None, progress: Progress | None = None
+) -> Contents:
+    """Read an archive from end to end; `name` is that of the record, where somebody knows it."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            return _Scan(Contents(path, name), descriptor, max_size, progress).done()
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        raise failure(error, path, "read the archive") from error
+
+
+class _Scan:
+    """An archive that is being read."""
+
+    def __init__(
+        self, contents: Contents, descriptor: int, max_size: int | None, progress: Progress | None
+    ) -> None:
+        self._descriptor, self._max_size, self._progress = descriptor, max_size, progress
+        self._contents = contents
+        self._stream_hash = hashlib.sha256()
+        self._last, self._raw = "", b""
+        self._sorted = True
+        self._most = MOST_MEMBERS
+        self._files = 0
+        self._block: Block | None = None
+
+    def done(self) -> Contents:
+        contents = self._contents
+        with ThreadPoolExecutor(1) as hashing, ThreadPoolExecutor(1) as scribe:
+            whole = hashing.submit(_digest, contents.path)
+            stream = TarStream(self._noted(read_blocks(self._descriptor), scribe))
+            for number, member in enumerate(stream):
+                if number > self._most:
+                    raise _too_much(f"more than {self._most:,} entries")
+                if isinstance(member, Gap):
+                    self._lose()
+                    continue
+                self._take(member, stream)
+            stream.rest()
+            contents.sha256, contents.file_bytes = whole.result()
+        contents.tar_sha256 = self._stream_hash.hexdigest()
+        self._conclude(is_whole=stream.is_whole)
+        return contents
+
+    def _noted(self, blocks: Iterator[Block], scribe: ThreadPoolExecutor) -> Iterator[Block]:
+        """The pieces, hashed on their way."""
+        for block in blocks:
+            if block.data is not None:
+                scribe.submit(self._stream_hash.update, block.data)
+            yield block
+
+    def _take(self, member: Member, stream: TarStream) -> None:
+        path = self._path(member)
+        if path is None:
+            return
+        named = path + "/" if member.kind == tar.DIRECTORY else path  # as it stands there
+        self._close_gap(named)
+        self._place(named, stream)
+        if self._problem(member, path):
+            return
+        raw = encode_name(named)
+        if raw < self._raw:
+            self._sorted = False
+        self._last, self._raw = named, raw
+        if member.kind == tar.FILE:
+            self._take_file(member, path, stream)
+        elif member.kind == tar.SYMLINK:
+            self._contents.kinds[path] = Kind.SYMLINK
+            self._contents.symlinks.append(Symlink(path, decode_name(member.target)))
+        else:
+            self._contents.kinds[path] = Kind.DIRECTORY
+
+    def _path(self, member: Member) -> str | None:
+        """The path of a member below the record's own folder; None for that folder, and for a hostile one."""
+        given = decode_name(member.path.rstrip(b"/") if member.kind == tar.DIRECTORY else member.path)
+        reason = check_relative(given)
+        top, slash, path = given.partition("/")
+        name = self._contents.name = self._contents.name or ("" if reason else top)
+        if reason is None and top != name:
+            reason = f"it lies outside of {printable(name)}"
+        if reason is None and not slash and member.kind != tar.DIRECTORY:
+            reason = "it is in the place of the record's folder"
+        if reason is not None:
+            self._fault("unexpected", given, f"the path is refused: {reason}")
+            return None
+        return path or None
+
+    def _problem(self, member: Member, path: str) -> bool:
+        if member.kind not in {tar.FILE, tar.SYMLINK, tar.DIRECTORY}:
+            message = "it is a hard link, a device or the like, which no record has"
+        elif path in self._contents.kinds:
+            message = "it stands twice in the archive"
+        else:
+            return False
+        self._fault("unexpected", path, message)
+        return True
+
+    def _take_file(self, member: Member, path: str, stream: TarStream) -> None:
+        contents, size = self._contents, member.size
+        contents.bytes += size
+        if self._max_size is not None and contents.bytes > self._max_size:
+            raise _too_much(f"more than {self._max_size:,} bytes")
+        is_kept = layout.is_document(path)
+        if is_kept and size > _LARGEST_DOCUMENT:
+            raise _too_much(f"a {printable(path)} of {size:,} bytes")
+        contents.kinds[path] = Kind.FILE
+        if (piece := stream.whole(size)) is not None:
+            contents.hexes[path] = hashlib.sha256(piece).hexdigest()
+            if is_kept:
+                self._keep(path, bytes(piece))
+        elif not self._take_pieces(path, size, stream, is_kept=is_kept):
+            return
+        self._files += 1
+        if self._progress is not None and self._files % _EVERY == 0:
+            self._progress(self._files, contents.bytes)
+
+    def _take_pieces(self, path: str, size: int, stream: TarStream, *, is_kept: bool) -> bool:
+        """Read a file piece by piece; False when some of it is lost."""
+        hasher, kept = hashlib.sha256(), []
+        try:
+            for piece in stream.data(size):
+                hasher.update(piece)
+                if is_kept:
+                    kept.append(bytes(piece))
+        except LostError:
+            self._contents.lost.add(path)
+            self._lose()
+            return False
+        self._contents.hexes[path] = hasher.hexdigest()
+        if is_kept:
+            self._keep(path, b"".join(kept))
+        return True
+
+    def _keep(self, path: str, data: bytes) -> None:
+        self._contents.documents[path] = data
+        if path == layout.CHECKSUMS:
+            self._most = max(data.count(b"\n"), len(self._contents.kinds)) + _MORE_THAN_LISTED
+
+    def _place(self, path: str, stream: TarStream) -> None:
+        """Note the first path of every member of the file."""
+        block = stream.place
+        if block is not None and block is not self._block and block.first != NO_HEADER:
+            self._block = block
+            self._contents.places.append(Place(block.offset, path))
+
+    def _lose(self) -> None:
+        """Note that something is lost from here on, once for each gap."""
+        gaps = self._contents.gaps
+        if not gaps or gaps[-1][1] is not None:
+            gaps.append((self._last, None))
+
+    def _close_gap(self, path: str) -> None:
+        gaps = self._contents.gaps
+        if gaps and gaps[-1][1] is None:
+            gaps[-1] = (gaps[-1][0], path)
+
+    def _fault(self, kind: str, path: str, message: str) -> None:
+        if len(self._contents.faults) < 1000:  # enough to tell anybody
+            self._contents.faults.append(Fault(kind, path, message))
+
+    def _conclude(self, *, is_whole: bool) -> None:
+        contents, archive = self._contents, os.path.basename(self._contents.path)
+        if not self._sorted:  # nobody can tell by their names what lay in a gap
+            contents.gaps = [("", None)] if contents.gaps or not is_whole else []
+        elif not is_whole and not any(before is None for _, before in contents.gaps):
+            contents.gaps.append((self._last, None))
+        if not contents.name:
+            raise StoreError(
+                f"{printable(contents.path)} is no archive of a record",
+                hint="name a .tar.gz that `archive` made",
+            )
+        if not is_whole:
+            self._fault("missing", archive, "the archive was cut, or its end is damaged")
+        elif contents.gaps:
+            self._fault("changed", archive, "the archive is damaged")
+
+
+def _digest(path: str) -> tuple[str, int]:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return sha256_descriptor(descriptor).hex, os.fstat(descriptor).st_size
+    finally:
+        os.close(descriptor)
+
+
+def _too_much(what: str) -> StoreError:
+    return StoreError(
+        f"the archive is refused: it holds {what}",
+        hint="`artifacts.max_size` in the settings allows more bytes",
+    )

@@ -1,0 +1,38 @@
+"""Compressing and expanding one block: by isal, ten times as fast as zlib; where there is no build of it, by zlib."""
+
+import zlib
+from importlib import import_module
+from typing import Any
+
+_LEVEL = 2  # of isal: somewhat larger than gzip's own, in a tenth of the time
+_RAW = -15  # zlib's word for a stream without header and trailer
+
+
+def _isal() -> Any | None:  # noqa: ANN401 - a module, which may be missing
+    try:
+        return import_module("isal.igzip_lib")
+    except ImportError:
+        return None
+
+
+_fast = _isal()
+_DAMAGED: tuple[type[Exception], ...] = (zlib.error,) if _fast is None else (_fast.IsalError,)
+
+
+def compress(data: bytes) -> bytes:
+    """A raw deflate stream."""
+    if _fast is not None:
+        stream: bytes = _fast.compress(data, _LEVEL, _fast.COMP_DEFLATE)
+        return stream
+    worker = zlib.compressobj(6, zlib.DEFLATED, _RAW)
+    return worker.compress(data) + worker.flush()
+
+
+def expand(stream: bytes, size: int) -> bytes | None:
+    """What a raw deflate stream holds; None unless that is exactly `size` bytes, however much it would be."""
+    worker: Any = zlib.decompressobj(_RAW) if _fast is None else _fast.IgzipDecompressor(_fast.DECOMP_DEFLATE)
+    try:
+        data: bytes = worker.decompress(stream, size + 1)
+    except _DAMAGED:
+        return None
+    return data if len(data) == size and worker.eof and not worker.unused_data else None

@@ -1,0 +1,202 @@
+"""The gzip members that an archive is made of, each with about 1 MiB of the tar stream.
+
+A gzip file may have many members, one after the other, and any program reads them as one. Ours say more about themselves,
+in the field that gzip leaves to others: how long they are, where their contents belong in the stream, and where in them
+the first header of a file is. So they are packed and opened on all cores, one file is found without opening the rest, and
+after a damaged member the next one is found again.
+
+Invariant: no member makes us hold more than `LARGEST` bytes, whatever it claims.
+"""
+
+import hashlib
+import os
+import struct
+import zlib
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import NamedTuple, Self
+
+from runcard.checksums.crew import cores
+from runcard.files import write_all
+from runcard.store.archive import deflate
+
+SIZE = 1 << 20  # bytes of the stream in one member, and at most a small file more
+LARGEST = 1 << 22
+NO_HEADER = 0xFFFFFFFF  # of a member that is a part of one large file
+
+# Magic number, deflate, an extra field, no time, no flags, unknown system; length, name and inner length of that field.
+_BEGIN = b"\x1f\x8b\x08\x04\0\0\0\0\0\xff" + struct.pack("<H2sH", 24, b"RC", 20)
+_HEADER = struct.Struct("<16sIIQI")  # then: how long the member is, and as in Block
+_TRAILER = struct.Struct("<II")
+_AHEAD = 4  # members for each core that are on their way
+_STEP = 1 << 18
+
+
+class Block(NamedTuple):
+    """A piece of the tar stream."""
+
+    offset: int  # of its member, in the file
+    start: int  # of the piece, in the stream
+    size: int
+    first: int  # where in the piece the first header is, or NO_HEADER
+    data: bytes | None  # None where the member is damaged
+
+
+class MemberWriter:
+    """Writes the tar stream, piece by piece, into an open file."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._pool, self._scribe = ThreadPoolExecutor(cores()), ThreadPoolExecutor(1)
+        self._under_way: deque[tuple[int, int, int, Future[bytes]]] = deque()
+        self._stream, self._file = hashlib.sha256(), hashlib.sha256()
+        self.stream_bytes = self.file_bytes = 0
+        self.offsets: list[int] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        for pool in (self._pool, self._scribe):
+            pool.shutdown(cancel_futures=True)
+
+    def add(self, data: bytes, first: int) -> None:
+        """Hand over the next piece."""
+        self._scribe.submit(self._stream.update, data)
+        self._under_way.append((self.stream_bytes, len(data), first, self._pool.submit(_packed, data)))
+        self.stream_bytes += len(data)
+        if len(self._under_way) > _AHEAD * cores():
+            self._write()
+
+    def finish(self) -> tuple[str, str]:
+        """Write what is left; the digests of the file and of the stream."""
+        while self._under_way:
+            self._write()
+        self._scribe.shutdown()
+        return self._file.hexdigest(), self._stream.hexdigest()
+
+    def _write(self) -> None:
+        start, size, first, future = self._under_way.popleft()
+        body = future.result()
+        member = _HEADER.pack(_BEGIN, _HEADER.size + len(body), size, start, first) + body
+        self._scribe.submit(self._file.update, member)
+        self.offsets.append(self.file_bytes)
+        self.file_bytes += len(member)
+        write_all(self._descriptor, member)
+
+
+def _packed(data: bytes) -> bytes:
+    return deflate.compress(data) + _TRAILER.pack(zlib.crc32(data), len(data))
+
+
+def read_blocks(descriptor: int, offset: int = 0, *, ahead: int | None = None) -> Iterator[Block]:
+    """The pieces of a tar stream in order, from the member at `offset` on; `ahead` are opened before they are asked for.
+
+    What another program packed is read as well, from its beginning only.
+    """
+    members = _Members(descriptor, offset)
+    if offset == 0 and not members.are_ours:
+        yield from _foreign(descriptor)
+        return
+    most = _AHEAD * cores() if ahead is None else ahead
+    under_way: deque[tuple[Block, Future[bytes | None]]] = deque()
+    with ThreadPoolExecutor(cores()) as pool:
+        try:
+            for block, raw in members:
+                under_way.append((block, pool.submit(_opened, raw, block.size)))
+                if len(under_way) > most:
+                    yield _done(*under_way.popleft())
+            while under_way:
+                yield _done(*under_way.popleft())
+        finally:
+            for _, future in under_way:
+                future.cancel()
+
+
+def _done(block: Block, future: Future[bytes | None]) -> Block:
+    return block._replace(data=future.result())
+
+
+def _opened(raw: bytes, size: int) -> bytes | None:
+    """What a member holds; None for a damaged one."""
+    if len(raw) < _TRAILER.size:
+        return None
+    data = deflate.expand(raw[: -_TRAILER.size], size)
+    return (
+        data if data is not None and raw[-_TRAILER.size :] == _TRAILER.pack(zlib.crc32(data), size) else None
+    )
+
+
+class _Members:
+    """The members of a file as they stand there, not opened yet; and what is missing between them."""
+
+    def __init__(self, descriptor: int, offset: int) -> None:
+        self._descriptor, self._offset = descriptor, offset
+        self._expected = None if offset else 0  # where the next piece should begin
+        self._behind = offset  # where to look for the next member, when there is none where it should be
+        self._end = os.fstat(descriptor).st_size
+
+    @property
+    def are_ours(self) -> bool:
+        """Whether runcard made this archive: also when the first member is damaged, another one is found."""
+        return self._header(0) is not None or self._search() is not None
+
+    def __iter__(self) -> Iterator[tuple[Block, bytes]]:
+        while self._offset < self._end:
+            found = self._header(self._offset) or self._search()
+            if found is None:
+                yield Block(self._offset, self._expected or 0, 0, NO_HEADER, None), b""
+                return
+            length, block = found
+            if self._expected is not None and block.start > self._expected:
+                yield Block(self._behind, self._expected, block.start - self._expected, NO_HEADER, None), b""
+            raw = os.pread(self._descriptor, length - _HEADER.size, block.offset + _HEADER.size)
+            self._behind, self._offset = block.offset + 1, block.offset + length
+            self._expected = block.start + block.size
+            yield block, raw
+
+    def _header(self, offset: int) -> tuple[int, Block] | None:
+        """The length of the member that begins there, and its piece; None when none of ours begins there."""
+        raw = os.pread(self._descriptor, _HEADER.size, offset)
+        if len(raw) < _HEADER.size or not raw.startswith(_BEGIN):
+            return None
+        _, length, size, start, first = _HEADER.unpack(raw)
+        if size > LARGEST or not _HEADER.size < length <= 2 * LARGEST or start < (self._expected or 0):
+            return None
+        return length, Block(offset, start, size, first, None)
+
+    def _search(self) -> tuple[int, Block] | None:
+        """The next member that can be found, wherever the last one said that it ends."""
+        at = self._behind
+        while chunk := os.pread(self._descriptor, _STEP + len(_BEGIN), at):
+            place = chunk.find(_BEGIN)
+            if place < 0:
+                at += _STEP
+                continue
+            if (found := self._header(at + place)) is not None:
+                return found
+            at += place + 1
+        return None
+
+
+def _foreign(descriptor: int) -> Iterator[Block]:
+    """The stream of a .tar.gz that another program made."""
+    offset = start = 0
+    worker = zlib.decompressobj(31)
+    rest = b""
+    while rest or (rest := os.pread(descriptor, _STEP, offset)):
+        try:
+            data = worker.decompress(rest, SIZE)
+        except zlib.error:
+            yield Block(offset, start, 0, NO_HEADER, None)
+            return
+        offset += len(rest) - len(worker.unconsumed_tail) - len(worker.unused_data)
+        rest = worker.unconsumed_tail
+        if data:
+            yield Block(offset, start, len(data), NO_HEADER, data)
+            start += len(data)
+        if worker.eof:
+            worker, rest = zlib.decompressobj(31), b""
+    if not worker.eof and offset and worker.unconsumed_tail:
+        yield Block(offset, start, 0, NO_HEADER, None)

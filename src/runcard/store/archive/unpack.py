@@ -1,0 +1,117 @@
+"""Unpacking an archive that was looked into before: only what was found then is written, and hashed again on its way.
+
+Nothing is written outside the new folder: paths were checked, directories and files come first, and links last, so that
+no file goes through one.
+"""
+
+import hashlib
+import os
+from typing import NamedTuple
+
+from runcard.errors import StoreError
+from runcard.files import Kind, decode_name, encode_name, printable, reach, write_all
+from runcard.store.archive import tar
+from runcard.store.archive.contents import Contents, Progress
+from runcard.store.archive.members import read_blocks
+from runcard.store.archive.stream import Gap, LostError, TarStream
+from runcard.store.archive.tar import Member
+
+_OPEN = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+_EVERY = 256
+
+
+class _Later(NamedTuple):
+    """What a directory gets when everything is in it."""
+
+    path: str
+    mode: int
+    mtime: int
+
+
+def unpack(contents: Contents, target: str, *, progress: Progress | None = None) -> None:
+    """Write what an archive holds into an empty directory."""
+    descriptor = os.open(contents.path, os.O_RDONLY | os.O_CLOEXEC)
+    top = os.open(target, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        _Unpacking(contents, top, progress).write(TarStream(read_blocks(descriptor)))
+    finally:
+        os.close(top)
+        os.close(descriptor)
+
+
+class _Unpacking:
+    """A record on its way back."""
+
+    def __init__(self, contents: Contents, top: int, progress: Progress | None) -> None:
+        self._contents, self._top, self._progress = contents, top, progress
+        self._skip = len(encode_name(contents.name)) + 1
+        self._directories: list[_Later] = []
+        self._made: set[str] = set()
+        self._links: list[tuple[str, bytes, int]] = []
+        self._files = self._bytes = 0
+
+    def write(self, stream: TarStream) -> None:
+        for member in stream:
+            if isinstance(member, Gap):
+                raise _changed()
+            self._take(member, stream)
+        if not stream.is_whole or self._files != len(self._contents.hexes):
+            raise _changed()
+        for path, target, mtime in self._links:
+            self._make_folder(os.path.dirname(path))
+            with reach(self._top, path) as (place, rest):
+                os.symlink(target, rest, dir_fd=place)
+                os.utime(rest, (mtime, mtime), dir_fd=place, follow_symlinks=False)
+        for later in reversed(self._directories):  # the inner ones first
+            with reach(self._top, later.path or ".") as (place, rest):
+                os.chmod(rest, later.mode & 0o777, dir_fd=place)
+                os.utime(rest, (later.mtime, later.mtime), dir_fd=place)
+
+    def _take(self, member: Member, stream: TarStream) -> None:
+        path = decode_name(member.path.rstrip(b"/")[self._skip :])
+        expected = {tar.FILE: Kind.FILE, tar.SYMLINK: Kind.SYMLINK, tar.DIRECTORY: Kind.DIRECTORY}
+        if path and self._contents.kinds.get(path) is not expected.get(member.kind):
+            raise _changed()
+        if member.kind == tar.DIRECTORY:
+            if path:
+                self._make_folder(path)
+            self._directories.append(_Later(path, member.mode, member.mtime))
+        elif member.kind == tar.SYMLINK:
+            self._links.append((path, member.target, member.mtime))
+        else:
+            self._write(path, member, stream)
+
+    def _make_folder(self, path: str) -> None:
+        """A directory, and those above it that the archive has not named yet."""
+        if path and path not in self._made:
+            self._make_folder(os.path.dirname(path))
+            with reach(self._top, path) as (place, rest):
+                os.mkdir(rest, 0o700, dir_fd=place)
+            self._made.add(path)
+
+    def _write(self, path: str, member: Member, stream: TarStream) -> None:
+        self._make_folder(os.path.dirname(path))
+        with reach(self._top, path) as (place, rest):
+            descriptor = os.open(rest, _OPEN, 0o600, dir_fd=place)
+        hasher = hashlib.sha256()
+        try:
+            for piece in stream.data(member.size):
+                hasher.update(piece)
+                write_all(descriptor, piece)
+            os.fchmod(descriptor, member.mode & 0o777)
+            os.utime(descriptor, (member.mtime, member.mtime))
+        except LostError:
+            raise _changed() from None
+        finally:
+            os.close(descriptor)
+        if hasher.hexdigest() != self._contents.hexes[path]:
+            raise _changed(path)
+        self._files += 1
+        self._bytes += member.size
+        if self._progress is not None and self._files % _EVERY == 0:
+            self._progress(self._files, self._bytes)
+
+
+def _changed(name: str | None = None) -> StoreError:
+    what = f"{printable(name)} in the archive" if name else "the archive"
+    return StoreError(f"{what} changed while it was read", hint="try again when nothing writes there")

@@ -1,0 +1,82 @@
+"""Where the files of a record come from that is being verified: its directory, or an archive."""
+
+import os
+from typing import Protocol
+
+from runcard import checksums
+from runcard.files import failure
+from runcard.store import layout
+from runcard.store.amendments import Amendments, read_amendments
+from runcard.store.archive.contents import Fault, Progress
+
+
+class Source(Protocol):
+    """A record, wherever it lies."""
+
+    @property
+    def name(self) -> str:
+        """The name of its directory."""
+
+    @property
+    def store(self) -> str | None:
+        """The store whose ledgers know it; None where nobody can tell."""
+
+    @property
+    def faults(self) -> list[Fault]:
+        """What is wrong with the place itself."""
+
+    def read(self, name: str) -> bytes | None:
+        """A file of the record itself; None when there is none."""
+
+    def has(self, name: str) -> bool:
+        """Whether anything has this name."""
+
+    def has_file(self, name: str) -> bool:
+        """Whether a file has this name."""
+
+    def instances(self) -> list[str]:
+        """The instances of a session that have a document."""
+
+    def amendments(self) -> Amendments:
+        """What was changed in the open."""
+
+    def compare(self, listing: checksums.Listing, progress: Progress | None) -> checksums.Comparison:
+        """All that differs from the list of checksums."""
+
+
+class Directory:
+    """A record in its directory; what a link leads to is never read."""
+
+    faults: list[Fault] = []  # noqa: RUF012 - a directory has none, and nobody adds one
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self.name = os.path.basename(path)
+        self.store = layout.store_of(path)
+
+    def read(self, name: str) -> bytes | None:
+        path = os.path.join(self._path, name)
+        if not layout.may_be_file(path):
+            return None
+        try:
+            with open(path, "rb") as file:
+                return file.read()
+        except OSError as error:
+            raise failure(error, path, "read") from error
+
+    def has(self, name: str) -> bool:
+        return os.path.lexists(os.path.join(self._path, name))
+
+    def has_file(self, name: str) -> bool:
+        return layout.may_be_file(os.path.join(self._path, name))
+
+    def instances(self) -> list[str]:
+        documents = layout.session_documents(self._path)
+        folders = [os.path.split(os.path.dirname(path)) for path in documents]
+        return [name for above, name in folders if os.path.basename(above) == layout.INSTANCES]
+
+    def amendments(self) -> Amendments:
+        return read_amendments(self._path)
+
+    def compare(self, listing: checksums.Listing, progress: Progress | None) -> checksums.Comparison:
+        return checksums.compare(self._path, listing, exclude=layout.NOT_LISTED, progress=progress)

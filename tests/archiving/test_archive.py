@@ -1,0 +1,255 @@
+"""Archiving, restoring and taking files out, as a user does it."""
+
+import json
+import os
+import shutil
+import subprocess
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+import runcard
+from archiving.records import archives, events, index, judged, make_run, make_session, state, unpacked
+from conftest import Cli
+from runcard.operations.archive import ChangedRecordError, archive
+from runcard.operations.extract import extract
+from runcard.operations.restore import restore
+
+
+@pytest.fixture(params=["run", "session"])
+def record(request: pytest.FixtureRequest) -> Path:
+    made: Path = request.getfixturevalue(request.param)
+    return made
+
+
+def test_a_record_goes_into_an_archive_and_comes_back_as_it_was(record: Path, cli: Cli) -> None:
+    store, before = record.parent, state(record)
+    outcome = cli("archive", record)
+    assert (outcome.code, outcome.err) == (0, "")
+    assert not record.exists()
+    (packed,) = archives(store)
+    assert packed.parent.name == record.name[:7]
+    assert (judged(store)["intact"], judged(store)["complete"], judged(store)["findings"]) == (True, True, [])
+    assert judged(packed)["findings"] == judged(record)["findings"] == []
+    outcome = cli("restore", packed)
+    assert (outcome.code, outcome.out.strip()) == (0, str(record))
+    assert state(record) == before
+    assert packed.exists()
+    assert judged(store)["findings"] == []
+    assert events(store) == ["record.closed", "record.archived", "record.restored"]
+
+
+def test_plain_tar_reads_an_archive(record: Path, here: Path) -> None:
+    before = state(record)
+    archive(record)
+    (packed,) = archives(record.parent)
+    assert state(unpacked(packed, here / "by-tar")) == before
+
+
+def test_the_index_has_the_digests_of_the_file_and_of_its_stream(record: Path) -> None:
+    size = sum(path.lstat().st_size for path in record.rglob("*") if path.is_file() and not path.is_symlink())
+    archive(record)
+    (packed,) = archives(record.parent)
+    ((entry,),) = (value for key, value in index(record.parent).items() if key.startswith("archived_"))
+    data = packed.read_bytes()
+    stream = subprocess.run(["gzip", "-dc", packed], check=True, capture_output=True).stdout
+    assert (entry["sha256"], entry["bytes"]) == (sha256(data).hexdigest(), len(data))
+    assert entry["tar_sha256"] == sha256(stream).hexdigest()
+    assert entry["uncompressed_bytes"] == size
+    assert entry["archive_file"] == f"{record.name[:7]}/{record.name}.tar.gz"
+    (checked,) = runcard.validate(record.parent / "archive" / "archive_index.json")
+    assert checked.report.findings == ()
+
+
+def test_the_same_record_always_gives_the_same_archive(record: Path, here: Path) -> None:
+    shutil.copytree(record, here / "copy" / record.name, symlinks=True)
+    archive(record)
+    archive(here / "copy" / record.name)
+    (first,), (second,) = archives(record.parent), archives(here / "copy")
+    assert first.read_bytes() == second.read_bytes()
+
+
+def test_the_metadata_document_can_be_read_and_shown_without_the_archive(record: Path, cli: Cli) -> None:
+    document = (record / "metadata.json").read_bytes()
+    archive(record)
+    (packed,) = archives(record.parent)
+    assert Path(str(packed).replace(".tar.gz", ".metadata.json")).read_bytes() == document
+    packed.unlink()
+    for word in (record, record.name):
+        outcome = cli("show", word, "--json")
+        assert (outcome.code, json.loads(outcome.out)["document"]) == (0, json.loads(document))
+    assert cli("show", record).code == 0
+
+
+def test_files_and_folders_come_out_alone(run: Path, here: Path, cli: Cli) -> None:
+    before = {
+        path: (run / path).read_bytes() for path in ("a.txt", "sub/b.txt", "large.bin", "metadata.json")
+    }
+    archive(run)
+    outcome = cli("extract", run.name, *before, "-o", "out")
+    assert outcome.out.split() == [f"out/{path}" for path in before]
+    assert {path: (here / "out" / path).read_bytes() for path in before} == before
+    assert cli("extract", run, "sub/", "latest", "--output", "more", "--json").code == 0
+    assert sorted(path.name for path in (here / "more").rglob("*")) == ["b.txt", "latest", "sub"]
+    again = cli("extract", run.name, "a.txt", "-o", "out")
+    assert (again.code, again.out) == (1, "")
+    assert cli("extract", run.name, "nowhere", "-o", "out").code == 1
+    assert cli("extract", run.name, "../a.txt", "-o", "out").code == 64
+
+
+@pytest.mark.parametrize("damage", ["missing", "corrupt", "stale"])
+def test_an_index_of_places_that_is_no_good_is_made_again(run: Path, here: Path, damage: str) -> None:
+    archive(run)
+    (places,) = (run.parent / "archive").glob("*/*.index.json")
+    good = places.read_bytes()
+    if damage == "missing":
+        places.unlink()
+    else:
+        places.write_bytes(b"{" if damage == "corrupt" else good.replace(b"[[0,", b"[[7,"))
+    assert len(list(extract(run.name, ["z"], here / "out"))) == 1
+    assert (here / "out" / "z").read_text() == "z"
+    assert places.read_bytes() == good
+
+
+def test_a_record_that_was_changed_is_not_archived(record: Path, cli: Cli) -> None:
+    listed = next(path for path in sorted(record.rglob("*.md")) if path.is_file())
+    listed.write_text("forged")
+    outcome = cli("archive", record)
+    assert outcome.code == 1
+    assert f"{listed.relative_to(record)}: the file was changed" in outcome.err
+    assert record.is_dir()
+    assert archives(record.parent) == []
+    with pytest.raises(ChangedRecordError) as caught:
+        archive(record)
+    assert [found.kind for found in caught.value.verdict.findings] == ["changed"]
+    assert cli("archive", record, "--force").code == 0
+    assert judged(*archives(record.parent))["findings"][0]["path"] == str(listed.relative_to(record))
+    assert cli("restore", record.name).code == 1
+    assert cli("restore", record, "--force").code == 0
+    assert listed.read_text() == "forged"
+
+
+def test_open_records_are_not_archived(here: Path, cli: Cli) -> None:
+    with runcard.record(here / "outputs", model="m", provider="p") as run:
+        assert "is not closed" in cli("archive", run.path).err
+        assert cli("archive", "--older-than", "0s").out == "no record is that old\n"
+        assert Path(run.path).is_dir()
+    assert cli("archive", "--older-than", "0s").code == 0
+    assert not Path(run.path).exists()
+
+
+def test_only_old_records_are_archived(here: Path, cli: Cli) -> None:
+    run, session = make_run(here / "outputs"), make_session(here)
+    assert cli("archive", "--older-than", "30d").out == "no record is that old\n"
+    assert cli("archive").code == cli("archive", run, "--older-than", "1d").code == 64
+    assert cli("archive", "--older-than", "soon").code == 64
+    outcome = cli("archive", "--older-than", "0s", "--json")
+    told = [entry["record"] for entry in json.loads(outcome.out)["archived"]]
+    assert (sorted(told), outcome.code) == (sorted(map(str, (run, session))), 0)
+
+
+def test_archives_can_lie_elsewhere(record: Path, here: Path, cli: Cli) -> None:
+    before = state(record)
+    assert cli("archive", record, "--to", "elsewhere").code == 0
+    (packed,) = (here / "elsewhere").glob("*/*.tar.gz")
+    assert judged(record.parent)["complete"]
+    packed.rename(here / "away")
+    assert [found["kind"] for found in judged(record.parent)["findings"]] == ["ledger"]
+    (here / "away").rename(packed)
+    assert cli("restore", packed).code == 0
+    assert state(record) == before
+
+
+def test_an_archive_from_another_machine_needs_a_place(record: Path, here: Path, cli: Cli) -> None:
+    before = state(record)
+    archive(record)
+    (packed,) = archives(record.parent)
+    shutil.copy(packed, here / "sent.tar.gz")
+    assert judged(here / "sent.tar.gz")["findings"] == []
+    assert cli("restore", "sent.tar.gz").code == 64
+    assert cli("restore", "sent.tar.gz", "--to", "there").code == 0
+    assert state(here / "there" / record.name) == before
+    assert [path.name for path in (here / "there").iterdir()] == [record.name]
+    assert judged(here / "there" / record.name)["findings"] == []
+
+
+def test_nothing_is_overwritten(record: Path, cli: Cli) -> None:
+    archive(record)
+    record.mkdir()
+    (record / "mine.txt").write_text("mine")
+    assert "exists already" in cli("restore", record.name).err
+    assert [path.name for path in record.iterdir()] == ["mine.txt"]
+
+
+def test_archiving_again_replaces_an_archive_that_differs(record: Path, cli: Cli) -> None:
+    archive(record)
+    (packed,) = archives(record.parent)
+    first = packed.read_bytes()
+    restore(packed)
+    assert "restored_at" in json.dumps(index(record.parent))
+    archive(record)
+    assert packed.read_bytes() == first
+    assert "restored_at" not in json.dumps(index(record.parent))
+    restore(packed)
+    (record / "later.txt").write_text("later")
+    assert cli("archive", record).code == 1
+    assert packed.read_bytes() == first
+    assert cli("archive", record, "--force").code == 0
+    assert packed.read_bytes() != first
+    assert len(archives(record.parent)) == 1
+
+
+def test_unknown_fields_of_the_index_stay(here: Path) -> None:
+    first, second = (make_run(here / "outputs") for _ in range(2))
+    archive(first)
+    file = here / "outputs" / "archive" / "archive_index.json"
+    data = json.loads(file.read_bytes())
+    data["note"] = "mine"
+    data["archived_runs"][0]["shelf"] = 7
+    file.write_text(json.dumps(data))
+    archive(second)
+    now = index(here / "outputs")
+    assert (now["note"], now["archived_runs"][0]["shelf"], len(now["archived_runs"])) == ("mine", 7, 2)
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"archived_runs": [{"run_id": "a"}]}', '{"version": "9.0.0"}'])
+def test_an_index_that_is_no_good_stops_the_work(run: Path, cli: Cli, text: str) -> None:
+    folder = run.parent / "archive"
+    folder.mkdir()
+    (folder / "archive_index.json").write_text(text)
+    outcome = cli("archive", run)
+    assert (outcome.code, "archive_index.json is damaged" in outcome.err) == (1, True)
+    assert run.is_dir()
+    assert (folder / "archive_index.json").read_text() == text
+    assert judged(run)["findings"] == []
+    assert archives(run.parent) == []
+
+
+def test_what_another_program_packed_is_read_as_well(record: Path, here: Path, cli: Cli) -> None:
+    before = state(record)
+    subprocess.run(["tar", "czf", here / "x.tar.gz", "-C", record.parent, record.name], check=True)
+    shutil.rmtree(record)
+    assert judged(here / "x.tar.gz")["findings"] == []
+    assert cli("extract", "x.tar.gz", "SHA256SUMS", "-o", "out").code == 0
+    assert cli("restore", "x.tar.gz", "--to", "there").code == 0
+    assert state(here / "there" / record.name) == before
+
+
+def test_the_copy_of_the_document_is_held_to_the_archive(run: Path) -> None:
+    archive(run)
+    (copy,) = (run.parent / "archive").glob("*/*.metadata.json")
+    copy.write_bytes(copy.read_bytes().replace(b'"m"', b'"n"'))
+    assert [(found["kind"], found["path"]) for found in judged(run.parent)["findings"]] == [
+        ("changed", copy.name)
+    ]
+    copy.unlink()
+    assert [(found["kind"], found["path"]) for found in judged(run.parent)["findings"]] == [
+        ("missing", copy.name)
+    ]
+
+
+def test_a_fifo_that_came_later_is_a_change(run: Path, cli: Cli) -> None:
+    os.mkfifo(run / "pipe")
+    assert "pipe: neither a file nor a link" in cli("archive", run).err
+    assert run.is_dir()
