@@ -129,6 +129,32 @@ def test_another_analysis_clears_what_later_agents_said(cli: Cli, source: Path) 
     assert plan["automation"]["analyzer_completed"] is True
 
 
+def test_what_others_added_survives(cli: Cli, source: Path) -> None:
+    cli("plan", "analyze", source, *CALL, "--write")
+    plan = plan_file(source)
+    plan.write_text(
+        plan.read_text().replace("  uses_models: true", "  uses_models: false # sure?\n  owner: billing")
+    )
+    assert cli("plan", "analyze", source, *CALL, "--write").code == 0
+    assert "uses_models: true # sure?" in plan.read_text()
+    assert read(plan)["target"]["owner"] == "billing"
+
+
+def test_a_setup_names_the_class(cli: Cli, source: Path) -> None:
+    source.write_text(
+        "class A\n  def x(b)\n    c = b.c\n    d? ? 1 : (order.e? && c.f? && b.g?)\n  end\nend\n"
+    )
+    said = json.loads(cli("plan", "analyze", source, "--method", "x", "--json").out)
+    assert {
+        one["name"]: (one["setup"]["type"], one["setup"]["class"]) for one in said["characteristics"]
+    } == {
+        "d": ("attribute", "A"),
+        "order_e": ("model", "Order"),
+        "c_f": ("variable", None),
+        "b_g": ("argument", None),
+    }
+
+
 def test_a_damaged_plan_is_replaced(cli: Cli, source: Path) -> None:
     plan_file(source).parent.mkdir(parents=True)
     plan_file(source).write_text("{{{")

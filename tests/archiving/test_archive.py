@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import subprocess
+import zlib
 from hashlib import sha256
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from conftest import Cli
 from runcard.operations.archive import ChangedRecordError, archive
 from runcard.operations.extract import extract
 from runcard.operations.restore import restore
+from runcard.store.archive import deflate
 
 
 @pytest.fixture(params=["run", "session"])
@@ -154,6 +156,7 @@ def test_archives_can_lie_elsewhere(record: Path, here: Path, cli: Cli) -> None:
     assert cli("archive", record, "--to", "elsewhere").code == 0
     (packed,) = (here / "elsewhere").glob("*/*.tar.gz")
     assert judged(record.parent)["complete"]
+    assert cli("show", record).code == 0
     packed.rename(here / "away")
     assert [found["kind"] for found in judged(record.parent)["findings"]] == ["ledger"]
     (here / "away").rename(packed)
@@ -224,6 +227,50 @@ def test_an_index_that_is_no_good_stops_the_work(run: Path, cli: Cli, text: str)
     assert (folder / "archive_index.json").read_text() == text
     assert judged(run)["findings"] == []
     assert archives(run.parent) == []
+
+
+def test_an_index_that_is_gone_is_made_again_from_the_archives(here: Path, cli: Cli) -> None:
+    run, session, other = make_run(here / "outputs"), make_session(here), make_run(here / "outputs")
+    for record in (run, session):
+        archive(record)
+        (record.parent / "archive" / "archive_index.json").unlink()
+        assert cli("show", record.name).code == 0
+        assert judged(record.parent)["complete"]
+    archive(other)
+    first, second = index(here / "outputs")["archived_runs"]
+    assert (first["run"], second["run"], "sha256" in first) == (run.name, other.name, False)
+    assert cli("restore", run.name).code == 0
+    assert cli("restore", session.name).code == 0
+    assert judged(here / "artifacts")["findings"] == []
+
+
+def test_what_needs_the_directory_says_so(session: Path, cli: Cli) -> None:
+    archive(session)
+    for command in (
+        ("log", session.name, "coordinator"),
+        ("show", session.name, "--instance", "coordinator"),
+    ):
+        outcome = cli(*command)
+        assert (outcome.code, "runcard extract" in outcome.err) == (1, True)
+
+
+def test_amendments_of_an_archived_record_are_shown(run: Path, cli: Cli) -> None:
+    assert cli("amend", run, "note", "a good one").code == 0
+    archive(run)
+    assert "a good one" in cli("show", run.name).out
+    assert judged(run.parent)["findings"] == []
+
+
+def test_without_isal_zlib_does_the_same(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where there is no build of isal; archives of both kinds are read by both."""
+    before = state(run)
+    with monkeypatch.context() as patch:
+        patch.setattr(deflate, "_fast", None)
+        patch.setattr(deflate, "_DAMAGED", (zlib.error,))
+        archive(run)
+        assert judged(run.parent)["findings"] == []
+    restore(run)
+    assert state(run) == before
 
 
 def test_what_another_program_packed_is_read_as_well(record: Path, here: Path, cli: Cli) -> None:

@@ -79,8 +79,17 @@ def test_another_file_can_be_named(cli: Cli, project: RubyProject, tmp_path: Pat
     assert not (project.root / SPEC).exists()
     done = cli("plan", "skeleton", project.source, "--output", tmp_path / "b_spec.rb")
     assert done.code == 2
-    assert "lies outside of the project: the plan does not name it" in done.err
+    assert f"the plan does not name {tmp_path / 'b_spec.rb'}: it lies outside of the project" in done.err
     assert (tmp_path / "b_spec.rb").read_bytes() == inside.read_bytes()
+
+
+def test_a_name_that_no_plan_can_hold_is_a_warning(cli: Cli, project: RubyProject) -> None:
+    project.write()
+    spec = project.root / "caf\udce9_spec.rb"
+    done = cli("plan", "skeleton", project.source, "--output", spec)
+    assert (done.code, spec.exists()) == (2, True)
+    assert "its name is not UTF-8" in done.err
+    assert project.read()["automation"]["skeleton_generated"] is True
 
 
 def test_an_invalid_plan_is_not_handed_on(cli: Cli, project: RubyProject) -> None:
@@ -104,6 +113,15 @@ def test_a_plan_that_is_not_validated_or_old_is_a_warning(cli: Cli, project: Rub
     assert "Warning: " in done.err
     assert "the validator has not left its marker" in done.err
     assert "the plan needs a new analysis: source file modified" in done.err
+
+
+def test_what_depends_on_a_terminal_state_has_no_context_and_is_named(cli: Cli, project: RubyProject) -> None:
+    plan = project.plan_of()
+    plan["characteristics"][0]["terminal_states"] = ["premium"]
+    project.write(plan)
+    done = cli("plan", "skeleton", project.source)
+    assert done.code == 2
+    assert done.err.endswith(": discount has no context: nothing follows a terminal state\n")
 
 
 def test_a_source_without_a_plan_is_an_error(cli: Cli, project: RubyProject) -> None:

@@ -122,6 +122,14 @@ def test_a_word_that_only_begins_like_a_negation_is_none(word: str) -> None:
             "when middle name is present",
             "with middle name",
         ),
+        (
+            one("user", "binary", ["can_share", "not_can_share"]),
+            "when user can share",
+            "with user that can share",
+        ),
+        (one("save", "binary", ["succeeded", "failed"]), "when save succeeded", "with save succeeded"),
+        (one("a_equals_b", "binary", ["equal", "different"]), "when a equals b", "with a equal to b"),
+        (one("x_in_xs", "binary", ["included", "excluded"]), "when x is in xs", "with x in xs"),
     ],
     ids=lambda value: value["name"] if isinstance(value, dict) else value,
 )
@@ -129,6 +137,23 @@ def test_contexts_read_as_english(each: Fields, first: str, deeper: str) -> None
     assert contexts_of([each])[0].description == first
     above = one("a", "enum", ["b", "c"])
     assert contexts_of([above, each])[0].children[0].description == deeper
+
+
+def test_the_other_of_two_states_reads_as_english() -> None:
+    pairs = [
+        one("user", "binary", ["can_share", "not_can_share"]),
+        one("user", "binary", ["has_email", "not_has_email"]),
+        one("save", "binary", ["succeeded", "failed"]),
+        one("a_equals_b", "binary", ["equal", "different"]),
+        one("x_in_xs", "binary", ["included", "excluded"]),
+    ]
+    assert [contexts_of([each])[1].description for each in pairs] == [
+        "when user cannot share",
+        "when user has no email",
+        "when save failed",
+        "when a differs from b",
+        "when x is not in xs",
+    ]
 
 
 @pytest.mark.parametrize(

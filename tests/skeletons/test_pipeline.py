@@ -74,13 +74,15 @@ def test_a_changed_source_is_analyzed_again_and_a_spec_only_replaced_by_force(
 
 def test_a_further_method_has_a_plan_of_its_own(cli: Cli, project: RubyProject) -> None:
     cli("plan", "pipeline", project.source, "--method", "total")
-    os.remove(project.root / SPEC)
-    done = cli(
-        "plan", "pipeline", project.source, "--method", "latest", "--class", "Billing::Invoice", "--json"
-    )
-    said = json.loads(done.out)
+    wanted = ("plan", "pipeline", project.source, "--method", "latest", "--class", "Billing::Invoice")
+    done = cli(*wanted)
+    assert (done.code, done.out) == (1, "")
+    assert "exists and was not touched" in done.err
+    other = project.root / "spec" / "models" / "latest_spec.rb"
+    said = json.loads(cli(*wanted, "--output", other, "--json").out)
     assert said["metadata_path"] != str(project.plan)
-    assert "describe '.latest' do" in (project.root / SPEC).read_text()
+    assert "describe '.latest' do" in other.read_text()
+    assert cli(*wanted, project.source, "--output", other).code == 64
 
 
 def test_a_method_that_is_not_there_is_an_error_and_writes_nothing(cli: Cli, project: RubyProject) -> None:

@@ -142,8 +142,9 @@ def _file(
         places = draft.place(contents, metadata, mode)
     data = document.to_dict()
     record_id = id_of(document)
-    facts = {"id": record_id, "time": now, "file": file, "index_sha256": sha256_bytes(places).hex}
-    shelf.put(kind, entry(kind, contents, data, facts | {"store": os.path.relpath(store, folder)}), mode)
+    facts = {"archived_at": now, "archive_file": file, "store": os.path.relpath(store, folder)}
+    facts["index_sha256"] = sha256_bytes(places).hex
+    shelf.put(kind, entry(kind, contents, data, facts), mode)
     said = {"kind": kind, "id": record_id, "path": name, "sha256": sha256_bytes(metadata).hex, "time": now}
     said |= {"archive": os.path.relpath(target, store), "archive_sha256": contents.sha256}
     with Ledger(store, mode) as ledger:

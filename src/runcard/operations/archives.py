@@ -12,6 +12,7 @@ from runcard.settings import ARTIFACTS_DIR, ARTIFACTS_MAX_SIZE, OUTPUTS, Setting
 from runcard.store import layout
 from runcard.store.archive.contents import Contents, Fault, Progress, scan
 from runcard.store.archive.shelf import Shelf, Shelved
+from runcard.store.ledger import entries, in_order, ledgers
 from runcard.store.verification import Verdict
 
 
@@ -25,6 +26,11 @@ class FoundArchive:
     @property
     def name(self) -> str:
         return self.shelved.name if self.shelved else layout.archived_name(self.path)
+
+    @property
+    def index_sha256(self) -> str | None:
+        """The digest of the index of places beside it, where that is known."""
+        return self.shelved.fields.get("index_sha256") if self.shelved else None
 
     @property
     def store(self) -> str | None:
@@ -46,6 +52,9 @@ def find_archive(word: str | os.PathLike[str], settings: Settings | None = None)
     folders = dict.fromkeys(folder for store in stores for folder in (layout.archive_folder(store), store))
     shelved = [one for folder in folders for one in Shelf(folder).find(name)]
     places = {os.path.abspath(one.path): one for one in shelved}
+    for store in stores if not places else ():
+        if (elsewhere := _by_ledger(store, name)) is not None:
+            return elsewhere
     if not places:
         raise StoreError(
             f"there is no archive {printable(given)}",
@@ -58,6 +67,18 @@ def find_archive(word: str | os.PathLike[str], settings: Settings | None = None)
         )
     (one,) = places.values()
     return FoundArchive(one.path, one)
+
+
+def _by_ledger(store: str, word: str) -> FoundArchive | None:
+    """The archive of a record that went to another folder: the ledger of its store knows which."""
+    known = in_order(entry for _, journal, _ in ledgers(store) for entry in entries(journal))
+    paths = [
+        os.path.join(store, entry.archive)
+        for entry in known
+        if entry.archive and word in (entry.path, entry.id)
+    ]
+    found = map(archive_at, reversed(list(map(os.path.normpath, paths))))
+    return next((one for one in found if one is not None), None)
 
 
 def archive_at(path: str) -> FoundArchive | None:

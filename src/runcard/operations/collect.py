@@ -19,11 +19,9 @@ from runcard.errors import ExitCode, RuncardError, StoreError, UsageError
 from runcard.files import printable
 from runcard.observe.clock import Clock
 from runcard.operations.accounts import Accounts
-from runcard.operations.archive import archive
 from runcard.operations.choices import Choices
 from runcard.operations.keeping import Progress
 from runcard.operations.leftovers import tidy
-from runcard.operations.prune import store_size
 from runcard.operations.sealing import Desk
 from runcard.operations.spec import InvalidSpec, read_spec, session_id_of
 from runcard.settings import read_settings
@@ -158,7 +156,11 @@ def collect(  # noqa: PLR0913 - the library's front door: each is a thing to dec
 
 
 def _check_quota(store: str, gigabytes: float | None) -> None:
-    if gigabytes is not None and store_size(store) >= gigabytes * 1_000_000_000:
+    if gigabytes is None:
+        return
+    from runcard.operations.prune import store_size  # noqa: PLC0415 - few have a quota
+
+    if store_size(store) >= gigabytes * 1_000_000_000:
         raise StoreError(
             "Artifacts storage limit exceeded",
             hint=f"`runcard prune --retention` deletes the oldest sessions, `runcard archive` packs them; or allow more than {gigabytes:g} GB",
@@ -167,6 +169,8 @@ def _check_quota(store: str, gigabytes: float | None) -> None:
 
 def _archived(path: str, remarks: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
     """The archive of a session that was just collected; it is whole, so that a failure here is only a remark."""
+    from runcard.operations.archive import archive  # noqa: PLC0415 - it takes long to load, and few want it
+
     try:
         return archive(path).archive, remarks
     except RuncardError as error:

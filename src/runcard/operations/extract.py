@@ -56,7 +56,7 @@ def extract(
 def _places(found: FoundArchive) -> Places:
     """Where files lie in an archive; read from the archive itself when that was not written down, or is not to be trusted."""
     file = layout.places_of(found.path)
-    digest = found.shelved.fields.get("index_sha256") if found.shelved else None
+    digest = found.index_sha256
     if (places := read_places(found.path, digest)) is not None:
         return places
     data = encode_places(contents := scan(found.path))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from runcard.digests import sha256_bytes
 from runcard.encoding import Limits, decode_json
-from runcard.errors import StoreError, UsageError
+from runcard.errors import EncodingError, StoreError, UsageError
 from runcard.files import (
     check_relative,
     failure,
@@ -81,6 +81,10 @@ def _check(found: FoundArchive, contents: Contents, verdict: Verdict, *, force: 
     hint = f"`runcard verify {printable(found.path)}` tells all that is wrong with it"
     if check_relative(contents.name) or contents.name.startswith("."):
         raise StoreError(f"the archive is refused: no record is called {printable(contents.name)}", hint=hint)
+    if contents.read(layout.METADATA) is None:
+        raise StoreError(
+            f"{printable(found.path)} is refused: there is no {layout.METADATA} in it", hint=hint
+        )
     wrong = [(fault.path, fault.message) for fault in contents.faults]
     if not force:
         wrong += [(one.path, one.message) for one in verdict.findings if one.breaks is not None]
@@ -167,7 +171,16 @@ def _enter(found: FoundArchive, contents: Contents, store: str) -> None:
 def _entry(found: FoundArchive, contents: Contents, now: str) -> Fields:
     kind = found.shelved.kind if found.shelved else kind_of(contents)
     metadata = contents.documents[layout.METADATA]
-    document = decode_json(metadata)
-    identity = document["team_session_id"] if kind == "session" else document["generation"]["run_id"]
-    said = {"kind": kind, "id": identity, "path": contents.name, "sha256": sha256_bytes(metadata).hex}
+    said = {"kind": kind, "id": _identity(found, contents, kind), "path": contents.name}
+    said["sha256"] = sha256_bytes(metadata).hex
     return said | {"time": now, "archive_sha256": contents.sha256}
+
+
+def _identity(found: FoundArchive, contents: Contents, kind: str) -> str:
+    if found.shelved is not None:
+        return found.shelved.id
+    try:
+        document = decode_json(contents.documents[layout.METADATA])
+        return str(document["team_session_id"] if kind == "session" else document["generation"]["run_id"])
+    except (EncodingError, KeyError, TypeError):  # it came back by force
+        return contents.name

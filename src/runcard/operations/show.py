@@ -3,7 +3,7 @@
 import contextlib
 import os
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from runcard.documents.generation import Generation
 from runcard.documents.team import Team
@@ -11,13 +11,15 @@ from runcard.encoding import Limits
 from runcard.errors import RuncardError, StoreError
 from runcard.files import json_name, printable, walk_files
 from runcard.observe.process import is_alive
-from runcard.operations.archives import find_archive
 from runcard.operations.load import load
-from runcard.operations.show_session import ShownSession, session_at
+from runcard.operations.show_session import ShownSession, check_unpacked, session_at
 from runcard.store import layout
-from runcard.store.amendments import Amendments, read_amendments
+from runcard.store.amendments import Amendments, parse_amendments, read_amendments
 from runcard.store.runs import claimed
 from runcard.views.markdown import is_readme_of
+
+if TYPE_CHECKING:
+    from runcard.operations.archives import FoundArchive
 
 GONE = "its process is gone"
 ELSEWHERE = "it runs on another host, so nobody can tell from here whether it still does"
@@ -48,6 +50,7 @@ class Shown:
 def show(run: str | os.PathLike[str]) -> Shown:
     """Read a run; raises an error that says what is wrong with it."""
     shown = show_record(run)
+    check_unpacked(shown.path)
     if not isinstance(shown, Shown):
         raise StoreError(
             f"{printable(shown.path)} is a session, not a run", hint="name the directory of a run"
@@ -79,6 +82,8 @@ def show_record(record: str | os.PathLike[str], limits: Limits | None = None) ->
 
 def _archived(path: str, limits: Limits | None) -> Shown | ShownSession:
     """A record that is in an archive, by the copy of its document that lies beside it."""
+    from runcard.operations.archives import find_archive  # noqa: PLC0415 - it takes long to load, and is rarely needed
+
     try:
         found = find_archive(path)
     except StoreError as error:
@@ -88,9 +93,21 @@ def _archived(path: str, limits: Limits | None) -> Shown | ShownSession:
         ) from error
     loaded = load(layout.metadata_copy(found.path), limits=limits)
     document = loaded.to_dict()
+    amendments = _amendments_in(found)
     if isinstance(loaded, Team):
-        return ShownSession(found.path, document, Amendments())
-    return Shown(found.path, document, document["generation"].get("status"), None, (), Amendments())
+        return ShownSession(found.path, document, amendments)
+    return Shown(found.path, document, document["generation"].get("status"), None, (), amendments)
+
+
+def _amendments_in(found: "FoundArchive") -> Amendments:
+    """What was amended before a record was archived, where that is quickly found."""
+    from runcard.store.archive.extract import read_file  # noqa: PLC0415 - as above
+    from runcard.store.archive.places import read_places  # noqa: PLC0415
+
+    places = read_places(found.path, found.index_sha256) if os.path.isfile(found.path) else None
+    return (
+        Amendments() if places is None else parse_amendments(read_file(found.path, places, layout.AMENDMENTS))
+    )
 
 
 def status_now(run: str, document: dict[str, Any]) -> str | None:

@@ -108,8 +108,18 @@ def open_transcript(shown: ShownSession, name: str, limits: Limits | None = None
     return open_output(os.path.join(folder, file), printable(entry["name"]))
 
 
+def check_unpacked(path: str) -> None:
+    """Refuse what cannot be done with a record that is in an archive."""
+    if layout.is_archive(path):
+        raise StoreError(
+            f"{printable(path)} is an archive",
+            hint=f"`runcard extract {printable(path)} PATH` takes one file out of it, `runcard restore` puts it back",
+        )
+
+
 def _folder(shown: ShownSession, entry: Fields) -> str:
     """The folder of an agent; its id comes from a document, and may lead nowhere else."""
+    check_unpacked(shown.path)
     return _below(shown.path, f"{layout.INSTANCES}/{entry['instance_id']}")
 
 
@@ -123,6 +133,7 @@ def _below(folder: str, relative: str) -> str:
 
 def open_output(path: str, whose: str) -> BinaryIO:
     """A file with what somebody printed, never what a link leads to."""
+    check_unpacked(os.path.dirname(path))
     if not layout.may_be_file(path):
         raise StoreError(
             f"there is no transcript of {whose}", hint="none was recorded, or it was left out when collecting"

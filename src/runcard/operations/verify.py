@@ -10,10 +10,8 @@ from runcard.documents.kinds import GENERATION, INSTANCE, TEAM, detect
 from runcard.encoding import Limits, decode_json
 from runcard.errors import EncodingError, ExitCode, RuncardError, StoreError
 from runcard.files import failure, printable
-from runcard.operations.archives import FoundArchive, archive_at, find_archive, look_into
 from runcard.operations.show import state_now
 from runcard.store import layout
-from runcard.store.archive.shelf import Shelf
 from runcard.store.ledger import entries, ledgers
 from runcard.store.verification import (
     INTACT,
@@ -50,8 +48,8 @@ def verify(
         name = os.fspath(path)
         if os.path.basename(name) == layout.METADATA and os.path.isfile(name):
             name = os.path.dirname(name) or "."
-        if (found := archive_at(name)) is not None:
-            yield _archive(found, progress, limits)
+        if layout.is_archive(name) and os.path.lexists(name):
+            yield _archive(name, progress, limits)
         elif layout.is_collection(name) or _is_record(name):
             yield _Record(name).verified(progress, limits)
         elif not os.path.lexists(name) and (found := _archived(name)) is not None:
@@ -60,16 +58,34 @@ def verify(
             yield from _store(name, progress, limits)
 
 
-def _archived(name: str) -> FoundArchive | None:
+def _archived(name: str) -> str | None:
     """The archive of a record that is called so, and is not there any more."""
+    from runcard.operations.archives import find_archive  # noqa: PLC0415 - it takes long to load
+
     try:
-        return find_archive(name)
+        return find_archive(name).path
     except StoreError:
         return None
 
 
-def _archive(found: FoundArchive, progress: Progress | None, limits: Limits | None) -> Verified:
-    return _guarded(found.path, lambda: look_into(found, limits=limits, progress=progress)[1])
+def _archive(path: str, progress: Progress | None, limits: Limits | None) -> Verified:
+    from runcard.operations.archives import find_archive, look_into  # noqa: PLC0415 - as above
+
+    return _guarded(path, lambda: look_into(find_archive(path), limits=limits, progress=progress)[1])
+
+
+def _archives_of(store: str) -> list[tuple[Record, str]]:
+    """The archives of a store, by what a ledger knows their records by; of one that is gone, the ledger knows why."""
+    if not os.path.isdir(layout.archive_folder(store)):
+        return []
+    from runcard.store.archive.shelf import Shelf  # noqa: PLC0415 - as above
+
+    has_ledger = any(True for _ in ledgers(store))
+    return [
+        ((one.kind, one.name if one.kind == "session" else one.id), one.path)
+        for one in Shelf(layout.archive_folder(store))
+        if os.path.lexists(one.path) or not has_ledger
+    ]
 
 
 def _is_record(path: str) -> bool:
@@ -167,11 +183,9 @@ def _store(store: str, progress: Progress | None, limits: Limits | None) -> Iter
             yield record.verified(progress, limits)
         for place in layout.open_collections(store):
             yield _Record(place).verified(progress, limits)
-        has_ledger = any(True for _ in ledgers(store))
-        for shelved in Shelf(layout.archive_folder(store)):
-            if os.path.lexists(shelved.path) or not has_ledger:  # of one that is gone, the ledger knows why
-                archived.add((shelved.kind, shelved.name if shelved.kind == "session" else shelved.id))
-                yield _archive(FoundArchive(shelved.path, shelved), progress, limits)
+        for known, path in _archives_of(store):
+            archived.add(known)
+            yield _archive(path, progress, limits)
         found = tuple(verify_ledgers(store, present, archived))
     except RuncardError as error:
         found = unreadable(store, error).findings

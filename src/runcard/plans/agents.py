@@ -84,6 +84,7 @@ _ALL = (
         name="analyzer",
         reads=("the source file",),
         duty=(
+            "run `runcard plan analyze --write`, which finds the conditions of the method by parsing",
             "find the characteristics of the method: what its behaviour depends on, and the states of each",
             "note the source's modification time in whole seconds, its size and its SHA-256",
             "set analyzer.completed to true when everything is there",
@@ -108,7 +109,10 @@ _ALL = (
     Agent(
         name="skeleton",
         reads=("target", "characteristics"),
-        duty=("write the spec file with a context for each state", "name it in automation.skeleton_file"),
+        duty=(
+            "run `runcard plan skeleton`",
+            "or write the spec file with a context for each state, and name it in automation.skeleton_file",
+        ),
     ),
     Agent(
         name="architect",
@@ -128,7 +132,7 @@ _ALL = (
         name="factory-optimizer",
         reads=("characteristics", "factories_detected", "test_level"),
         duty=(
-            "compare the states with the traits that exist",
+            "run `runcard plan optimize`, which compares the states with the traits that exist",
             "report missing traits as warnings",
             "prefer build_stubbed where nothing must be stored",
         ),
@@ -145,7 +149,11 @@ _ALL = (
     Agent(
         name="reviewer",
         reads=("the whole plan", "the spec file", "the source file"),
-        duty=("check that every characteristic is tested", "report; change nothing"),
+        duty=(
+            "run `runcard plan review`, which says what the spec leaves out",
+            "check that every characteristic is tested",
+            "report; change nothing",
+        ),
         writes=False,
     ),
 )

@@ -145,7 +145,7 @@ class Plan:
         if not self.exists:
             raise StoreError(
                 f"there is no plan for {printable(self.source)}",
-                hint="the analyzer makes it; `runcard plan path` says where it must lie",
+                hint="make it with `runcard plan analyze --write`; `runcard plan path` says where it must lie",
             )
 
     def check_wanted(self, asked: str) -> None:

@@ -22,6 +22,24 @@ _NEGATIVE = re.compile(
 )
 _THERE = {"present", "given", "exists", "existing", "true", "yes"}  # said by "with" alone
 _TWO = 2
+_PAST = {"succeeded", "failed"}
+_MODAL = re.compile(r"(not )?(can|should|must|will|has) (.+)")
+_NEGATED = {
+    "can": "cannot",
+    "should": "should not",
+    "must": "must not",
+    "will": "will not",
+    "has": "has no",
+}
+_COMPARED = re.compile(
+    r"(.+) (equals|in) (.+)"
+)  # how the analyzer calls what is compared with something else
+_OUTCOMES = {  # as a sentence, and behind "with"
+    ("equals", "equal"): ("equals", "equal to"),
+    ("equals", "different"): ("differs from", "different from"),
+    ("in", "included"): ("is in", "in"),
+    ("in", "excluded"): ("is not in", "not in"),
+}
 
 
 def words(name: str) -> str:
@@ -55,7 +73,25 @@ def _clause(one: Fields, state: str) -> str:
     subject, rest = _told_apart(one, state)
     if not subject:
         return rest
-    return f"{subject} {_verb(subject)} {rest}"
+    if compared := _compared(subject, rest, 0):
+        return compared
+    if modal := _modal(rest):
+        return f"{subject} {modal}"
+    return f"{subject} {rest}" if rest in _PAST else f"{subject} {_verb(subject)} {rest}"
+
+
+def _compared(subject: str, rest: str, form: int) -> str | None:
+    """A comparison of two things, as a sentence (form 0) or behind "with" (form 1)."""
+    match = _COMPARED.fullmatch(subject)
+    if match is None or (match[2], rest) not in _OUTCOMES:
+        return None
+    return f"{match[1]} {_OUTCOMES[match[2], rest][form]} {match[3]}"
+
+
+def _modal(rest: str) -> str | None:
+    """What somebody can or has, with its negation where English has it."""
+    match = _MODAL.fullmatch(rest)
+    return match and f"{_NEGATED[match[2]] if match[1] else match[2]} {match[3]}"
 
 
 def _link(one: Fields, state: str, depth: int) -> str:
@@ -74,7 +110,12 @@ def _noun(one: Fields, state: str) -> str:
         return rest
     if rest.lower() in _THERE:
         return subject
-    return f"{subject} {rest}" if is_negative(state) or " " in rest else f"{rest} {subject}"
+    if compared := _compared(subject, rest, 1):
+        return compared
+    if modal := _modal(rest):
+        return f"{subject} that {modal}"
+    is_whole = is_negative(state) or rest in _PAST or " " in rest
+    return f"{subject} {rest}" if is_whole else f"{rest} {subject}"
 
 
 def _told_apart(one: Fields, state: str) -> tuple[str, str]:

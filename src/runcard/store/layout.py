@@ -8,6 +8,7 @@ import os
 import re
 import stat
 from datetime import UTC, datetime
+from glob import glob
 
 METADATA = "metadata.json"
 MANIFEST = "manifest.json"
@@ -151,6 +152,11 @@ def archive_file(name: str, moment: datetime) -> str:
     """Where the archive of a record lies in a folder of archives: by the month that its name says, or of its start."""
     month = _MONTH.match(name)
     return f"{month[0] if month else f'{moment:%Y-%m}'}/{name}{_PACKED}"
+
+
+def archives_in(folder: str) -> list[str]:
+    """The archives that lie in a folder of archives, relative to it."""
+    return sorted(glob("[0-9][0-9][0-9][0-9]-[0-9][0-9]/[!.]*" + _PACKED, root_dir=folder))
 
 
 def is_archive(path: str) -> bool:

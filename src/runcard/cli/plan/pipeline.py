@@ -18,15 +18,19 @@ if TYPE_CHECKING:
 @click.option(
     "--type", "method_type", type=click.Choice(("instance", "class")), help="Its type, where both have one."
 )
+@click.option(
+    "--output", metavar="FILE", type=click.Path(), help="Write the spec there; for one source only."
+)
 @click.option("--force", is_flag=True, help="Write the skeleton again, over a spec that is there.")
 @root_option
 @json_option
 @progress_option
-def command(
+def command(  # noqa: PLR0913, PLR0917 - an option is an argument
     sources: tuple[str, ...],
     method: str,
     class_name: str | None,
     method_type: str | None,
+    output: str | None,
     force: bool,
     root: str | None,
     as_json: bool,
@@ -40,12 +44,17 @@ def command(
     Exit codes: 0 good, 1 a step failed, 2 good with warnings.
     """
     from runcard.cli.plan.many import Many  # noqa: PLC0415
+    from runcard.errors import UsageError  # noqa: PLC0415
     from runcard.operations.plans.pipeline import run_pipeline  # noqa: PLC0415
     from runcard.plans.places import Asked  # noqa: PLC0415
 
+    if output is not None and len(sources) > 1:
+        raise UsageError("--output is one file, and there are several sources", hint="name one source")
     asked = Asked(class_name, method, method_type)
     many = Many("sources", "source", as_json=as_json, shows_progress=shows_progress)
-    many.each(sources, lambda source: run_pipeline(source, asked, root=root, force=force), _show)
+    many.each(
+        sources, lambda source: run_pipeline(source, asked, root=root, output=output, force=force), _show
+    )
     return many.finish()
 
 

@@ -53,7 +53,14 @@ def kept(path: str, analysis: Analysis, *, root: str | None = None, write: bool 
     target = analysis.target
     asked = Asked(target.class_name, target.method, target.method_type)
     plan = plan_at(place_of(path, root=root, asked=asked))
-    before = plan.to_dict()
-    automation = before.get("automation")
-    marks = {**(automation if isinstance(automation, dict) else {}), **analysis.plan["automation"]}
-    return Analyzed(analysis, plan.write("analyzer", {**before, **analysis.plan, "automation": marks}))
+    return Analyzed(analysis, plan.write("analyzer", _joined(plan.to_dict(), analysis.plan)))
+
+
+def _joined(before: Fields, found: Fields) -> Fields:
+    """A plan with another analysis; what others added to its sections stays."""
+    kept = {
+        name: before[name]
+        for name in ("analyzer", "target", "automation")
+        if isinstance(before.get(name), dict)
+    }
+    return {**before, **found, **{name: {**section, **found[name]} for name, section in kept.items()}}

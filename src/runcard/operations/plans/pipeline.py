@@ -57,7 +57,9 @@ class Piped:
         }
 
 
-def run_pipeline(path: str, asked: Asked, *, root: str | None = None, force: bool = False) -> Piped:
+def run_pipeline(
+    path: str, asked: Asked, *, root: str | None = None, output: str | None = None, force: bool = False
+) -> Piped:
     """Analyze a method, validate its plan and write the skeleton of its spec; raises at the first step that fails."""
     run = _Run(path, root)
     asked = run.analyzed(asked)
@@ -65,7 +67,7 @@ def run_pipeline(path: str, asked: Asked, *, root: str | None = None, force: boo
     if AGENTS["skeleton"].is_done(data) and not force:
         run.steps.append(Step("skeleton", KEPT, spec_of(data)))
     else:
-        written = write_skeleton(path, root=root, asked=asked, force=force)
+        written = write_skeleton(path, root=root, asked=asked, output=output, force=force)
         run.note(Step("skeleton", DONE, written.path), written.warnings)
     return Piped(plan_at(place_of(path, root=root, asked=asked)), tuple(run.steps), tuple(run.warnings))
 

@@ -64,15 +64,27 @@ def write_skeleton(
     contexts = contexts_of(data["characteristics"])
     spec = output or os.path.join(plan.place.project.root, spec_path(data["target"]["file"]))
     text = skeleton(data["target"], contexts, _call(plan, data["target"]), _helper(plan, data["target"]))
-    warnings = [*plan.warnings, *plan.missing(_AGENT.name), *stale(plan.place)]
+    warnings = [*plan.warnings, *plan.missing(_AGENT.name), *stale(plan.place), *_unreached(data, contexts)]
     is_new = _written(spec, text, force=force)
     inside = _inside(plan, spec)
     if inside is None:
-        warnings.append(f"{printable(spec)} lies outside of the project: the plan does not name it")
+        warnings.append(
+            f"the plan does not name {printable(spec)}: it lies outside of the project, or its name is not UTF-8"
+        )
     marked = plan.mark(
         _AGENT.name, completed=True, values={} if inside is None else {"skeleton_file": inside}
     )
     return Written(marked, spec, contexts, is_new, tuple(warnings))
+
+
+def _unreached(data: Fields, contexts: tuple[Context, ...]) -> list[str]:
+    """What has no context, since it depends on a terminal state."""
+    placed = {context.one["name"] for root in contexts for context in root.walk()}
+    return [
+        f"{one['name']} has no context: nothing follows a terminal state"
+        for one in data["characteristics"]
+        if one["name"] not in placed
+    ]
 
 
 def _call(plan: Plan, target: Fields) -> Call:
@@ -116,6 +128,7 @@ def _exists(path: str) -> StoreError:
 
 
 def _inside(plan: Plan, path: str) -> str | None:
-    """The path in the project; None outside of it."""
+    """The path in the project; None outside of it, and for one that no document can hold."""
     inside = os.path.relpath(os.path.realpath(path), plan.place.project.root)
-    return None if inside.startswith(os.pardir + os.sep) else inside
+    is_outside = inside.startswith(os.pardir + os.sep)
+    return None if is_outside or json_name(inside).text != inside else inside

@@ -26,7 +26,7 @@ from runcard.plans.ruby.definitions import read_definitions
 from runcard.plans.ruby.factories import Factories, read_factories
 from runcard.plans.ruby.literals import Literals
 from runcard.plans.ruby.source import LARGEST, source_of
-from runcard.plans.ruby.syntax import read_code
+from runcard.plans.ruby.syntax import Node, read_code
 from runcard.plans.ruby.targets import Target, Targets
 
 Fields = dict[str, Any]
@@ -75,7 +75,7 @@ class _Source:
             read_factories(project.root, project.root) if project.is_marked else Factories(project.root)
         )
         self.remarks = tuple(self._remarks())  # on the whole file, said once
-        self._declared: dict[int, Declarations] = {}
+        self._classes: dict[int, tuple[Declarations, dict[str, Node]]] = {}
 
     def _remarks(self) -> Iterator[str]:
         for trouble in self.targets.warnings:
@@ -115,7 +115,8 @@ class _Source:
 
     def analyze(self, target: Target, method: Method | None) -> Analysis:
         way = Way([], []) if method is None else self._walked(method)
-        characteristics = characteristics_of(way, self.file, method, self.models)
+        file = json_name(self.file).text
+        characteristics = characteristics_of(way, file, target.class_name, method, self.models)
         plan = self._plan(target, method, characteristics)
         report = TestPlan.judge(plan)
         if not report.valid:
@@ -124,20 +125,22 @@ class _Source:
 
     def _walked(self, method: Method) -> Way:
         flags = {name: value for name, value in method.defaults.items() if isinstance(value, bool)}
-        around = Surroundings(self._declarations(method), self.models, flags)
+        declared, privates = self._class_of(method)
+        around = Surroundings(declared, self.models, flags)
         conditions = Conditions(self.code, self.literals, around)
-        conditions.privates = private_methods(self.code, method, self.literals)
+        conditions.privates = {name: body for name, body in privates.items() if body != method.body}
         walker = Walker(self.code, conditions, conditions.privates)
         walker.walk(method.body, (), tail=True)
         walker.way.too_deep = walker.way.too_deep or conditions.too_deep
         return walker.way
 
-    def _declarations(self, method: Method) -> Declarations:
-        """What the class of a method declares, read once for all of its methods."""
+    def _class_of(self, method: Method) -> tuple[Declarations, dict[str, Node]]:
+        """What the class of a method declares, and its private methods; read once for all of its methods."""
         at = method.owner.start_byte if method.owner else -1
-        if at not in self._declared:
-            self._declared[at] = read_declarations(self.code, method.owner, self.literals)
-        return self._declared[at]
+        if at not in self._classes:
+            declared = read_declarations(self.code, method.owner, self.literals)
+            self._classes[at] = declared, private_methods(self.code, method.owner, self.literals)
+        return self._classes[at]
 
     def _plan(self, target: Target, method: Method | None, characteristics: list[Fields]) -> Fields:
         known = self.factories.to_dict()

@@ -14,7 +14,9 @@ from runcard.plans.ruby.inflections import camelize
 Fields = dict[str, Any]
 
 
-def characteristics_of(way: Way, file: str, method: Method | None, models: Models) -> list[Fields]:
+def characteristics_of(
+    way: Way, file: str, class_name: str, method: Method | None, models: Models
+) -> list[Fields]:
     """What the behaviour of a method depends on."""
     traits = Traits([asked.question for asked in way.asked], method.defaults if method else {})
     parents = parents_of(way.asked, traits)
@@ -32,7 +34,7 @@ def characteristics_of(way: Way, file: str, method: Method | None, models: Model
         one |= _place(needed, levels[trait])
         one["terminal_states"] = [state for state in trait.states if state in terminal.get(trait, set())]
         one |= _thresholds(trait)
-        one["setup"] = _setup(trait, method, models)
+        one["setup"] = _setup(trait, class_name, method, models)
         one |= _origin(trait, file)
         found.append(one)
     return found
@@ -70,21 +72,25 @@ def _value(threshold: Threshold) -> int | float | str:
     return threshold.text if threshold.number is None else threshold.number
 
 
-def _setup(trait: Trait, method: Method | None, models: Models) -> Fields:
+def _setup(trait: Trait, class_name: str, method: Method | None, models: Models) -> Fields:
     """How a test brings a state about: by what, of which class, and where the code reads it."""
     question = trait.questions[0]
     root = question.subject.root
+    model = camelize(root)
+    of: str | None = None
     if isinstance(question.answer, Outcome):
-        return {"type": "exception", "class": None, "source": question.text}
-    class_name = camelize(root)
-    known = class_name if root and models.has(class_name) else None
-    if known is not None:
-        kind = "model"
+        kind = "exception"
+    elif root and models.has(model):
+        kind, of = "model", model
     elif method is not None and root in method.parameters:
         kind = "argument"
+    elif method is not None and root in method.variables:
+        kind = "variable"
+    elif question.subject.key == root:
+        kind, of = "attribute", class_name
     else:
-        kind = "attribute" if question.subject.key == root else "method"
-    return {"type": kind, "class": known, "source": question.subject.text}
+        kind = "method"
+    return {"type": kind, "class": of, "source": question.subject.text}
 
 
 def _origin(trait: Trait, file: str) -> Fields:

@@ -285,10 +285,8 @@ class Conditions:
     def _among(self, node: Node, value: Node, listed: Node) -> Condition | None:
         if listed.type == "range":
             return self.chosen(value, [listed], node, numbers=True)
-        known = self._literals.value(listed)
-        if isinstance(known, list) and known and all(isinstance(one, str | int) for one in known):
-            subject = subject_of(self._code, value)
-            return self._choice(node, subject, tuple(dict.fromkeys(map(str, known))))
+        if values := self.patterns.listed(listed):
+            return self._choice(node, subject_of(self._code, value), tuple(dict.fromkeys(values)))
         if listed.type not in {"constant", "scope_resolution"}:
             return None
         subject, name = subject_of(self._code, value), underscore(self._of(listed).rpartition("::")[2])

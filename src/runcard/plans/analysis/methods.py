@@ -10,6 +10,7 @@ from runcard.plans.ruby.targets import Target
 
 _CLASSES = {"class", "module", "singleton_class"}
 _VISIBILITIES = {"private", "public", "protected"}
+_NAMING = {"block_parameters", "lambda_parameters", "exception_variable", "left_assignment_list", "for"}
 _MAKERS = {"define_method", "define_singleton_method", "scope"}
 
 
@@ -22,6 +23,7 @@ class Method:
     owner: Node | None  # the body of the class
     defaults: dict[str, Any]  # what its parameters are when they are not given
     parameters: frozenset[str]
+    variables: frozenset[str]  # of the method itself and of its blocks
 
 
 def find_method(code: Code, target: Target, literals: Literals) -> Method | None:
@@ -69,7 +71,24 @@ def _method(code: Code, node: Node, body: Node | None, parameters: Node | None, 
             known = literals.value(value)
             if known is not None or value.type == "nil":
                 defaults[code.of(name)] = known
-    return Method(node, body, _owner(node), defaults, frozenset(names))
+    return Method(node, body, _owner(node), defaults, frozenset(names), _variables(code, body) - names)
+
+
+def _variables(code: Code, body: Node | None) -> frozenset[str]:
+    """The names that a body gives to something: by assigning, as parameters of blocks, by rescuing."""
+    found: set[str] = set()
+    waiting = [body] if body else []
+    while waiting:
+        node = waiting.pop()
+        waiting += node.named_children
+        if node.type in {"assignment", "operator_assignment"}:
+            named = [field(node, "left")]
+        elif node.type in _NAMING:
+            named = list(node.named_children)
+        else:
+            continue
+        found |= {code.of(one) for one in named if one is not None and one.type == "identifier"}
+    return frozenset(found)
 
 
 def _owner(node: Node) -> Node | None:
@@ -88,12 +107,12 @@ def superclass_of(code: Code, method: Method) -> str:
     return code.of(parts(above)[0]) if above is not None and parts(above) else ""
 
 
-def private_methods(code: Code, method: Method, literals: Literals) -> dict[str, Node]:
-    """The bodies of the private methods that stand beside a method, by name."""
+def private_methods(code: Code, owner: Node | None, literals: Literals) -> dict[str, Node]:
+    """The bodies of the private methods of a class, by name."""
     bodies: dict[str, Node] = {}
     private: set[str] = set()
     is_private = False
-    for node in parts(method.owner):
+    for node in parts(owner):
         if node.type == "identifier" and code.of(node) in _VISIBILITIES:
             is_private = code.of(node) == "private"
         elif node.type == "method":
@@ -102,9 +121,7 @@ def private_methods(code: Code, method: Method, literals: Literals) -> dict[str,
             private |= {name} if is_private else set()
         elif node.type == "call":
             private |= _made_private(code, node, bodies, literals)
-    return {
-        name: body for name, body in bodies.items() if name in private and body != field(method.node, "body")
-    }
+    return {name: body for name, body in bodies.items() if name in private}
 
 
 def _add(code: Code, node: Node, bodies: dict[str, Node]) -> None:

@@ -35,16 +35,22 @@ class Patterns:
         """The states that a pattern stands for."""
         node = meant(self._code, node)
         kind, inner = node.type, parts(node)
-        if kind in {"pattern", "splat_argument"} and len(inner) == 1:
+        if kind == "pattern" and len(inner) == 1:
             return self.names(inner[0])
         if kind == "alternative_pattern":
             return [name for part in inner for name in self.names(part)]
         if kind == "as_pattern" and (value := field(node, "value")):
             return self.names(value)
-        known = None if kind == "range" else self._literals.value(node)
-        if isinstance(known, list) and known and all(isinstance(one, str | int) for one in known):
-            return [self._named(str(one)) for one in known]
+        if kind == "splat_argument" and len(inner) == 1:
+            return self.listed(inner[0]) or self.names(inner[0])
+        known = None if kind in {"range", "array"} else self._literals.value(node)
         return [self._name(node, known)]
+
+    def listed(self, node: Node) -> list[str]:
+        """The values of a list that is written out, here or in a constant; none for any other."""
+        values = self._literals.value(node)
+        known = isinstance(values, list) and all(isinstance(one, str | int) for one in values)
+        return [self._named(str(one)) for one in values] if known else []
 
     def _name(self, node: Node, known: object) -> str:
         if node.type == "nil":
@@ -71,7 +77,7 @@ class Patterns:
         if not text:
             return "empty_string"
         if text.isprintable() and len(text) <= LONGEST_NAME and text.strip() == text:
-            return text
+            return self._own_name(text, text)
         return self._own_name(slug(text)[:LONGEST_NAME].strip("_") or "text", text)
 
     def _own_name(self, name: str, text: str) -> str:

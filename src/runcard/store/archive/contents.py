@@ -10,6 +10,7 @@ import hashlib
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from typing import NamedTuple
 
 from runcard import checksums
@@ -21,7 +22,7 @@ from runcard.files import Entry, Kind, check_relative, decode_name, encode_name,
 from runcard.store import layout
 from runcard.store.amendments import Amendments, parse_amendments
 from runcard.store.archive import tar
-from runcard.store.archive.members import NO_HEADER, Block, read_blocks
+from runcard.store.archive.members import NO_HEADER, Block, Scribe, read_blocks
 from runcard.store.archive.stream import Gap, LostError, TarStream
 from runcard.store.archive.tar import Member
 
@@ -126,7 +127,6 @@ class _Scan:
     ) -> None:
         self._descriptor, self._max_size, self._progress = descriptor, max_size, progress
         self._contents = contents
-        self._stream_hash = hashlib.sha256()
         self._last, self._raw = "", b""
         self._sorted = True
         self._most = MOST_MEMBERS
@@ -135,28 +135,21 @@ class _Scan:
 
     def done(self) -> Contents:
         contents = self._contents
-        with ThreadPoolExecutor(1) as hashing, ThreadPoolExecutor(1) as scribe:
+        with ThreadPoolExecutor(1) as hashing, closing(Scribe()) as scribe:
             whole = hashing.submit(_digest, contents.path)
-            stream = TarStream(self._noted(read_blocks(self._descriptor), scribe))
+            stream = TarStream(_noted(read_blocks(self._descriptor), scribe))
             for number, member in enumerate(stream):
                 if number > self._most:
                     raise _too_much(f"more than {self._most:,} entries")
                 if isinstance(member, Gap):
-                    self._lose()
+                    self._lose(member.reason)
                     continue
                 self._take(member, stream)
             stream.rest()
             contents.sha256, contents.file_bytes = whole.result()
-        contents.tar_sha256 = self._stream_hash.hexdigest()
+            contents.tar_sha256 = scribe.digest("stream")
         self._conclude(is_whole=stream.is_whole)
         return contents
-
-    def _noted(self, blocks: Iterator[Block], scribe: ThreadPoolExecutor) -> Iterator[Block]:
-        """The pieces, hashed on their way."""
-        for block in blocks:
-            if block.data is not None:
-                scribe.submit(self._stream_hash.update, block.data)
-            yield block
 
     def _take(self, member: Member, stream: TarStream) -> None:
         path = self._path(member)
@@ -252,8 +245,10 @@ class _Scan:
             self._block = block
             self._contents.places.append(Place(block.offset, path))
 
-    def _lose(self) -> None:
+    def _lose(self, reason: str | None = None) -> None:
         """Note that something is lost from here on, once for each gap."""
+        if reason is not None:
+            self._fault("changed", os.path.basename(self._contents.path), reason)
         gaps = self._contents.gaps
         if not gaps or gaps[-1][1] is not None:
             gaps.append((self._last, None))
@@ -282,6 +277,14 @@ class _Scan:
             self._fault("missing", archive, "the archive was cut, or its end is damaged")
         elif contents.gaps:
             self._fault("changed", archive, "the archive is damaged")
+
+
+def _noted(blocks: Iterator[Block], scribe: Scribe) -> Iterator[Block]:
+    """The pieces, hashed on their way."""
+    for block in blocks:
+        if block.data is not None:
+            scribe.note("stream", block.data)
+        yield block
 
 
 def _digest(path: str) -> tuple[str, int]:

@@ -15,7 +15,7 @@ import zlib
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 from runcard.checksums.crew import cores
 from runcard.files import write_all
@@ -43,27 +43,49 @@ class Block(NamedTuple):
     data: bytes | None  # None where the member is damaged
 
 
+class Scribe:
+    """Hashes what passes by in a thread of its own, and never falls far behind."""
+
+    def __init__(self) -> None:
+        self._pool = ThreadPoolExecutor(1)
+        self._under_way: deque[Future[None]] = deque()
+        self._hashers: dict[str, Any] = {}
+
+    def note(self, name: str, data: bytes) -> None:
+        """Add data to the digest of this name."""
+        hasher = self._hashers.setdefault(name, hashlib.sha256())
+        self._under_way.append(self._pool.submit(hasher.update, data))
+        if len(self._under_way) > _AHEAD * cores():
+            self._under_way.popleft().result()
+
+    def digest(self, name: str) -> str:
+        """The digest of all that was noted; nothing more can be."""
+        self._pool.shutdown()
+        return str(self._hashers.setdefault(name, hashlib.sha256()).hexdigest())
+
+    def close(self) -> None:
+        self._pool.shutdown(cancel_futures=True)
+
+
 class MemberWriter:
     """Writes the tar stream, piece by piece, into an open file."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
-        self._pool, self._scribe = ThreadPoolExecutor(cores()), ThreadPoolExecutor(1)
+        self._pool, self._scribe = ThreadPoolExecutor(cores()), Scribe()
         self._under_way: deque[tuple[int, int, int, Future[bytes]]] = deque()
-        self._stream, self._file = hashlib.sha256(), hashlib.sha256()
         self.stream_bytes = self.file_bytes = 0
-        self.offsets: list[int] = []
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        for pool in (self._pool, self._scribe):
-            pool.shutdown(cancel_futures=True)
+        self._pool.shutdown(cancel_futures=True)
+        self._scribe.close()
 
     def add(self, data: bytes, first: int) -> None:
         """Hand over the next piece."""
-        self._scribe.submit(self._stream.update, data)
+        self._scribe.note("stream", data)
         self._under_way.append((self.stream_bytes, len(data), first, self._pool.submit(_packed, data)))
         self.stream_bytes += len(data)
         if len(self._under_way) > _AHEAD * cores():
@@ -73,15 +95,13 @@ class MemberWriter:
         """Write what is left; the digests of the file and of the stream."""
         while self._under_way:
             self._write()
-        self._scribe.shutdown()
-        return self._file.hexdigest(), self._stream.hexdigest()
+        return self._scribe.digest("file"), self._scribe.digest("stream")
 
     def _write(self) -> None:
         start, size, first, future = self._under_way.popleft()
         body = future.result()
         member = _HEADER.pack(_BEGIN, _HEADER.size + len(body), size, start, first) + body
-        self._scribe.submit(self._file.update, member)
-        self.offsets.append(self.file_bytes)
+        self._scribe.note("file", member)
         self.file_bytes += len(member)
         write_all(self._descriptor, member)
 

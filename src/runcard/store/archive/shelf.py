@@ -1,17 +1,21 @@
 """A folder of archives and its `archive_index.json`: which records lie there, since when, and with which digests.
 
 The index is changed under the lock of the folder, in one step, and keeps every field that it had. One that cannot be read is
-an error that says so: nothing is written then.
+an error that says so: nothing is written then. One that is gone is made again from the archives, as far as they tell.
 """
 
 import os
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from runcard.documents import codec
 from runcard.documents.archive_index import ArchiveIndex
 from runcard.documents.findings import InvalidDocument
+from runcard.documents.generation import Generation
 from runcard.documents.kinds import ARCHIVE_INDEX
+from runcard.documents.team import Team
+from runcard.documents.times import written
 from runcard.errors import StoreError
 from runcard.files import check_relative, failure, locked, printable, read_regular, write_atomic
 from runcard.store import layout
@@ -61,7 +65,7 @@ class Shelf:
 
     def __iter__(self) -> Iterator[Shelved]:
         document = self._read()
-        data = {} if document is None else document.to_dict()
+        data = self._found() if document is None else document.to_dict()
         for kind, key in _LISTS.items():
             for fields in data.get(key) or ():
                 if check_relative(fields["archive_file"]) is None:
@@ -102,13 +106,30 @@ class Shelf:
     def _change(self, kind: str, change: Any, mode: int | None = None) -> None:  # noqa: ANN401 - entries to entries
         with locked(self.folder, timeout=PATIENCE):
             document, key = self._read(), _LISTS[kind]
-            data: Fields = {"version": ARCHIVE_INDEX.latest} if document is None else document.to_dict()
+            data = self._found() if document is None else document.to_dict()
             data[key] = change(list(data.get(key) or ()))
             new = ArchiveIndex.from_dict(data) if document is None else document.changed(data)
             try:
                 write_atomic(self.index, new.to_bytes(), mode=mode)
             except OSError as error:
                 raise failure(error, self.index, "write") from error
+
+    def _found(self) -> Fields:
+        """An index of the archives that lie here; what only the lost one knew is left out."""
+        data: Fields = {"version": ARCHIVE_INDEX.latest}
+        for file in layout.archives_in(self.folder):
+            path = os.path.join(self.folder, file)
+            try:
+                document = codec.load(read_regular(layout.metadata_copy(path)) or b"")
+                changed = datetime.fromtimestamp(int(os.stat(path).st_mtime), UTC)
+            except (OSError, InvalidDocument):
+                continue  # nobody can tell whose it is without opening it
+            if isinstance(document, Team | Generation):
+                kind = "session" if isinstance(document, Team) else "run"
+                name = layout.archived_name(path)
+                facts = {"archived_at": written(changed), "archive_file": file}
+                data.setdefault(_LISTS[kind], []).append(_about(kind, document.to_dict(), name) | facts)
+        return data
 
     def _read(self) -> ArchiveIndex | None:
         try:
@@ -131,12 +152,16 @@ class Shelf:
 
 def entry(kind: str, contents: Contents, document: Fields, facts: Fields) -> Fields:
     """What the index says about an archive that was read, given the record's document."""
-    said: Fields = {_IDS[kind]: facts["id"], "archived_at": facts["time"], "archive_file": facts["file"]}
-    if kind == "session":
-        said["total_cost"] = document["execution_summary"].get("total_cost")
-        said["instances_count"] = document["total_instances"]
-    else:
-        said["total_cost"] = document["costs"].get("total_cost_usd")
-    said |= {kind: contents.name, "sha256": contents.sha256, "bytes": contents.file_bytes}
-    said |= {"uncompressed_bytes": contents.bytes, "tar_sha256": contents.tar_sha256}
-    return said | {"index_sha256": facts["index_sha256"], "store": facts["store"]}
+    said = _about(kind, document, contents.name) | facts
+    said |= {"sha256": contents.sha256, "bytes": contents.file_bytes}
+    return said | {"uncompressed_bytes": contents.bytes, "tar_sha256": contents.tar_sha256}
+
+
+def _about(kind: str, document: Fields, name: str) -> Fields:
+    """What the document of a record tells the index."""
+    if kind == "run":
+        cost = document["costs"].get("total_cost_usd")
+        return {"run_id": document["generation"]["run_id"], "total_cost": cost, "run": name}
+    cost = document["execution_summary"].get("total_cost")
+    said = {"team_session_id": document["team_session_id"], "total_cost": cost}
+    return said | {"instances_count": document["total_instances"], "session": name}

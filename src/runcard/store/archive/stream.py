@@ -5,6 +5,7 @@ between is a gap, whose files the listing of the record can name.
 """
 
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 from runcard.store.archive import tar
 from runcard.store.archive.members import NO_HEADER, Block
@@ -17,8 +18,10 @@ class LostError(Exception):
     """A piece of the stream that was asked for is damaged or not there."""
 
 
-class Gap:
+class Gap(NamedTuple):
     """Some of the stream was lost here."""
+
+    reason: str | None = None  # where it is more than damage
 
 
 class TarStream:
@@ -46,8 +49,8 @@ class TarStream:
         while True:
             try:
                 member = self._next()
-            except (LostError, TarError):
-                yield Gap()
+            except (LostError, TarError) as error:
+                yield Gap(error.message if isinstance(error, TarError) else None)
                 if not self._recovered():
                     return
                 continue

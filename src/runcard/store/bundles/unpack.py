@@ -1,39 +1,32 @@
 """Opening a bundle, which may be a stranger's.
 
 Nothing is written outside the new folder: names are relative and plain, only files, folders and links that stay inside the
-run are taken, and links are made last, so that no file goes through one. Sizes are counted before anything is written,
-and no header can make us read more than a moderate amount at once.
+run are taken, and links are made last, so that no file goes through one. Sizes are counted before anything is written.
+The stream is read as that of an archive is, so that no header can make us hold more than a moderate amount.
 """
 
-import gzip
 import hashlib
-import io
 import os
-import tarfile
-import zlib
+from collections.abc import Iterator
 from typing import IO
 
+from runcard.errors import DocumentError
 from runcard.files import check_relative, decode_name, json_name, printable
+from runcard.store.archive import tar
+from runcard.store.archive.members import read_blocks
+from runcard.store.archive.stream import Gap, LostError, TarStream
+from runcard.store.archive.tar import Member
 from runcard.store.bundles.manifest import MANIFEST, Fields, read_manifest, refused
 
-_BLOCK = 1 << 18
-_LARGEST_HEADER = 1 << 20
 _MOST_MEMBERS = 1_000_000
-_DAMAGED = (tarfile.TarError, EOFError, gzip.BadGzipFile, zlib.error)
 
 
 def unpack(source: IO[bytes], folder: str, *, max_size: int) -> Fields:
     """Open a bundle into an empty folder and check what lies beside the run; returns its manifest."""
     try:
-        with (
-            gzip.GzipFile(fileobj=source) as stream,
-            tarfile.open(
-                fileobj=_Guarded(stream), mode="r:", encoding="utf-8", errors="surrogateescape"
-            ) as tar,
-        ):
-            digests = _Opening(folder, max_size).take_all(tar)
-    except _DAMAGED as error:
-        raise refused("it is damaged, or no .tar.gz at all") from error
+        digests = _Opening(folder, max_size).take_all(TarStream(read_blocks(source.fileno())))
+    except LostError as error:
+        raise _damaged() from error
     except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:
         raise refused("one name in it stands for two things") from error
     if MANIFEST not in digests:
@@ -56,22 +49,8 @@ def _check(manifest: Fields, digests: dict[str, str]) -> None:
         raise refused(f"{printable(path)} is missing")
 
 
-class _Guarded(io.RawIOBase):
-    """A stream from which nobody reads so much at once that memory runs out, whatever a header claims."""
-
-    def __init__(self, stream: gzip.GzipFile) -> None:
-        self._stream = stream
-
-    def read(self, size: int = -1) -> bytes:
-        if not 0 <= size <= _LARGEST_HEADER:
-            raise refused("a header in it claims to be enormous")
-        return self._stream.read(size)
-
-    def seek(self, offset: int, whence: int = 0) -> int:
-        return self._stream.seek(offset, whence)
-
-    def tell(self) -> int:
-        return self._stream.tell()
+def _damaged(reason: str | None = None) -> DocumentError:
+    return refused(reason or "it is damaged, or no .tar.gz at all")
 
 
 class _Opening:
@@ -84,17 +63,21 @@ class _Opening:
         self._digests: dict[str, str] = {}
         self._links: dict[str, str] = {}
 
-    def take_all(self, tar: tarfile.TarFile) -> dict[str, str]:
+    def take_all(self, stream: TarStream) -> dict[str, str]:
         """Write all members; the digest of each file by its path."""
-        for number, member in enumerate(tar):
+        for number, member in enumerate(stream):
+            if isinstance(member, Gap):
+                raise _damaged(member.reason)
             self._left -= member.size
             if self._left < 0 or number >= _MOST_MEMBERS:
                 raise refused(
                     f"it holds more than {self._max_size:,} bytes, or more than {_MOST_MEMBERS:,} files",
                     hint="--max-size allows more",
                 )
-            if path := _below_top(member.name):
-                self._take(tar, member, path)
+            if path := _below_top(member.path):
+                self._take(stream, member, path)
+        if not stream.is_whole:
+            raise _damaged()
         for path, target in self._links.items():
             os.makedirs(os.path.dirname(self._at(path)), exist_ok=True)
             os.symlink(target, self._at(path))
@@ -103,21 +86,21 @@ class _Opening:
     def _at(self, path: str) -> str:
         return os.path.join(self._folder, path)
 
-    def _take(self, tar: tarfile.TarFile, member: tarfile.TarInfo, path: str) -> None:
-        if member.isdir():
+    def _take(self, stream: TarStream, member: Member, path: str) -> None:
+        if member.kind == tar.DIRECTORY:
             os.makedirs(self._at(path), exist_ok=True)
-        elif member.issym():
-            self._links[path] = _inside(path, member.linkname)
-        elif member.isreg() and not member.issparse() and (data := tar.extractfile(member)):
+        elif member.kind == tar.SYMLINK:
+            self._links[path] = _inside(path, decode_name(member.target))
+        elif member.kind == tar.FILE:
             os.makedirs(os.path.dirname(self._at(path)), exist_ok=True)
-            self._digests[path] = _write(self._at(path), data, member)
+            self._digests[path] = _write(self._at(path), stream.data(member.size), member)
         else:
             raise refused(f"{printable(path)} is neither a file, nor a folder, nor a link")
 
 
-def _below_top(name: str) -> str:
+def _below_top(name: bytes) -> str:
     """The path of a member below the one folder that a bundle has."""
-    path = decode_name(os.fsencode(name.rstrip("/")))
+    path = decode_name(name.rstrip(b"/"))
     if reason := check_relative(path):
         raise refused(f"{printable(path)} is a path that leads out: {reason}")
     return path.partition("/")[2]
@@ -132,10 +115,10 @@ def _inside(path: str, target: str) -> str:
     return target
 
 
-def _write(path: str, data: IO[bytes], member: tarfile.TarInfo) -> str:
+def _write(path: str, data: Iterator[memoryview], member: Member) -> str:
     hasher = hashlib.sha256()
     with open(path, "xb") as file:
-        for block in iter(lambda: data.read(_BLOCK), b""):
+        for block in data:
             hasher.update(block)
             file.write(block)
         mode = os.fstat(file.fileno()).st_mode & 0o666

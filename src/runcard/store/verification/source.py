@@ -1,13 +1,17 @@
 """Where the files of a record come from that is being verified: its directory, or an archive."""
 
 import os
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from runcard import checksums
 from runcard.files import failure
 from runcard.store import layout
 from runcard.store.amendments import Amendments, read_amendments
-from runcard.store.archive.contents import Fault, Progress
+
+if (
+    TYPE_CHECKING
+):  # archives are opened by threads, which take long to load and which a directory does not need
+    from runcard.store.archive.contents import Fault, Progress
 
 
 class Source(Protocol):
@@ -22,7 +26,7 @@ class Source(Protocol):
         """The store whose ledgers know it; None where nobody can tell."""
 
     @property
-    def faults(self) -> list[Fault]:
+    def faults(self) -> "list[Fault]":
         """What is wrong with the place itself."""
 
     def read(self, name: str) -> bytes | None:
@@ -40,14 +44,14 @@ class Source(Protocol):
     def amendments(self) -> Amendments:
         """What was changed in the open."""
 
-    def compare(self, listing: checksums.Listing, progress: Progress | None) -> checksums.Comparison:
+    def compare(self, listing: checksums.Listing, progress: "Progress | None") -> checksums.Comparison:
         """All that differs from the list of checksums."""
 
 
 class Directory:
     """A record in its directory; what a link leads to is never read."""
 
-    faults: list[Fault] = []  # noqa: RUF012 - a directory has none, and nobody adds one
+    faults: "list[Fault]" = []  # noqa: RUF012 - a directory has none, and nobody adds one
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -78,5 +82,5 @@ class Directory:
     def amendments(self) -> Amendments:
         return read_amendments(self._path)
 
-    def compare(self, listing: checksums.Listing, progress: Progress | None) -> checksums.Comparison:
+    def compare(self, listing: checksums.Listing, progress: "Progress | None") -> checksums.Comparison:
         return checksums.compare(self._path, listing, exclude=layout.NOT_LISTED, progress=progress)
