@@ -19,8 +19,21 @@ class Made:
         return f"q{len(self.parents)}"
 
 
-def _condition(draw: st.DrawFn, made: Made, parent: Parent) -> tuple[str, str, str, str]:
-    """A fresh condition: its text, its characteristic, and the states in which it holds and does not."""
+def _condition(draw: st.DrawFn, made: Made, parent: Parent) -> tuple[str, Parent, Parent]:
+    """A fresh condition: its text, and what hangs on what where it holds and where it does not.
+
+    Of two that are joined, the second is asked only where the first leaves it open.
+    """
+    text, yes, no = _question(draw, made, parent)
+    join = draw(st.sampled_from(["", "", "&&", "||"]))
+    if not join:
+        return text, yes, no
+    second, second_yes, second_no = _question(draw, made, yes if join == "&&" else no)
+    both = f"{text} {join} {second}"
+    return (both, second_yes, no) if join == "&&" else (both, yes, second_no)
+
+
+def _question(draw: st.DrawFn, made: Made, parent: Parent) -> tuple[str, Parent, Parent]:
     name = made.name()
     kind = draw(st.sampled_from(["predicate", "negated", "presence", "range", "value"]))
     text, whole, yes, no = {
@@ -32,7 +45,7 @@ def _condition(draw: st.DrawFn, made: Made, parent: Parent) -> tuple[str, str, s
     }[kind]
     made.parents[whole] = parent
     made.states[whole] = {yes, no}
-    return text, whole, yes, no
+    return text, (whole, yes), (whole, no)
 
 
 def _statement(draw: st.DrawFn, made: Made, parent: Parent, depth: int, indent: str) -> None:
@@ -54,17 +67,17 @@ def _statement(draw: st.DrawFn, made: Made, parent: Parent, depth: int, indent: 
         text, *_ = _condition(draw, made, parent)
         made.lines.append(f"{indent}({text}) ? 1 : 2")
     else:
-        text, name, yes, no = _condition(draw, made, parent)
+        text, yes, no = _condition(draw, made, parent)
         word = "unless" if kind == "unless" else "if"
         first, second = (no, yes) if kind == "unless" else (yes, no)
         made.lines.append(f"{indent}{word} {text}")
-        _statements(draw, made, (name, first), depth - 1, inner)
-        rest: Parent = (name, second)
+        _statements(draw, made, first, depth - 1, inner)
+        rest = second
         if kind == "elsif":
-            text, name, yes, no = _condition(draw, made, rest)
+            text, yes, no = _condition(draw, made, rest)
             made.lines.append(f"{indent}elsif {text}")
-            _statements(draw, made, (name, yes), depth - 1, inner)
-            rest = (name, no)
+            _statements(draw, made, yes, depth - 1, inner)
+            rest = no
         made.lines.append(f"{indent}else")
         _statements(draw, made, rest, depth - 1, inner)
         made.lines.append(f"{indent}end")

@@ -109,3 +109,17 @@ def test_output_that_cannot_be_prepared_is_told_in_the_record(monkeypatch: pytes
     (path,) = (path for path in Path("outputs").iterdir() if path.name != ".runcard")
     assert read(path)["generation"]["status"] == "failed"
     assert read(path)["errors"][0]["type"] == "BlockingIOError"
+
+
+def test_a_thread_of_the_program_around_it_may_take_the_signal() -> None:
+    """That a child has ended is told to any thread that does not block it."""
+    over = threading.Event()
+    others = [threading.Thread(target=over.wait, daemon=True) for _ in range(20)]
+    for other in others:
+        other.start()
+    try:
+        assert run(["sh", "-c", "exit 3"]).code == 3
+    finally:
+        over.set()
+        for other in others:
+            other.join()

@@ -79,8 +79,17 @@ def test_another_file_can_be_named(cli: Cli, project: RubyProject, tmp_path: Pat
     assert not (project.root / SPEC).exists()
     done = cli("plan", "skeleton", project.source, "--output", tmp_path / "b_spec.rb")
     assert done.code == 2
-    assert "lies outside of the project: the plan does not name it" in done.err
+    assert f"the plan does not name {tmp_path / 'b_spec.rb'}: it lies outside of the project" in done.err
     assert (tmp_path / "b_spec.rb").read_bytes() == inside.read_bytes()
+
+
+def test_a_name_that_no_plan_can_hold_is_a_warning(cli: Cli, project: RubyProject) -> None:
+    project.write()
+    spec = project.root / "caf\udce9_spec.rb"
+    done = cli("plan", "skeleton", project.source, "--output", spec)
+    assert (done.code, spec.exists()) == (2, True)
+    assert "its name is not UTF-8" in done.err
+    assert project.read()["automation"]["skeleton_generated"] is True
 
 
 def test_an_invalid_plan_is_not_handed_on(cli: Cli, project: RubyProject) -> None:

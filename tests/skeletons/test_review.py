@@ -121,6 +121,9 @@ def test_only_what_is_about_the_method_counts(cli: Cli, project: RubyProject) ->
     project.add(SPEC, text)
     done = cli("plan", "review", project.source, "--json")
     assert (done.code, json.loads(done.out)["unknown_contexts"]) == (0, [])
+    for group in ("Billing::Invoice#total", "the method #total"):
+        project.add(SPEC, spec("when a is b", "when a is c", group=group))
+        assert cli("plan", "review", project.source).code == 0
     project.add(SPEC, spec("when a is b", "when a is c", group="totals"))
     done = cli("plan", "review", project.source)
     assert done.code == 2

@@ -1,5 +1,7 @@
 """The text of a skeleton is Ruby, whatever a plan holds: Ruby itself is asked."""
 
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -203,3 +205,21 @@ def test_ruby_takes_the_skeleton_of_any_plan(
 def test_ruby_takes_any_text_for_a_state(tmp_path_factory: pytest.TempPathFactory, states: list[str]) -> None:
     folder = tmp_path_factory.mktemp("states")
     assert complaints([text([one(states[0], "enum", states)])], folder) == [None]
+
+
+@pytest.mark.skipif(shutil.which("rubocop") is None, reason="NOT TESTED against rubocop: it is not installed")
+def test_rubocop_finds_nothing_serious(tmp_path: Path) -> None:
+    for place, name in enumerate(HOSTILE[:4]):
+        (tmp_path / f"state_{place}_spec.rb").write_text(text(_spoken(name, HOSTILE)), "utf-8")
+    (tmp_path / "payment_spec.rb").write_text(text(PAYMENT, Call([Parameter("amount")])), "utf-8")
+    command = [
+        "rubocop",
+        "--force-default-config",
+        "--cache",
+        "false",
+        "--fail-level",
+        "warning",
+        str(tmp_path),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout

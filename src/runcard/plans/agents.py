@@ -109,7 +109,10 @@ _ALL = (
     Agent(
         name="skeleton",
         reads=("target", "characteristics"),
-        duty=("write the spec file with a context for each state", "name it in automation.skeleton_file"),
+        duty=(
+            "run `runcard plan skeleton`",
+            "or write the spec file with a context for each state, and name it in automation.skeleton_file",
+        ),
     ),
     Agent(
         name="architect",
@@ -129,7 +132,7 @@ _ALL = (
         name="factory-optimizer",
         reads=("characteristics", "factories_detected", "test_level"),
         duty=(
-            "compare the states with the traits that exist",
+            "run `runcard plan optimize`, which compares the states with the traits that exist",
             "report missing traits as warnings",
             "prefer build_stubbed where nothing must be stored",
         ),
@@ -146,7 +149,11 @@ _ALL = (
     Agent(
         name="reviewer",
         reads=("the whole plan", "the spec file", "the source file"),
-        duty=("check that every characteristic is tested", "report; change nothing"),
+        duty=(
+            "run `runcard plan review`, which says what the spec leaves out",
+            "check that every characteristic is tested",
+            "report; change nothing",
+        ),
         writes=False,
     ),
 )

@@ -81,8 +81,7 @@ class Review:
 def review(plan: Fields, spec: Spec) -> Review:
     """Compare the spec with a valid plan; of the spec counts what is about the plan's method, if it has a group for it."""
     target = plan["target"]
-    sign = "." if target["method_type"] == "class" else "#"
-    groups = [part for part in spec.walk() if part.is_group and _is_of(part.name, sign + target["method"])]
+    groups = [part for part in spec.walk() if part.is_group and _is_of(part.name, target)]
     contexts = [
         part
         for top in groups or spec.parts
@@ -105,8 +104,10 @@ def review(plan: Fields, spec: Spec) -> Review:
     return Review(covered, unknown, tuple(left), bool(groups))
 
 
-def _is_of(name: str, method: str) -> bool:
-    return name == method or name.endswith((f" {method}", f", {method}"))
+def _is_of(name: str, target: Fields) -> bool:
+    """Whether a group is called like the method, perhaps with something before it: `Order#total`, `Order, #total`."""
+    method = ("." if target["method_type"] == "class" else "#") + target["method"]
+    return name in {method, target["class"] + method} or name.endswith(f" {method}")
 
 
 def _covered(name: str, state: str, contexts: list[Part]) -> Covered:

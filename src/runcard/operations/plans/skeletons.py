@@ -68,7 +68,9 @@ def write_skeleton(
     is_new = _written(spec, text, force=force)
     inside = _inside(plan, spec)
     if inside is None:
-        warnings.append(f"{printable(spec)} lies outside of the project: the plan does not name it")
+        warnings.append(
+            f"the plan does not name {printable(spec)}: it lies outside of the project, or its name is not UTF-8"
+        )
     marked = plan.mark(
         _AGENT.name, completed=True, values={} if inside is None else {"skeleton_file": inside}
     )
@@ -126,6 +128,7 @@ def _exists(path: str) -> StoreError:
 
 
 def _inside(plan: Plan, path: str) -> str | None:
-    """The path in the project; None outside of it."""
+    """The path in the project; None outside of it, and for one that no document can hold."""
     inside = os.path.relpath(os.path.realpath(path), plan.place.project.root)
-    return None if inside.startswith(os.pardir + os.sep) else inside
+    is_outside = inside.startswith(os.pardir + os.sep)
+    return None if is_outside or json_name(inside).text != inside else inside

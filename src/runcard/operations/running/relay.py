@@ -138,7 +138,9 @@ class Relay:
                 if time.monotonic() >= self._tree.due:
                     self._tree.look()
                     self._tree.count_orphans()
-                status = self._hear()
+                    status = self._child.poll()  # the signal may have gone to a thread of the program around us
+                if status is None:
+                    status = self._hear()
             self._drain()
         finally:
             if self._terminal is not None:

@@ -141,7 +141,8 @@ class Literals:
                 return node.type == "true"
             case "integer":
                 text = self._of(node).replace("_", "")
-                return int(text) if text.isdecimal() and len(text) < 10 else None
+                is_plain = text.isdecimal() and len(text) < 10 and (text == "0" or text[0] != "0")
+                return int(text) if is_plain else None  # 0777 is octal
             case "hash":
                 pairs = {self._key(pair, names, depth): field(pair, "value") for pair in inner}
                 return (

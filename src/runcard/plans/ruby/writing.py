@@ -1,13 +1,16 @@
 """Writing Ruby: texts as literals that mean that text and nothing else."""
 
-_ESCAPES = {"\\": "\\\\", '"': '\\"', "#": "\\#", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
+import re
+
+_INTERPOLATES = re.compile(r"#(?=[{$@])")
+_ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 
 def quoted(text: str) -> str:
-    """A string literal; in single quotes where all of it can be seen, since nothing is interpolated there."""
-    if text.isprintable():
+    """A string literal: in single quotes, unless it holds what cannot be seen, or what linters take for a mistake there."""
+    if text.isprintable() and "#{" not in text:
         return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
-    return '"' + "".join(map(_escaped, text)) + '"'
+    return '"' + _INTERPOLATES.sub(r"\#", "".join(map(_escaped, text))) + '"'
 
 
 def _escaped(character: str) -> str:
