@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+import runcard
 from archiving.records import archives, judged, make_run, state
 from runcard.errors import StoreError
 from runcard.files import json_name
@@ -79,6 +80,25 @@ def test_damage_in_one_place_names_the_files_there_and_no_others(
     with pytest.raises(StoreError, match=r"large\.bin"):
         list(extract(packed, ["large.bin"], packed.parent / "out"))
     assert sorted(path.name for path in (packed.parent / "out").iterdir()) == ["a.txt", "z"]
+
+
+def test_in_a_small_archive_too_a_file_of_the_record_is_named(here: Path) -> None:
+    """All of it is in one member: what can be saved of that is compared file by file."""
+    with runcard.record(here / "outputs", model="m", provider="p", strict=True) as run:
+        for number in range(40):
+            (run.path / f"{number}.txt").write_text(f"text number {number}: {number * 37 % 101}\n" * 20)
+    archive(run.path)
+    (small,) = archives(here / "outputs")
+    good, chance = small.read_bytes(), random.Random(9)  # noqa: S311
+    for _ in range(25):
+        data = bytearray(good)
+        place = chance.randrange(40, len(good) - 8)  # between the header and the trailer
+        data[place] ^= 1 << chance.randrange(8)
+        small.write_bytes(data)
+        named = {
+            found["path"] for found in judged(small)["findings"] if found["kind"] in {"changed", "missing"}
+        }
+        assert len(named - {small.name}) > 0, place
 
 
 def test_a_flipped_bit_without_an_index_names_the_file(packed: Path, here: Path) -> None:

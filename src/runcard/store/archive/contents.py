@@ -131,13 +131,14 @@ class _Scan:
         self._sorted = True
         self._most = MOST_MEMBERS
         self._files = 0
+        self._is_damaged = False
         self._block: Block | None = None
 
     def done(self) -> Contents:
         contents = self._contents
         with ThreadPoolExecutor(1) as hashing, closing(Scribe()) as scribe:
             whole = hashing.submit(_digest, contents.path)
-            stream = TarStream(_noted(read_blocks(self._descriptor), scribe))
+            stream = TarStream(self._noted(read_blocks(self._descriptor, salvage=True), scribe))
             for number, member in enumerate(stream):
                 if number > self._most:
                     raise _too_much(f"more than {self._most:,} entries")
@@ -150,6 +151,15 @@ class _Scan:
             contents.tar_sha256 = scribe.digest("stream")
         self._conclude(is_whole=stream.is_whole)
         return contents
+
+    def _noted(self, blocks: Iterator[Block], scribe: Scribe) -> Iterator[Block]:
+        """The pieces, hashed on their way."""
+        for block in blocks:
+            if not block.is_whole:
+                self._is_damaged = True
+            if block.data is not None:
+                scribe.note("stream", block.data)
+            yield block
 
     def _take(self, member: Member, stream: TarStream) -> None:
         path = self._path(member)
@@ -275,16 +285,8 @@ class _Scan:
             )
         if not is_whole:
             self._fault("missing", archive, "the archive was cut, or its end is damaged")
-        elif contents.gaps:
+        elif contents.gaps or self._is_damaged:
             self._fault("changed", archive, "the archive is damaged")
-
-
-def _noted(blocks: Iterator[Block], scribe: Scribe) -> Iterator[Block]:
-    """The pieces, hashed on their way."""
-    for block in blocks:
-        if block.data is not None:
-            scribe.note("stream", block.data)
-        yield block
 
 
 def _digest(path: str) -> tuple[str, int]:

@@ -119,8 +119,11 @@ def take_away(record: str, aside: str) -> None:
 
 
 def finish_removals(store: str) -> None:
-    """Remove what somebody left who was killed while removing; where that fails, it is in nobody's way."""
+    """Remove what somebody left who was killed while removing; where that fails, it is in nobody's way.
+
+    Whoever is still at it holds the record, wherever it lies by now.
+    """
     with contextlib.suppress(OSError):
         for aside in layout.asides(store):
-            with contextlib.suppress(FileNotFoundError):  # its owner is alive, and quicker
+            with contextlib.suppress(RuncardError), locked(aside, timeout=0):
                 remove_tree(aside)

@@ -14,12 +14,15 @@ import struct
 import zlib
 from collections import deque
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, NamedTuple, Self
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from runcard.checksums.crew import cores
 from runcard.files import write_all
 from runcard.store.archive import deflate
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 SIZE = 1 << 20  # bytes of the stream in one member, and at most a small file more
 LARGEST = 1 << 22
@@ -41,6 +44,7 @@ class Block(NamedTuple):
     size: int
     first: int  # where in the piece the first header is, or NO_HEADER
     data: bytes | None  # None where the member is damaged
+    is_whole: bool = True  # else the data are what could be saved of a damaged member, and may be wrong
 
 
 class Scribe:
@@ -110,42 +114,43 @@ def _packed(data: bytes) -> bytes:
     return deflate.compress(data) + _TRAILER.pack(zlib.crc32(data), len(data))
 
 
-def read_blocks(descriptor: int, offset: int = 0, *, ahead: int | None = None) -> Iterator[Block]:
+def read_blocks(
+    descriptor: int, offset: int = 0, *, ahead: int | None = None, salvage: bool = False
+) -> Iterator[Block]:
     """The pieces of a tar stream in order, from the member at `offset` on; `ahead` are opened before they are asked for.
 
-    What another program packed is read as well, from its beginning only.
+    What another program packed is read as well, from its beginning only. With `salvage`, a damaged member gives what is
+    left of it: for those who compare every file with its digest.
     """
     members = _Members(descriptor, offset)
     if offset == 0 and not members.are_ours:
         yield from _foreign(descriptor)
         return
     most = _AHEAD * cores() if ahead is None else ahead
-    under_way: deque[tuple[Block, Future[bytes | None]]] = deque()
+    under_way: deque[Future[Block]] = deque()
     with ThreadPoolExecutor(cores()) as pool:
         try:
             for block, raw in members:
-                under_way.append((block, pool.submit(_opened, raw, block.size)))
+                under_way.append(pool.submit(_opened, block, raw, salvage=salvage))
                 if len(under_way) > most:
-                    yield _done(*under_way.popleft())
+                    yield under_way.popleft().result()
             while under_way:
-                yield _done(*under_way.popleft())
+                yield under_way.popleft().result()
         finally:
-            for _, future in under_way:
+            for future in under_way:
                 future.cancel()
 
 
-def _done(block: Block, future: Future[bytes | None]) -> Block:
-    return block._replace(data=future.result())
-
-
-def _opened(raw: bytes, size: int) -> bytes | None:
-    """What a member holds; None for a damaged one."""
+def _opened(block: Block, raw: bytes, *, salvage: bool) -> Block:
+    """A piece with what its member holds."""
     if len(raw) < _TRAILER.size:
-        return None
-    data = deflate.expand(raw[: -_TRAILER.size], size)
-    return (
-        data if data is not None and raw[-_TRAILER.size :] == _TRAILER.pack(zlib.crc32(data), size) else None
-    )
+        return block._replace(is_whole=False)
+    body, trailer = raw[: -_TRAILER.size], raw[-_TRAILER.size :]
+    data = deflate.expand(body, block.size)
+    if data is not None and trailer == _TRAILER.pack(zlib.crc32(data), block.size):
+        return block._replace(data=data)
+    saved = deflate.salvage(body, block.size) if salvage else b""
+    return block._replace(data=saved or None, is_whole=False)
 
 
 class _Members:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from runcard.store.archive import tar
-from runcard.store.archive.members import NO_HEADER, Block
+from runcard.store.archive.members import Block
 from runcard.store.archive.tar import BLOCK, Before, Member, TarError
 
 _MOST_EXTRA = 8  # records before one file
@@ -104,7 +104,10 @@ class TarStream:
 
     def _load(self) -> None:
         """The next piece; raises LostError when it is damaged, or there is none."""
-        block = next(self._blocks, None)
+        was_cut = (
+            self._block is not None and len(self._data) < self._block.size
+        )  # what was saved of it is over
+        block = None if was_cut else next(self._blocks, None)
         if block is None or block.data is None:
             self._block, self._is_lost = None, True
             raise LostError
@@ -137,7 +140,7 @@ class TarStream:
         """Go to the next header that is certain; False when there is none."""
         self._left, self._is_lost = 0, False
         for block in self._blocks:
-            if block.data is not None and block.first < block.size and block.first != NO_HEADER:
+            if block.data is not None and block.first < len(block.data):
                 self._block, self._data, self._at = block, memoryview(block.data), block.first
                 return True
         return False
