@@ -15,6 +15,9 @@ from running.commands import RUNCARD, TIMEOUT, Runner, document, environment, is
 
 WAITS = """
 import signal, sys, time
+USUAL = 0x7FFFFFFF  # the signals that programs know: the C library keeps those behind them for itself
+
+
 def came(number, _):
     print(signal.Signals(number).name, flush=True)
     sys.exit(40 + number)
@@ -78,12 +81,13 @@ def test_signals_that_are_ignored_stay_so(runner: Runner) -> None:
     """As after `nohup`."""
     script = f"trap '' HUP; exec {' '.join(RUNCARD)} --quiet -- grep SigIgn /proc/self/status"
     out = subprocess.check_output(["sh", "-c", script], cwd=runner.place, env=environment(runner.place))
-    assert int(out.split()[1], 16) == 1 << (signal.SIGHUP - 1)
+    assert int(out.split()[1], 16) & USUAL == 1 << (signal.SIGHUP - 1)
 
 
 def test_the_command_has_the_signals_of_a_fresh_program(runner: Runner) -> None:
     done = runner("--", "sh", "-c", "grep -E 'Sig(Blk|Ign)' /proc/self/status")
-    assert done.out.split() == [b"SigBlk:", b"0" * 16, b"SigIgn:", b"0" * 16]
+    blocked, ignored = (int(word, 16) & USUAL for word in done.out.split()[1::2])
+    assert (blocked, ignored) == (0, 0)
 
 
 def test_a_stop_stops_the_command_and_a_continue_continues_it(runner: Runner) -> None:
