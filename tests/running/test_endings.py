@@ -13,11 +13,10 @@ from conftest import Cli
 from recording.harness import close_all, status_of
 from running.commands import RUNCARD, TIMEOUT, Runner, document, environment, is_intact, runs, wait_until
 
-WAITS = """
-import signal, sys, time
 USUAL = 0x7FFFFFFF  # the signals that programs know: the C library keeps those behind them for itself
 
-
+WAITS = """
+import signal, sys, time
 def came(number, _):
     print(signal.Signals(number).name, flush=True)
     sys.exit(40 + number)
