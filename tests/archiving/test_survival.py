@@ -13,6 +13,7 @@ import pytest
 import runcard
 from archiving import harness_kill
 from archiving.records import archives, events, index, judged, make_run, state
+from files.small_disk import small_disk
 from recording.harness import environment, in_memory
 from runcard.errors import RuncardError
 from runcard.operations.archive import archive
@@ -120,20 +121,8 @@ def test_a_prune_killed_at_any_step_leaves_a_tombstone_or_the_record(place: Path
 @pytest.fixture
 def small(here: Path) -> Iterator[Path]:
     """A file system of 1 MiB."""
-    target = here / "small"
-    target.mkdir()
-    done = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", target],
-        check=False,
-        capture_output=True,
-        text=True,
-    )
-    if done.returncode:
-        pytest.skip(f"NOT TESTED: a full disk, since nothing may be mounted here: {done.stderr.strip()}")
-    try:
+    with small_disk(here / "small", "1m") as target:
         yield target
-    finally:
-        subprocess.run(["umount", target], check=True)
 
 
 def test_whatever_room_is_left_on_the_disk_nothing_is_lost(small: Path) -> None:

@@ -22,6 +22,7 @@ from collecting.teams import (
     team,
     write_spec,
 )
+from files.small_disk import small_disk
 from recording.harness import environment, in_memory
 from runcard.errors import MachineError, StoreError
 from runcard.store import layout
@@ -44,20 +45,8 @@ def program(code: str, *arguments: str | Path) -> subprocess.Popen[str]:
 @pytest.fixture
 def small(here: Path) -> Iterator[Path]:
     """A file system of 1 MiB."""
-    target = here / "small"
-    target.mkdir()
-    done = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", target],
-        check=False,
-        capture_output=True,
-        text=True,
-    )
-    if done.returncode:
-        pytest.skip(f"NOT TESTED: a full disk, since nothing may be mounted here: {done.stderr.strip()}")
-    try:
+    with small_disk(here / "small", "1m") as target:
         yield target
-    finally:
-        subprocess.run(["umount", target], check=True)
 
 
 @pytest.mark.parametrize("large", ["one file", "many files", "transcript"])

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import subprocess
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 import pytest
 
 import runcard
+from files.small_disk import small_disk
 from recording.harness import (
     assert_closed,
     assert_one_story,
@@ -39,20 +39,8 @@ def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 @pytest.fixture
 def small(place: Path) -> Iterator[Path]:
     """A file system of 256 KiB."""
-    target = place / "small"
-    target.mkdir()
-    done = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", target],
-        check=False,
-        capture_output=True,
-        text=True,
-    )
-    if done.returncode:
-        pytest.skip(f"NOT TESTED: a full disk, since nothing may be mounted here: {done.stderr.strip()}")
-    try:
+    with small_disk(place / "small", "256k") as target:
         yield target
-    finally:
-        subprocess.run(["umount", target], check=True)
 
 
 def fill(folder: Path, *, leave: int = 0) -> Path:

@@ -104,7 +104,7 @@ def test_a_huge_value_is_judged_by_its_beginning() -> None:
 def test_an_environment_is_a_sure_place() -> None:
     variables = {
         "PATH": "/usr/bin",
-        "PWD": "/work/tmpA1b2",
+        "PWD": "/srv/tmpA1b2",
         "TOKEN": "abc",
         "DB_PASSWORD": "123",
         "HF_HOME": "/data",

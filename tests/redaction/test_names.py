@@ -135,6 +135,6 @@ def test_a_word_of_a_model_under_token_is_no_secret() -> None:
 
 
 def test_the_working_directory_is_no_password() -> None:
-    assert verdict("PWD", "/work/tmpA1b2C3", Place.SURE) is None
+    assert verdict("PWD", "/srv/tmpA1b2C3", Place.SURE) is None
     assert verdict("OLDPWD", "~/X1y2", Place.SURE) is None
     assert verdict("PWD", "hunter2", Place.SURE) == "password"

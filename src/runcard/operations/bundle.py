@@ -1,5 +1,6 @@
 """Handing a run to somebody else: `runcard export RUN --to bundle` and `runcard import-bundle`."""
 
+import contextlib
 import os
 import shutil
 from collections.abc import Iterator
@@ -49,7 +50,8 @@ def export_bundle(run: str | os.PathLike[str], output: str | None = None) -> str
                 os.fsync(file.fileno())
                 _take_name(os.path.basename(aside), target)
             except BaseException:
-                os.unlink(aside)
+                with contextlib.suppress(FileNotFoundError):  # it may have its name already
+                    os.unlink(aside)
                 raise
     except OSError as error:
         raise failure(error, target, "write the bundle") from error

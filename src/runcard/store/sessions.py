@@ -49,7 +49,8 @@ class Collection:
                 journal = os.path.join(self.path, layout.AUDIT)
                 self.journal = JournalWriter(journal, self.name, new_writer(), lock=True, mode=modes.file)
             except BaseException:
-                os.rmdir(self.path)
+                with contextlib.suppress(OSError):  # what cannot go now, the next collection removes
+                    os.rmdir(self.path)
                 raise
         self.final = os.path.join(self.store, self.name)
         self._placed = False
