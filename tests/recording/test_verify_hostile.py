@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from conftest import Cli
+from conftest import Cli, Put
+from operations import samples
 from recording.runs import copy_store, kinds, read, record_one, verdict
 from runcard.digests import sha256_bytes
 from runcard.documents.chain import make_line
@@ -112,6 +113,17 @@ def test_an_amendment_cannot_name_a_file_elsewhere_as_the_bytes_of_before(run: P
     said = verdict(run)
     assert said["intact"]
     assert "amended" not in {found["kind"] for found in said["findings"]}
+
+
+def test_a_run_of_another_program_that_never_had_a_list_has_lost_none(cli: Cli, put: Put) -> None:
+    document = samples.VALID["generation"]()
+    document["checksums"]["output"] = None
+    run = put("run/metadata.json", document).parent
+    done = cli("verify", run)
+    assert (done.code, done.err) == (0, "")
+    assert "SHA256SUMS: there is no list of checksums" in done.out
+    (run / "experiment.jsonl").touch()  # runcard never writes the one without the other
+    assert ("missing", "SHA256SUMS") in kinds(verdict(run))
 
 
 def test_all_records_below_a_folder_are_verified(

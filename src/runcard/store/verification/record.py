@@ -172,7 +172,7 @@ class Inspection(ABC):
             yield self.said(kind, layout.CHECKSUMS, error.message)
             return
         if data is None:
-            yield self.no_listing(is_stated=stated is not None)
+            yield self._no_listing(is_stated=stated is not None)
             return
         yield from self._fixed(stated, str(sha256_bytes(data)))
         try:
@@ -205,8 +205,12 @@ class Inspection(ABC):
     def _came_later(self) -> str:
         return f"it was not there when the {self.word} was closed"
 
-    def no_listing(self, *, is_stated: bool) -> Discrepancy:  # noqa: ARG002 - for those who may have none
-        return self.said("missing", layout.CHECKSUMS, "the list of checksums is gone")
+    def _no_listing(self, *, is_stated: bool) -> Discrepancy:
+        """A record of another program may have no list; runcard writes one together with the journal."""
+        if is_stated or self.source.has(self.journal) or not self.seal:
+            return self.said("missing", layout.CHECKSUMS, "the list of checksums is gone")
+        message = "there is no list of checksums: a file that was changed, removed or added cannot be seen"
+        return self.said("limits", layout.CHECKSUMS, message)
 
     def _fixed(self, stated: str | None, found: str) -> Findings:
         """Whether the list of checksums is the one that the document fixes."""

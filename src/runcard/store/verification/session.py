@@ -76,16 +76,6 @@ class _Session(Inspection):
     def known_by(self) -> Record:
         return "session", self.record_id
 
-    def no_listing(self, *, is_stated: bool) -> Discrepancy:
-        """A session of another program may have no list; runcard writes one together with the journal."""
-        if is_stated or self.source.has(layout.AUDIT):
-            return super().no_listing(is_stated=is_stated)
-        return self.said(
-            "limits",
-            layout.CHECKSUMS,
-            "there is no list of checksums: a file that was changed, removed or added cannot be seen",
-        )
-
     def links(self, found: tuple[checksums.Symlink, ...]) -> Findings:
         if self.seal.get("symlinks") is not None:
             yield from super().links(found)
