@@ -7,6 +7,7 @@ directory for each instance. What else lies in them is output, and none of runca
 import os
 import re
 import stat
+from collections.abc import Collection
 from datetime import UTC, datetime
 from glob import glob
 
@@ -64,13 +65,12 @@ def other_journal(writer: str) -> str:
 
 def journals(run: str) -> list[str]:
     """The journals of a run that is open: the owner's first."""
-    paths = (os.path.join(run, name) for name in journal_names(run))
-    return [path for path in paths if os.path.isfile(path) and not os.path.islink(path)]
+    paths = (os.path.join(run, name) for name in journal_names(os.listdir(run)))
+    return [path for path in paths if may_be_file(path)]
 
 
-def journal_names(run: str) -> list[str]:
-    """The names of journals in a run's directory, whatever they stand for: the owner's first."""
-    names = os.listdir(run)
+def journal_names(names: Collection[str]) -> list[str]:
+    """Those of the names in a run's directory that are a journal's, whatever they stand for: the owner's first."""
     others = sorted(name for name in names if _OTHER_JOURNAL.fullmatch(name))
     return [JOURNAL, *others] if JOURNAL in names else others
 
