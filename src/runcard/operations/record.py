@@ -34,7 +34,7 @@ from runcard.operations.start import settings_of, start_document
 from runcard.settings import OUTPUTS, read_settings
 from runcard.store import experiments, layout
 from runcard.store.journal import JournalWriter, new_writer
-from runcard.store.runs import NewRun, join, open_runs, remove_unplaced
+from runcard.store.runs import NewRun, join, open_runs
 
 if TYPE_CHECKING:
     from contextvars import Token
@@ -419,7 +419,6 @@ def _experiment_id(order: Order, store: str) -> str | None:
 
 def _close_abandoned(store: str) -> None:
     """Close what recorders left open that died here. One that cannot be closed is no reason not to record."""
-    remove_unplaced(store)
     for run in open_runs(store):
         try:
             close_dead(run)
