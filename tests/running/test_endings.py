@@ -126,7 +126,7 @@ def test_hashing_of_inputs_can_be_interrupted(runner: Runner) -> None:
     with open(runner.place / "big", "wb") as file:
         file.truncate(64 << 30)
     with runner.started("--input", "big", "--", "touch", "made") as process:
-        wait_until(lambda: runs(runner.place) != [])
+        wait_until(lambda: any((run / "output.log").exists() for run in runs(runner.place)))
         process.send_signal(signal.SIGINT)
         done = runner.ended(process)
     assert done.code == 128 + signal.SIGINT

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from threading import Thread
 from typing import Any
 
-from runcard.observe.directories import absolute
+from runcard.observe.directories import absolute, repository_root
 from runcard.version import __version__
 
 PATIENCE = 2.0  # seconds that a program waits at its end for what is not yet known
@@ -73,9 +73,13 @@ class _Circumstances:
     def gather(self) -> None:
         self.gather_quickly()
         # Here and below, so that they are loaded in the thread.
-        from runcard.observe import git, lockfiles  # noqa: PLC0415
+        from runcard.observe import lockfiles  # noqa: PLC0415
 
         self.facts["lockfiles"] = lockfiles.lockfiles(self._directory)
+        if repository_root(self._directory) is None:
+            return
+        from runcard.observe import git  # noqa: PLC0415 - long to load, like what it starts
+
         for state in git.growing(self._directory, self._variables, without=self._without):
             self.facts["git"] = state  # what is known so far can be read at any time
 

@@ -10,7 +10,7 @@ import errno
 import os
 import signal
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from runcard.documents import fold
 from runcard.errors import RuncardError
@@ -26,12 +26,14 @@ from runcard.operations.running.lookup import CannotRun, Command, find_command
 from runcard.operations.running.printed import Printed
 from runcard.operations.running.relay import Relay, Screen, Stream
 from runcard.operations.running.signals import Signals
-from runcard.operations.running.terminal import Terminal
 from runcard.operations.start import settings_of, traceparent
 from runcard.settings import OUTPUTS, read_settings
 from runcard.store import layout
 from runcard.store.output_log import HEAD, MIB, TAIL, OutputLog
 from runcard.store.runs import reclaim
+
+if TYPE_CHECKING:
+    from runcard.operations.running.terminal import Terminal
 
 Fields = dict[str, Any]
 
@@ -160,7 +162,7 @@ class _Errand:
             self._code = os.WEXITSTATUS(status)
 
     def _run_child(self, command: Command, environment: dict[str, str], signals: Signals) -> int:
-        terminal = Terminal() if os.isatty(_STDOUT) else None
+        terminal = _terminal() if os.isatty(_STDOUT) else None
         ends, streams = _connected(terminal)
         adopt_orphans(wanted=True)
         child = Child(command, environment, ends, signals.before)
@@ -253,7 +255,13 @@ class _Errand:
             self._run.add_warning(message, type=kind)
 
 
-def _connected(terminal: Terminal | None) -> tuple[Streams, list[Stream]]:
+def _terminal() -> "Terminal":
+    from runcard.operations.running.terminal import Terminal  # noqa: PLC0415 - where there is one
+
+    return Terminal()
+
+
+def _connected(terminal: "Terminal | None") -> tuple[Streams, list[Stream]]:
     """The ends of the command, and ours: the terminal where there is one, a pipe for every other stream."""
     if terminal is None:
         (out, to_out), (err, to_err) = os.pipe(), os.pipe()
