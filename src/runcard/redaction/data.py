@@ -9,7 +9,7 @@ touched; depth costs no recursion.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from runcard.redaction.command import mask_arguments
 from runcard.redaction.marks import Masked, count
@@ -18,14 +18,8 @@ from runcard.redaction.names import telling
 from runcard.redaction.stream import is_suspicious, mask_text
 from runcard.redaction.values import Place
 
-
-class _Work(NamedTuple):
-    """A value to be masked: where the result goes (container and slot), the value, and its name."""
-
-    into: Any
-    slot: Any
-    value: Any
-    name: str
+# A value to be masked: where the result goes (container and slot), the value, and its name.
+_Work = tuple[Any, Any, Any, str]
 
 
 def mask_data(value: Any) -> Masked[Any]:  # noqa: ANN401
@@ -35,7 +29,7 @@ def mask_data(value: Any) -> Masked[Any]:  # noqa: ANN401
         "\n".join(_strings(value))
     )  # all at once: most data is, and one look costs less than many
     result: list[Any] = [None]
-    work = [_Work(result, 0, value, "")]
+    work: list[_Work] = [(result, 0, value, "")]
     while work:
         into, slot, item, name = work.pop()
         if isinstance(item, str):
@@ -83,7 +77,7 @@ def _opened(
         new = key if counts is None else _free_key(key, opened, counts)
         opened[new] = None
         own = spoken if key == "value" and spoken else str(key)
-        work.append(_Work(opened, new, value, own if telling(own) or not telling(name) else f"{name}.{own}"))
+        work.append((opened, new, value, own if telling(own) or not telling(name) else f"{name}.{own}"))
     return opened
 
 
@@ -93,7 +87,7 @@ def _listed(
     if item and not telling(name) and all(isinstance(one, str) for one in item):
         return mask_arguments(list(item), counts, quiet=quiet)
     listed: list[Any] = [None] * len(item)
-    work.extend(_Work(listed, index, value, name) for index, value in enumerate(item))
+    work.extend((listed, index, value, name) for index, value in enumerate(item))
     return listed
 
 

@@ -27,7 +27,7 @@ def id_of_store(store: str, fresh: str) -> str:
         if not os.path.exists(path):
             with alone(folder), contextlib.suppress(FileExistsError):
                 write_atomic(path, f"{fresh}\n".encode(), replace=False)
-        with open(path, encoding="ascii", errors="replace") as file:
+        with open(path, encoding="utf-8", errors="replace") as file:
             kept = file.read().strip()
     except OSError as error:
         raise failure(error, path, "keep the id of the experiment in") from error
