@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from files.unprivileged import as_nobody, everybodys_directory
-from runcard.files import atomic, fsync_directory, noreplace, sync_filesystem, write_atomic
+from runcard.files import Sync, atomic, fsync_directory, noreplace, sync_filesystem, write_atomic
 
 TEMPORARY = re.compile(r"\..*\.[0-9a-f]{8}\.tmp", re.DOTALL)
 
@@ -196,7 +196,7 @@ def test_a_document_that_is_made_durable_with_others_is_not_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "fsync", lambda _: pytest.fail("it waited for the disk"))
-    write_atomic(tmp_path / "document", b"new", durable=False)
+    write_atomic(tmp_path / "document", b"new", sync=Sync.LATER)
     assert (tmp_path / "document").read_bytes() == b"new"
 
 

@@ -5,7 +5,7 @@ the order of their paths, for the one who writes them down. What differs later i
 """
 
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -33,10 +33,17 @@ class Contents(NamedTuple):
 
 
 def make(
-    root: str | os.PathLike[str], *, exclude: Collection[str] = (), progress: Progress | None = None
+    root: str | os.PathLike[str],
+    *,
+    entries: Iterable[Entry] | None = None,
+    exclude: Collection[str] = (),
+    progress: Progress | None = None,
 ) -> Contents:
-    """List every regular file below `root` whose relative path is not in `exclude`."""
-    survey = Survey(root)
+    """List every regular file below `root` whose relative path is not in `exclude`.
+
+    `entries` are what a walk has found there already.
+    """
+    survey = Survey(root, entries=entries)
     files = (path for path, kind in survey if kind is FILE and path not in exclude)
     listing = hash_files(root, files, progress=progress)
     return Contents(listing, tuple(survey.symlinks), tuple(survey.others))
@@ -45,13 +52,19 @@ def make(
 class Survey:
     """A walk that keeps the links and the other things on its way."""
 
-    def __init__(self, root: str | os.PathLike[str], on_error: OnError | None = None) -> None:
-        self._root, self._on_error = root, on_error
+    def __init__(
+        self,
+        root: str | os.PathLike[str],
+        on_error: OnError | None = None,
+        entries: Iterable[Entry] | None = None,
+    ) -> None:
+        self._root, self._on_error, self._entries = root, on_error, entries
         self.symlinks: list[Symlink] = []
         self.others: list[str] = []
 
     def __iter__(self) -> Iterator[Entry]:
-        for entry in walk(self._root, on_error=self._on_error):
+        found = walk(self._root, on_error=self._on_error) if self._entries is None else self._entries
+        for entry in found:
             if entry.kind is not FILE:
                 self._note(entry)
             yield entry

@@ -7,12 +7,14 @@ Invariants: the keys are always the same, and what is not known is None. Gatheri
 odd. `Background` never keeps its caller waiting longer than it is told.
 """
 
+import contextlib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from threading import Thread
 from typing import Any
 
+from runcard.errors import RuncardError
 from runcard.observe.directories import absolute, repository_root
 from runcard.version import __version__
 
@@ -40,15 +42,29 @@ class Background:
     """The same, gathered in a thread that starts at once and ends with the program."""
 
     def __init__(
-        self, directory: str | os.PathLike[str], *, without: Sequence[str | os.PathLike[str]] = ()
+        self,
+        directory: str | os.PathLike[str],
+        *,
+        without: Sequence[str | os.PathLike[str]] = (),
+        tell: Callable[[dict[str, Any]], object] | None = None,
     ) -> None:
+        """`tell` is called in the thread with the facts when all are known; it may raise RuncardError."""
+        self.told = False  # whether `tell` has them
+        self._tell = tell
         self._circumstances = _Circumstances(directory, without)
         self._process = os.getpid()
-        self._thread = Thread(target=self._circumstances.gather, name="runcard-environment", daemon=True)
+        self._thread = Thread(target=self._work, name="runcard-environment", daemon=True)
         try:
             self._thread.start()
         except RuntimeError:  # no more threads, or the interpreter is ending
             self._circumstances.gather_quickly()
+
+    def _work(self) -> None:
+        self._circumstances.gather()
+        if self._tell is not None:
+            with contextlib.suppress(RuncardError, OSError):  # then they are still here to be asked for
+                self._tell(dict(self._circumstances.facts))
+                self.told = True
 
     def result(self, timeout: float = PATIENCE) -> dict[str, Any]:
         """The facts; those still unknown after so many seconds are None.

@@ -12,6 +12,7 @@ Invariant: `is_alive` says False only of a process that is gone, as far as its h
 """
 
 import os
+import re
 import sys
 import time
 from collections.abc import Mapping
@@ -25,6 +26,8 @@ from runcard.files import json_name
 TOLERANCE = timedelta(seconds=3)
 
 _PID_LIMIT = 1 << 31
+_PAGE = 65_536  # more than any of the files here has, which come in one piece
+_PEAK = re.compile(r"^VmHWM:\s*(\d+) kB$", re.MULTILINE | re.ASCII)
 _ENDED = {"Z", "X", "x"}  # a zombie has ended; only its exit code waits to be fetched
 _STATE, _START = 0, 19  # fields of /proc/<pid>/stat, counted after the name of the program
 
@@ -147,11 +150,8 @@ def _pid_namespace() -> int | None:
 
 def _own_peak() -> int | None:
     """The peak of this program alone, in bytes. What `getrusage` says includes the program that started it."""
-    for line in (_text("/proc/self/status") or "").splitlines():
-        if line.startswith("VmHWM:") and line.endswith(" kB"):
-            number = line[len("VmHWM:") : -len(" kB")].strip()
-            return int(number) * 1024 if number.isdecimal() else None
-    return None
+    found = _PEAK.search(_text("/proc/self/status") or "")
+    return None if found is None else int(found[1]) * 1024
 
 
 def _differ(stated: object, actual: object) -> bool:
@@ -160,7 +160,10 @@ def _differ(stated: object, actual: object) -> bool:
 
 def _text(path: str) -> str | None:
     try:
-        with open(path, encoding="utf-8", errors="surrogateescape") as file:
-            return file.read()
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            return os.read(descriptor, _PAGE).decode("utf-8", "surrogateescape")
+        finally:
+            os.close(descriptor)
     except OSError:
         return None

@@ -171,7 +171,7 @@ class _Errand:
         tree = Tree(child.pid)
         relay = Relay(child, streams, terminal, self._log, tree)
         # Threads only now: a process that has them is no good to be forked.
-        self._background = Background(self._directory, without=[self._store])
+        self._background = self._begin_background()
         self._run.count_tokens(self._inputs)
         signals.begin(relay.receive)
         try:
@@ -239,9 +239,14 @@ class _Errand:
             taken = f"{layout.OUTPUT} is a name that runcard takes: what had it is kept as {kept.moved}"
             self._warn("name-taken", taken)
 
-    def _facts(self) -> Fields:
-        background = self._background or Background(self._directory, without=[self._store])
-        return background.result(_PATIENCE)
+    def _begin_background(self) -> Background:
+        return Background(self._directory, without=[self._store], tell=self._run.observe)
+
+    def _facts(self) -> Fields | None:
+        """What is known of the environment by now; None when the record has it already."""
+        background = self._background or self._begin_background()
+        facts = background.result(_PATIENCE)
+        return None if background.told else facts
 
     def _add_error(self, kind: str, message: str) -> None:
         """Write down what went wrong with the command; a disk that is full is told of when the record is closed."""

@@ -19,7 +19,7 @@ from runcard import checksums
 from runcard.digests import sha256_bytes
 from runcard.documents import chain, codec
 from runcard.documents.kinds import GENERATION, TEAM, detect
-from runcard.encoding import COMPACT, decode_json, encode_json
+from runcard.encoding import decode_json
 from runcard.errors import EncodingError, RuncardError, StoreError
 from runcard.files import failure, json_name, printable, read_regular, write_atomic
 from runcard.store import layout
@@ -179,9 +179,9 @@ class Amender:
         head, lines = self._head(), []
         for payload in said:
             fields = {"seq": head.count + 1, "timestamp": when, "event": kind, "writer": head.writer}
-            line = chain.make_line(fields, payload, os.urandom(16).hex(), head.head)
-            lines.append(encode_json(line, COMPACT))
-            head = chain.Head(head.writer, head.count + 1, line["hash"])
+            line = chain.write_line(fields, payload, os.urandom(16).hex(), head.head)
+            lines.append(line.raw)
+            head = chain.Head(head.writer, head.count + 1, line.hash)
         try:
             if os.path.lexists(path):
                 append_lines(path, b"".join(lines))

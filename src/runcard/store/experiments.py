@@ -2,10 +2,11 @@
 
 import contextlib
 import os
+from collections.abc import Callable
 
 from runcard.digests import sha256_bytes
 from runcard.errors import StoreError
-from runcard.files import failure, is_safe_id, printable, write_atomic
+from runcard.files import failure, is_safe_id, printable, read_regular, write_atomic
 from runcard.store import layout
 from runcard.store.runs import alone
 
@@ -18,19 +19,24 @@ def id_of_name(name: str) -> str:
     return f"exp-{b32encode(digest).decode().lower()[:20]}"
 
 
-def id_of_store(store: str, fresh: str) -> str:
+def id_of_store(store: str, fresh: Callable[[], str]) -> str:
     """The id of a store's own experiment: made once, by whoever comes first, and kept in the store."""
     folder = layout.own_folder(store)
     path = os.path.join(folder, "experiment")
     try:
-        os.makedirs(folder, exist_ok=True)
-        if not os.path.exists(path):
+        try:
+            kept = _read(path)
+        except FileNotFoundError:
+            os.makedirs(folder, exist_ok=True)
             with alone(folder), contextlib.suppress(FileExistsError):
-                write_atomic(path, f"{fresh}\n".encode(), replace=False)
-        with open(path, encoding="utf-8", errors="replace") as file:
-            kept = file.read().strip()
+                write_atomic(path, f"{fresh()}\n".encode(), replace=False)
+            kept = _read(path)
     except OSError as error:
         raise failure(error, path, "keep the id of the experiment in") from error
     if not is_safe_id(kept):
         raise StoreError(f"{printable(path)} holds no id", hint="remove it: the next run makes another")
     return kept
+
+
+def _read(path: str) -> str:
+    return (read_regular(path) or b"").decode("ascii", "replace").strip()

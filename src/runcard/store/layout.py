@@ -7,7 +7,9 @@ directory for each instance. What else lies in them is output, and none of runca
 import os
 import re
 import stat
+from collections.abc import Collection, Iterator
 from datetime import UTC, datetime
+from itertools import count
 
 METADATA = "metadata.json"
 MANIFEST = "manifest.json"
@@ -52,9 +54,12 @@ _MONTH = r"\d{4}-\d{2}(?=-\d{2}_)"
 _DOCUMENTS = frozenset({METADATA, MANIFEST, CHECKSUMS, AMENDMENTS, SIGNATURE, AUDIT, JOURNAL})
 
 
-def run_name(moment: datetime, attempt: int) -> str:
-    """The name of a run's directory; the second one of the same second gets a number."""
-    return f"{moment:%Y-%m-%d_%H%M%S}" + (f"-{attempt}" if attempt > 1 else "")
+def run_names(moment: datetime) -> Iterator[str]:
+    """The names that a run's directory may have: the second one of the same second gets a number."""
+    name = f"{moment:%Y-%m-%d_%H%M%S}"
+    yield name
+    for number in count(2):
+        yield f"{name}-{number}"
 
 
 def other_journal(writer: str) -> str:
@@ -63,13 +68,12 @@ def other_journal(writer: str) -> str:
 
 def journals(run: str) -> list[str]:
     """The journals of a run that is open: the owner's first."""
-    paths = (os.path.join(run, name) for name in journal_names(run))
-    return [path for path in paths if os.path.isfile(path) and not os.path.islink(path)]
+    paths = (os.path.join(run, name) for name in journal_names(os.listdir(run)))
+    return [path for path in paths if may_be_file(path)]
 
 
-def journal_names(run: str) -> list[str]:
-    """The names of journals in a run's directory, whatever they stand for: the owner's first."""
-    names = os.listdir(run)
+def journal_names(names: Collection[str]) -> list[str]:
+    """Those of the names in a run's directory that are a journal's, whatever they stand for: the owner's first."""
     others = sorted(name for name in names if re.fullmatch(_OTHER_JOURNAL, name))
     return [JOURNAL, *others] if JOURNAL in names else others
 
