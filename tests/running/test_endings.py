@@ -143,6 +143,25 @@ def script(path: Path, text: bytes, mode: int = 0o755) -> str:
     return f"./{path.name}"
 
 
+def test_a_command_without_a_name(runner: Runner) -> None:
+    done = runner("--", "")
+    assert done.code == 127
+    assert done.err.startswith(b"Error: '': command not found\n")
+
+
+def test_a_current_directory_that_was_removed(runner: Runner) -> None:
+    there = "import os; os.mkdir('gone'); os.chdir('gone'); os.rmdir('../gone')"
+    here = f"{there}; os.execv({sys.executable!r}, [{sys.executable!r}, *{list(RUNCARD[1:])!r}"
+    alone, elsewhere = (
+        runner.python(f"{here}, *{options!r}, '--', 'echo', 'said'])", options=("--outputs", "outer"))
+        for options in ([], ["--outputs", str(runner.place / "outputs")])
+    )
+    assert alone.code == 125
+    assert b"Error: the current directory was removed\n  hint: go to one that is there" in alone.err
+    assert (elsewhere.code, elsewhere.out) == (0, b"said\n")
+    assert elsewhere.document["generation"]["status"] == "completed"
+
+
 def test_a_command_that_is_not_there(runner: Runner) -> None:
     done = runner("--", "no-such-command", "x")
     assert (done.code, done.out) == (127, b"")

@@ -87,7 +87,12 @@ class _Circumstances:
         self._path = list(sys.path)
 
     def gather(self) -> None:
-        self.gather_quickly()
+        # Too many files are open, or the code is out of reach by now: what is not known then stays unknown.
+        with contextlib.suppress(OSError, ImportError):
+            self.gather_quickly()
+            self._gather_rest()
+
+    def _gather_rest(self) -> None:
         # Here and below, so that they are loaded in the thread.
         from runcard.observe import lockfiles  # noqa: PLC0415
 
@@ -101,11 +106,11 @@ class _Circumstances:
 
     def gather_quickly(self) -> None:
         """What takes no more than a few system calls."""
-        from runcard.observe import container, packages, timezone  # noqa: PLC0415
-
         self.facts["runcard_version"] = __version__
         self.facts["python_version"] = sys.version.split()[0]
         self.facts["platform"] = sys.platform
+        from runcard.observe import container, packages, timezone  # noqa: PLC0415
+
         self.facts["timezone"] = timezone.timezone(self._variables)
         self.facts["container"] = container.container(self._variables)
         self.facts["packages"] = packages.packages(self._path)

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from runcard.documents import fold
-from runcard.errors import RuncardError
+from runcard.errors import RuncardError, StoreError
 from runcard.files import failure, json_name
 from runcard.observe.directories import absolute
 from runcard.observe.environment import Background
@@ -92,7 +92,15 @@ def run(  # noqa: PLR0913 - each is a thing to say about a run
 
 def store_for(outputs: str | None) -> str:
     """The store that a run goes to: the one that was named, else that of the settings."""
-    return outputs or read_settings()[OUTPUTS]
+    store = outputs or read_settings()[OUTPUTS]
+    try:
+        os.path.abspath(store)
+    except FileNotFoundError:
+        raise StoreError(
+            "the current directory was removed",
+            hint="go to one that is there, or give --outputs its whole path",
+        ) from None
+    return store
 
 
 def _own_span(caller: str | None) -> str:
