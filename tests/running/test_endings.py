@@ -122,6 +122,24 @@ def test_the_command_dies_with_runcard(runner: Runner) -> None:
     assert is_intact(run)
 
 
+def test_what_was_seen_of_the_environment_outlives_runcard(runner: Runner) -> None:
+    with runner.started("--", "sleep", "1000") as process:
+        wait_until(lambda: any(b"environment.observed" in journal(run) for run in runs(runner.place)))
+        process.kill()
+        process.wait(TIMEOUT)
+    (run,) = runs(runner.place)
+    close_all(run)
+    facts = document(run)["environment"]
+    assert (facts["platform"], facts["packages"]["pytest"]) == (sys.platform, pytest.__version__)
+    assert journal(run).count(b"environment.observed") == 1
+
+
+def journal(run: Path) -> bytes:
+    """Its lines so far; nothing for a run that is not there yet."""
+    path = run / "experiment.jsonl"
+    return path.read_bytes() if path.exists() else b""
+
+
 def test_hashing_of_inputs_can_be_interrupted(runner: Runner) -> None:
     with open(runner.place / "big", "wb") as file:
         file.truncate(64 << 30)
