@@ -1,3 +1,4 @@
+import ast
 import json
 import os
 import shutil
@@ -101,6 +102,15 @@ def test_a_deleted_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.chdir(tmp_path / "gone")
     (tmp_path / "gone").rmdir()
     assert environment(".")["git"] is None
+
+
+def test_where_nothing_can_be_opened_the_rest_is_unknown() -> None:
+    limit = "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))"
+    code = f"from runcard.observe.environment import Background; {limit}; print(Background('.').result(30))"
+    facts = ast.literal_eval(python(code).stdout)
+    assert list(facts) == KEYS
+    assert facts["platform"] == sys.platform
+    assert facts["packages"] is None
 
 
 class TestBackground:

@@ -78,6 +78,8 @@ def carry_out(  # noqa: PLR0913 - the options
     from runcard.operations.run import FAILED, run  # noqa: PLC0415
 
     try:
+        for text in (*assignments, *labels, model, provider):
+            _check_text(text)
         folder = _folder_of(experiment)
         ran = run(
             command_line,
@@ -126,6 +128,15 @@ def _configuration(
     from runcard.operations.configuration import read_configuration  # noqa: PLC0415
 
     return read_configuration(configs, assignments, base)
+
+
+def _check_text(text: str | None) -> None:
+    """Documents are UTF-8, and so is what the user says; names of files may be any bytes."""
+    if text is not None and not text.isascii():
+        from runcard.files import json_name  # noqa: PLC0415
+
+        if (shown := json_name(text).text) != text:
+            raise UsageError(f"{shown} is not UTF-8 text", hint="give it in UTF-8")
 
 
 def _label(text: str) -> tuple[str, str]:

@@ -276,6 +276,8 @@ def _load() -> None:
     import jsonschema_rs  # noqa: F401, PLC0415
 
     import runcard.accounting  # noqa: PLC0415
+    import runcard.checksums.crew  # noqa: PLC0415
+    import runcard.checksums.thorough  # noqa: PLC0415
     import runcard.documents.generation  # noqa: F401, PLC0415
 
 
