@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import platform
 import shutil
 import signal
 import subprocess
@@ -276,6 +277,18 @@ def test_a_run_whose_recorder_lives_is_left_alone_by_all(place: Path) -> None:
     assert status_of(run) == "completed"
     assert_closed(store, runs=2)
     assert document_of(other.path)["generation"]["status"] == "completed"
+
+
+def test_a_run_that_is_killed_keeps_what_is_known_of_its_environment(place: Path) -> None:
+    with started(AT_WORK, place / "outputs") as process:
+        assert process.stdout is not None
+        run = Path(process.stdout.readline().strip())
+        await_environment(run)
+        process.kill()
+    close_all(run)
+    document = document_of(run)
+    assert document["generation"]["status"] == "interrupted"
+    assert document["environment"]["python_version"] == platform.python_version()
 
 
 def remove(journal: Path) -> None:

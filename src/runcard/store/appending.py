@@ -6,15 +6,15 @@ Invariant: what a crash tore at the end is written over, never continued; what f
 import contextlib
 import os
 
-_BLOCK = 65_536
+_BLOCK = 4096
 
 
-def read_tail(path: str) -> bytes:
-    """The last bytes of a file, which mostly hold many lines; raises OSError."""
+def read_tail(path: str, most: int) -> bytes:
+    """The last bytes of a file, at most so many; raises OSError."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
-        start = max(0, os.lseek(descriptor, 0, os.SEEK_END) - _BLOCK)
-        return os.pread(descriptor, _BLOCK, start)
+        start = max(0, os.lseek(descriptor, 0, os.SEEK_END) - most)
+        return os.pread(descriptor, most, start)
     finally:
         os.close(descriptor)
 

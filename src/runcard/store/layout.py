@@ -7,9 +7,10 @@ directory for each instance. What else lies in them is output, and none of runca
 import os
 import re
 import stat
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from datetime import UTC, datetime
 from glob import glob
+from itertools import count
 
 METADATA = "metadata.json"
 MANIFEST = "manifest.json"
@@ -53,9 +54,12 @@ _MONTH = re.compile(r"\d{4}-\d{2}(?=-\d{2}_)")
 _DOCUMENTS = frozenset({METADATA, MANIFEST, CHECKSUMS, AMENDMENTS, SIGNATURE, AUDIT, JOURNAL})
 
 
-def run_name(moment: datetime, attempt: int) -> str:
-    """The name of a run's directory; the second one of the same second gets a number."""
-    return f"{moment:%Y-%m-%d_%H%M%S}" + (f"-{attempt}" if attempt > 1 else "")
+def run_names(moment: datetime) -> Iterator[str]:
+    """The names that a run's directory may have: the second one of the same second gets a number."""
+    name = f"{moment:%Y-%m-%d_%H%M%S}"
+    yield name
+    for number in count(2):
+        yield f"{name}-{number}"
 
 
 def other_journal(writer: str) -> str:

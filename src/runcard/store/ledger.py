@@ -26,6 +26,7 @@ REDACTED = "record.redacted"
 MIGRATED = "record.migrated"
 AMENDED = "record.amended"  # by a remark, which changes no file
 
+_TAILS = (4096, 65_536)  # bytes in which the last entry is looked for: mostly the first will do
 _NEVER = datetime.min.replace(tzinfo=UTC)
 
 
@@ -95,16 +96,17 @@ class Ledger:
     def _read_head(self) -> Head:
         writer = self._id
         nothing = Head(writer, 0, first_link(self._id, writer))
-        try:
-            lines = read_tail(self.path).split(b"\n")
-        except FileNotFoundError:
-            return nothing
-        except OSError as error:
-            raise failure(error, self.path, "read the ledger") from error
-        for raw in reversed(lines[:-1]):  # behind the last newline: nothing, or torn
-            for entry in parse(raw + b"\n").entries:
-                return Head(writer, entry.line["seq"], entry.line["hash"])
-            # a damaged one is passed over, for `verify` to tell
+        for most in _TAILS:
+            try:
+                lines = read_tail(self.path, most).split(b"\n")
+            except FileNotFoundError:
+                return nothing
+            except OSError as error:
+                raise failure(error, self.path, "read the ledger") from error
+            for raw in reversed(lines[:-1]):  # behind the last newline: nothing, or torn
+                for entry in parse(raw + b"\n").entries:
+                    return Head(writer, entry.line["seq"], entry.line["hash"])
+                # a damaged one is passed over, for `verify` to tell
         return nothing
 
 

@@ -14,7 +14,6 @@ import re
 import time
 from collections.abc import Iterator
 from datetime import datetime
-from itertools import count
 from stat import S_ISDIR, S_ISLNK, S_ISREG
 
 from runcard.errors import RuncardError, StoreError
@@ -88,8 +87,8 @@ class NewRun:
         fsync_directory(self._aside)
 
     def _name(self, moment: datetime, directory: int) -> str:
-        names = (layout.run_name(moment, attempt) for attempt in count(1))
-        paths = (os.path.join(os.path.abspath(self._store), name) for name in names)
+        store = os.path.abspath(self._store)
+        paths = (os.path.join(store, name) for name in layout.run_names(moment))
         return next(path for path in paths if self._takes(path, directory))
 
     def _takes(self, path: str, directory: int) -> bool:
