@@ -26,6 +26,7 @@ from runcard.store import layout
 from runcard.store.amendments import MIGRATION, REDACTION, read_amendments
 from runcard.store.appending import append_lines
 from runcard.store.ledger import AMENDED, MIGRATED, REDACTED, Ledger, entries, ledgers
+from runcard.store.no_record import no_record
 from runcard.store.runs import alone
 from runcard.store.staging import Staging
 
@@ -61,12 +62,9 @@ def amending(record: str, *, look: bool = False) -> Iterator["Amender"]:
     is_document = os.path.basename(record) == layout.METADATA
     path = os.path.realpath(os.path.dirname(record) if is_document else record)
     if not layout.may_be_file(os.path.join(path, layout.METADATA)):
-        raise StoreError(
-            f"{printable(record)} is no record: it has no {layout.METADATA}",
-            hint="restore it first"
-            if layout.is_archive(record)
-            else "name the directory of a run or a session",
-        )
+        if layout.is_archive(record):
+            raise StoreError(f"{printable(record)} is an archive", hint="restore it first")
+        raise no_record(record)
     try:
         with alone(path, shared=look):
             amender = Amender(path)
