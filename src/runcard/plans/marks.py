@@ -21,6 +21,10 @@ class Mark:
     errors: Sequence[str] = ()
     values: Fields | None = None  # further keys of `automation`
 
+    def __post_init__(self) -> None:
+        if self.is_completed and self.skipped is not None:
+            raise UsageError("an agent is completed or skipped, not both", hint="leave one of the two out")
+
     @property
     def is_completed(self) -> bool:
         if self.completed is None:
@@ -35,8 +39,6 @@ class Mark:
         """The plan with this mark of an agent."""
         if not agent.writes:
             raise DocumentError("the reviewer writes nothing into a plan", hint="report elsewhere")
-        if self.is_completed and self.skipped is not None:
-            raise UsageError("an agent is completed or skipped, not both", hint="leave one of the two out")
         automation = dict(plan.get("automation") or {})
         automation |= self._state(agent)
         if self.is_completed:

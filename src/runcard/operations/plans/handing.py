@@ -71,6 +71,7 @@ def begin(
 ) -> Begun:
     """Check what an agent needs before it begins; nothing is written."""
     plan = plan_at(place_of(path, root=root, asked=asked, limits=limits))
+    plan.place.check_own()
     return Begun(plan, agent_named(agent).name, tuple(plan.missing(agent)), _is_fresh(plan))
 
 

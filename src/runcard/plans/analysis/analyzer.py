@@ -21,7 +21,6 @@ from runcard.plans.analysis.paths import Way
 from runcard.plans.analysis.surroundings import Level, Models, remember_constants
 from runcard.plans.places import Asked
 from runcard.plans.projects import project_of
-from runcard.plans.ruby.classes import INSTANCE
 from runcard.plans.ruby.definitions import read_definitions
 from runcard.plans.ruby.factories import Factories, read_factories
 from runcard.plans.ruby.literals import Literals
@@ -86,9 +85,9 @@ class _Source:
     def find(self, asked: Asked) -> Target:
         if asked.method is None:
             raise UsageError("no method was named", hint="name it with --method, or use --all-methods")
-        known = self.targets.all()
-        named = [target for target in known if target.method == asked.method and _is_of(target, asked)]
+        named = self.targets.named(*asked)
         if not named:
+            known = self.targets.all()
             listed = ", ".join(map(str, known[:_MOST_LISTED])) or "none at all"
             more = f" and {len(known) - _MOST_LISTED} more" if len(known) > _MOST_LISTED else ""
             where = f" of {printable(asked.class_name)}" if asked.class_name else ""
@@ -101,7 +100,7 @@ class _Source:
                 f"{printable(asked.method)} can be {' or '.join(map(str, named))}",
                 hint="name the class with --class",
             )
-        return min(named, key=lambda target: target.method_type != INSTANCE)
+        return named[0]
 
     def method(self, target: Target) -> Method | None:
         return find_method(self.code, target, self.literals)
@@ -178,13 +177,6 @@ class _Source:
         if way.too_deep is not None:
             said.append(f"line {way.too_deep}: nested too deep, what lies below is left out")
         return said
-
-
-def _is_of(target: Target, asked: Asked) -> bool:
-    if asked.method_type is not None and target.method_type != asked.method_type:
-        return False
-    wanted = (asked.class_name or "").removeprefix("::")
-    return not wanted or target.class_name == wanted or target.class_name.endswith(f"::{wanted}")
 
 
 def _read(path: str) -> tuple[Fields, bytes]:
