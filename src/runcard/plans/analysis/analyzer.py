@@ -12,11 +12,11 @@ from runcard.documents.kinds import TESTPLAN
 from runcard.documents.testplan import TestPlan
 from runcard.errors import DocumentError, UsageError
 from runcard.files import json_name, printable, read_file, unreadable
-from runcard.plans.analysis.characteristics import characteristics_of
+from runcard.plans.analysis.characteristics import Around, characteristics_of
 from runcard.plans.analysis.conditions import Conditions
 from runcard.plans.analysis.declared import Declarations, Surroundings, read_declarations
 from runcard.plans.analysis.flow import Walker
-from runcard.plans.analysis.methods import Method, find_method, private_methods
+from runcard.plans.analysis.methods import Method, find_method, local_names, private_methods
 from runcard.plans.analysis.paths import Way
 from runcard.plans.analysis.surroundings import Level, Models, remember_constants
 from runcard.plans.places import Asked
@@ -115,7 +115,8 @@ class _Source:
     def analyze(self, target: Target, method: Method | None) -> Analysis:
         way = Way([], []) if method is None else self._walked(method)
         file = json_name(self.file).text
-        characteristics = characteristics_of(way, file, target.class_name, method, self.models)
+        names = {} if method is None else self._names(method, way)
+        characteristics = characteristics_of(way, file, target.class_name, method, Around(self.models, names))
         plan = self._plan(target, method, characteristics)
         report = TestPlan.judge(plan)
         if not report.valid:
@@ -132,6 +133,12 @@ class _Source:
         walker.walk(method.body, (), tail=True)
         walker.way.too_deep = walker.way.too_deep or conditions.too_deep
         return walker.way
+
+    def _names(self, method: Method, way: Way) -> dict[str, frozenset[str]]:
+        """What the private methods that were read name for themselves."""
+        _, privates = self._class_of(method)
+        read = {asked.question.via for asked in way.asked}
+        return {name: local_names(self.code, body) for name, body in privates.items() if name in read}
 
     def _class_of(self, method: Method) -> tuple[Declarations, dict[str, Node]]:
         """What the class of a method declares, and its private methods; read once for all of its methods."""

@@ -27,6 +27,8 @@ class Subject:
 
 def subject_of(code: Code, node: Node) -> Subject:
     plain = meant(code, node)
+    if plain.type in {"assignment", "operator_assignment"}:
+        plain = field(plain, "left") or plain
     key = re.sub(r"\s+", "", code.of(plain).replace("&.", ".")).removeprefix("self.").lstrip("@")
     return Subject(key, name_of(code, plain), one_line(code.of(node)), _root(code, plain))
 
@@ -91,7 +93,8 @@ def _word(code: Code, node: Node) -> str:
 
 def _literal_words(code: Code, arguments: Node | None) -> list[str]:
     """The literals among arguments, which tell one call from another."""
-    found = [node for node in parts(arguments) if node.type in _LITERALS | _CONSTANTS]
+    of = field(arguments, "object") if arguments is not None else None  # what `[]` is asked of
+    found = [node for node in parts(arguments) if node != of and node.type in _LITERALS | _CONSTANTS]
     return [underscore(slug(code.of(node).rpartition("::")[2] or code.of(node))) for node in found[:3]]
 
 
