@@ -95,7 +95,9 @@ def _setup(trait: Trait, class_name: str, method: Method | None, around: Around)
         kind, of = "model", model
     elif method is not None and root in method.parameters:
         kind = "argument"
-    elif method is not None and root in method.variables | around.locals_of(question.via):
+    elif root.startswith("$") or (
+        method is not None and root in method.variables | around.locals_of(question.via)
+    ):
         kind = "variable"
     elif question.subject.key.removesuffix(".class") == root:
         kind, of = "attribute", class_name

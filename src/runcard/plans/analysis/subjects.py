@@ -12,7 +12,7 @@ _SAME = {"to_s", "to_sym", "to_i", "to_f", "to_d", "to_str", "itself", "dup", "p
 _SAME |= {"downcase", "upcase", "strip", "squish", "freeze"}
 _WORDS = {"identifier", "instance_variable", "class_variable", "global_variable"}
 _CONSTANTS = {"constant", "scope_resolution"}
-_LITERALS = {"simple_symbol", "string", "integer", "float", "hash_key_symbol"}
+_LITERALS = {"simple_symbol", "string", "integer", "float", "hash_key_symbol", "range"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +88,8 @@ def _word(code: Code, node: Node) -> str:
         return ""
     if node.type in _CONSTANTS:
         return underscore(text.rpartition("::")[2])
+    if re.fullmatch(r"\$\d+", text):
+        return f"match_{text[1:]}"
     return text.lstrip("@$:") if node.type in _WORDS else underscore(slug(text))
 
 
