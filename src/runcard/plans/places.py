@@ -182,7 +182,10 @@ def _found(place: Place, asked: Asked) -> Place | None:
     stem = os.path.basename(place.path).removesuffix(".yml") + "-"
     for name in sorted(os.listdir(place.project.folder)):
         if is_plan_name(name) and name.startswith(stem):
-            other = read_stored(os.path.join(place.project.folder, name), place.stored.limits)
+            try:
+                other = read_stored(os.path.join(place.project.folder, name), place.stored.limits)
+            except RuncardError:
+                continue  # of which nothing can be told
             if other.is_about(place.file, place.project.root) and asked.is_of(other.section("target")):
                 return replace(place, stored=other)
     return None

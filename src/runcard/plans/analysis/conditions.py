@@ -16,7 +16,7 @@ from runcard.plans.analysis.questions import (
     Question,
     either,
 )
-from runcard.plans.analysis.subjects import Subject, meant, name_of, one_line, slug, subject_of
+from runcard.plans.analysis.subjects import Subject, argument_words, meant, one_line, slug, subject_of
 from runcard.plans.analysis.vocabulary import (
     ACTIONS,
     FAILED,
@@ -353,9 +353,7 @@ class Conditions:
             return self._choice(node, of, (value,))
         pair = pair_of(slug(name.rstrip("?")))
         subject = subject_of(self._code, node)
-        words = name_of(self._code, node).removeprefix(owner.name if owner else "").strip("_")
-        extra = words.removeprefix(name.rstrip("?")).strip("_")
-        if extra:
+        if extra := argument_words(self._code, node):
             pair = Pair(f"{pair.positive}_{extra}", f"{pair.negative}_{extra}", pair.holds)
         whole = f"{owner.name}_{pair.positive}" if owner else pair.positive
         key = f"{owner.key if owner else ''}.{pair.positive}({_arguments(self._code, node)})"

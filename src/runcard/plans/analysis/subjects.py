@@ -51,6 +51,11 @@ def name_of(code: Code, node: Node) -> str:
     return slug("_".join(word for word in _words(code, node) if word))[:LONGEST_NAME].strip("_") or "value"
 
 
+def argument_words(code: Code, node: Node) -> str:
+    """The literals that a call is given, as a part of a name."""
+    return slug("_".join(_literal_words(code, field(node, "arguments"))))[:LONGEST_NAME].strip("_")
+
+
 def slug(text: str) -> str:
     """A text as a name may be written; letters beyond ASCII are letters."""
     return re.sub(r"\W+|__+", "_", text).strip("_")
