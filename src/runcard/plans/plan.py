@@ -24,7 +24,7 @@ from runcard.plans.changes import (
     is_new_analysis,
     without_later_marks,
 )
-from runcard.plans.marks import Mark
+from runcard.plans.marks import Mark, without_secrets
 from runcard.plans.places import Place
 from runcard.plans.projects import make_folder
 from runcard.plans.stored import read_stored
@@ -100,7 +100,7 @@ class Plan:
         Nothing said, or the version alone, means that the work is done.
         """
         doer = agent_named(agent)
-        mark = Mark(completed, version, skipped, warnings, errors, values)
+        mark, _ = without_secrets(Mark(completed, version, skipped, warnings, errors, values))
         self.check_exists()
         with self.locked() as now:
             return now._marked(doer, mark)  # noqa: SLF001 - the same plan
