@@ -106,7 +106,7 @@ def test_a_run_that_is_not_there_is_told_and_the_others_are_closed(cli: Cli, sto
     done = cli("close", "--json", store / "nowhere", first)
     assert done.code == 1
     assert [one["closed"] for one in json.loads(done.out)["runs"]] == [False, True]
-    assert done.err.startswith(f"Error: cannot close {store / 'nowhere'}: No such file or directory\n")
+    assert done.err.startswith(f"Error: {store / 'nowhere'} does not exist\n")
 
 
 def test_a_run_that_is_closed_already_stays_as_it_is(cli: Cli, store: Path) -> None:

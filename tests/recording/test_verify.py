@@ -310,6 +310,7 @@ def test_what_is_limited_is_told_also_where_something_is_wrong(cli: Cli, store: 
 
 AS_NOBODY = """
 import json, os, sys
+import runcard.checksums.crew, runcard.checksums.thorough  # loaded where a file cannot be read at once
 from runcard.operations.verify import summary, verify
 summary(list(verify(sys.argv[1])))  # loads all that it needs
 if os.geteuid() == 0:

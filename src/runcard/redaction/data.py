@@ -9,10 +9,10 @@ Invariants: the shape stays (same keys but for secrets in them, same lengths); t
 no recursion.
 """
 
-from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any
 
-from runcard.redaction.command import mask_arguments
+from runcard.redaction.command import is_argument, mask_arguments
 from runcard.redaction.marks import Masked, count, mark
 from runcard.redaction.named import mask_named
 from runcard.redaction.names import Strength, expects_secret, names_token, telling, words_of
@@ -27,25 +27,20 @@ _BESIDE_WORDS = words_of(
 _SHORTEST = 1000  # a smaller number is a choice or a count, whatever its name
 _IN = "\0"  # joins the name of a value with that of what it lies in
 
-
-class _Work(NamedTuple):
-    """A value to be masked: where the result goes (container and slot), the value, its name, and how sure that is."""
-
-    into: Any
-    slot: Any
-    value: Any
-    name: str
-    place: Place = Place.STRICT
+# A value to be masked: where the result goes (container and slot), the value, its name, and how sure that is.
+_Work = tuple[Any, Any, Any, str, Place]
 
 
 def mask_data(value: Any) -> Masked[Any]:  # noqa: ANN401
     """Plain data (dict, list, str, int, float, bool, None) without its secrets."""
     counts: dict[str, int] = {}
-    quiet = not is_suspicious(
-        "\n".join(_strings(value))
-    )  # all at once: most data is, and one look costs less than many
+    strings, names = _spoken(value)
+    # All at once: most data is quiet, and one look costs less than many.
+    quiet = not is_suspicious("\n".join(strings))
+    if quiet and not any(map(telling, names)) and not any(map(is_argument, strings)):
+        return Masked(value, counts)
     result: list[Any] = [None]
-    work = [_Work(result, 0, value, "")]
+    work: list[_Work] = [(result, 0, value, "", Place.STRICT)]
     while work:
         into, slot, item, name, place = work.pop()
         if isinstance(item, str):
@@ -72,18 +67,21 @@ def mask_environment(variables: Mapping[str, str]) -> Masked[dict[str, str]]:
     return Masked(masked, counts)
 
 
-def _strings(value: Any) -> Iterator[str]:  # noqa: ANN401
-    """All strings of the data, keys too."""
-    open_ = [value]
-    while open_:
-        item = open_.pop()
+def _spoken(value: Any) -> tuple[list[str], set[str]]:  # noqa: ANN401
+    """All strings of the data, keys too, and all names that values have."""
+    strings, names = [], set()
+    waiting = [value]
+    while waiting:
+        item = waiting.pop()
         if isinstance(item, str):
-            yield item
+            strings.append(item)
         elif isinstance(item, dict):
-            open_ += item.keys()
-            open_ += item.values()
+            waiting += item.keys()
+            waiting += item.values()
+            names |= {_spoken_name(item), *map(str, item)}
         elif isinstance(item, list | tuple):
-            open_ += item
+            waiting += item
+    return strings, names
 
 
 def _opened(
@@ -99,7 +97,7 @@ def _opened(
         own = spoken if key == "value" and spoken else str(key)
         is_sure = names_token(own) and not speaks_of_words
         place = Place.SURE if is_sure else Place.STRICT
-        work.append(_Work(opened, new, value, _name_in(name, own), place))
+        work.append((opened, new, value, _name_in(name, own), place))
     return opened
 
 
@@ -122,7 +120,7 @@ def _listed(
     if item and not telling(name) and all(isinstance(one, str) for one in item):
         return mask_arguments(list(item), counts, quiet=quiet)
     listed: list[Any] = [None] * len(item)
-    work.extend(_Work(listed, index, value, name) for index, value in enumerate(item))
+    work.extend((listed, index, value, name, Place.STRICT) for index, value in enumerate(item))
     return listed
 
 
