@@ -278,6 +278,7 @@ WRONG = (
 def test_wrong_usage_is_64_and_nothing_is_recorded(
     cli: Cli, options: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    (runner.place / "config.ini").touch()
     monkeypatch.chdir(tmp_path)
     done = cli("run", *options)
     assert (done.code, done.out) == (64, "")
