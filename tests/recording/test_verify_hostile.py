@@ -85,6 +85,17 @@ def test_a_document_of_a_newer_major_version_is_refused_and_the_files_are_still_
     assert ("missing", "notes.txt") in kinds(verdict(run))
 
 
+def test_a_document_of_a_newer_minor_version_is_read_and_that_is_said(cli: Cli, run: Path) -> None:
+    (run.parent / ".runcard").rename(run.parent.parent / "elsewhere")
+    metadata = run / "metadata.json"
+    metadata.write_text(
+        metadata.read_text().replace('"metadata_version": "1.0"', '"metadata_version": "1.7"')
+    )
+    done = cli("verify", run)
+    assert done.code == 0
+    assert "generation version 1.7 is newer than 1.0; it was read as 1.0 [limits]" in done.out
+
+
 def test_two_links_whose_names_look_the_same_when_escaped_are_two(tmp_path: Path) -> None:
     outputs = tmp_path / "outputs"
     run = record_one(outputs)

@@ -134,6 +134,9 @@ class Inspection(ABC):
             where = f"{error.path}: " if error.path else ""
             expected = error.expected if isinstance(error.expected, str) else None
             yield self.said("document", layout.METADATA, f"{where}{error.message}", expected=expected)
+        for warning in examined.report.warnings:
+            if warning.rule == "version.newer-minor":
+                yield self.said("limits", layout.METADATA, warning.message)
 
     def _amendments(self, amendments: Amendments, sealed: str, current: str) -> Findings:
         checked = amendments.check(sealed)
