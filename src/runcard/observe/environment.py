@@ -15,7 +15,7 @@ from threading import Thread
 from typing import Any
 
 from runcard.errors import RuncardError
-from runcard.observe.directories import absolute
+from runcard.observe.directories import absolute, repository_root
 from runcard.version import __version__
 
 PATIENCE = 2.0  # seconds that a program waits at its end for what is not yet known
@@ -87,21 +87,30 @@ class _Circumstances:
         self._path = list(sys.path)
 
     def gather(self) -> None:
-        self.gather_quickly()
+        # Too many files are open, or the code is out of reach by now: what is not known then stays unknown.
+        with contextlib.suppress(OSError, ImportError):
+            self.gather_quickly()
+            self._gather_rest()
+
+    def _gather_rest(self) -> None:
         # Here and below, so that they are loaded in the thread.
-        from runcard.observe import git, lockfiles  # noqa: PLC0415
+        from runcard.observe import lockfiles  # noqa: PLC0415
 
         self.facts["lockfiles"] = lockfiles.lockfiles(self._directory)
+        if repository_root(self._directory) is None:
+            return
+        from runcard.observe import git  # noqa: PLC0415 - long to load, like what it starts
+
         for state in git.growing(self._directory, self._variables, without=self._without):
             self.facts["git"] = state  # what is known so far can be read at any time
 
     def gather_quickly(self) -> None:
         """What takes no more than a few system calls."""
-        from runcard.observe import container, packages, timezone  # noqa: PLC0415
-
         self.facts["runcard_version"] = __version__
         self.facts["python_version"] = sys.version.split()[0]
         self.facts["platform"] = sys.platform
+        from runcard.observe import container, packages, timezone  # noqa: PLC0415
+
         self.facts["timezone"] = timezone.timezone(self._variables)
         self.facts["container"] = container.container(self._variables)
         self.facts["packages"] = packages.packages(self._path)

@@ -18,7 +18,7 @@ import time
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from runcard.documents.times import instant, written
 from runcard.files import json_name
@@ -40,13 +40,14 @@ def this_process() -> dict[str, Any]:
 @lru_cache(maxsize=1)
 def _described(pid: int) -> dict[str, Any]:
     seen = _look(pid)
-    moment = None if seen is None else _moment(seen.ticks)
+    ticks = None if seen is None else seen[1]
+    moment = None if ticks is None else _moment(ticks)
     return {
         "pid": pid,
         "started": None if moment is None else written(moment),
         "host": _host(),
         "boot_id": _boot_id(),
-        "start_ticks": None if seen is None else seen.ticks,
+        "start_ticks": ticks,
         "pid_namespace": _pid_namespace(),
     }
 
@@ -66,7 +67,8 @@ def is_alive(process: Mapping[str, Any]) -> bool | None:
     seen = _look(pid)
     if seen is None:
         return None if _exists(pid) else False
-    return False if seen.state in _ENDED else _same_start(process, seen.ticks)
+    state, ticks = seen
+    return False if state in _ENDED else _same_start(process, ticks)
 
 
 def resources() -> dict[str, Any]:
@@ -84,21 +86,14 @@ def resources() -> dict[str, Any]:
     return {"cpu_seconds": round(cpu, 6), "peak_memory_bytes": peak or None}
 
 
-class _Seen(NamedTuple):
-    """What the system shows of a process."""
-
-    state: str
-    ticks: int
-
-
-def _look(pid: int) -> _Seen | None:
-    """None when it is not there, or the system does not show it."""
+def _look(pid: int) -> tuple[str, int] | None:
+    """The state of a process and the tick it started at; None when it is not there, or the system does not show it."""
     text = _text(f"/proc/{pid}/stat")
     if text is None:
         return None
     fields = text.rpartition(")")[2].split()  # the program's name can hold anything, also blanks and brackets
     try:
-        return _Seen(fields[_STATE], int(fields[_START]))
+        return fields[_STATE], int(fields[_START])
     except (IndexError, ValueError):
         return None
 

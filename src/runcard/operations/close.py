@@ -35,7 +35,7 @@ from runcard.observe.process import is_alive
 from runcard.store import layout, taken
 from runcard.store.ledger import CLOSED, Ledger, entries, ledgers
 from runcard.store.lines import read_lines
-from runcard.store.runs import alone, claimed, mark_closed, open_runs, remove_unplaced
+from runcard.store.runs import alone, claimed, mark_closed, open_runs
 from runcard.views.markdown import is_readme_of, readme
 
 if TYPE_CHECKING:
@@ -62,7 +62,6 @@ class Closing(NamedTuple):
 def close(*runs: str | os.PathLike[str], store: str | os.PathLike[str] | None = None) -> Iterator[Closing]:
     """Close the runs whose process is gone: those that are named, or all that a store knows to be open."""
     if store is not None:
-        remove_unplaced(os.fspath(store))
         runs = (*runs, *open_runs(os.fspath(store)))
     for run in runs:
         yield close_dead(os.path.abspath(os.fspath(run)))
@@ -72,7 +71,6 @@ def dead_runs(store: str) -> list[str]:
     """The runs of a store that say they are running: those on its list, and those that the list has lost."""
     if not os.path.isdir(store):
         return []
-    remove_unplaced(store)
     listed = set(open_runs(store))
     for entry in os.scandir(store):
         if entry.is_dir(follow_symlinks=False) and _says_running(entry.path):

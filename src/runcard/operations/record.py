@@ -34,7 +34,7 @@ from runcard.operations.start import settings_of, start_document
 from runcard.settings import OUTPUTS, read_settings
 from runcard.store import experiments, layout
 from runcard.store.journal import JournalWriter, new_writer
-from runcard.store.runs import NewRun, join, open_runs, remove_unplaced
+from runcard.store.runs import NewRun, join, open_runs
 
 if TYPE_CHECKING:
     from contextvars import Token
@@ -276,6 +276,8 @@ def _load() -> None:
     import jsonschema_rs  # noqa: F401, PLC0415
 
     import runcard.accounting  # noqa: PLC0415
+    import runcard.checksums.crew  # noqa: PLC0415
+    import runcard.checksums.thorough  # noqa: PLC0415
     import runcard.documents.generation  # noqa: F401, PLC0415
 
 
@@ -419,7 +421,6 @@ def _experiment_id(order: Order, store: str) -> str | None:
 
 def _close_abandoned(store: str) -> None:
     """Close what recorders left open that died here. One that cannot be closed is no reason not to record."""
-    remove_unplaced(store)
     for run in open_runs(store):
         try:
             close_dead(run)

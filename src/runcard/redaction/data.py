@@ -9,7 +9,7 @@ touched; depth costs no recursion.
 """
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from runcard.redaction.command import is_argument, mask_arguments
 from runcard.redaction.marks import Masked, count
@@ -18,14 +18,8 @@ from runcard.redaction.names import telling
 from runcard.redaction.stream import is_suspicious, mask_text
 from runcard.redaction.values import Place
 
-
-class _Work(NamedTuple):
-    """A value to be masked: where the result goes (container and slot), the value, and its name."""
-
-    into: Any
-    slot: Any
-    value: Any
-    name: str
+# A value to be masked: where the result goes (container and slot), the value, and its name.
+_Work = tuple[Any, Any, Any, str]
 
 
 def mask_data(value: Any) -> Masked[Any]:  # noqa: ANN401
@@ -37,7 +31,7 @@ def mask_data(value: Any) -> Masked[Any]:  # noqa: ANN401
     if quiet and not any(map(telling, names)) and not any(map(is_argument, strings)):
         return Masked(value, counts)
     result: list[Any] = [None]
-    work = [_Work(result, 0, value, "")]
+    work: list[_Work] = [(result, 0, value, "")]
     while work:
         into, slot, item, name = work.pop()
         if isinstance(item, str):
@@ -88,7 +82,7 @@ def _opened(
         new = key if counts is None else _free_key(key, opened, counts)
         opened[new] = None
         own = spoken if key == "value" and spoken else str(key)
-        work.append(_Work(opened, new, value, own if telling(own) or not telling(name) else f"{name}.{own}"))
+        work.append((opened, new, value, own if telling(own) or not telling(name) else f"{name}.{own}"))
     return opened
 
 
@@ -98,7 +92,7 @@ def _listed(
     if item and not telling(name) and all(isinstance(one, str) for one in item):
         return mask_arguments(list(item), counts, quiet=quiet)
     listed: list[Any] = [None] * len(item)
-    work.extend(_Work(listed, index, value, name) for index, value in enumerate(item))
+    work.extend((listed, index, value, name) for index, value in enumerate(item))
     return listed
 
 

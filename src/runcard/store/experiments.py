@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-from base64 import b32encode
 from collections.abc import Callable
 
 from runcard.digests import sha256_bytes
@@ -14,6 +13,8 @@ from runcard.store.runs import alone
 
 def id_of_name(name: str) -> str:
     """The id of an experiment that has nothing but a name: the same everywhere."""
+    from base64 import b32encode  # noqa: PLC0415 - most runs are the store's own
+
     digest = bytes.fromhex(sha256_bytes(f"runcard-experiment-1:{name}".encode()).hex)
     return f"exp-{b32encode(digest).decode().lower()[:20]}"
 

@@ -53,7 +53,7 @@ class NewRun:
         try:
             if not os.path.isdir(layout.open_folder(store)):
                 os.makedirs(layout.open_folder(store), exist_ok=True)
-            with alone(layout.own_folder(store)):  # see remove_unplaced
+            with alone(layout.own_folder(store)):  # see _remove_unplaced
                 os.mkdir(self._aside)
                 self.journal = JournalWriter(
                     os.path.join(self._aside, layout.JOURNAL), run_id, writer, lock=True
@@ -171,8 +171,15 @@ def mark_closed(run: str) -> None:
 
 
 def open_runs(store: str) -> list[str]:
-    """The runs of a store that were open when they were last seen."""
-    paths = (os.path.join(store, name) for name in _listed(store))
+    """The runs of a store that were open when they were last seen; what never became a run is removed."""
+    try:
+        names = os.listdir(layout.own_folder(store))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    listed = _listed(store)
+    if listed or any(name.startswith(_NEW) or _LEFTOVER.fullmatch(name) for name in names):
+        _remove_unplaced(store)
+    paths = (os.path.join(store, name) for name in listed)
     return [path for path in paths if os.path.isdir(path) and not os.path.islink(path)]
 
 
@@ -198,18 +205,12 @@ def reclaim(run: str, made: os.stat_result) -> str | None:
     return f"the directory of the run was replaced by {what}, which is kept as {kept}"
 
 
-def remove_unplaced(store: str) -> None:
+def _remove_unplaced(store: str) -> None:
     """Remove what a recorder left behind that was killed before its run had a name.
 
     A run is made, with its lock, while the store is locked: what has no lock here has no owner.
     """
     folder = layout.own_folder(store)
-    try:
-        names = os.listdir(folder)
-    except (FileNotFoundError, NotADirectoryError):
-        return
-    if not _listed(store) and not any(name.startswith(_NEW) or _LEFTOVER.fullmatch(name) for name in names):
-        return  # as mostly: nobody has to wait for that
     with alone(folder):
         for name in os.listdir(folder):
             path = os.path.join(folder, name)

@@ -26,8 +26,8 @@ def command(
     """Write the skeleton of a spec by the plan of each source SRC, or by the PLAN itself, and print its path.
 
     There is a context for each state and an example for each way through them, with comments in place of what is to be
-    filled in. app/services/x.rb has its spec in spec/services/x_spec.rb, lib/x.rb in spec/lib/x_spec.rb. A spec that
-    is there stays as it is.
+    filled in. app/services/x.rb has its spec in spec/services/x_spec.rb, lib/x.rb in spec/lib/x_spec.rb; a further
+    method of x.rb, such as pay, in x_pay_spec.rb. A spec that is there stays as it is.
 
     Exit codes: 0 good, 1 nothing was written, 2 written, but the plan is not validated or of an older source.
     """
