@@ -65,7 +65,7 @@ def _answered(context: click.Context) -> int:
     try:
         return int(root.invoke(context) or 0)
     except RuncardError as error:
-        if context.meta.get(AS_JSON):
+        if context.meta.get(AS_JSON) and error.exit_code != ExitCode.USAGE:
             from runcard.files import printable  # noqa: PLC0415
 
             say_json({"error": printable(error.message), "hint": error.hint and printable(error.hint)})
