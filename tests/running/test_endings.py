@@ -279,10 +279,11 @@ def test_wrong_usage_is_64_and_nothing_is_recorded(
     cli: Cli, options: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    Path("config.ini").touch()
     done = cli("run", *options)
     assert (done.code, done.out) == (64, "")
     assert done.err.startswith("Error: ")
-    assert list(tmp_path.iterdir()) == []
+    assert os.listdir(tmp_path) == ["config.ini"]
 
 
 def test_no_home_and_a_home_that_cannot_be_written(runner: Runner) -> None:

@@ -107,7 +107,7 @@ def test_a_configuration_that_cannot_be_read_is_125_and_nothing_is_run(runner: R
 def test_what_is_said_must_be_text(runner: Runner, option: str) -> None:
     done = runner(option, b"key=\xff", "--", "touch", "made")
     assert done.code == 64
-    assert done.err.startswith(b"Error: key=\\xff is not UTF-8 text\n  hint: ")
+    assert done.err.startswith(b"Error: key=\\xff is not UTF-8\n  hint: ")
     assert runs(runner.place) == []
     assert not (runner.place / "made").exists()
 
