@@ -70,7 +70,7 @@ def _without_gaps(cuts: list[Cut]) -> list[Cut]:
 def _only(low: Cut | None, high: Cut | None, every: list[Cut]) -> Cut | None:
     """The end of a stretch; of one that is a single whole number, the place behind that number."""
     end = None if low is None or low.is_behind else Cut(low.threshold, is_behind=True)
-    return end if end in every and end is not None and _next_whole(end) == high else high
+    return end if end in every and _next_whole(end) == high else high
 
 
 def _next_whole(cut: Cut) -> Cut:
