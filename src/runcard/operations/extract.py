@@ -111,7 +111,8 @@ class _Extraction:
     """Files and folders on their way out of an archive."""
 
     def __init__(self, found: FoundArchive, output: str, expected: _Expected) -> None:
-        self._found, self._output, self._expected = found, output, expected
+        self._found, self._expected = found, expected
+        self._output = "" if output == os.curdir else output
         self._links: dict[str, str] = {}  # made last, so that no file goes through one
 
     def take(self, found: Iterator[Item], wanted: str) -> Iterator[str]:

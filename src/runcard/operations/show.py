@@ -15,6 +15,7 @@ from runcard.operations.load import load
 from runcard.operations.show_session import ShownSession, check_unpacked, session_at
 from runcard.store import layout
 from runcard.store.amendments import Amendments, parse_amendments, read_amendments
+from runcard.store.no_record import no_record
 from runcard.store.runs import claimed
 from runcard.views.markdown import is_readme_of
 
@@ -87,11 +88,14 @@ def _archived(path: str, limits: Limits | None) -> Shown | ShownSession:
     try:
         found = find_archive(path)
     except StoreError as error:
+        raise no_record(path) from error
+    copy = layout.metadata_copy(found.path)
+    if not os.path.lexists(copy):
         raise StoreError(
-            f"{printable(path)} is no record: it has no {layout.METADATA}",
-            hint="name the directory of a run or a session",
-        ) from error
-    loaded = load(layout.metadata_copy(found.path), limits=limits)
+            f"{printable(found.path)} has no copy of its document beside it",
+            hint="restore it with --to, and show it there",
+        )
+    loaded = load(copy, limits=limits)
     document = loaded.to_dict()
     amendments = _amendments_in(found)
     if isinstance(loaded, Team):
