@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 # What JSON lets stand in a string although a terminal may act on it or hide it.
 _UNSEEN = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]")
 
+AS_JSON = "runcard.as_json"  # where a context keeps whether --json was said
+
 _COLOURS = {"Error": "red", "Warning": "yellow"}
 
 

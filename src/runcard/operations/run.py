@@ -13,8 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from runcard.documents import fold
-from runcard.errors import RuncardError, StoreError
-from runcard.files import failure, json_name
+from runcard.errors import MachineError, RuncardError, StoreError
+from runcard.files import failure, json_name, printable
 from runcard.observe.directories import absolute
 from runcard.observe.environment import Background
 from runcard.observe.inputs import Watched, inputs
@@ -225,9 +225,8 @@ class _Errand:
                 self.warn("input", change)
             status = "completed" if self._code == 0 else "failed"
             self._run.end(status, exit_code=self._code, facts=self._facts(), used=self._used)
-        except (RuncardError, OSError) as error:
-            problem = error if isinstance(error, RuncardError) else failure(error, self._path, "close")
-            self._problems.append(problem)
+        except (RuncardError, OSError, ImportError) as error:
+            self._problems.append(_problem(error, self._path))
             self._code = self._code or FAILED
         return Ran(self._path, self._code, self._warnings, self._problems)
 
@@ -287,6 +286,16 @@ def _connected(terminal: "Terminal | None") -> tuple[Streams, list[Stream]]:
         return Streams(stdin, slave, slave, slave), [screen]
     err, to_err = os.pipe()
     return Streams(stdin, slave, to_err, slave), [screen, Stream("stderr", err, _STDERR)]
+
+
+def _problem(error: RuncardError | OSError | ImportError, path: str) -> RuncardError:
+    """Why a record could not be closed. The command may have been one that installs or removes runcard."""
+    if isinstance(error, ImportError):
+        return MachineError(
+            f"cannot close {printable(path)}: a part of runcard is gone: {printable(str(error))}",
+            hint="install it again, then run `runcard close`",
+        )
+    return error if isinstance(error, RuncardError) else failure(error, path, "close")
 
 
 def _name(number: int) -> str:
