@@ -219,10 +219,23 @@ def test_the_chains_of_an_open_run_are_checked(cli: Cli, dead: Path) -> None:
     assert "experiment.jsonl: line 2: the payload is not what its digest says [chain]" in done.err
 
 
-def test_a_torn_line_of_a_dead_run_is_no_fault(cli: Cli, dead: Path) -> None:
+def test_a_torn_line_of_a_dead_run_is_told_and_no_fault(cli: Cli, dead: Path) -> None:
     with (dead / "experiment.jsonl").open("ab") as journal:
         journal.write(b'{"seq": 3, "tim')
-    assert cli("verify", dead).code == 2
+    done = cli("verify", dead)
+    assert done.code == 2
+    assert "experiment.jsonl: there is half a line at the end: its event is not known [limits]" in done.out
+
+
+def test_a_payload_that_is_gone_from_an_open_run_was_not_taken_out_in_the_open(cli: Cli, dead: Path) -> None:
+    journal = dead / "experiment.jsonl"
+    first, second = journal.read_bytes().splitlines()
+    line = json.loads(second)
+    del line["payload"], line["salt"]
+    journal.write_bytes(first + b"\n" + encode_json(line, COMPACT))
+    done = cli("verify", dead)
+    assert done.code == 1
+    assert "experiment.jsonl: line 2: its payload was taken out [chain]" in done.err
 
 
 def test_a_closed_run_that_says_it_is_open_is_found_by_the_ledger(cli: Cli, store: Path) -> None:

@@ -77,9 +77,17 @@ class _Run(Inspection):
             name = os.path.basename(path)
             data = self.read(name)
             if data is not None:
-                yield from self.faults(name, chain.check(chain.parse(data), self.record_id))
+                yield from self._open_journal(name, chain.parse(data))
             elif name in self.unread:
                 yield self.said("limits", name, self.unread[name].message)
+
+    def _open_journal(self, name: str, journal: chain.Journal) -> Findings:
+        checked = chain.check(journal, self.record_id)
+        yield from self.faults(name, checked)
+        for entry in checked.withheld:  # what is not closed cannot be amended
+            yield self.said("chain", name, f"line {entry.number}: its payload was taken out")
+        if journal.torn:
+            yield self.said("limits", name, "there is half a line at the end: its event is not known")
 
     def special(self) -> set[str]:
         """An event names each that was there."""
