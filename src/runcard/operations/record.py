@@ -173,6 +173,7 @@ class Run(Events):
             }
             with self.guarded():
                 self._keep(fold.ENDED, said, "info")
+                journal.end()  # what a thread says from now on would not be what is sealed
                 seal(self._path, Own(self._document, self._first, journal.sha256.hexdigest()))
         finally:
             journal.close()
