@@ -7,19 +7,20 @@ import os
 import stat
 from dataclasses import replace
 from datetime import tzinfo
+from typing import Any
 
 from runcard.encoding import Limits
 from runcard.errors import StoreError
 from runcard.files import failure, locked, printable, unreadable, write_atomic
 from runcard.operations.load import STDIN, check_kind
-from runcard.operations.migrate_record import migrate_in_record
+from runcard.operations.migrate_record import migrate_in_record, own_documents
 from runcard.operations.migrating import Migrated, become
 from runcard.store import layout
 
 
 def migrate(
     path: str | os.PathLike[str],
-    to: str,
+    to: str | None = None,
     *,
     kind: str | None = None,
     zone: tzinfo | None = None,
@@ -30,6 +31,7 @@ def migrate(
 ) -> Migrated:
     """Migrate the document at `path`, in place unless `output` names a new file; `-` stands for the caller.
 
+    `to` is the newest version of its kind unless given.
     In place, the old bytes are kept beside it as `.bak` unless `backup` is false. In a closed record they are kept in
     its store, and the record has an amendment. With `dry_run` nothing is written.
     """
@@ -49,6 +51,25 @@ def migrate(
                 return _in_place(become(name, to, kind, zone, limits), keep=backup)
     moved = become(name, to, kind, zone, limits)
     return moved if dry_run or target in {None, STDIN} else _written_to(moved, str(target))
+
+
+def migrate_folder(
+    folder: str,
+    to: str | None = None,
+    *,
+    kind: str | None = None,
+    zone: tzinfo | None = None,
+    backup: bool = True,
+    dry_run: bool = False,
+    limits: Limits | None = None,
+) -> tuple[Migrated, ...]:
+    """Migrate all documents of a record: by amendments when it was closed; one by one when another program wrote it."""
+    metadata = os.path.join(folder, layout.METADATA)
+    if layout.sealed_record(metadata) is not None or not layout.may_be_file(metadata):
+        return migrate_in_record(folder, to, kind=kind, zone=zone, dry_run=dry_run, limits=limits)
+    names = own_documents(folder, to, limits or Limits())
+    options: dict[str, Any] = {"backup": backup, "dry_run": dry_run, "limits": limits}
+    return tuple(migrate(name, to, kind=kind, zone=zone, **options) for name in names)
 
 
 def _check_rewritable(path: str) -> None:

@@ -270,6 +270,7 @@ def _load() -> None:
 
     `runcard run` does without most of it, and begins sooner.
     """
+    import base64  # noqa: F401, PLC0415
     import pathlib  # noqa: F401, PLC0415
     import tempfile  # noqa: F401, PLC0415
 
@@ -278,7 +279,8 @@ def _load() -> None:
     import runcard.accounting  # noqa: PLC0415
     import runcard.checksums.crew  # noqa: PLC0415
     import runcard.checksums.thorough  # noqa: PLC0415
-    import runcard.documents.generation  # noqa: F401, PLC0415
+    import runcard.documents.generation  # noqa: PLC0415
+    import runcard.observe.patterns  # noqa: F401, PLC0415
 
 
 class Recording:

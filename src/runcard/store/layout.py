@@ -221,6 +221,18 @@ def own_folder(store: str) -> str:
     return os.path.join(store, _STORE)
 
 
+def ledger_paths(store: str) -> list[str]:
+    """The ledgers of a store, one for each host; raises OSError when nobody may look."""
+    own = own_folder(store)
+    try:
+        names = sorted(os.listdir(own))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    return [
+        os.path.join(own, name) for name in names if name.startswith("ledger-") and name.endswith(".jsonl")
+    ]
+
+
 def open_folder(store: str) -> str:
     """Where a store keeps the names of the runs that are open."""
     return os.path.join(store, _STORE, _OPEN)
