@@ -96,6 +96,7 @@ def test_the_help_of_a_command_does_not_load_the_engines(command: str) -> None:
         ["validate"],
         ["validate", "--bogus", "x"],
         ["redact", "x"],
+        ["migrate"],
         ["schema", "x"],
     ],
     ids=" ".join,
