@@ -12,6 +12,7 @@ import pytest
 
 import runcard
 from archiving.records import archives, events, index, judged, make_run, make_session, state, unpacked
+from collecting.teams import lay_out
 from conftest import Cli
 from runcard.operations.archive import ChangedRecordError, archive
 from runcard.operations.extract import extract
@@ -244,14 +245,52 @@ def test_an_index_that_is_gone_is_made_again_from_the_archives(here: Path, cli: 
     assert judged(here / "artifacts")["findings"] == []
 
 
-def test_what_needs_the_directory_says_so(session: Path, cli: Cli) -> None:
+def test_an_archived_record_is_shown_as_it_was(run: Path, session: Path, cli: Cli) -> None:
+    """Wherever a record lies, its agents, their files and transcripts, and the files of a run can be looked at."""
+    commands: list[tuple[str | Path, ...]] = [("log", run), ("log", session, "coordinator")]
+    commands += [("show", session, "--instance", name, "--json") for name in ("coordinator", "researcher")]
+    commands += [("show", run, "--json"), ("show", session, "--json")]
+    before = [cli(*command) for command in commands]
+    assert {one.code for one in before[1:]} == {0}
+    assert before[0].code == 1  # nobody ran a command
+    for record in (run, session):
+        archive(record)
+    for command, old in zip(commands, before, strict=True):
+        by_name = cli(command[0], Path(command[1]).name, *command[2:])
+        assert by_name.code == old.code
+        if "--json" not in command:
+            assert by_name.out == old.out
+            continue
+        was, now = json.loads(old.out), json.loads(by_name.out)
+        assert f"{Path(command[1]).name}.tar.gz" in now["path"]
+        assert {**now, "path": 0, "session": 0} == {**was, "path": 0, "session": 0}
+    assert "large.bin" in cli("show", run.name).out
+
+
+def test_a_transcript_that_is_damaged_in_the_archive_is_an_error(session: Path, cli: Cli) -> None:
     archive(session)
-    for command in (
-        ("log", session.name, "coordinator"),
-        ("show", session.name, "--instance", "coordinator"),
-    ):
-        outcome = cli(*command)
-        assert (outcome.code, "runcard extract" in outcome.err) == (1, True)
+    (packed,) = archives(session.parent)
+    raw = bytearray(packed.read_bytes())
+    raw[len(raw) // 2] ^= 1
+    packed.write_bytes(raw)
+    outcome = cli("log", packed, "coordinator")
+    assert outcome.code == 1
+    assert "is not what was archived" in outcome.err
+    assert cli("show", packed, "--instance", "nobody").code == 64
+
+
+def test_a_session_may_be_called_like_an_archive(here: Path, cli: Cli) -> None:
+    (here / "team").mkdir()
+    spec = lay_out(here / "team")
+    spec.write_text(spec.read_text().replace("research-team-001", "t.tar.gz"))
+    session = Path(runcard.collect(spec, artifacts="artifacts").path)
+    assert session.name.endswith("-t.tar.gz")
+    assert cli("log", session, "coordinator").code == 0
+    assert cli("redact", session, "--file", "summary.md", "--reason", "x", "--dry-run").code == 0
+    archive(session)
+    assert cli("log", session, "coordinator").code == 0
+    assert cli("restore", session.name).code == 0
+    assert judged(session)["findings"] == []
 
 
 def test_amendments_of_an_archived_record_are_shown(run: Path, cli: Cli) -> None:

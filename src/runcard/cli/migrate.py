@@ -1,6 +1,5 @@
 """runcard migrate"""
 
-import os
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -40,12 +39,12 @@ def command(
 
     A document is replaced in one step, with its old bytes kept beside it, and only when the result is valid. What an
     older version has no room for is listed, and the exit code is 2. In a closed record each change is an amendment, and
-    the old bytes are kept in its store; PATH may be the record itself, for all of its documents.
+    the old bytes are kept in its store; PATH may be the record itself, archived or not, for all of its documents.
     """
     from runcard.cli.printing import say_json  # noqa: PLC0415
     from runcard.errors import ExitCode, RuncardError  # noqa: PLC0415
     from runcard.operations.migrate import migrate  # noqa: PLC0415
-    from runcard.operations.migrate_record import migrate_in_record  # noqa: PLC0415
+    from runcard.operations.migrate_record import migrate_record  # noqa: PLC0415
     from runcard.settings import read_settings  # noqa: PLC0415
 
     to_stdout = not dry_run and (paths[0] if output is None else output) == "-"
@@ -57,9 +56,8 @@ def command(
     said: list[dict[str, Any]] = []
     for path in paths:
         try:
-            if output is None and os.path.isdir(path):
-                results = migrate_in_record(path, target, **options)
-            else:
+            results = None if output is not None or path == "-" else migrate_record(path, target, **options)
+            if results is None:
                 results = (migrate(path, target, output=output, backup=not no_backup, **options),)
         except RuncardError as error:
             refused.append((path, error))

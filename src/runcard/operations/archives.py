@@ -83,7 +83,7 @@ def _by_ledger(store: str, word: str) -> FoundArchive | None:
 
 def archive_at(path: str) -> FoundArchive | None:
     """The archive that has this path; None when it is none."""
-    if not layout.is_archive(path) or not os.path.lexists(path):
+    if not layout.is_archive(path) or not os.path.lexists(path) or os.path.isdir(path):
         return None
     return FoundArchive(path, Shelf(layout.folder_of_archive(path)).at(path))
 

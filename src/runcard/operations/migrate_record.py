@@ -8,6 +8,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import tzinfo
+from typing import Any
 
 from runcard.digests import sha256_bytes
 from runcard.documents import codec
@@ -22,6 +23,31 @@ from runcard.operations.migrating import Migrated, become
 from runcard.store import layout
 from runcard.store.amending import Amender, By, Edit, amending
 from runcard.store.amendments import MIGRATION
+
+
+def migrate_record(
+    record: str,
+    to: str,
+    *,
+    dry_run: bool = False,
+    **options: Any,  # noqa: ANN401 - as migrate_in_record has them
+) -> tuple[Migrated, ...] | None:
+    """Migrate all documents of a closed record, archived or not; None for what is no record, but perhaps a document."""
+    if os.path.isdir(record):
+        return migrate_in_record(record, to, dry_run=dry_run, **options)
+    if os.path.isfile(record) and not layout.is_archive(record):
+        return None
+    from runcard.operations.in_archive import archive_of, change_archived, unpacked  # noqa: PLC0415 - it takes long to load, and is rarely needed
+
+    if (found := archive_of(record)) is None:
+        return None
+    if not dry_run:
+        return change_archived(found, lambda directory: migrate_in_record(directory, to, **options))
+    with unpacked(found) as copy:
+        results = migrate_in_record(copy, to, dry_run=True, **options)
+        return tuple(
+            replace(one, path=os.path.join(found.path, os.path.relpath(one.path, copy))) for one in results
+        )
 
 
 def migrate_in_record(

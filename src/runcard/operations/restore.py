@@ -69,7 +69,7 @@ def restore(
             f"nobody knows where {printable(found.path)} came from", hint="say with --to where it shall go"
         )
     contents, verdict = look_into(found, limits=limits, progress=progress)
-    _check(found, contents, verdict, force=force)
+    check_archive(found, contents, verdict, force=force)
     target = os.path.join(store, contents.name)
     if not _is_back(found, contents, target):
         _bring_back(contents, store, progress)
@@ -77,7 +77,8 @@ def restore(
     return Restored(target, found.path, len(contents.hexes), contents.bytes, verdict)
 
 
-def _check(found: FoundArchive, contents: Contents, verdict: Verdict, *, force: bool) -> None:
+def check_archive(found: FoundArchive, contents: Contents, verdict: Verdict, *, force: bool = False) -> None:
+    """Refuse an archive that must not be unpacked."""
     hint = f"`runcard verify {printable(found.path)}` tells all that is wrong with it"
     if check_relative(contents.name) or contents.name.startswith("."):
         raise StoreError(f"the archive is refused: no record is called {printable(contents.name)}", hint=hint)
