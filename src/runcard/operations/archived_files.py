@@ -9,7 +9,7 @@ import hashlib
 import io
 import os
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, BinaryIO
 
 from runcard.checksums import Listing
@@ -82,13 +82,20 @@ class ArchivedFiles:
         try:
             descriptor = os.open(self._found.path, os.O_RDONLY | os.O_CLOEXEC)
             try:
-                yield from items(descriptor, self._places, wanted)
+                for item in items(descriptor, self._places, wanted):
+                    yield item._replace(data=partial(self._whole, item))
             finally:
                 os.close(descriptor)
         except LostError:
             raise self.damaged(wanted) from None
         except OSError as error:
             raise failure(error, os.fsdecode(error.filename or self._found.path), "read") from error
+
+    def _whole(self, item: Item) -> Iterator[memoryview]:
+        try:
+            yield from item.data()
+        except LostError:
+            raise self.damaged(item.path) from None
 
     def sizes(self, folder: str) -> Iterator[tuple[str, int]]:
         """The files below a folder with their sizes, by their paths in it; of the record's own folder where it is empty."""
@@ -108,12 +115,9 @@ class ArchivedFiles:
             if item.path == path and item.kind is Kind.FILE:
                 yield b""
                 hasher = hashlib.sha256()
-                try:
-                    for piece in item.data():
-                        hasher.update(piece)
-                        yield bytes(piece)
-                except LostError:
-                    raise self.damaged(path) from None
+                for piece in item.data():
+                    hasher.update(piece)
+                    yield bytes(piece)
                 if self.expected(path) not in {None, hasher.hexdigest()}:
                     raise self.damaged(path)
                 return

@@ -138,10 +138,10 @@ def instance_file(instance_id: str, name: str) -> str:
 
 def is_document(path: str) -> bool:
     """Whether a file of a record is runcard's own and is read to verify it."""
+    if path.rpartition("/")[2] not in _DOCUMENTS:
+        return False
     parts = path.split("/")
-    if len(parts) == 1:
-        return path in _DOCUMENTS
-    return len(parts) == 3 and parts[0] == INSTANCES and parts[2] == METADATA
+    return len(parts) == 1 or (len(parts) == 3 and parts[0] == INSTANCES and parts[2] == METADATA)
 
 
 def archive_folder(store: str) -> str:
