@@ -279,6 +279,26 @@ def test_a_transcript_that_is_damaged_in_the_archive_is_an_error(session: Path, 
     assert cli("show", packed, "--instance", "nobody").code == 64
 
 
+def test_a_file_with_holes_takes_no_room_when_it_comes_back(here: Path) -> None:
+    with (
+        runcard.record(here / "outputs", model="m", provider="p", strict=True) as made,
+        open(made.path / "holes", "wb") as file,
+    ):
+        for place in (3_000_000, 20_000_000):
+            file.seek(place)
+            file.write(b"data")
+        file.truncate(40_000_000)
+    run = Path(made.path)
+    digest = sha256((run / "holes").read_bytes()).hexdigest()
+    archive(run)
+    assert len(list(extract(run.name, ["holes"], here / "out"))) == 1
+    restore(run.name)
+    for copy in (run / "holes", here / "out" / "holes"):
+        assert copy.stat().st_blocks * 512 < 1_000_000
+        assert sha256(copy.read_bytes()).hexdigest() == digest
+    assert judged(run)["findings"] == []
+
+
 def test_a_session_may_be_called_like_an_archive(here: Path, cli: Cli) -> None:
     (here / "team").mkdir()
     spec = lay_out(here / "team")

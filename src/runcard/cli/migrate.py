@@ -43,14 +43,13 @@ def command(
     """
     from runcard.cli.printing import say_json  # noqa: PLC0415
     from runcard.errors import ExitCode, RuncardError  # noqa: PLC0415
-    from runcard.operations.migrate import migrate  # noqa: PLC0415
-    from runcard.operations.migrate_record import migrate_record  # noqa: PLC0415
+    from runcard.operations.migrate import migrate, migrate_record  # noqa: PLC0415
     from runcard.settings import read_settings  # noqa: PLC0415
 
     to_stdout = not dry_run and (paths[0] if output is None else output) == "-"
     _check_usage(paths, output, says_twice=as_json and to_stdout)
     options: dict[str, Any] = {"kind": kind, "zone": _zone(timezone), "dry_run": dry_run}
-    options["limits"] = read_settings().limits
+    options |= {"limits": read_settings().limits, "backup": not no_backup}
     done: list[Migrated] = []
     refused: list[tuple[str, RuncardError]] = []
     said: list[dict[str, Any]] = []
@@ -58,7 +57,7 @@ def command(
         try:
             results = None if output is not None or path == "-" else migrate_record(path, target, **options)
             if results is None:
-                results = (migrate(path, target, output=output, backup=not no_backup, **options),)
+                results = (migrate(path, target, output=output, **options),)
         except RuncardError as error:
             refused.append((path, error))
             said.append(_refusal(path, error))

@@ -5,10 +5,11 @@ import os
 from collections.abc import Iterable, Iterator
 
 from runcard.errors import StoreError, UsageError
-from runcard.files import Kind, check_relative, decode_name, failure, printable, write_all
+from runcard.files import Kind, check_relative, decode_name, failure, printable
 from runcard.operations.archived_files import ArchivedFiles
 from runcard.operations.archives import FoundArchive, check_link, find_archive
 from runcard.store.archive.extract import Item
+from runcard.store.archive.unpack import write_with_holes
 
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 
@@ -78,7 +79,8 @@ class _Extraction:
             hasher = hashlib.sha256()
             for piece in item.data():
                 hasher.update(piece)
-                write_all(descriptor, piece)
+                write_with_holes(descriptor, piece)
+            os.ftruncate(descriptor, item.member.size)
             os.utime(descriptor, (item.member.mtime, item.member.mtime))
             is_good = expected in {None, hasher.hexdigest()}
         finally:

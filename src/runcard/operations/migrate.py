@@ -7,12 +7,13 @@ import os
 import stat
 from dataclasses import replace
 from datetime import tzinfo
+from typing import Any
 
 from runcard.encoding import Limits
 from runcard.errors import StoreError
 from runcard.files import failure, locked, printable, unreadable, write_atomic
 from runcard.operations.load import STDIN, check_kind
-from runcard.operations.migrate_record import migrate_in_record
+from runcard.operations.migrate_record import migrate_in_record, own_documents
 from runcard.operations.migrating import Migrated, become
 from runcard.store import layout
 
@@ -49,6 +50,38 @@ def migrate(
                 return _in_place(become(name, to, kind, zone, limits), keep=backup)
     moved = become(name, to, kind, zone, limits)
     return moved if dry_run or target in {None, STDIN} else _written_to(moved, str(target))
+
+
+def migrate_record(
+    record: str,
+    to: str,
+    *,
+    backup: bool = True,
+    dry_run: bool = False,
+    **options: Any,  # noqa: ANN401 - as migrate has them
+) -> tuple[Migrated, ...] | None:
+    """Migrate all documents of a record, archived or not; None for what is no record, but perhaps a document.
+
+    One that another program made, and nobody sealed, is migrated file by file.
+    """
+    if layout.is_unsealed(record):
+        paths = own_documents(record, to, options.get("limits") or Limits())
+        return tuple(migrate(path, to, backup=backup, dry_run=dry_run, **options) for path in paths)
+    if os.path.isdir(record):
+        return migrate_in_record(record, to, dry_run=dry_run, **options)
+    if os.path.isfile(record) and not layout.is_archive(record):
+        return None
+    from runcard.operations.in_archive import archive_of, change_archived, unpacked  # noqa: PLC0415 - it takes long to load, and is rarely needed
+
+    if (found := archive_of(record)) is None:
+        return None
+    if not dry_run:
+        return change_archived(found, lambda directory: migrate_in_record(directory, to, **options))
+    with unpacked(found) as copy:
+        results = migrate_in_record(copy, to, dry_run=True, **options)
+        return tuple(
+            replace(one, path=os.path.join(found.path, os.path.relpath(one.path, copy))) for one in results
+        )
 
 
 def _check_rewritable(path: str) -> None:

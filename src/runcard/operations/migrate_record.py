@@ -8,7 +8,6 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import tzinfo
-from typing import Any
 
 from runcard.digests import sha256_bytes
 from runcard.documents import codec
@@ -25,31 +24,6 @@ from runcard.store.amending import Amender, By, Edit, amending
 from runcard.store.amendments import MIGRATION
 
 
-def migrate_record(
-    record: str,
-    to: str,
-    *,
-    dry_run: bool = False,
-    **options: Any,  # noqa: ANN401 - as migrate_in_record has them
-) -> tuple[Migrated, ...] | None:
-    """Migrate all documents of a closed record, archived or not; None for what is no record, but perhaps a document."""
-    if os.path.isdir(record):
-        return migrate_in_record(record, to, dry_run=dry_run, **options)
-    if os.path.isfile(record) and not layout.is_archive(record):
-        return None
-    from runcard.operations.in_archive import archive_of, change_archived, unpacked  # noqa: PLC0415 - it takes long to load, and is rarely needed
-
-    if (found := archive_of(record)) is None:
-        return None
-    if not dry_run:
-        return change_archived(found, lambda directory: migrate_in_record(directory, to, **options))
-    with unpacked(found) as copy:
-        results = migrate_in_record(copy, to, dry_run=True, **options)
-        return tuple(
-            replace(one, path=os.path.join(found.path, os.path.relpath(one.path, copy))) for one in results
-        )
-
-
 def migrate_in_record(
     record: str | os.PathLike[str],
     to: str,
@@ -63,7 +37,7 @@ def migrate_in_record(
     """Migrate documents of a closed record, or all of its own that have a version `to`; each change is an amendment."""
     path, limits = os.fspath(record), limits or Limits()
     with amending(path, look=dry_run) as amender:
-        names = _own(path, to, limits) if documents is None else documents
+        names = own_documents(path, to, limits) if documents is None else documents
         found = [_becomes(amender, name, to, kind, zone, limits) for name in names]
         if dry_run:
             return tuple(found)
@@ -78,7 +52,7 @@ def migrate_in_record(
     )
 
 
-def _own(record: str, to: str, limits: Limits) -> list[str]:
+def own_documents(record: str, to: str, limits: Limits) -> list[str]:
     """The record's own documents of which there is a version `to`."""
     paths = [os.path.join(record, layout.METADATA), *layout.session_documents(record)]
     kinds = {path: codec.examine(read_document(path, limits), limits=limits).report.kind for path in paths}

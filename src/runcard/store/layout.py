@@ -262,6 +262,13 @@ def records(store: str) -> list[str]:
     return [path for path in folders if path not in own and may_be_file(os.path.join(path, METADATA))]
 
 
+def is_unsealed(folder: str) -> bool:
+    """Whether a folder is a record of another program, or of an older one, that nobody sealed and nobody is recording."""
+    ours = (CHECKSUMS, JOURNAL, AUDIT, AMENDMENTS)
+    has_document = may_be_file(os.path.join(folder, METADATA))
+    return has_document and not any(os.path.lexists(os.path.join(folder, name)) for name in ours)
+
+
 def has_lost_its_document(folder: str) -> bool:
     """Whether a folder without a metadata document is a record all the same, by what else lies there."""
     there = {
