@@ -299,6 +299,14 @@ def test_a_file_with_holes_takes_no_room_when_it_comes_back(here: Path) -> None:
     assert judged(run)["findings"] == []
 
 
+def test_archives_of_sessions_are_for_their_owner_alone(session: Path, run: Path) -> None:
+    for record in (session, run):
+        archive(record)
+    paths = [session.parent / "archive", *(session.parent / "archive").rglob("*")]
+    assert {path.stat().st_mode & 0o077 for path in paths} == {0}
+    assert (run.parent / "archive").stat().st_mode & 0o777 == run.parent.stat().st_mode & 0o777
+
+
 def test_a_session_may_be_called_like_an_archive(here: Path, cli: Cli) -> None:
     (here / "team").mkdir()
     spec = lay_out(here / "team")

@@ -44,7 +44,8 @@ class Draft:
         self._record, self._target, self._progress = record, target, progress
         folder, name = os.path.split(target)
         try:
-            os.makedirs(folder, mode | (mode & 0o444) >> 2, exist_ok=True)
+            for made in (os.path.dirname(folder), folder):  # readable for those who may read the record
+                os.makedirs(made, mode | (mode & 0o444) >> 2, exist_ok=True)
             for path in (target, layout.metadata_copy(target), layout.places_of(target)):
                 _remove_drafts(path)  # of somebody who was killed: the record is ours alone
             self._path = os.path.join(folder, f".{name}.{os.urandom(4).hex()}.tmp")
