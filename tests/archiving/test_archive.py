@@ -18,6 +18,7 @@ from runcard.operations.archive import ChangedRecordError, archive
 from runcard.operations.extract import extract
 from runcard.operations.restore import restore
 from runcard.store.archive import deflate
+from runcard.views.markdown import size
 
 
 @pytest.fixture(params=["run", "session"])
@@ -348,6 +349,45 @@ def test_what_another_program_packed_is_read_as_well(record: Path, here: Path, c
     assert cli("extract", "x.tar.gz", "SHA256SUMS", "-o", "out").code == 0
     assert cli("restore", "x.tar.gz", "--to", "there").code == 0
     assert state(here / "there" / record.name) == before
+
+
+def test_archives_and_an_index_that_another_program_made(session: Path, here: Path, cli: Cli) -> None:
+    """The documented fields and nothing else: no digests, no copy of the document, plain `tar`."""
+    before, name = state(session), session.name
+    packed = here / "artifacts" / "archive" / "2025-11" / f"{name}.tar.gz"
+    packed.parent.mkdir(parents=True)
+    subprocess.run(["tar", "czf", packed, "-C", session.parent, name], check=True)
+    shutil.rmtree(session)
+    shutil.rmtree(session.parent / ".runcard")
+    entry = {
+        "team_session_id": "research-team-001",
+        "archived_at": "2025-12-06T00:00:00Z",
+        "archive_file": f"2025-11/{name}.tar.gz",
+        "total_cost": 1.25,
+        "instances_count": 2,
+    }
+    (packed.parent.parent / "archive_index.json").write_text(json.dumps({"archived_sessions": [entry]}))
+    assert judged(session.parent)["findings"] == []
+    assert cli("show", "research-team-001").code == 0
+    assert cli("log", name, "researcher").out == "one\ntwo\n"
+    assert "1 to go" in cli("prune", "--older-than", "0s", "--dry-run").out
+    assert cli("archive", session).out == f"{packed}: {size(packed.stat().st_size)}\n"
+    assert cli("restore", "research-team-001").code == 0
+    assert state(session) == before
+    assert index(session.parent)["archived_sessions"][0]["restored_at"]
+    archive(session)
+    assert judged(session.parent)["findings"] == []
+
+
+def test_a_lost_copy_of_the_document_is_no_obstacle(record: Path, cli: Cli) -> None:
+    before = state(record)
+    archive(record)
+    (copy,) = (record.parent / "archive").glob("*/*.metadata.json")
+    copy.unlink()
+    assert not judged(record.parent)["complete"]
+    assert cli("show", record.name).code == 0
+    assert cli("restore", record.name).code == 0
+    assert state(record) == before
 
 
 def test_the_copy_of_the_document_is_held_to_the_archive(run: Path) -> None:

@@ -47,7 +47,7 @@ class Archived:
     record: str  # where it was
     archive: str
     bytes: int
-    uncompressed_bytes: int
+    uncompressed_bytes: int | None  # None where nobody wrote it down
     verdict: Verdict
 
     def to_dict(self) -> Fields:
@@ -90,8 +90,9 @@ def archive(
 def _archived_already(path: str, folder: str) -> Archived:
     """What somebody else made of a record while we waited for it."""
     for one in Shelf(folder).find(os.path.basename(path)):
-        sizes = (one.fields.get("bytes") or 0, one.fields.get("uncompressed_bytes") or 0)
-        return Archived(path, one.path, *sizes, Verdict(()))
+        if os.path.isfile(one.path):
+            size = one.fields.get("uncompressed_bytes")
+            return Archived(path, one.path, os.path.getsize(one.path), size, Verdict(()))
     raise StoreError(f"{printable(path)} does not exist", hint="name the directory of a run or a session")
 
 

@@ -15,10 +15,13 @@ from typing import TYPE_CHECKING, BinaryIO
 from runcard.checksums import Listing
 from runcard.checksums import read as read_listing
 from runcard.digests import sha256_bytes
-from runcard.encoding import decode_json
+from runcard.documents.document import Document
+from runcard.encoding import Limits, decode_json
 from runcard.errors import EncodingError, StoreError
 from runcard.files import Kind, failure, json_name, printable, write_atomic
 from runcard.operations.archives import FoundArchive
+from runcard.operations.load import load
+from runcard.operations.record_files import read_document
 from runcard.store import layout
 from runcard.store.amendments import Amendments, parse_amendments
 from runcard.store.archive.contents import scan
@@ -127,6 +130,14 @@ class ArchivedFiles:
             f"{printable(path)} in {printable(self._found.path)} is not what was archived",
             hint="`runcard verify` tells what else is wrong with the archive",
         )
+
+
+def archived_document(found: FoundArchive, limits: Limits | None = None) -> Document:
+    """The metadata document of an archived record: the copy beside its archive, or else the one in it."""
+    copy = layout.metadata_copy(found.path)
+    if layout.may_be_file(copy) or not os.path.isfile(found.path):
+        return load(copy, limits=limits)
+    return read_document(ArchivedFiles(found), found.path, layout.METADATA, None, limits)
 
 
 class _Stream(io.RawIOBase):

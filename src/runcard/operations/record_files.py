@@ -71,7 +71,9 @@ class _Directory:
             return os.path.join(self._path, relative)
 
 
-def read_document(files: RecordFiles, record: str, path: str, kind: str, limits: Limits | None) -> Document:
+def read_document(
+    files: RecordFiles, record: str, path: str, kind: str | None, limits: Limits | None
+) -> Document:
     """A document of a record; raises InvalidDocument with everything that is wrong with it."""
     name, limits = os.path.join(record, path), limits or Limits()
     file = files.open(path)

@@ -89,7 +89,8 @@ def check_archive(found: FoundArchive, contents: Contents, verdict: Verdict, *, 
     wrong = [(fault.path, fault.message) for fault in contents.faults]
     if not force:
         wrong += [(one.path, one.message) for one in verdict.findings if one.breaks is not None]
-    if wrong:
+    beside = {(fault.path, fault.message) for fault in contents.beside}
+    if wrong := [one for one in wrong if one not in beside]:
         raise StoreError(
             f"{printable(found.path)} is refused: {printable(wrong[0][0])}: {wrong[0][1]}", hint=hint
         )

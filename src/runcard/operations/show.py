@@ -83,7 +83,8 @@ def show_record(record: str | os.PathLike[str], limits: Limits | None = None) ->
 
 def _archived(path: str, limits: Limits | None) -> Shown | ShownSession:
     """A record that is in an archive, by the copy of its document that lies beside it."""
-    from runcard.operations.archives import find_archive  # noqa: PLC0415 - it takes long to load, and is rarely needed
+    from runcard.operations.archived_files import archived_document  # noqa: PLC0415 - it takes long to load, and is rarely needed
+    from runcard.operations.archives import find_archive  # noqa: PLC0415
 
     try:
         found = find_archive(path)
@@ -92,7 +93,7 @@ def _archived(path: str, limits: Limits | None) -> Shown | ShownSession:
             f"{printable(path)} is no record: it has no {layout.METADATA}",
             hint="name the directory of a run or a session",
         ) from error
-    loaded = load(layout.metadata_copy(found.path), limits=limits)
+    loaded = archived_document(found, limits)
     document, is_there = loaded.to_dict(), os.path.isfile(found.path)
     amendments = _amendments_in(found) if is_there else Amendments()
     if isinstance(loaded, Team):

@@ -65,6 +65,7 @@ class Contents:
         self.others: tuple[str, ...] = ()
         self.documents: dict[str, bytes] = {}
         self.faults: list[Fault] = []
+        self.beside: tuple[Fault, ...] = ()  # those that are not in the archive: its record is none the worse
         self.gaps: list[tuple[str, str | None]] = []  # what lies between these two paths was lost
         self.lost: set[str] = set()
         self.places: list[Place] = []
