@@ -50,7 +50,7 @@ def _opened(record: str, name: str | None, limits: "Limits") -> BinaryIO:
     if isinstance(shown, Shown):
         if name is not None:
             raise UsageError("a run has no instances", hint="leave out NAME, or name a session")
-        return open_output(shown.path)
+        return open_output(shown.path, shown.amendments)
     if name is None:
         some = ", ".join(printable(entry["name"]) for entry in shown.document["instances"][:10])
         raise UsageError("a session has a transcript of each agent", hint=f"name one of: {some}")

@@ -163,7 +163,7 @@ def _check_quota(store: str, gigabytes: float | None) -> None:
     if store_size(store) >= gigabytes * 1_000_000_000:
         raise StoreError(
             "Artifacts storage limit exceeded",
-            hint=f"`runcard prune --retention` deletes the oldest sessions, `runcard archive` packs them; or allow more than {gigabytes:g} GB",
+            hint=f"`runcard prune` deletes the oldest sessions, `runcard archive` packs them; or allow more than {gigabytes:g} GB",
         )
 
 

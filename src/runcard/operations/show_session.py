@@ -95,12 +95,13 @@ def open_transcript(shown: ShownSession, name: str, limits: Limits | None = None
     with contextlib.suppress(MissingDocumentError):
         output = _document(files, shown.path, own, limits).get("output") or {}
         file = output.get("file") or file
-    return _opened(files, layout.instance_file(own, file), printable(entry["name"]))
+    path = layout.instance_file(own, file)
+    return _opened(files, path, printable(entry["name"]), shown.amendments)
 
 
-def open_output(run: str) -> BinaryIO:
+def open_output(run: str, amendments: Amendments) -> BinaryIO:
     """What the command of a run printed; the caller closes it."""
-    return _opened(files_of(run), layout.OUTPUT, f"the run {printable(run)}")
+    return _opened(files_of(run), layout.OUTPUT, f"the run {printable(run)}", amendments)
 
 
 def check_unpacked(path: str) -> None:
@@ -114,10 +115,10 @@ def _document(files: RecordFiles, session: str, own: str, limits: Limits | None)
     return read_document(files, session, path, Instance.kind.name, limits).to_dict()
 
 
-def _opened(files: RecordFiles, path: str, whose: str) -> BinaryIO:
+def _opened(files: RecordFiles, path: str, whose: str, amendments: Amendments) -> BinaryIO:
     file = files.open(path)
-    if file is None:
-        raise StoreError(
-            f"there is no transcript of {whose}", hint="none was recorded, or it was left out when collecting"
-        )
-    return file
+    if file is not None:
+        return file
+    gone = [one for one in amendments.by_path.get(json_name(path).text, ()) if one.new is None]
+    why = str(gone[-1]) if gone else "none was recorded, or it was left out when collecting"
+    raise StoreError(f"there is no transcript of {whose}", hint=why)
