@@ -18,6 +18,7 @@ from pathlib import Path
 import bagit
 
 from runcard import checksums
+from runcard.checksums.comparison import compare
 from table import Row, print_table
 
 MIB = 1024 * 1024
@@ -112,7 +113,7 @@ def make_listing(root: Path) -> bytes:
 
 
 def check_listing(root: Path, listing: bytes) -> None:
-    checksums.compare(root, checksums.read(listing))
+    compare(root, checksums.read(listing))
 
 
 def make_bag(root: Path, *, processes: int) -> float:

@@ -39,12 +39,12 @@ def measure(*, quick: bool = False) -> list[Row]:
 def _record(outputs: Path) -> float:
     began = time.perf_counter()
     with runcard.record(outputs, model="claude-sonnet-4-5", provider="anthropic", strict=True) as run:
-        (run.path / "answer.txt").write_text("42\n")
         run.add_usage(_USAGE)
         busy = time.perf_counter()
+        (run.path / "answer.txt").write_text("42\n")  # as the user's program does with or without a record
         time.sleep(_BODY)
-        slept = time.perf_counter() - busy
-    return time.perf_counter() - began - slept
+        worked = time.perf_counter() - busy
+    return time.perf_counter() - began - worked
 
 
 def _durable_write(path: Path) -> float:

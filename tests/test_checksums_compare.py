@@ -13,20 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from files.unprivileged import as_nobody, everybodys_directory
-from runcard.checksums import (
+from runcard.checksums import Listing, Symlink, comparison, hash_files, make, read
+from runcard.checksums.comparison import (
     Changed,
     Difference,
-    Listing,
     Missing,
     NotRegular,
-    Symlink,
     Unexpected,
     Unreadable,
     compare,
-    directory,
-    hash_files,
-    make,
-    read,
 )
 from runcard.digests import sha256_bytes
 from runcard.errors import StoreError
@@ -195,7 +190,7 @@ class TestComparing:
             swap(record / "a")
             return hash_files(root, walked, **options)  # type: ignore[arg-type]
 
-        monkeypatch.setattr(directory, "hash_files", late)
+        monkeypatch.setattr(comparison, "hash_files", late)
         assert compare(record, listing).differences == (expected,)
 
     def test_a_file_that_cannot_be_opened_or_read_is_a_difference(
@@ -242,8 +237,9 @@ class TestComparing:
             said = as_nobody(
                 root,
                 "listing = checksums.read(open(root + '/SHA256SUMS', 'rb').read())\n"
-                "for difference in checksums.compare(root, listing, exclude=['SHA256SUMS']).differences:\n"
+                "for difference in comparison.compare(root, listing, exclude=['SHA256SUMS']).differences:\n"
                 "    print(type(difference).__name__, difference.path)\n",
+                "from runcard.checksums import comparison",
             )
             (root / "closed").chmod(0o700)
         assert said.splitlines() == [

@@ -17,17 +17,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from files.unprivileged import as_nobody, everybodys_directory
-from runcard.checksums import (
-    NotRegularError,
-    UnsteadyError,
-    VanishedError,
-    crew,
-    hash_files,
-    hashing,
-    helper,
-    thorough,
-    worker,
-)
+from runcard.checksums import crew, hash_files, hashing, helper, thorough, worker
+from runcard.checksums.problems import NotRegularError, UnsteadyError, VanishedError
 from runcard.checksums.tally import Tally
 from runcard.digests import sha256_bytes
 from runcard.errors import MachineError, RuncardError, StoreError
@@ -80,7 +71,7 @@ def eager(monkeypatch: pytest.MonkeyPatch) -> list[Helper]:
 
     monkeypatch.setattr(crew, "PATIENCE", 0)
     monkeypatch.setattr(hashing, "_CHUNK", 16)
-    monkeypatch.setattr(hashing, "cores", lambda: 2)
+    monkeypatch.setattr(crew, "cores", lambda: 2)
     monkeypatch.setattr(helper, "Helper", Noted)
     return started
 
@@ -119,7 +110,7 @@ class TestDigests:
         eager: list[Helper],
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
-        monkeypatch.setattr(hashing, "cores", lambda: 1)
+        monkeypatch.setattr(crew, "cores", lambda: 1)
         assert_right(*many)
         assert eager == []
 
@@ -159,7 +150,7 @@ class TestHelpers:
         eager: list[Helper],
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
-        monkeypatch.setattr(hashing, "cores", lambda: 4)
+        monkeypatch.setattr(crew, "cores", lambda: 4)
         assert_right(*many)
         assert len(eager) == 3
 
@@ -423,7 +414,7 @@ class TestOddFiles:
     def test_without_one_the_first_error_stops_the_work(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(hashing, "cores", lambda: 1)
+        monkeypatch.setattr(crew, "cores", lambda: 1)
         (tmp_path / "large").write_bytes(bytes(LARGE + 1))
         os.mkfifo(tmp_path / "pipe")
         calls: list[tuple[int, int]] = []

@@ -50,7 +50,7 @@ class Digest(_Parts):
 
 
 def sha256_bytes(data: bytes) -> Digest:
-    return Digest("sha256", sha256(data).hexdigest())
+    return _Parts.__new__(Digest, "sha256", sha256(data).hexdigest())  # well formed: it need not be checked
 
 
 def sha256_stream(stream: Readable, *, on_block: Callable[[int], object] | None = None) -> Digest:

@@ -99,8 +99,8 @@ for kind in KINDS.values():
         examine(b'{"%s": "%s"}' % (kind.version_key.encode(), version.encode()), kind=kind.name)
 if os.geteuid() == 0:
     os.setgroups([])
-    os.setegid(65534)
-    os.seteuid(65534)
+    os.setgid(65534)
+    os.setuid(65534)
 sys.exit(main.main())
 """
 

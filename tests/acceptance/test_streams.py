@@ -172,7 +172,7 @@ def test_long_work_shows_progress_on_a_terminal_and_leaves_no_trace_of_it(put: P
     code, seen = runcard_on_terminal("validate", fifo, path, env={"NO_COLOR": "1"})
     slow.join()
     assert code == 1
-    nothing, progress, rest = seen.split("\r\x1b[K")
+    nothing, progress, *_, rest = seen.split("\r\x1b[K")
     assert nothing == ""
     assert progress.startswith("1 documents, ")
     assert rest.startswith(f"{path}: valid team 1.0.0\r\nError: {fifo}:1:")

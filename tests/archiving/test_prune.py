@@ -15,6 +15,14 @@ from runcard.operations.archive import archive
 from runcard.operations.restore import restore
 
 
+@pytest.mark.parametrize("command", [["archive"], ["prune", "--dry-run"]], ids=lambda command: command[0])
+def test_nothing_is_older_than_the_calendar(here: Path, cli: Cli, command: list[str]) -> None:
+    make_run(here / "outputs")
+    done = cli(*command, "--older-than", "999999w")
+    assert (done.code, done.err) == (0, "")
+    assert done.out in {"no record is that old\n", "0 to go, which frees 0 B\n"}
+
+
 def test_what_would_go_is_told_and_nothing_else_goes(here: Path, cli: Cli) -> None:
     run, session = make_run(here / "outputs"), make_session(here)
     archive(session)

@@ -79,10 +79,30 @@ def test_the_version_is_the_packages_also_by_the_long_way(cli: Cli, arguments: l
         (["validate"], "Error: Missing argument 'PATH...'.\n  hint: see `runcard validate --help`\n"),
         (["migrate", "x"], "Error: Missing option '--to'.\n  hint: see `runcard migrate --help`\n"),
         (["--colour"], "Error: No such option '--colour'.\n  hint: see `runcard --help`\n"),
-        (["plan"], "Error: Missing command.\n  hint: see `runcard plan --help`\n"),
+        (
+            ["experiment"],
+            "Error: Missing command. Choose from: create, delete, list, show\n  hint: see `runcard experiment --help`\n",
+        ),
         (["plan", "bogus"], "Error: No such command 'bogus'.\n  hint: see `runcard plan --help`\n"),
+        (
+            ["valdate", "x"],
+            "Error: No such command 'valdate'. Did you mean 'validate'?\n  hint: see `runcard --help`\n",
+        ),
+        (
+            ["plan", "lst"],
+            "Error: No such command 'lst'. Did you mean 'list'?\n  hint: see `runcard plan --help`\n",
+        ),
     ],
-    ids=["command", "argument", "required option", "option", "group", "command of a group"],
+    ids=[
+        "command",
+        "argument",
+        "required option",
+        "option",
+        "group",
+        "command of a group",
+        "typo",
+        "in a group",
+    ],
 )
 def test_wrong_usage_is_told_in_a_line_and_a_hint(cli: Cli, arguments: list[str], message: str) -> None:
     done = cli(*arguments)

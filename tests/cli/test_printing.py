@@ -33,6 +33,21 @@ def test_json_escapes_hostile_characters_and_stays_the_same_data(capsys: pytest.
     assert json.loads(out) == data
 
 
+def test_json_is_printed_whatever_bytes_a_name_has(capsys: pytest.CaptureFixture[str]) -> None:
+    say_json({"path": "caf\udce9", "all": ["a", "\udcff"], "count": 1})
+    assert json.loads(capsys.readouterr().out) == {"path": r"caf\xe9", "all": ["a", r"\xff"], "count": 1}
+
+
+def test_a_terminal_that_can_show_text_only_gets_text_only(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "dumb")
+    with click.Context(click.Command("x"), color=True):  # as on a terminal
+        complain("Error", "something")
+    assert capsys.readouterr().err == "Error: something\n"
+
+
 def test_a_label_is_coloured_only_for_a_terminal(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

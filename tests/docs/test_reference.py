@@ -32,6 +32,7 @@ INSIDE = {
     "strict",
     "keeps_secrets",
     "end",
+    "observe",
 }  # how the verbs are made
 
 

@@ -59,5 +59,6 @@ def test_down_is_refused_when_one_state_is_not_enough() -> None:
 
 def test_there_are_no_steps_from_what_has_no_schema() -> None:
     older = decoded(CORPUS / "warnings/section.absent--1.2.yml")
-    with pytest.raises(DocumentError, match=r"version 1\.2 cannot be migrated to 2\.0"):
+    with pytest.raises(DocumentError, match=r"version 1\.2 cannot be migrated to 2\.0") as refused:
         migrate("testplan", older, "1.2", "2.0")
+    assert "runcard plan analyze --write" in (refused.value.hint or "")

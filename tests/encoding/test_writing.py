@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from encoding.plain_data import deep_in_the_stack, exactly, innermost, nested, simple_values, values
-from runcard.encoding import canonical_json, decode_json, encode_json
+from runcard.encoding import both_forms, canonical_json, decode_json, encode_json
 from runcard.encoding.writer import COMPACT, Layout
 from runcard.errors import EncodingError
 
@@ -192,6 +192,11 @@ def test_the_compact_form_is_the_same_whoever_writes_it(value: object) -> None:
     assert thorough is not COMPACT
     assert encode_json(value, COMPACT) == encode_json(value, thorough)
     assert repr(decode_json(encode_json(value, COMPACT))) == repr(value)
+
+
+@given(values | simple_values)
+def test_both_forms_at_once_are_those_that_are_made_one_by_one(value: object) -> None:
+    assert both_forms(value) == (encode_json(value, COMPACT).removesuffix(b"\n"), canonical_json(value))
 
 
 def test_keys_are_sorted_by_their_utf_16_units() -> None:

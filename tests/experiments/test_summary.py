@@ -35,8 +35,16 @@ def shown(cli: Cli, *arguments: str) -> dict[str, object]:
     return said | {"code": done.code, "err": done.err}
 
 
+def test_a_name_that_is_nearly_right_is_answered_with_the_right_one(cli: Cli) -> None:
+    assert cli("experiment", "create", "personas").code == 0
+    for command in ("show", "delete"):
+        done = cli("experiment", command, "persona")
+        assert (done.code, done.out) == (1, "")
+        assert done.err == "Error: there is no experiment persona\n  hint: did you mean personas?\n"
+
+
 def test_no_experiments(cli: Cli) -> None:
-    assert cli("experiment", "list").out == "no experiments: make one with `runcard experiment create NAME`\n"
+    assert cli("experiment", "list").out == "experiment  runs  last run  about\n"
     assert json.loads(cli("experiment", "list", "--json").out) == {"experiments": [], "half_deleted": []}
     done = cli("experiment", "show", "x")
     assert (done.code, done.out) == (1, "")

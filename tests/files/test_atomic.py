@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from files.unprivileged import as_nobody, everybodys_directory
-from runcard.files import atomic, fsync_directory, noreplace, sync_filesystem, write_atomic
+from runcard.files import Sync, atomic, fsync_directory, noreplace, sync_filesystem, write_atomic
 
 TEMPORARY = re.compile(r"\..*\.[0-9a-f]{8}\.tmp", re.DOTALL)
 
@@ -162,6 +162,19 @@ def test_temporary_names_can_be_recognised(tmp_path: Path, monkeypatch: pytest.M
     assert TEMPORARY.fullmatch(names[0])
 
 
+@pytest.mark.parametrize("target", ["document", "nowhere"])
+def test_a_link_that_is_not_to_be_followed_stays_and_is_an_error(tmp_path: Path, target: str) -> None:
+    (tmp_path / "document").write_bytes(b"old")
+    (tmp_path / "link").symlink_to(target)
+    with pytest.raises(OSError, match="symbolic links") as caught:
+        write_atomic(tmp_path / "link", b"new", follow=False)
+    assert caught.value.errno == errno.ELOOP
+    assert caught.value.filename == str(tmp_path / "link")
+    assert (tmp_path / "link").readlink() == Path(target)
+    assert (tmp_path / "document").read_bytes() == b"old"
+    assert sorted(os.listdir(tmp_path)) == ["document", "link"]
+
+
 def test_a_temporary_name_that_is_taken_is_left_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -190,13 +203,16 @@ def test_bytes_reach_the_disk_before_the_name_and_the_name_before_the_end(
     monkeypatch.setattr(os, "fsync", watched_sync)
     write_atomic(tmp_path / "document", b"new")
     assert steps == ["file", "rename", "directory"]
+    monkeypatch.setattr(atomic, "_sync_filesystem_of", lambda _: steps.append("file system"))
+    write_atomic(tmp_path / "document", b"newer", sync=Sync.FILE_SYSTEM)
+    assert steps[3:] == ["file system", "rename", "directory"]
 
 
 def test_a_document_that_is_made_durable_with_others_is_not_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "fsync", lambda _: pytest.fail("it waited for the disk"))
-    write_atomic(tmp_path / "document", b"new", durable=False)
+    write_atomic(tmp_path / "document", b"new", sync=Sync.LATER)
     assert (tmp_path / "document").read_bytes() == b"new"
 
 
@@ -244,7 +260,7 @@ class TestWithoutReplacing:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, system: str
     ) -> None:
         if system == "old":
-            monkeypatch.setattr(ctypes, "CDLL", lambda *_, **__: object())
+            monkeypatch.setattr(noreplace, "_system_call", lambda: None)
         (tmp_path / "taken").mkdir()
         (tmp_path / "source").mkdir()
         (tmp_path / "source" / "file").touch()
@@ -261,6 +277,7 @@ class TestWithoutReplacing:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(ctypes, "CDLL", lambda *_, **__: object())
+        monkeypatch.setattr(noreplace, "_system_call", noreplace._system_call.__wrapped__)  # without a memory
         write_atomic(tmp_path / "document", b"new", replace=False)
         assert os.listdir(tmp_path) == ["document"]
 

@@ -1,3 +1,4 @@
+import ast
 import json
 import os
 import shutil
@@ -6,11 +7,13 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import runcard
 from observe.repositories import Repository
+from runcard.errors import MachineError
 from runcard.observe.environment import Background, environment
 
 KEYS = [
@@ -101,6 +104,15 @@ def test_a_deleted_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert environment(".")["git"] is None
 
 
+def test_where_nothing_can_be_opened_the_rest_is_unknown() -> None:
+    limit = "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))"
+    code = f"from runcard.observe.environment import Background; {limit}; print(Background('.').result(30))"
+    facts = ast.literal_eval(python(code).stdout)
+    assert list(facts) == KEYS
+    assert facts["platform"] == sys.platform
+    assert facts["packages"] is None
+
+
 class TestBackground:
     def test_it_gathers_the_same(self, repository: Repository) -> None:
         repository.write("untracked")
@@ -143,6 +155,21 @@ class TestBackground:
             assert facts["packages"]["pytest"] == pytest.__version__
             assert facts["git"][known]
             assert facts["git"]["diff_sha256"] is None
+
+    def test_it_tells_when_all_is_known(self, repository: Repository) -> None:
+        heard: list[dict[str, Any]] = []
+        background = Background(repository.path, tell=heard.append)
+        assert background.result(30) == environment(repository.path)
+        assert heard == [background.result()]
+        assert background.told
+
+    def test_who_cannot_listen_can_still_ask(self, repository: Repository) -> None:
+        def full(_: dict[str, Any]) -> None:
+            raise MachineError("the disk is full")
+
+        background = Background(repository.path, tell=full)
+        assert background.result(30)["git"]["branch"] == "main"
+        assert not background.told
 
     def test_a_result_does_not_change_later(self, repository: Repository) -> None:
         background = Background(repository.path)

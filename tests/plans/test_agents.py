@@ -235,6 +235,17 @@ class TestMarks:
         assert project.read()["automation"] == automation
         assert json.loads(done.out)["automation"] == automation
 
+    def test_secrets_are_masked_and_the_rule_is_named(self, cli: Cli, project: RubyProject) -> None:
+        project.write()
+        secret = "ghp_" + "a1B2" * 9
+        said = ("--error", f"401 {secret}", "--warning", secret, "--set", f"skeleton_note={secret}")
+        done = cli("plan", "mark", "skeleton", project.source, *said)
+        assert (done.code, done.err) == (2, f"Warning: {project.source}: a secret was masked: github-token\n")
+        assert secret not in project.plan.read_text()
+        assert project.read()["automation"]["errors"] == ["401 [masked:github-token]"]
+        runcard.open_plan(project.source).mark("skeleton", skipped=secret)
+        assert secret not in project.plan.read_text()
+
     def test_a_skipped_agent_satisfies_the_next(self, cli: Cli, project: RubyProject) -> None:
         project.write()
         for agent in ("skeleton", "architect"):
@@ -279,7 +290,8 @@ class TestMarks:
     @pytest.mark.parametrize("said", [("--set", "x"), ("--set", "=x"), ("--completed", "--skipped", "x")])
     def test_wrong_usage(self, cli: Cli, project: RubyProject, said: tuple[str, ...]) -> None:
         project.write()
-        assert cli("plan", "mark", "architect", project.source, *said).code in {1, 64}
+        done = cli("plan", "mark", "architect", project.source, *said)
+        assert (done.code, done.out) == (64, "")
 
     def test_no_plan(self, cli: Cli, project: RubyProject) -> None:
         done = cli("plan", "mark", "architect", project.source)

@@ -60,3 +60,14 @@ def test_a_project_without_plans_has_none(cli: Cli, project: RubyProject) -> Non
 
 def test_what_is_no_directory_is_an_error(cli: Cli, project: RubyProject) -> None:
     assert cli("plan", "list", project.source).code == 1
+
+
+def test_what_cannot_be_read_does_not_hide_the_others(cli: Cli, project: RubyProject) -> None:
+    project.write()
+    (project.folder / "metadata_a.yml").mkdir()
+    (project.folder / "metadata_b.yml").symlink_to("metadata_b.yml")
+    done = cli("plan", "list", "--json", project.root)
+    said = json.loads(done.out)["plans"]
+    assert [one["state"] for one in said] == ["invalid", "fresh", "invalid"]
+    assert said[0]["reason"].endswith("is a directory")
+    assert (done.code, done.err) == (0, "")

@@ -1,5 +1,6 @@
 """Where the plan of a source lies: from everywhere the same, and never another's."""
 
+import json
 import os
 import tempfile
 from hashlib import sha256
@@ -9,6 +10,7 @@ import pytest
 
 from conftest import Cli
 from plans.projects import SOURCE, RubyProject, git
+from runcard import open_plan
 from runcard.errors import StoreError
 from runcard.plans.names import documented_name
 from runcard.plans.places import Asked, place_of
@@ -120,8 +122,6 @@ class TestWithoutAProject:
         assert done.err.startswith(f"Warning: {source}: no .git and no Gemfile above it")
 
     def test_the_folder_is_made_for_the_user_alone(self, source: Path, temporary: Path) -> None:
-        from runcard import open_plan  # noqa: PLC0415
-
         project = RubyProject(source.parent.parent / "shop")
         data = project.plan_of()
         data["target"]["file"] = "clean.rb"
@@ -178,6 +178,18 @@ class TestCollisions:
         project.write(project.plan_of("a_b/c.rb"), name)
         assert place_of(str(second)).path == str(project.folder / name)
 
+    @pytest.mark.parametrize("file", ["/etc/passwd", "../a_b/c.rb", "a/\0.rb", "", "lib/nowhere.rb"])
+    def test_a_plan_of_a_file_that_cannot_be_is_whose_name_it_has(
+        self, cli: Cli, project: RubyProject, file: str
+    ) -> None:
+        data = project.plan_of()
+        data["target"]["file"] = file
+        project.write(data)
+        done = cli("plan", "validate", "--json", project.source)
+        said = json.loads(done.out)
+        assert (done.code, said["metadata_path"]) == (1, str(project.plan))
+        assert {found["path"] for found in said["errors"]} == {"/target/file"}
+
     def test_a_damaged_plan_is_whose_name_it_has(self, project: RubyProject) -> None:
         project.write(b"analyzer: [", "metadata_a_b_c.yml")
         assert place_of(str(project.add("a_b/c.rb"))).path == str(project.folder / "metadata_a_b_c.yml")
@@ -210,6 +222,61 @@ class TestFurtherMethods:
         for asked in (self.latest, Asked(method="latest"), Asked(method_type="class")):
             place = place_of(str(project.source), asked=asked)
             assert (place.path, place.is_other) == (str(project.folder / name), False)
+
+    @pytest.mark.parametrize(
+        "asked", [("--method", "latest"), ("--type", "class"), ("--class", "Billing::Other")]
+    )
+    def test_a_method_that_has_no_plan_is_never_given_that_of_another(
+        self, cli: Cli, project: RubyProject, asked: tuple[str, ...]
+    ) -> None:
+        before = project.write().read_bytes()
+        for command in (
+            ("validate",),
+            ("begin", "skeleton"),
+            ("mark", "skeleton"),
+            ("skeleton",),
+            ("review",),
+        ):
+            done = cli("plan", *command, project.source, *asked)
+            assert (done.code, done.out) == (1, ""), command
+        assert project.plan.read_bytes() == before
+        assert os.listdir(project.folder) == [project.plan.name]
+
+    def test_the_source_tells_the_class_and_the_type(self, cli: Cli, project: RubyProject) -> None:
+        project.write()
+        digest = hex8("Billing::Invoice\nclass\nlatest")
+        own = project.folder / f"metadata_app_models_billing_invoice-{digest}.yml"
+        for asked in (
+            ("--method", "latest"),
+            ("--class", "Invoice", "--method", "latest", "--type", "class"),
+        ):
+            assert cli("plan", "path", project.source, *asked).out == f"{own}\n"
+            assert cli("plan", "begin", "analyzer", project.source, *asked).out == f"{own}\n"
+
+    def test_a_method_that_the_source_has_not_must_be_named_in_full(
+        self, cli: Cli, project: RubyProject
+    ) -> None:
+        project.write()
+        done = cli("plan", "path", project.source, "--method", "nothing")
+        assert (done.code, done.out) == (1, "")
+        assert "name --class, --method and --type in full" in done.err
+
+    def test_a_program_cannot_write_to_the_plan_of_another_method(self, project: RubyProject) -> None:
+        before = project.write().read_bytes()
+        plan = open_plan(project.source, method="nothing")
+        with pytest.raises(StoreError, match="another method"):
+            plan.write("analyzer", project.plan_of())
+        with pytest.raises(StoreError, match="no plan for that method"):
+            plan.mark("skeleton")
+        assert project.plan.read_bytes() == before
+
+    @pytest.mark.parametrize("name", ["Billing::Invoice", "::Billing::Invoice", "Invoice"])
+    def test_a_class_is_the_same_by_each_of_its_names(
+        self, cli: Cli, project: RubyProject, name: str
+    ) -> None:
+        project.write()
+        asked = ("--class", name, "--method", "total", "--type", "instance")
+        assert cli("plan", "path", project.source, *asked).out == f"{project.plan}\n"
 
     def test_the_first_method_keeps_the_documented_name(self, project: RubyProject) -> None:
         project.write()

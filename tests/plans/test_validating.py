@@ -260,3 +260,17 @@ def test_a_plan_with_very_many_findings_stays_readable(cli: Cli, project: RubyPr
     assert cli("plan", "validate", project.source).code == 1
     errors = project.read()["validation"]["errors"]
     assert (len(errors), errors[-1]) == (201, "and 1,300 more")
+
+
+def test_what_automation_says_about_the_validation_agrees(cli: Cli, project: RubyProject) -> None:
+    data = project.plan_of()
+    data["automation"]["validation_passed"] = True
+    data["target"]["class"] = "Billing::Nothing"
+    project.write(data)
+    assert cli("plan", "validate", project.source).code == 1
+    said = project.read()
+    assert (said["validation"]["completed"], said["automation"]["validation_passed"]) == (False, False)
+    data["target"]["class"] = "Billing::Invoice"
+    project.write(said | {"target": data["target"]})
+    assert cli("plan", "validate", project.source).code == 0
+    assert project.read()["automation"]["validation_passed"] is True

@@ -22,7 +22,7 @@ from subprocess import run as run_program
 from typing import Any
 
 import runcard
-from runcard.files import noreplace, sync_filesystem
+from runcard.files import atomic, noreplace
 from runcard.operations import close
 
 Call = Callable[..., Any]
@@ -43,7 +43,7 @@ class Assassin:
             setattr(os, name, self._watched(name, getattr(os, name)))
         os.open = self._watched_open(os.open)
         noreplace._renameat2 = self._watched("renameat2", noreplace._renameat2)
-        close.__dict__["sync_filesystem"] = self._watched("syncfs", sync_filesystem)
+        atomic.__dict__["_sync_filesystem_of"] = self._watched("syncfs", atomic._sync_filesystem_of)
 
     def _watched(self, name: str, real: Call) -> Call:
         def call(*args: Any, **kwargs: Any) -> Any:

@@ -150,15 +150,33 @@ def test_a_closed_run_says_that_its_end_was_estimated(cli: Cli, dead: Path) -> N
     assert " (estimated: nobody saw the end)\n" in done.out
 
 
-@pytest.mark.parametrize("name", ["nowhere", "empty"])
-def test_what_is_no_run_is_an_error(cli: Cli, tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [
+        ("nowhere", "does not exist"),
+        ("empty", "is no record: it has no metadata.json"),
+        ("file.txt", "is a file, and no record"),
+    ],
+)
+@pytest.mark.parametrize(
+    "command", [["show"], ["rerun"], ["archive"], ["amend", "note", "hi"]], ids=lambda c: c[0]
+)
+def test_what_is_no_record_is_an_error(
+    cli: Cli, tmp_path: Path, command: list[str], name: str, what: str
+) -> None:
     (tmp_path / "empty").mkdir()
-    done = cli("show", tmp_path / name)
+    (tmp_path / "file.txt").touch()
+    done = cli(command[0], tmp_path / name, *command[1:])
     assert (done.code, done.out) == (1, "")
     assert done.err == (
-        f"Error: {tmp_path / name} is no record: it has no metadata.json\n"
-        "  hint: name the directory of a run or a session\n"
+        f"Error: {tmp_path / name} {what}\n  hint: name the directory of a run or a session\n"
     )
+
+
+def test_a_store_in_the_place_of_a_record_is_answered_with_one_of_its_records(cli: Cli, dead: Path) -> None:
+    done = cli("show", dead.parent)
+    assert (done.code, done.out) == (1, "")
+    assert done.err.endswith(f"  hint: it holds records: name one of them, such as {dead}\n")
 
 
 def test_what_wants_a_run_takes_no_session(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import platform
 import shutil
 import signal
 import subprocess
@@ -261,6 +262,7 @@ def test_a_run_whose_recorder_lives_is_left_alone_by_all(place: Path) -> None:
         assert process.stdout is not None
         assert process.stdin is not None
         run = Path(process.stdout.readline().strip())
+        await_environment(run)
         before = snapshot(run)
         (closing,) = close_all(run)
         assert (closing.status, closing.closed) == ("running", False)
@@ -275,6 +277,18 @@ def test_a_run_whose_recorder_lives_is_left_alone_by_all(place: Path) -> None:
     assert status_of(run) == "completed"
     assert_closed(store, runs=2)
     assert document_of(other.path)["generation"]["status"] == "completed"
+
+
+def test_a_run_that_is_killed_keeps_what_is_known_of_its_environment(place: Path) -> None:
+    with started(AT_WORK, place / "outputs") as process:
+        assert process.stdout is not None
+        run = Path(process.stdout.readline().strip())
+        await_environment(run)
+        process.kill()
+    close_all(run)
+    document = document_of(run)
+    assert document["generation"]["status"] == "interrupted"
+    assert document["environment"]["python_version"] == platform.python_version()
 
 
 def remove(journal: Path) -> None:
@@ -324,6 +338,14 @@ def test_a_living_recorder_is_left_alone_whatever_became_of_its_journal(place: P
 
 def assert_closed_but_for_limits(run: Path) -> None:
     assert [found for found in findings(run) if not found.startswith("limits")] == []
+
+
+def await_environment(run: Path) -> None:
+    """Wait until a run has written all that it writes of its own accord."""
+    deadline = time.monotonic() + 60
+    while b"environment.observed" not in (run / "experiment.jsonl").read_bytes():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 def snapshot(run: Path) -> dict[str, tuple[int, bytes]]:

@@ -122,11 +122,29 @@ def test_the_command_dies_with_runcard(runner: Runner) -> None:
     assert is_intact(run)
 
 
+def test_what_was_seen_of_the_environment_outlives_runcard(runner: Runner) -> None:
+    with runner.started("--", "sleep", "1000") as process:
+        wait_until(lambda: any(b"environment.observed" in journal(run) for run in runs(runner.place)))
+        process.kill()
+        process.wait(TIMEOUT)
+    (run,) = runs(runner.place)
+    close_all(run)
+    facts = document(run)["environment"]
+    assert (facts["platform"], facts["packages"]["pytest"]) == (sys.platform, pytest.__version__)
+    assert journal(run).count(b"environment.observed") == 1
+
+
+def journal(run: Path) -> bytes:
+    """Its lines so far; nothing for a run that is not there yet."""
+    path = run / "experiment.jsonl"
+    return path.read_bytes() if path.exists() else b""
+
+
 def test_hashing_of_inputs_can_be_interrupted(runner: Runner) -> None:
     with open(runner.place / "big", "wb") as file:
         file.truncate(64 << 30)
     with runner.started("--input", "big", "--", "touch", "made") as process:
-        wait_until(lambda: runs(runner.place) != [])
+        wait_until(lambda: any((run / "output.log").exists() for run in runs(runner.place)))
         process.send_signal(signal.SIGINT)
         done = runner.ended(process)
     assert done.code == 128 + signal.SIGINT
@@ -141,6 +159,25 @@ def script(path: Path, text: bytes, mode: int = 0o755) -> str:
     path.write_bytes(text)
     path.chmod(mode)
     return f"./{path.name}"
+
+
+def test_a_command_without_a_name(runner: Runner) -> None:
+    done = runner("--", "")
+    assert done.code == 127
+    assert done.err.startswith(b"Error: '': command not found\n")
+
+
+def test_a_current_directory_that_was_removed(runner: Runner) -> None:
+    there = "import os; os.mkdir('gone'); os.chdir('gone'); os.rmdir('../gone')"
+    here = f"{there}; os.execv({sys.executable!r}, [{sys.executable!r}, *{list(RUNCARD[1:])!r}"
+    alone, elsewhere = (
+        runner.python(f"{here}, *{options!r}, '--', 'echo', 'said'])", options=("--outputs", "outer"))
+        for options in ([], ["--outputs", str(runner.place / "outputs")])
+    )
+    assert alone.code == 125
+    assert b"Error: the current directory was removed\n  hint: go to one that is there" in alone.err
+    assert (elsewhere.code, elsewhere.out) == (0, b"said\n")
+    assert elsewhere.document["generation"]["status"] == "completed"
 
 
 def test_a_command_that_is_not_there(runner: Runner) -> None:
@@ -242,10 +279,11 @@ def test_wrong_usage_is_64_and_nothing_is_recorded(
     cli: Cli, options: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    Path("config.ini").touch()
     done = cli("run", *options)
     assert (done.code, done.out) == (64, "")
     assert done.err.startswith("Error: ")
-    assert list(tmp_path.iterdir()) == []
+    assert os.listdir(tmp_path) == ["config.ini"]
 
 
 def test_no_home_and_a_home_that_cannot_be_written(runner: Runner) -> None:

@@ -5,6 +5,8 @@ import re
 import sys
 from pathlib import Path
 
+import pytest
+
 from running.commands import Runner, document, is_intact, runs
 
 MIB = 1 << 20
@@ -99,6 +101,15 @@ def test_a_configuration_that_cannot_be_read_is_125_and_nothing_is_run(runner: R
     assert done.err.startswith(b"Error: a.json:1:1: ")
     assert not (runner.place / "made").exists()
     assert runs(runner.place) == []
+
+
+@pytest.mark.parametrize("option", ["--set", "--label", "--model", "--provider"])
+def test_what_is_said_must_be_text(runner: Runner, option: str) -> None:
+    done = runner(option, b"key=\xff", "--", "touch", "made")
+    assert done.code == 64
+    assert done.err.startswith(b"Error: key=\\xff is not UTF-8\n  hint: ")
+    assert runs(runner.place) == []
+    assert not (runner.place / "made").exists()
 
 
 def test_the_configuration_is_recorded_without_secrets(runner: Runner) -> None:

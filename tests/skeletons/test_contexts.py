@@ -3,12 +3,13 @@
 import pytest
 from hypothesis import given
 from hypothesis import settings as budget
+from hypothesis import strategies as st
 
 from plans.trees import characteristics
-from runcard.documents.characteristics import Tree, leaf_contexts
+from runcard.documents.characteristic_tree import Tree, leaf_contexts
 from runcard.errors import DocumentError
 from runcard.plans.contexts import Context, contexts_of
-from runcard.plans.skeleton import spec_path
+from runcard.plans.spec_files import spec_path
 from runcard.plans.wording import is_negative
 from skeletons.specs import Fields, one
 
@@ -179,6 +180,16 @@ def test_every_state_has_a_context_and_every_way_through_them_an_example(found: 
     assert {(context.one["name"], context.state) for context in every} == {
         (each["name"], state) for each in found for state in each["states"]
     }
+    assert sum(context.is_leaf for context in every) == leaf_contexts(Tree(found))
+
+
+@given(st.data())
+@budget(max_examples=200)
+def test_what_ends_the_method_is_counted_as_it_is_written(data: st.DataObject) -> None:
+    found = data.draw(characteristics(least=1))
+    for each in found:
+        each["terminal_states"] = data.draw(st.lists(st.sampled_from(each["states"]), unique=True))
+    every = [context for root in contexts_of(found) for context in root.walk()]
     assert sum(context.is_leaf for context in every) == leaf_contexts(Tree(found))
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from conftest import Cli
 from plans.projects import RubyProject
 from plans.ruby.tools import needs_ruby
+from plans.test_places import hex8
 from skeletons.specs import complaints
 
 SPEC = "spec/models/billing/invoice_spec.rb"
@@ -72,17 +73,66 @@ def test_a_changed_source_is_analyzed_again_and_a_spec_only_replaced_by_force(
     assert "instance.total(rate)" in spec.read_text()
 
 
-def test_a_further_method_has_a_plan_of_its_own(cli: Cli, project: RubyProject) -> None:
-    cli("plan", "pipeline", project.source, "--method", "total")
+FURTHER = b"""\
+class Billing::Invoice
+  def total
+    paid? ? 1 : 2
+  end
+
+  def due(day) = day > 3 ? 1 : 2
+  def due!(day) = day > 3 ? 1 : 2
+  def self.due(day) = day > 3 ? 1 : 2
+  def <=>(other) = other.total > 3 ? 1 : 2
+end
+"""
+
+
+def test_a_further_method_has_a_plan_and_a_spec_of_its_own(cli: Cli, project: RubyProject) -> None:
+    project.source.write_bytes(FURTHER)
+    specs, plans = set(), set()
+    for method, kind in (
+        ("total", "instance"),
+        ("due", "instance"),
+        ("due", "class"),
+        ("due!", "instance"),
+        ("<=>", "instance"),
+    ):
+        done = cli("plan", "pipeline", project.source, "--method", method, "--type", kind, "--json")
+        said = json.loads(done.out)
+        assert said["next"] == "architect"
+        plans.add(said["metadata_path"])
+        spec = Path(said["steps"][-1]["detail"])
+        specs.add(spec.relative_to(project.root / "spec" / "models" / "billing"))
+        assert f"describe '{'.' if kind == 'class' else '#'}{method}' do" in spec.read_text()
+        review = ("plan", "review", project.source, "--method", method, "--type", kind, "--json")
+        assert json.loads(cli(*review).out)["spec"] == str(spec)
+        again = cli("plan", "pipeline", project.source, "--method", method, "--type", kind, "--json")
+        assert steps(again.out) == {"analyzer": "kept", "validator": "done", "skeleton": "kept"}
+    digits = {method: hex8(f"Billing::Invoice\ninstance\n{method}") for method in ("due!", "<=>")}
+    names = ["", "_due", "_class_due", f"_due-{digits['due!']}", f"-{digits['<=>']}"]
+    assert set(map(str, specs)) == {f"invoice{name}_spec.rb" for name in names}
+    assert len(plans) == 5
+
+
+def test_another_spec_can_be_named(cli: Cli, project: RubyProject) -> None:
     wanted = ("plan", "pipeline", project.source, "--method", "latest", "--class", "Billing::Invoice")
-    done = cli(*wanted)
-    assert (done.code, done.out) == (1, "")
-    assert "exists and was not touched" in done.err
     other = project.root / "spec" / "models" / "latest_spec.rb"
-    said = json.loads(cli(*wanted, "--output", other, "--json").out)
-    assert said["metadata_path"] != str(project.plan)
+    assert json.loads(cli(*wanted, "--output", other, "--json").out)["next"] == "architect"
     assert "describe '.latest' do" in other.read_text()
     assert cli(*wanted, project.source, "--output", other).code == 64
+
+
+def test_a_skeleton_that_is_gone_is_written_again_unless_it_was_skipped(
+    cli: Cli, project: RubyProject
+) -> None:
+    wanted = ("plan", "pipeline", project.source, "--method", "total", "--json")
+    cli(*wanted)
+    (project.root / SPEC).unlink()
+    assert steps(cli(*wanted).out)["skeleton"] == "done"
+    (project.root / SPEC).unlink()
+    cli("plan", "mark", "skeleton", project.source, "--skipped", "there is none")
+    assert steps(cli(*wanted).out)["skeleton"] == "kept"
+    assert not (project.root / SPEC).exists()
 
 
 def test_a_method_that_is_not_there_is_an_error_and_writes_nothing(cli: Cli, project: RubyProject) -> None:

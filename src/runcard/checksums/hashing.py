@@ -13,10 +13,8 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 
 from runcard.checksums import worker
-from runcard.checksums.crew import Crew, Task, cores
 from runcard.checksums.listing import Listing
 from runcard.checksums.tally import Progress, Tally
-from runcard.checksums.thorough import Thorough
 from runcard.checksums.worker import ANSWER, ELSEWHERE, Folder, hash_small
 from runcard.files import OnError, encode_name, failure
 
@@ -63,41 +61,59 @@ def hash_files(
         top = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError as error:
         raise failure(error, os.fspath(root), "read the directory") from error
-    tally, count = Tally(progress), cores()
+    tally = Tally(progress)
     try:
-        digests, rest = _sort_out(_in_passing(top, paths, count, tally))
-        thorough = Thorough(top, rest, tally, stop_at_error=on_error is None)
-        thorough.run(count)
+        digests, rest = _sort_out(_in_passing(top, paths, tally))
+        if rest:
+            digests |= _thoroughly(top, rest, tally, on_error)
     finally:
         os.close(top)
+    tally.finish()
+    return Listing.from_hex(digests)
+
+
+def _in_passing(top: int, paths: Iterable[str], tally: Tally) -> list[_Chunk]:
+    folder, source = Folder(top), _chunks(paths, tally)
+    try:
+        chunks = list(islice(source, 1))
+        for first in chunks:
+            first.answer(hash_small(folder, first.question))
+        if chunks and len(chunks[0].paths) == _CHUNK:
+            chunks += _with_help(top, folder, source, tally)
+    finally:
+        folder.close()
+    return chunks
+
+
+def _with_help(top: int, folder: Folder, source: Iterator[_Chunk], tally: Tally) -> list[_Chunk]:
+    from runcard.checksums.crew import Crew, Task, cores  # noqa: PLC0415 - few directories need it
+
+    chunks: list[_Chunk] = []
+    with Crew[_Chunk](Task(worker.__file__, (str(top),), (top,)), cores()) as crew:
+        for chunk in source:
+            chunks.append(chunk)
+            if not crew.offer(chunk):
+                chunk.answer(hash_small(folder, chunk.question))
+            tally.tell()
+        while (waiting := crew.take_back()) is not None:
+            waiting.answer(hash_small(folder, waiting.question))
+    for chunk in chunks:
+        if chunk.digests is None:  # its helper died
+            chunk.answer(hash_small(folder, chunk.question))
+    return chunks
+
+
+def _thoroughly(top: int, paths: list[str], tally: Tally, on_error: OnError | None) -> dict[str, str]:
+    from runcard.checksums.crew import cores  # noqa: PLC0415 - few directories need it
+    from runcard.checksums.thorough import Thorough  # noqa: PLC0415
+
+    thorough = Thorough(top, paths, tally, stop_at_error=on_error is None)
+    thorough.run(cores())
     for path, problem in sorted(thorough.errors.items()):
         if on_error is None:
             raise problem
         on_error(path, problem)
-    tally.finish()
-    digests.update((path, digest.hex) for path, digest in thorough.digests.items())
-    return Listing.from_hex(digests)
-
-
-def _in_passing(top: int, paths: Iterable[str], count: int, tally: Tally) -> list[_Chunk]:
-    folder = Folder(top)
-    chunks: list[_Chunk] = []
-    task = Task(worker.__file__, (str(top),), (top,))
-    try:
-        with Crew[_Chunk](task, count) as crew:
-            for chunk in _chunks(paths, tally):
-                chunks.append(chunk)
-                if not crew.offer(chunk):
-                    chunk.answer(hash_small(folder, chunk.question))
-                tally.tell()
-            while (waiting := crew.take_back()) is not None:
-                waiting.answer(hash_small(folder, waiting.question))
-        for chunk in chunks:
-            if chunk.digests is None:  # its helper died
-                chunk.answer(hash_small(folder, chunk.question))
-    finally:
-        folder.close()
-    return chunks
+    return {path: digest.hex for path, digest in thorough.digests.items()}
 
 
 def _chunks(paths: Iterable[str], tally: Tally) -> Iterator[_Chunk]:

@@ -4,9 +4,9 @@ A helper is started without site-packages, so this file imports the standard lib
 bytes of length, then names separated by NUL) and answers on stdout (how many files and bytes it hashed, then 32 bytes
 for each name) until stdin ends.
 
-What is large, empty, unreadable or not a regular file is not done here: the answer says so, and the one who asked looks
+What is large, unreadable or not a regular file is not done here: the answer says so, and the one who asked looks
 closely and explains what is wrong. The test is whether it has a size and can be read at a position, which takes a
-fraction of the time of `fstat`. FIFOs, sockets, terminals, directories and devices without a size fail it; a device
+fraction of the time of `fstat`; of what seems to be empty, that is asked. FIFOs, sockets, terminals, directories and devices without a size fail it; a device
 with one (of a few bytes) passes, and only root could have put that in the place of a file.
 
 Invariant: no symbolic link is followed at any level, and nothing is read that could block.
@@ -16,6 +16,7 @@ import os
 import struct
 import sys
 from hashlib import sha256
+from stat import S_ISREG
 
 LARGE = 128 * 1024  # from here on threads are as fast as processes, since hashing leaves the interpreter free
 ELSEWHERE = bytes(32)  # in the place of a digest: not hashed here
@@ -69,11 +70,11 @@ def hash_small(folder: Folder, names: bytes) -> bytes:
             descriptor = folder.open(path)
             try:
                 size = os.lseek(descriptor, 0, os.SEEK_END)
-                if 0 < size <= LARGE:
+                if size <= LARGE:
                     data = os.pread(
                         descriptor, size + 1, 0
                     )  # one more than there should be: it may be growing
-                    if len(data) == size:
+                    if len(data) == size and (data or S_ISREG(os.fstat(descriptor).st_mode)):
                         digest = sha256(data).digest()
                         total += size
             finally:

@@ -4,21 +4,27 @@ import sys
 
 import click
 
-from runcard.cli.options import json_option
+from runcard.cli.options import PATH, TEXT, by_option, json_option
+
+
+def _kinds(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
+    from runcard.operations.amend import KINDS  # noqa: PLC0415
+
+    return [kind for kind in KINDS if kind.startswith(begun)]
 
 
 @click.command("amend", short_help="Add a note, a tag, a score or an approval to a record.")
-@click.argument("record", metavar="RECORD", type=click.Path())
-@click.argument("kind", metavar="note|tag|evaluation|approval")
-@click.argument("value", metavar="[VALUE]", required=False)
-@click.option("--comment", metavar="TEXT", help="Why, of a tag, an evaluation or an approval.")
+@click.argument("record", metavar="RECORD", type=PATH)
+@click.argument("kind", metavar="note|tag|evaluation|approval", shell_complete=_kinds)
+@click.argument("value", metavar="[VALUE]", required=False, type=TEXT)
+@click.option("--comment", metavar="TEXT", type=TEXT, help="Why, of a tag, an evaluation or an approval.")
 @click.option(
     "--about",
     multiple=True,
     metavar="PATH",
     help="The file of the record that it is about; all of them unless given. Can be repeated.",
 )
-@click.option("--by", metavar="WHO", help="Who says it; user@host unless given.")
+@by_option
 @json_option
 def command(
     record: str,

@@ -6,16 +6,18 @@ from typing import TYPE_CHECKING
 
 import click
 
-from runcard.cli.options import Age, artifacts_option, json_option, outputs_option
+from runcard.cli.options import PATH, Age, artifacts_option, json_option, outputs_option
 
 if TYPE_CHECKING:
     from runcard.operations.archive import Archived
 
 
 @click.command("archive", short_help="Pack old records into archives.")
-@click.argument("records", nargs=-1, metavar="[RECORD]...", type=click.Path())
+@click.argument("records", nargs=-1, metavar="[RECORD]...", type=PATH)
 @click.option("--older-than", type=Age(), help="All closed records that began so long ago: 30d, 12h, 2w.")
-@click.option("--to", metavar="DIR", help="The folder of archives; `archive` beside the record unless given.")
+@click.option(
+    "--to", metavar="DIR", type=PATH, help="The folder of archives; `archive` beside the record unless given."
+)
 @click.option("--force", is_flag=True, help="Archive also what is not what it was when it was closed.")
 @outputs_option
 @artifacts_option

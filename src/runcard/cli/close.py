@@ -5,16 +5,19 @@ from typing import TYPE_CHECKING
 
 import click
 
-from runcard.cli.options import json_option
+from runcard.cli.options import PATH, json_option
 
 if TYPE_CHECKING:
     from runcard.operations.close import Closing
 
 
 @click.command("close", short_help="Close runs whose process is gone.")
-@click.argument("runs", nargs=-1, metavar="[RUN]...", type=click.Path())
+@click.argument("runs", nargs=-1, metavar="[RUN]...", type=PATH)
 @click.option(
-    "--outputs", metavar="DIR", help="The store, when no RUN is named; the setting `outputs` unless given."
+    "--outputs",
+    metavar="DIR",
+    type=PATH,
+    help="The store, when no RUN is named; the setting `outputs` unless given.",
 )
 @json_option
 def command(runs: tuple[str, ...], outputs: str | None, as_json: bool) -> int:
@@ -30,6 +33,7 @@ def command(runs: tuple[str, ...], outputs: str | None, as_json: bool) -> int:
     from runcard.files import printable  # noqa: PLC0415
     from runcard.operations.close import close, dead_runs  # noqa: PLC0415
     from runcard.settings import OUTPUTS, read_settings  # noqa: PLC0415
+    from runcard.store.no_record import no_record  # noqa: PLC0415
 
     outputs = read_settings({OUTPUTS: outputs})[OUTPUTS]
     if not runs and not os.path.isdir(outputs):
@@ -39,6 +43,8 @@ def command(runs: tuple[str, ...], outputs: str | None, as_json: bool) -> int:
     code, said = ExitCode.OK, []
     for run in runs or dead_runs(outputs):
         try:
+            if not os.path.exists(run):
+                raise no_record(run)
             (closing,) = close(run)
         except RuncardError as error:
             code = ExitCode.FAILED

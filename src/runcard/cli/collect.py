@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from runcard.cli.options import json_option
+from runcard.cli.options import PATH_OR_DASH, artifacts_option, json_option
 
 if TYPE_CHECKING:
     from runcard.errors import RuncardError
@@ -13,13 +13,11 @@ if TYPE_CHECKING:
 
 
 @click.command("collect", short_help="Collect what a team of agents did into a session.")
-@click.argument("spec", metavar="[SPEC]", required=False, type=click.Path(allow_dash=True))
+@click.argument("spec", metavar="[SPEC]", required=False, type=PATH_OR_DASH)
 @click.option(
     "--template", is_flag=True, help="Print an example of a SPEC, with comments, and do nothing else."
 )
-@click.option(
-    "--artifacts", metavar="DIR", help="Where sessions go; the setting `artifacts.dir` unless given."
-)
+@artifacts_option
 @click.option(
     "--schema",
     type=click.Choice(["1.0.0", "2.0.0"]),
@@ -34,8 +32,12 @@ if TYPE_CHECKING:
 @click.option(
     "--gitignore", is_flag=True, default=None, help="Leave out what .gitignore files in workspaces name."
 )
-@click.option("--max-file-size", metavar="SIZE", help="Do not copy a larger file; 4GiB unless given.")
-@click.option("--max-size", metavar="SIZE", help="Copy no more than this in all; 100GiB unless given.")
+@click.option(
+    "--max-file-size", metavar="SIZE", help="Do not copy a larger file; the setting, 4 GiB, unless given."
+)
+@click.option(
+    "--max-size", metavar="SIZE", help="Copy no more than this in all; the setting, 100 GiB, unless given."
+)
 @click.option(
     "--mask-workspaces", is_flag=True, default=None, help="Mask secrets in text files of workspaces as well."
 )

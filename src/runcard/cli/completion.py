@@ -7,9 +7,11 @@ _SHELLS = {"bash": BashComplete, "zsh": ZshComplete, "fish": FishComplete}
 
 
 @click.command("completion", short_help="Print the script that completes commands in your shell.")
-@click.argument("shell", type=click.Choice(list(_SHELLS)))
+@click.argument("shell", metavar="SHELL", type=click.Choice(list(_SHELLS)))
 def command(shell: str) -> int:
     """Print the script that completes commands, options and files in SHELL.
+
+    SHELL is bash, zsh or fish:
 
     \b
     bash:  echo 'eval "$(runcard completion bash)"' >> ~/.bashrc

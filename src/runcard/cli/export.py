@@ -2,13 +2,13 @@
 
 import click
 
-from runcard.cli.options import json_option
+from runcard.cli.options import PATH, json_option, output_option
 
 
 @click.command("export", short_help="Pack a run for others.")
-@click.argument("run", metavar="RUN", type=click.Path())
+@click.argument("run", metavar="RUN", type=PATH)
 @click.option("--to", "form", type=click.Choice(["bundle"]), required=True, help="What to make of it.")
-@click.option("--output", metavar="FILE", help="Where it goes; it must not exist yet.")
+@output_option("FILE", "A new file; RUN.tar.gz here unless given.")
 @json_option
 def command(run: str, form: str, output: str | None, as_json: bool) -> int:
     """Pack RUN for somebody else, and print the path of what was made.

@@ -2,15 +2,13 @@
 
 import click
 
-from runcard.cli.options import json_option
+from runcard.cli.options import PATH, json_option, output_option
 
 
 @click.command("extract", short_help="Take files out of an archive.")
-@click.argument("archive", metavar="ARCHIVE", type=click.Path())
+@click.argument("archive", metavar="ARCHIVE", type=PATH)
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@click.option(
-    "--output", "-o", metavar="DIR", default=".", help="The directory they go below; this one unless given."
-)
+@output_option("DIR", "The directory they go below; this one unless given.", default=".")
 @json_option
 def command(archive: str, paths: tuple[str, ...], output: str, as_json: bool) -> int:
     """Write the files and folders at PATH in the archived record, without unpacking the rest, and print their paths.

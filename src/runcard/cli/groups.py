@@ -23,6 +23,25 @@ class Group(click.Group):
         command: click.Command = import_module(f"{self._package}.{cmd_name.replace('-', '_')}").command
         return command
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if not args and not ctx.resilient_parsing:
+            raise click.UsageError(f"Missing command. Choose from: {', '.join(self._table)}", ctx)
+        return super().parse_args(ctx, args)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if name not in self._table and not name.startswith("-") and not ctx.resilient_parsing:
+            raise click.UsageError(f"No such command '{name}'.{self._suggestion(name)}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def _suggestion(self, name: str) -> str:
+        from difflib import get_close_matches  # noqa: PLC0415
+
+        close = get_close_matches(name, self._table, n=1)
+        return f" Did you mean '{close[0]}'?" if close else ""
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """The same list that click would print, without loading every command for it."""
         with formatter.section("Commands"):

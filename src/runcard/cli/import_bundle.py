@@ -2,15 +2,13 @@
 
 import click
 
-from runcard.cli.options import json_option
+from runcard.cli.options import PATH, Size, json_option
 
 
 @click.command("import-bundle", short_help="Open a bundle that somebody packed.")
-@click.argument("bundle", metavar="BUNDLE", type=click.Path())
-@click.argument("folder", metavar="[FOLDER]", required=False, type=click.Path())
-@click.option(
-    "--max-size", metavar="BYTES", type=click.IntRange(min=1), help="Refuse more; 10 GiB unless given."
-)
+@click.argument("bundle", metavar="BUNDLE", type=PATH)
+@click.argument("folder", metavar="[FOLDER]", required=False, type=PATH)
+@click.option("--max-size", type=Size(), help="Refuse more than this; 10 GiB unless given.")
 @json_option
 def command(bundle: str, folder: str | None, max_size: int | None, as_json: bool) -> int:
     """Open BUNDLE into a new FOLDER, named like its run unless given, and print the path of the run.

@@ -5,11 +5,11 @@ from typing import Any
 
 import click
 
-from runcard.cli.options import json_option
+from runcard.cli.options import PATH, json_option
 
 
 @click.command("ledger", short_help="Show the history of a store.")
-@click.argument("store", metavar="[STORE]", required=False, type=click.Path())
+@click.argument("store", metavar="[STORE]", required=False, type=PATH)
 @json_option
 def command(store: str | None, as_json: bool) -> int:
     """Show what happened to the records of STORE, oldest first: closed, amended, redacted, migrated, deleted.
@@ -45,4 +45,4 @@ def _line(entry: dict[str, Any]) -> str:
     named = f" ({entry['id']})" if entry.get("id") else ""
     by = f" by {entry['who']}" if entry.get("who") else ""
     why = f" because {entry['why']}" if entry.get("why") else ""
-    return f"{entry['timestamp']}  {what:<8}  {which}{named}{by}{why}"
+    return f"{entry['timestamp'] or '':<24}  {what:<8}  {which}{named}{by}{why}"

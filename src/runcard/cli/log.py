@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
+from runcard.cli.options import PATH
+
 if TYPE_CHECKING:
     from runcard.encoding import Limits
 
@@ -17,7 +19,7 @@ _COLOURS = re.compile(r"\x1b\[[0-9;:]*m")
 
 
 @click.command("log", short_help="Print what an agent or a command printed.")
-@click.argument("record", metavar="RECORD", type=click.Path())
+@click.argument("record", metavar="RECORD", type=PATH)
 @click.argument("name", metavar="[NAME]", required=False)
 def command(record: str, name: str | None) -> int:
     """Print the transcript of the agent called NAME (or with that id) in the session RECORD, or the output of a run.

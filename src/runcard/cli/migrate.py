@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from runcard.cli.options import json_option, kind_option
+from runcard.cli.options import PATH_OR_DASH, json_option, kind_option, output_option
 
 if TYPE_CHECKING:
     from datetime import tzinfo
@@ -15,11 +15,9 @@ if TYPE_CHECKING:
 
 
 @click.command("migrate", short_help="Bring documents to another version of their format.")
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=click.Path(allow_dash=True))
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=PATH_OR_DASH)
 @click.option("--to", "target", required=True, metavar="V", help="The version to migrate to.")
-@click.option(
-    "--output", metavar="FILE", type=click.Path(allow_dash=True), help="Write to this new file; - for stdout."
-)
+@output_option("FILE", "Write to this new file; - for stdout.")
 @click.option("--dry-run", is_flag=True, help="Show what would change and write nothing.")
 @click.option("--no-backup", is_flag=True, help="Do not keep the old bytes as PATH.bak.")
 @click.option("--timezone", metavar="ZONE", help="The zone of times that name none, such as Europe/Berlin.")
@@ -38,8 +36,10 @@ def command(
     """Bring the document at each PATH to version V of its format.
 
     A document is replaced in one step, with its old bytes kept beside it, and only when the result is valid. What an
-    older version has no room for is listed, and the exit code is 2. In a closed record each change is an amendment, and
+    older version has no room for is listed. In a closed record each change is an amendment, and
     the old bytes are kept in its store; PATH may be the record itself, archived or not, for all of its documents.
+
+    Exit codes: 0 migrated, or of that version already, 1 something was not migrated, 2 migrated with losses.
     """
     from runcard.cli.printing import say_json  # noqa: PLC0415
     from runcard.errors import ExitCode, RuncardError  # noqa: PLC0415

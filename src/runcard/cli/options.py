@@ -1,12 +1,17 @@
 """Options that several commands share."""
 
 import re
+from collections.abc import Callable
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
 from runcard.documents.kinds import KINDS
+from runcard.files import json_name, printable
+
+PATH = click.Path(readable=False)  # what cannot be read is said by whoever reads it, and stops no other path
+PATH_OR_DASH = click.Path(readable=False, allow_dash=True)
 
 kind_option = click.option(
     "--kind",
@@ -14,6 +19,8 @@ kind_option = click.option(
     help="Take it as this kind of document instead of telling it by its content.",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+
+Decorated = TypeVar("Decorated", bound=Callable[..., object])
 
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
@@ -46,9 +53,35 @@ class Size(click.ParamType[int]):
             self.fail(f"'{value}' is no size: write {SIZE.allowed}", param, ctx)
 
 
+class Text(click.ParamType[str]):
+    """Words that go into a document, and so must be UTF-8."""
+
+    name = "TEXT"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:  # noqa: ANN401
+        if json_name(str(value)).base64 is not None:
+            self.fail(f"'{printable(str(value))}' is not UTF-8", param, ctx)
+        return str(value)
+
+
+TEXT = Text()
+
 outputs_option = click.option(
-    "--outputs", metavar="DIR", help="The store of runs; the setting `outputs` unless given."
+    "--outputs", metavar="DIR", type=PATH, help="The store of runs; the setting `outputs` unless given."
 )
 artifacts_option = click.option(
-    "--artifacts", metavar="DIR", help="The store of sessions; the setting `artifacts.dir` unless given."
+    "--artifacts",
+    metavar="DIR",
+    type=PATH,
+    help="The store of sessions; the setting `artifacts.dir` unless given.",
 )
+by_option = click.option("--by", metavar="WHO", type=TEXT, help="Who does it; user@host unless given.")
+dry_run_option = click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
+yes_option = click.option(
+    "--yes", is_flag=True, help="Do not ask; needed where there is no terminal to ask at."
+)
+
+
+def output_option(metavar: str, about: str, **more: Any) -> Callable[[Decorated], Decorated]:  # noqa: ANN401 - as click has them
+    """Where what is made goes, which means another thing for each command."""
+    return click.option("--output", "-o", metavar=metavar, type=PATH_OR_DASH, help=about, **more)

@@ -2,6 +2,7 @@
 
 import os
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,8 +17,13 @@ _COLOURS = {"Error": "red", "Warning": "yellow"}
 
 
 def colour() -> bool | None:
-    """Whether to colour: click decides by the terminal, unless the user said no."""
-    return False if os.environ.get("NO_COLOR") else None
+    """Whether to colour: click decides by the terminal, unless the user said no or it is one that cannot."""
+    return False if os.environ.get("NO_COLOR") or is_dumb() else None
+
+
+def is_dumb() -> bool:
+    """Whether the terminal says that it takes lines of text and nothing else."""
+    return os.environ.get("TERM") == "dumb"
 
 
 def say(text: str) -> None:
@@ -30,9 +36,25 @@ def say_json(data: Any, *, on_one_line: bool = False) -> None:  # noqa: ANN401
     from json import dumps  # noqa: PLC0415
 
     from runcard.encoding import COMPACT, encode_json  # noqa: PLC0415
+    from runcard.errors import EncodingError  # noqa: PLC0415
 
-    text = (encode_json(data, COMPACT) if on_one_line else encode_json(data)).decode()
+    encode = partial(encode_json, layout=COMPACT) if on_one_line else encode_json
+    try:
+        text = encode(data).decode()
+    except EncodingError:
+        text = encode(_in_utf8(data)).decode()
     click.echo(_UNSEEN.sub(lambda match: dumps(match[0])[1:-1], text), nl=False)
+
+
+def _in_utf8(data: Any) -> Any:  # noqa: ANN401
+    """The same data with stray bytes of names escaped, so that no name keeps anybody from an answer."""
+    from runcard.files import json_name  # noqa: PLC0415
+
+    if isinstance(data, str):
+        return json_name(data).text
+    if isinstance(data, dict):
+        return {json_name(key).text: _in_utf8(value) for key, value in data.items()}
+    return [_in_utf8(value) for value in data] if isinstance(data, list | tuple) else data
 
 
 def complain(word: str, message: str, *, hint: str | None = None) -> None:

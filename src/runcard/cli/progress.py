@@ -5,6 +5,8 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, TypeVar
 
+from runcard.cli.printing import is_dumb
+
 if TYPE_CHECKING:
     from runcard.operations.keeping import Advance
 
@@ -14,6 +16,11 @@ _PATIENCE = 1.0  # seconds before anything is shown
 _EVERY = 0.1
 _EVERY_LINE = 2.0  # where lines stay
 _BAR = 20  # characters
+
+
+def _has_bars() -> bool:
+    """Whether stderr is a terminal on which a line can be written over."""
+    return sys.stderr.isatty() and not is_dumb()
 
 
 class Progress:
@@ -27,7 +34,7 @@ class Progress:
 
     def over(self, items: Iterable[T]) -> Iterator[T]:
         """The same items, counted."""
-        if not sys.stderr.isatty():
+        if not _has_bars():
             yield from self._in_lines(items) if self._everywhere else items
             return
         began = time.monotonic()
@@ -86,7 +93,7 @@ class CopyProgress(Progress):
         moment = time.monotonic()
         if now.number != self._number:
             self._number, self._began = now.number, moment
-        if moment >= self._due and sys.stderr.isatty():
+        if moment >= self._due and _has_bars():
             self._show(self._line(now, moment - self._began))
 
     @staticmethod

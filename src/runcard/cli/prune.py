@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from runcard.cli.options import Age, Size, artifacts_option, json_option, outputs_option
+from runcard.cli.options import (
+    Age,
+    Size,
+    artifacts_option,
+    dry_run_option,
+    json_option,
+    outputs_option,
+    yes_option,
+)
 
 if TYPE_CHECKING:
     from runcard.operations.prune import Candidate
@@ -21,8 +29,8 @@ if TYPE_CHECKING:
     is_flag=True,
     help="What the settings say about sessions, their age and the quota; so it is when nothing is said.",
 )
-@click.option("--dry-run", is_flag=True, help="Only say what would go.")
-@click.option("--yes", is_flag=True, help="Do not ask; needed where there is no terminal to ask at.")
+@dry_run_option
+@yes_option
 @outputs_option
 @artifacts_option
 @json_option
@@ -99,23 +107,19 @@ def _retention(settings: "Settings") -> tuple[timedelta | None, int | None]:
             hint="say --older-than or --max-size, or set artifacts.retention_days or artifacts.max_size_gb",
         )
     return (
-        None if days is None else timedelta(days=days),
+        None if days is None else timedelta(days=min(days, timedelta.max.days)),
         None if gigabytes is None else int(gigabytes * 1_000_000_000),
     )
 
 
 def _is_agreed(number: int) -> bool:
-    from runcard.errors import UsageError  # noqa: PLC0415
+    from runcard.cli.asking import is_agreed  # noqa: PLC0415
 
-    if not sys.stdin.isatty():
-        raise UsageError(
-            "nobody can be asked whether to delete them", hint="add --yes, or --dry-run to see only"
-        )
-    try:
-        return click.confirm(f"Delete {'this' if number == 1 else f'these {number:,}'} for good?", err=True)
-    except click.Abort:  # Ctrl-C, or the end of the input
-        click.echo(err=True)
-        return False
+    return is_agreed(
+        f"Delete {'this' if number == 1 else f'these {number:,}'} for good?",
+        doing="delete them",
+        hint="add --yes, or --dry-run to see only",
+    )
 
 
 def _told(

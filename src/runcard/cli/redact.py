@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from runcard.cli.options import json_option
+from runcard.cli.options import PATH, TEXT, by_option, dry_run_option, json_option, yes_option
 
 if TYPE_CHECKING:
     from runcard.operations.redacting import Redacted, Taken
 
 
 @click.command("redact", short_help="Take something out of a closed record, in the open.")
-@click.argument("record", metavar="RECORD", type=click.Path())
+@click.argument("record", metavar="RECORD", type=PATH)
 @click.option("--file", "files", multiple=True, metavar="GLOB", help="Take out these files. Can be repeated.")
 @click.option(
     "--event",
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     metavar="NAME",
     help="Mask what this rule of masking finds in the texts of the record. Can be repeated.",
 )
-@click.option("--reason", required=True, metavar="TEXT", help="Why. It stays in the record.")
-@click.option("--by", metavar="WHO", help="Who does it; user@host unless given.")
-@click.option("--yes", is_flag=True, help="Do not ask; needed where there is no terminal to ask at.")
-@click.option("--dry-run", is_flag=True, help="Show what would be taken out and change nothing.")
+@click.option("--reason", required=True, metavar="TEXT", type=TEXT, help="Why. It stays in the record.")
+@by_option
+@dry_run_option
+@yes_option
 @json_option
 def command(record: str, yes: bool, dry_run: bool, as_json: bool, **chosen: Any) -> int:  # noqa: ANN401 - as click has them
     """Take files, payloads of events, or secrets out of the closed run or session RECORD, for good.
@@ -86,17 +86,11 @@ def _words(one: "Taken") -> str:
 
 def _is_agreed(record: str, planned: "Redacted") -> bool:
     """Say what would go, and ask."""
-    from runcard.errors import UsageError  # noqa: PLC0415
+    from runcard.cli.asking import is_agreed  # noqa: PLC0415
     from runcard.files import printable  # noqa: PLC0415
 
-    if not sys.stdin.isatty():
-        raise UsageError(
-            f"nobody can be asked whether to take something out of {printable(record)}", hint="add --yes"
-        )
-    for line in _lines(planned):
-        click.echo(printable(line), err=True)
-    try:
-        return click.confirm(f"Take this out of {printable(record)} for good?", err=True)
-    except click.Abort:  # Ctrl-C, or the end of the input
-        click.echo(err=True)
-        return False
+    return is_agreed(
+        f"Take this out of {record} for good?",
+        doing=f"take something out of {printable(record)}",
+        about=_lines(planned),
+    )

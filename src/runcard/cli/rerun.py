@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from runcard.cli.options import json_option
+from runcard.cli.options import PATH, json_option
 
 if TYPE_CHECKING:
     from runcard.operations.compare import Comparison
@@ -16,9 +16,13 @@ if TYPE_CHECKING:
 
 
 @click.command("rerun", short_help="Run a recorded command again and compare.")
-@click.argument("run", metavar="RUN", type=click.Path())
-@click.option("--outputs", metavar="DIR", help="The store of the new run; that of RUN unless given.")
-@click.option("--dry-run", is_flag=True, help="Say what would be done, and what has changed since.")
+@click.argument("run", metavar="RUN", type=PATH)
+@click.option(
+    "--outputs", metavar="DIR", type=PATH, help="The store of the new run; that of RUN unless given."
+)
+@click.option(
+    "--dry-run", is_flag=True, help="Say what would be done, and what has changed since; do nothing."
+)
 @json_option
 def command(run: str, outputs: str | None, dry_run: bool, as_json: bool) -> int:
     """Run the command of RUN again, with the same configuration, in this directory, and compare.

@@ -2,12 +2,12 @@
 
 import click
 
-from runcard.cli.options import json_option
+from runcard.cli.options import PATH, json_option
 
 
 @click.command("restore", short_help="Put an archived record back.")
-@click.argument("archive", metavar="ARCHIVE", type=click.Path())
-@click.option("--to", metavar="DIR", help="The directory it goes into; where it was unless given.")
+@click.argument("archive", metavar="ARCHIVE", type=PATH)
+@click.option("--to", metavar="DIR", type=PATH, help="The directory it goes into; where it was unless given.")
 @click.option("--force", is_flag=True, help="Restore also a record that was changed before it was archived.")
 @json_option
 def command(archive: str, to: str | None, force: bool, as_json: bool) -> int:

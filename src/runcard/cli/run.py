@@ -2,6 +2,7 @@
 
 import click
 
+from runcard.cli.options import PATH
 from runcard.cli.running import OPTIONS, Option, carry_out
 
 _ABOUT = """Run COMMAND as if runcard were not there, and record it as a run.
@@ -19,7 +20,8 @@ def _option(option: Option) -> click.Option:
     names = [option.flag, option.name]
     if option.metavar is None:
         return click.Option(names, is_flag=True, help=option.about)
-    return click.Option(names, multiple=option.many, metavar=option.metavar, help=option.about)
+    kind = PATH if option.metavar in {"DIR", "FILE"} else None
+    return click.Option(names, multiple=option.many, metavar=option.metavar, type=kind, help=option.about)
 
 
 command = click.Command(

@@ -26,16 +26,26 @@ class Option(NamedTuple):
 
 
 OPTIONS = (
-    Option("--outputs", "outputs", "The store; the setting `outputs` unless given.", "DIR"),
+    Option("--outputs", "outputs", "The store of runs; the setting `outputs` unless given.", "DIR"),
     Option("--experiment", "experiment", "The experiment that the run belongs to.", "NAME"),
-    Option("--config", "configs", "Configuration, as JSON, YAML or TOML.", "FILE", many=True),
-    Option("--set", "assignments", "A value of it: JSON, or else a text.", "KEY=VALUE", many=True),
-    Option("--input", "patterns", "Files that COMMAND reads; quote patterns.", "GLOB", many=True),
+    Option(
+        "--config", "configs", "Configuration, as JSON, YAML or TOML. Can be repeated.", "FILE", many=True
+    ),
+    Option(
+        "--set",
+        "assignments",
+        "A value of it: JSON, or else a text. Can be repeated.",
+        "KEY=VALUE",
+        many=True,
+    ),
+    Option(
+        "--input", "patterns", "Files that COMMAND reads; quote patterns. Can be repeated.", "GLOB", many=True
+    ),
     Option("--model", "model", "The model that is asked.", "NAME"),
     Option("--provider", "provider", "Whose model it is.", "NAME"),
-    Option("--label", "labels", "A label of the run.", "KEY=VALUE", many=True),
+    Option("--label", "labels", "A label of the run. Can be repeated.", "KEY=VALUE", many=True),
     Option("--parent", "parent", "The run that this one is a part of.", "ID"),
-    Option("--keep-secrets", "keep_secrets", "Do not mask secrets; the record says so."),
+    Option("--keep-secrets", "keep_secrets", "Mask nothing. The record says so."),
     Option("--quiet", "quiet", "Do not say where the record is."),
 )
 
@@ -78,6 +88,7 @@ def carry_out(  # noqa: PLR0913 - the options
     from runcard.operations.run import FAILED, run  # noqa: PLC0415
 
     try:
+        _check_text(*assignments, *labels, model or "", provider or "")
         folder = _folder_of(experiment)
         ran = run(
             command_line,
@@ -97,7 +108,7 @@ def carry_out(  # noqa: PLR0913 - the options
     except OSError as error:
         from runcard.files import failure  # noqa: PLC0415
 
-        problem = failure(error, os.fsdecode(error.filename or "the command"), "run")
+        problem = failure(error, os.fsdecode(error.filename or "the command"), "use")
         _complain("Error", problem.message, problem.hint)
         return FAILED
     for warning in ran.warnings:
@@ -107,6 +118,16 @@ def carry_out(  # noqa: PLR0913 - the options
     if not quiet:
         _announce(ran.path)
     return ran.code
+
+
+def _check_text(*words: str) -> None:
+    """Words that go into the record must be UTF-8; those of the command and its files need not be."""
+    for word in words:
+        if not word.isascii():
+            from runcard.files import json_name, printable  # noqa: PLC0415
+
+            if json_name(word).base64 is not None:
+                raise UsageError(f"{printable(word)} is not UTF-8", hint="write it in UTF-8")
 
 
 def _folder_of(experiment: str | None) -> "Experiment | None":

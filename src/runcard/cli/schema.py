@@ -12,6 +12,8 @@ def command(kind: str, version: str | None) -> int:
     """Print the published JSON Schema of a KIND of document, or of a SPEC, for editors and other languages.
 
     KIND is one of archive-index, generation, instance, manifest, session-spec, team, testplan.
+
+    Exit codes: 0 printed, 64 no such schema.
     """
     from runcard.documents.schema import schema_bytes  # noqa: PLC0415
 

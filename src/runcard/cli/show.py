@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from runcard.cli.options import json_option
+from runcard.cli.options import PATH, json_option
 
 if TYPE_CHECKING:
     from runcard.encoding import Limits
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @click.command("show", short_help="Show a run or a session on one screen.")
-@click.argument("record", metavar="RECORD", type=click.Path())
+@click.argument("record", metavar="RECORD", type=PATH)
 @click.option("--instance", metavar="NAME", help="Of a session, show the agent with this name or id.")
 @json_option
 def command(record: str, instance: str | None, as_json: bool) -> int:

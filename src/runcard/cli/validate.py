@@ -4,17 +4,15 @@ import sys
 
 import click
 
-from runcard.cli.options import json_option, kind_option
+from runcard.cli.options import PATH, PATH_OR_DASH, json_option, kind_option
 
 
 @click.command("validate", short_help="Check documents: their schema, then their rules.")
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=click.Path(allow_dash=True))
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=PATH_OR_DASH)
 @kind_option
 @json_option
 @click.option("--strict", is_flag=True, help="Take warnings as errors.")
-@click.option(
-    "--root", metavar="DIR", type=click.Path(), help="Look for the targets of test plans in this project."
-)
+@click.option("--root", metavar="DIR", type=PATH, help="Look for the targets of test plans in this project.")
 def command(paths: tuple[str, ...], kind: str | None, as_json: bool, strict: bool, root: str | None) -> int:
     """Check every document at PATH: a file, a folder, or - for standard input.
 

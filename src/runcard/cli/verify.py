@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from runcard.cli.options import json_option
+from runcard.cli.options import PATH, json_option
 
 if TYPE_CHECKING:
     from runcard.operations.verify import Verified
@@ -18,7 +18,7 @@ _EVIDENCE = (
 
 
 @click.command("verify", short_help="Check that records are what they were when closed.")
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=click.Path())
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=PATH)
 @json_option
 def command(paths: tuple[str, ...], as_json: bool) -> int:
     """Hash every file of the records at PATH (a run, a session, an archive, or a folder of them) and compare it with the

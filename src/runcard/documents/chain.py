@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from runcard.digests import sha256_bytes
-from runcard.encoding import canonical_json, decode_json
+from runcard.encoding import both_forms, canonical_json, decode_json
 from runcard.errors import EncodingError
 
 Line = dict[str, Any]
@@ -40,14 +40,34 @@ def first_link(record_id: str, writer: str) -> str:
     return sha256_bytes(f"runcard-journal-1:{record_id}:{writer}".encode()).hex
 
 
+class Written(NamedTuple):
+    """A line of a journal as it is written."""
+
+    raw: bytes  # with the newline
+    hash: str
+
+
+def write_line(fields: Mapping[str, Any], payload: Any, salt: str, prev: str) -> Written:  # noqa: ANN401
+    """A line of a journal; `fields` has `seq`, `writer` and whatever else the line says, `salt` is hex digits."""
+    said = both_forms(payload)
+    line = both_forms({**fields, "prev": prev, "payload_sha256": _salted(salt, said.canonical)})
+    digest = sha256_bytes(line.canonical).hex
+    ends = (salt.encode(), said.compact, digest.encode())
+    return Written(b'%b,"salt":"%b","payload":%b,"hash":"%b"}\n' % (line.compact[:-1], *ends), digest)
+
+
 def make_line(fields: Mapping[str, Any], payload: Any, salt: str, prev: str) -> Line:  # noqa: ANN401
-    """A line of a journal; `fields` has `seq`, `writer` and whatever else the line says."""
-    line = {**fields, "prev": prev, "payload_sha256": payload_digest(salt, payload)}
-    return {**line, "salt": salt, "payload": payload, "hash": line_hash(line)}
+    """The same as data."""
+    line: Line = decode_json(write_line(fields, payload, salt, prev).raw)
+    return line
 
 
 def payload_digest(salt: str, payload: Any) -> str:  # noqa: ANN401
-    return sha256_bytes(salt.encode() + canonical_json(payload)).hex
+    return _salted(salt, canonical_json(payload))
+
+
+def _salted(salt: str, canonical: bytes) -> str:
+    return sha256_bytes(salt.encode() + canonical).hex
 
 
 def line_hash(line: Mapping[str, Any]) -> str:

@@ -1,7 +1,7 @@
-"""The rules of a plan's characteristics: their states, and the tree that `depends_on` and `when_parent` make of them.
+"""The rules of a plan's characteristics: their states, and how they depend on each other.
 
-A level is the depth in that tree; the tree is never built from levels. A value may be None anywhere, which says that the
-schema found fault with it. Nothing recurses: a chain may be as long as a document.
+A level is the depth in the tree that they make. A value may be None anywhere, which says that the schema found fault
+with it.
 """
 
 import re
@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+from runcard.documents.characteristic_tree import ENOUGH, Tree, leaf_contexts
 from runcard.documents.findings import Finding, finding, shown
 
 Fields = dict[str, Any]
@@ -19,7 +20,6 @@ MANY_CONTEXTS = 25
 MANY_NAMES = 100  # among more of them the nearest is not looked for
 
 _FACTORY_KEY = re.compile(r"(?:^|_)(?:trait|factor(?:y|ie))s?(?:_|$)")
-_ENOUGH = 10**9  # contexts are not counted further than this
 
 
 def characteristic_rules(listed: list[Fields | None], *, is_later: bool) -> Findings:
@@ -39,60 +39,6 @@ def characteristic_rules(listed: list[Fields | None], *, is_later: bool) -> Find
     yield from _levels(tree, is_later=is_later)
     if None not in listed:
         yield from _explosion(tree)
-
-
-class Tree:
-    """Who depends on whom, by index; the first of a name is the one that is meant by it."""
-
-    def __init__(self, characteristics: list[Fields]) -> None:
-        self.all = characteristics
-        self.by_name: dict[str, int] = {}
-        for index, one in enumerate(characteristics):
-            if one.get("name") is not None:
-                self.by_name.setdefault(one["name"], index)
-        self.parents = [self._parent(one) for one in characteristics]
-        self.terminal = [frozenset(one.get("terminal_states") or ()) for one in characteristics]
-        self.states = [self._known_states(one) for one in characteristics]
-        self.depths = self._depths()
-
-    def _parent(self, one: Fields) -> int | None:
-        depends_on = one.get("depends_on")
-        return None if depends_on is None else self.by_name.get(depends_on)
-
-    @staticmethod
-    def _known_states(one: Fields) -> frozenset[str] | None:
-        """The states; None where one of them is faulty, so that which is meant cannot be told."""
-        states = one.get("states")
-        return None if states is None or None in states else frozenset(states)
-
-    def is_root(self, index: int) -> bool:
-        one = self.all[index]
-        return "depends_on" in one and one["depends_on"] is None
-
-    def _depths(self) -> list[int | None]:
-        """The depth of each; None for what hangs on nothing, on a cycle, or in one."""
-        depths: dict[int, int | None] = {}
-        for start in range(len(self.all)):
-            path: list[int] = []
-            on_path: set[int] = set()
-            node: int | None = start
-            while node is not None and node not in depths and node not in on_path:
-                path.append(node)
-                on_path.add(node)
-                node = self.parents[node]
-            above = None if node is None or node in on_path else depths[node]
-            for step in reversed(path):
-                if self.is_root(step):
-                    above = 1
-                elif above is not None:
-                    above += 1
-                depths[step] = above
-        return [depths[index] for index in range(len(self.all))]
-
-    def when(self, index: int) -> list[str]:
-        """The states of the parent under which a characteristic matters."""
-        when = self.all[index].get("when_parent")
-        return [when] if isinstance(when, str) else [state for state in when or () if state is not None]
 
 
 def _number(listed: list[Fields | None]) -> Findings:
@@ -215,7 +161,7 @@ def _dependencies(tree: Tree) -> Findings:
 
 
 def _root(one: Fields, at: str) -> Findings:
-    if one.get("when_parent"):
+    if one.get("when_parent") not in (None, []):
         yield finding(
             "dependency.root",
             f"{at}/when_parent",
@@ -375,7 +321,7 @@ def _explosion(tree: Tree) -> Findings:
     contexts = leaf_contexts(tree)
     if len(tree.all) < MANY_CHARACTERISTICS and contexts < MANY_CONTEXTS:
         return
-    number = f"{contexts:,}" if contexts < _ENOUGH else f"more than {_ENOUGH:,}"
+    number = f"{contexts:,}" if contexts < ENOUGH else f"more than {ENOUGH:,}"
     yield finding(
         "characteristic.explosion",
         "/characteristics",
@@ -384,23 +330,3 @@ def _explosion(tree: Tree) -> Findings:
         expected=f"fewer than {MANY_CHARACTERISTICS} characteristics and {MANY_CONTEXTS} contexts",
         found=len(tree.all),
     )
-
-
-def leaf_contexts(tree: Tree) -> int:
-    """How many innermost contexts the tests have: every state of every root combined, and what hangs on each state."""
-    below: list[dict[str, int]] = [{} for _ in tree.all]  # contexts under each state, where there are some
-    total = 1
-    depths = [(depth, index) for index, depth in enumerate(tree.depths) if depth is not None]
-    for _, index in sorted(depths, reverse=True):
-        one = tree.all[index]
-        terminal = set(one.get("terminal_states") or ())
-        own = sum(
-            1 if state in terminal else below[index].get(state, 1) for state in set(one.get("states") or ())
-        )
-        parent = tree.parents[index]
-        if parent is None:
-            total = min(total * max(own, 1), _ENOUGH)
-            continue
-        for state in tree.when(index):
-            below[parent][state] = min(below[parent].get(state, 1) * max(own, 1), _ENOUGH)
-    return total

@@ -19,6 +19,7 @@ from runcard.documents.sums import all_known, exact_sum, money_agrees, plain_num
 from runcard.documents.times import instant
 
 Fields = dict[str, Any]
+Events = dict[str, list[Line]]  # by name
 
 STARTED = "run.started"  # payload: the start document
 ENDED = "run.ended"  # status, duration_seconds, exit_code, resources
@@ -91,8 +92,10 @@ def sealed(document: Fields, files: Files) -> Fields:
 
 def told(start: Fields, lines: Iterable[Line]) -> Fields:
     """What the events tell, before anything is sealed."""
-    events = list(lines)
-    generation = _generation(start["generation"], events)
+    everything = list(lines)
+    events = _understood(everything)
+    times = [line.get("timestamp") for line in everything]
+    generation = _generation(start["generation"], events, times)
     configuration = dict(start["configuration"])
     for payload in _payloads(events, CONFIGURED):
         configuration |= payload["configuration"]
@@ -136,26 +139,28 @@ def data_digest(files: list[Fields] | None) -> str | None:
     return str(Listing.from_hex(listed).digest) if listed else None
 
 
-def _named(events: list[Line], name: str) -> Iterator[Line]:
-    """The events of this name that can be understood; a payload that was taken out says nothing."""
-    form = _FORMS.get(name, {})
-    for line in events:
-        payload = line.get("payload") if line.get("event") == name else None
-        if isinstance(payload, dict) and all(
-            isinstance(payload.get(key), kind) for key, kind in form.items()
-        ):
-            yield line
+def _understood(lines: list[Line]) -> Events:
+    """The events that can be understood, by name; a payload that was taken out says nothing."""
+    events: Events = {name: [] for name in EVENTS}
+    for line in lines:
+        name, payload = line.get("event"), line.get("payload")
+        if not isinstance(name, str) or name not in events or not isinstance(payload, dict):
+            continue
+        if all(isinstance(payload.get(key), kind) for key, kind in _FORMS.get(name, {}).items()):
+            events[name].append(line)
+    return events
 
 
-def _payloads(events: list[Line], name: str) -> Iterator[Fields]:
-    return (line["payload"] for line in _named(events, name))
+def _payloads(events: Events, name: str) -> Iterator[Fields]:
+    return (line["payload"] for line in events[name])
 
 
-def _last(events: list[Line], name: str) -> Fields:
-    return next(_payloads(events[::-1], name), {})
+def _last(events: Events, name: str) -> Fields:
+    last: Fields = events[name][-1]["payload"] if events[name] else {}
+    return last
 
 
-def _generation(start: Fields, events: list[Line]) -> Fields:
+def _generation(start: Fields, events: Events, times: list[Any]) -> Fields:
     generation = dict(start)
     labels = {key: value for payload in _payloads(events, LABELS) for key, value in payload["labels"].items()}
     generation["labels"] = {**start.get("labels", {}), **labels}
@@ -170,7 +175,7 @@ def _generation(start: Fields, events: list[Line]) -> Fields:
         generation["estimated"] = []
         return generation
     # Nobody saw the end: the last event is the last sign of life.
-    end = _last_time([start["timestamp_start"], *(line.get("timestamp") for line in events)])
+    end = _last_time([start["timestamp_start"], *times])
     generation |= {"status": "interrupted", "timestamp_end": end, "duration_seconds": _between(start, end)}
     generation["estimated"] = ["/generation/timestamp_end", "/generation/duration_seconds"]
     return generation
@@ -189,7 +194,7 @@ def _between(start: Fields, end: str | None) -> float | None:
     return int(seconds) if seconds == int(seconds) else seconds
 
 
-def _sources(start: Fields, events: list[Line]) -> Fields:
+def _sources(start: Fields, events: Events) -> Fields:
     files: dict[str, Fields] = {file["path"]: file for file in start["files"] or ()}
     for payload in _payloads(events, INPUTS):
         files |= {
@@ -326,18 +331,18 @@ def _breakdown(calls: list[Fields], by: str) -> list[Fields]:
     ]
 
 
-def _problems(events: list[Line], name: str) -> list[Fields]:
+def _problems(events: Events, name: str) -> list[Fields]:
     return [
         {
             "type": line["payload"].get("type"),
             "message": line["payload"]["message"],
             "timestamp": line.get("timestamp"),
         }
-        for line in _named(events, name)
+        for line in events[name]
     ]
 
 
-def _redactions(events: list[Line]) -> list[Fields]:
+def _redactions(events: Events) -> list[Fields]:
     counts: dict[tuple[str, str], int] = {}
     for payload in _payloads(events, MASKED):
         key = (payload["rule"], payload["where"])

@@ -122,6 +122,11 @@ def migrate(kind: str, data: Fields, source: str | None, target: str, zone: tzin
     return moved
 
 
+_NO_STEPS = {
+    "testplan": "a new analysis makes a plan of today: `runcard plan analyze --write`; nothing is invented for the old one",
+}
+
+
 def _way(kind: str, source: str | None, target: str) -> list[Step]:
     """The shortest chain of steps from one version to another."""
     ways: dict[str | None, list[Step]] = {source: []}
@@ -136,6 +141,8 @@ def _way(kind: str, source: str | None, target: str) -> list[Step]:
         reachable = sorted(version for version in ways if version is not None and version != source)
         raise DocumentError(
             f"a {kind} document of version {source or 'none'} cannot be migrated to {target}",
-            hint=f"possible: {', '.join(reachable)}" if reachable else "there are no steps from this version",
+            hint=f"possible: {', '.join(reachable)}"
+            if reachable
+            else _NO_STEPS.get(kind, "there are no steps from this version"),
         )
     return ways[target]

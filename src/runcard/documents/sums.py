@@ -1,15 +1,20 @@
-"""Adding up: what is only known when all parts are, and money, exactly where it matters."""
+"""Adding up: what is only known when all parts are, and money, exactly where it matters.
+
+Decimal numbers are loaded when there is money to be added up: most runs have none.
+"""
 
 from collections.abc import Iterable, Sequence
-from decimal import Context, Decimal
-from functools import reduce
+from functools import cache, reduce
 from math import fsum
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from decimal import Context, Decimal
 
 T = TypeVar("T")
 
-_EXACT = Context(prec=10_000)  # more digits than any two numbers of a document are apart
-TOLERANCE = Decimal("0.00005")  # half a cent of a cent: how far a total may be from the sum of its parts
+_DIGITS = 10_000  # more than any two numbers of a document are apart
+_TOLERANCE = "0.00005"  # half a cent of a cent: how far a total may be from the sum of its parts
 
 
 def all_known(parts: Iterable[T | None]) -> list[T] | None:
@@ -23,8 +28,10 @@ def whole_sum(counts: Iterable[float]) -> int:
     return sum(map(int, counts))
 
 
-def exact_sum(amounts: Iterable[float]) -> Decimal:
-    return reduce(_EXACT.add, (Decimal(str(amount)) for amount in amounts), Decimal(0))
+def exact_sum(amounts: Iterable[float]) -> "Decimal":
+    from decimal import Decimal  # noqa: PLC0415
+
+    return reduce(_exactly().add, (Decimal(str(amount)) for amount in amounts), Decimal(0))
 
 
 def money_agrees(parts: Sequence[float], total: float, *, at_least: bool = False) -> bool:
@@ -34,10 +41,19 @@ def money_agrees(parts: Sequence[float], total: float, *, at_least: bool = False
             return True  # far enough from the border for floats
     except OverflowError:
         pass
-    exact = _EXACT.subtract(exact_sum(parts), Decimal(str(total)))
-    return exact <= TOLERANCE if at_least else abs(exact) <= TOLERANCE
+    from decimal import Decimal  # noqa: PLC0415
+
+    over = _exactly().subtract(exact_sum(parts), Decimal(str(total)))
+    return (over if at_least else abs(over)) <= Decimal(_TOLERANCE)
 
 
-def plain_number(amount: Decimal) -> float | int:
+def plain_number(amount: "Decimal") -> float | int:
     """An amount as a JSON number that reads back as the same decimal."""
     return int(amount) if amount == amount.to_integral_value() else float(amount)
+
+
+@cache
+def _exactly() -> "Context":
+    from decimal import Context  # noqa: PLC0415
+
+    return Context(prec=_DIGITS)

@@ -1,9 +1,10 @@
 """Words that must be quoted in a plan: Ruby reads these files by YAML 1.1, in which `no` is false and `0777` is 511.
 
 Only texts that tests are built from are looked at: the names and states of characteristics. Times may stand without
-quotes.
+quotes, and so may what only the letter of YAML 1.1 takes for something else, but no reader does: `y`, `n`, `08`.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -17,6 +18,7 @@ _LISTS = ("states", "terminal_states", "when_parent")
 _TEXTS = ("name", "default", "depends_on", "when_parent")
 # How texts begin that may be read as something else: most states do not, and are done with.
 _TELLING = frozenset(("", *"~+-.:=<0123456789nNyYtTfFoO"))
+_TEXT_TO_RUBY = re.compile(r"[yYnN]|0[0-9]*[89][0-9]*")
 _READINGS = {
     "null": "null",
     "boolean": "a boolean",
@@ -49,14 +51,18 @@ def suspects(plan: Fields) -> Iterator[str]:
 
 def _may_trap(value: object) -> bool:
     if isinstance(value, str):
-        return value[:1] in _TELLING and reading_1_1(value) != "text"
+        return value[:1] in _TELLING and _reading(value) != "text"
     return not isinstance(value, dict | list)
+
+
+def _reading(text: str) -> str:
+    return "text" if _TEXT_TO_RUBY.fullmatch(text) else reading_1_1(text)
 
 
 def unquoted(places: Mapping[str, Place]) -> Iterator[Finding]:
     """A finding for each of these places where a text without quotes is read as something else."""
     for pointer, place in places.items():
-        reading = "text" if place.plain is None else reading_1_1(place.plain)
+        reading = "text" if place.plain is None else _reading(place.plain)
         if place.plain is None or reading == "text":
             continue
         written = printable(place.plain[:60]) or "null"

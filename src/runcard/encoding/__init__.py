@@ -7,7 +7,7 @@ Invariants: `decode_json(encode_json(x)) == x`; `edit_json` touches only what di
 recurse as deep as the input is nested.
 """
 
-from runcard.encoding.canonical import canonical_json
+from runcard.encoding.canonical import both_forms, canonical_json
 from runcard.encoding.edit import edit_json
 from runcard.encoding.limits import Limits
 from runcard.encoding.reader import BOM, as_text, decode_json
@@ -20,6 +20,7 @@ __all__ = [
     "Limits",
     "Position",
     "as_text",
+    "both_forms",
     "canonical_json",
     "decode_json",
     "edit_json",

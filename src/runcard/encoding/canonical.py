@@ -4,10 +4,10 @@ One addition: integers from 2⁵³ up, which RFC 8785 refuses because other lang
 strings of their decimal digits.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
-from runcard.encoding.quick import quick
-from runcard.encoding.writer import Layout, render, sorted_by_utf16, to_bytes
+from runcard.encoding.quick import quick, quick_forms
+from runcard.encoding.writer import COMPACT, Layout, render, sorted_by_utf16, to_bytes
 
 _EXACT = 2**53
 
@@ -16,6 +16,19 @@ def canonical_json(value: Any) -> bytes:  # noqa: ANN401
     """The one byte form of this data; raises EncodingError for what JSON cannot say."""
     text = quick(value, sort_keys=True)
     return to_bytes(render(value, _CANONICAL) if text is None else text)
+
+
+class Forms(NamedTuple):
+    """Data on one line, as they are kept and as digests are made of them."""
+
+    compact: bytes
+    canonical: bytes
+
+
+def both_forms(value: Any) -> Forms:  # noqa: ANN401
+    """Both at once, which takes less time; raises EncodingError for what JSON cannot say."""
+    compact, in_order = quick_forms(value) or (render(value, COMPACT), render(value, _CANONICAL))
+    return Forms(to_bytes(compact), to_bytes(in_order))
 
 
 def _integer(value: int) -> str:

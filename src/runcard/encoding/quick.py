@@ -4,14 +4,16 @@ That is most data: text keys in ASCII (so that sorting them is the same everywhe
 numbers whose shortest digits need no exponent. For everything else the answer is None, and the thorough writer decides.
 """
 
-import json
+from collections.abc import Callable
 from functools import lru_cache
+from json import JSONEncoder, encoder
 from json.encoder import encode_basestring as quoted
 from typing import Any
 
 _EXACT = 2**53
 _MOST = 1_000_000  # containers looked at: data that hold themselves would never end
 _SURE = frozenset({str, bool, type(None)})
+_CONTAINERS = frozenset({dict, list})
 _WORDS = {None: "null", True: "true", False: "false"}
 
 
@@ -20,7 +22,17 @@ def quick(value: Any, *, sort_keys: bool) -> str | None:  # noqa: ANN401
     if not _is_simple(value):
         return None
     try:
-        return _encoder(",", ":", sort_keys=sort_keys).encode(value)
+        return _encoder(",", ":", sort_keys=sort_keys)(value)
+    except RecursionError:
+        return None
+
+
+def quick_forms(value: Any) -> tuple[str, str] | None:  # noqa: ANN401
+    """The same twice, the second time with sorted keys, when that can be had quickly."""
+    if not _is_simple(value):
+        return None
+    try:
+        return _encoder(",", ":", sort_keys=False)(value), _encoder(",", ":", sort_keys=True)(value)
     except RecursionError:
         return None
 
@@ -36,29 +48,35 @@ def quick_readable(value: Any) -> str | None:  # noqa: ANN401
 
 
 def _readable(value: Any, line: str) -> str:  # noqa: ANN401
-    if isinstance(value, str):
+    kind = type(value)
+    if kind is str:
         return quoted(value)
-    if not isinstance(value, dict | list):
-        return _WORDS[value] if value is None or isinstance(value, bool) else repr(value)
+    if kind not in _CONTAINERS:
+        return _WORDS[value] if kind in _SURE else repr(value)
     if not value:
-        return "{}" if isinstance(value, dict) else "[]"
+        return "{}" if kind is dict else "[]"
     inner = line + "  "
     comma = "," + inner
-    members = value.values() if isinstance(value, dict) else value
-    if not any(isinstance(member, dict | list) for member in members):
-        text = _encoder(comma, ": ", sort_keys=False).encode(value)  # all members at once
+    if _CONTAINERS.isdisjoint(map(type, value.values() if kind is dict else value)):
+        text = _encoder(comma, ": ", sort_keys=False)(value)  # all members at once
         return f"{text[0]}{inner}{text[1:-1]}{line}{text[-1]}"
-    if isinstance(value, list):
+    if kind is list:
         return f"[{inner}{comma.join([_readable(member, inner) for member in value])}{line}]"
     named = [f"{quoted(key)}: {_readable(member, inner)}" for key, member in value.items()]
     return f"{{{inner}{comma.join(named)}{line}}}"
 
 
 @lru_cache(maxsize=64)
-def _encoder(comma: str, colon: str, *, sort_keys: bool) -> json.JSONEncoder:
-    return json.JSONEncoder(
+def _encoder(comma: str, colon: str, *, sort_keys: bool) -> Callable[[Any], str]:
+    """An encoder that is made once; the library's own front door makes one for each value."""
+    thorough = JSONEncoder(
         ensure_ascii=False, sort_keys=sort_keys, separators=(comma, colon), check_circular=False
     )
+    make = getattr(encoder, "c_make_encoder", None)
+    if make is None:  # an interpreter without the part that is written in C
+        return thorough.encode
+    parts = make(None, thorough.default, quoted, None, colon, comma, sort_keys, False, True)
+    return lambda value: "".join(parts(value, 0))
 
 
 def _is_simple(value: object) -> bool:

@@ -3,7 +3,7 @@
 Names are `str` whose bytes are UTF-8 with `surrogateescape`, in every locale. Nothing here knows what a record is.
 """
 
-from runcard.files.atomic import fsync_directory, sync_filesystem, write_all, write_atomic
+from runcard.files.atomic import Sync, fsync_directory, sync_filesystem, write_all, write_atomic
 from runcard.files.beneath import beneath
 from runcard.files.failures import failure
 from runcard.files.locks import locked
@@ -11,7 +11,7 @@ from runcard.files.names import JsonName, decode_name, encode_name, file_type, j
 from runcard.files.paths import SAFE_ID, check_relative, is_safe_id, resolve_below
 from runcard.files.reach import reach
 from runcard.files.reading import read_file, read_regular, read_stream, unreadable
-from runcard.files.walk import Entry, Kind, OnError, walk, walk_files
+from runcard.files.walk import Entry, Kind, OnError, sizes, walk, walk_files
 
 __all__ = [
     "SAFE_ID",
@@ -19,6 +19,7 @@ __all__ = [
     "JsonName",
     "Kind",
     "OnError",
+    "Sync",
     "beneath",
     "check_relative",
     "decode_name",
@@ -35,6 +36,7 @@ __all__ = [
     "read_regular",
     "read_stream",
     "resolve_below",
+    "sizes",
     "sync_filesystem",
     "unreadable",
     "walk",

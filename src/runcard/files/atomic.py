@@ -12,11 +12,20 @@ import contextlib
 import errno
 import os
 from collections.abc import Callable
+from enum import Enum
 from functools import cache
-from stat import S_IMODE
+from stat import S_IMODE, S_ISLNK
 
 _NAME_MAX = 255
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+
+
+class Sync(Enum):
+    """What reaches the disk before the new document takes its name."""
+
+    FILE = "it"
+    FILE_SYSTEM = "it, and all that was written to the same file system before"
+    LATER = "nothing: the caller makes many files durable together"
 
 
 def write_atomic(
@@ -25,23 +34,24 @@ def write_atomic(
     *,
     mode: int | None = None,
     replace: bool = True,
-    durable: bool = True,
+    follow: bool = True,
+    sync: Sync = Sync.FILE,
 ) -> None:
     """Make `data` the contents of `path`, durably unless many files are to be made durable together.
 
     Without `mode` a file that is replaced hands its permission bits on, and a new one gets what the umask says. A
-    symbolic link stays: what it points to is replaced. With `replace=False` anything that has the name, a link
-    included, raises FileExistsError. Every OSError names `path`.
+    symbolic link stays: what it points to is replaced; without `follow` it raises an OSError (ELOOP). With
+    `replace=False` anything that has the name, a link included, raises FileExistsError. Every OSError names `path`.
     """
     given = os.fspath(path)
     try:
-        target = _behind_links(given) if replace else given
-        folder, name = os.path.split(target)
-        directory = os.open(folder or ".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            _write_in(directory, name, data, mode=mode, replace=replace, durable=durable)
-        finally:
-            os.close(directory)
+        if _write(given, data, mode, sync, replace=replace):
+            return
+        if not follow:
+            raise _endless()
+        real = os.path.realpath(given)
+        if not _write(real, data, mode, sync, replace=True):
+            raise _endless()
     except OSError as error:
         # The system names the temporary file, or none at all: that would help nobody.
         raise OSError(error.errno, error.strerror, given) from error
@@ -58,16 +68,21 @@ def fsync_directory(path: str | os.PathLike[str]) -> None:
 
 def sync_filesystem(path: str | os.PathLike[str]) -> None:
     """Make everything durable that was written to the file system of a directory, in one step."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        _sync_filesystem_of(descriptor)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, os.fspath(path)) from error
+    finally:
+        os.close(descriptor)
+
+
+def _sync_filesystem_of(descriptor: int) -> None:
     call = _syncfs()
     if call is None:
         os.sync()
-        return
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        if number := call(descriptor):
-            raise OSError(number, os.strerror(number), os.fspath(path))
-    finally:
-        os.close(descriptor)
+    elif number := call(descriptor):
+        raise OSError(number, os.strerror(number))
 
 
 @cache
@@ -79,27 +94,38 @@ def _syncfs() -> Callable[[int], int] | None:
     return call and (lambda descriptor: ctypes.get_errno() if call(descriptor) else 0)
 
 
-def _behind_links(path: str) -> str:
-    if not os.path.islink(path):
-        return path
-    real = os.path.realpath(path)
-    if os.path.islink(real):
-        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
-    return real
+def _endless() -> OSError:
+    return OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+
+
+def _write(path: str, data: bytes, mode: int | None, sync: Sync, *, replace: bool) -> bool:
+    """Write, unless what has the name is a link that should stay: then the answer is False."""
+    folder, name = os.path.split(path)
+    directory = os.open(folder or ".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        old = _mode_of(directory, name)
+        if replace and old is not None and S_ISLNK(old):
+            return False
+        wanted = old & 0o777 if mode is None and old is not None else mode
+        _write_in(directory, name, data, wanted, sync, replace=replace)
+    finally:
+        os.close(directory)
+    return True
 
 
 def _write_in(
-    directory: int, name: str, data: bytes, *, mode: int | None, replace: bool, durable: bool
+    directory: int, name: str, data: bytes, wanted: int | None, sync: Sync, *, replace: bool
 ) -> None:
-    wanted = _mode_of(directory, name) if mode is None else mode
     descriptor, temporary = _create(directory, name, 0o666 if wanted is None else wanted)
     try:
         try:
             if wanted is not None and S_IMODE(os.fstat(descriptor).st_mode) != wanted:
                 os.fchmod(descriptor, wanted)  # what the umask took away; the file is still empty
             write_all(descriptor, data)
-            if durable:
+            if sync is Sync.FILE:
                 os.fsync(descriptor)
+            elif sync is Sync.FILE_SYSTEM:
+                _sync_filesystem_of(descriptor)
         finally:
             os.close(descriptor)
         _take_name(directory, temporary, name, replace=replace)
@@ -107,13 +133,13 @@ def _write_in(
         with contextlib.suppress(FileNotFoundError):  # an interrupt can come just after the name was taken
             os.unlink(temporary, dir_fd=directory)
         raise
-    if durable:
+    if sync is not Sync.LATER:
         os.fsync(directory)
 
 
 def _mode_of(directory: int, name: str) -> int | None:
     try:
-        return os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode & 0o777
+        return os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode
     except FileNotFoundError:
         return None
 

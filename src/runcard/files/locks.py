@@ -20,7 +20,7 @@ from runcard.files.names import printable
 
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.002, 0.1
 _PROC = "/proc"
-_HOLDER = re.compile(r"^\d+: FLOCK +\S+ +\S+ (\d+) ([0-9a-f]+):([0-9a-f]+):(\d+) ", re.MULTILINE)
+_HOLDER = r"(?m)^\d+: FLOCK +\S+ +\S+ (\d+) ([0-9a-f]+):([0-9a-f]+):(\d+) "
 
 _held: set[int] = set()  # descriptors that hold a lock or wait for one
 
@@ -112,7 +112,7 @@ def _holders(descriptor: int) -> list[str]:
     wanted = (os.major(status.st_dev), os.minor(status.st_dev), status.st_ino)
     try:
         with open(f"{_PROC}/locks", encoding="ascii") as table:
-            rows = _HOLDER.findall(table.read())
+            rows = re.findall(_HOLDER, table.read())
     except OSError:
         return []
     pids = {pid for pid, major, minor, node in rows if (int(major, 16), int(minor, 16), int(node)) == wanted}

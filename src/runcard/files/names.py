@@ -7,10 +7,10 @@ Invariants: what `printable` gives moves no cursor and reorders no text; two nam
 """
 
 import re
-from base64 import b64encode
 from typing import NamedTuple
 
-_UNPRINTABLE = re.compile(
+# Compiled when there is something to escape, which is hardly ever.
+_UNPRINTABLE = (
     "["
     "\x00-\x1f\x7f-\x9f"  # control characters
     "\u061c\u200e\u200f\u202a-\u202e"  # marks that turn the direction of text; the isolates stand below
@@ -43,7 +43,9 @@ def decode_name(raw: bytes) -> str:
 
 def printable(text: str) -> str:
     r"""`text` with everything escaped that must not reach a terminal: a newline as `\n`, ESC as `\x1b`, and so on."""
-    return _UNPRINTABLE.sub(lambda match: _escaped(match[0]), text)
+    if text.isprintable():  # none of these is, as Python sees it
+        return text
+    return re.sub(_UNPRINTABLE, lambda match: _escaped(match[0]), text)
 
 
 def json_name(name: str) -> JsonName:
@@ -52,6 +54,8 @@ def json_name(name: str) -> JsonName:
     try:
         raw.decode("utf-8")
     except UnicodeDecodeError:
+        from base64 import b64encode  # noqa: PLC0415 - hardly any name needs it
+
         text = raw.replace(b"\\", rb"\\").decode("utf-8", "backslashreplace")
         return JsonName(text, b64encode(raw).decode("ascii"))
     return JsonName(name, None)

@@ -10,6 +10,8 @@ import ctypes
 import errno
 import os
 import stat
+from functools import cache
+from typing import Any
 
 _RENAME_NOREPLACE = 1
 _UNSUPPORTED = {errno.ENOSYS, errno.EINVAL, errno.ENOTSUP}
@@ -35,9 +37,14 @@ def _in_two_steps(source: str, target: str, directory: int) -> None:
 
 
 def _renameat2(source: str, target: str, directory: int) -> None:
-    call = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    call = _system_call()
     if call is None:
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
     if call(directory, os.fsencode(source), directory, os.fsencode(target), _RENAME_NOREPLACE) != 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number), target)
+
+
+@cache
+def _system_call() -> Any:  # noqa: ANN401 - None where there is none
+    return getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)

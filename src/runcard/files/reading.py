@@ -44,7 +44,9 @@ def read_stream(file: BinaryIO, most: int) -> bytes:
 def unreadable(error: OSError, path: str) -> RuncardError:
     """Why a file that somebody named cannot be read."""
     if isinstance(error, FileNotFoundError):
-        return StoreError(f"{printable(path)} does not exist", hint="check the path")
+        return StoreError(f"{printable(path) or repr('')} does not exist", hint="check the path")
+    if isinstance(error, IsADirectoryError):
+        return StoreError(f"{printable(path)} is a directory", hint="name a file")
     if error.errno == errno.ENXIO:
         return StoreError(f"{printable(path)} is a socket or a device, not a file", hint="name a file")
     return failure(error, path, "read")

@@ -8,7 +8,7 @@ Invariant: the bytes of the paths it yields are strictly increasing.
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from enum import StrEnum
 from stat import S_ISDIR, S_ISLNK, S_ISREG
 from typing import NamedTuple, Self
@@ -85,7 +85,12 @@ def walk(
 
 
 def walk_files(root: str | os.PathLike[str]) -> Iterator[tuple[str, int]]:
-    """Yield the path and the size of every regular file below `root`; one that vanishes meanwhile is passed over.
+    """Yield the path and the size of every regular file below `root`."""
+    return sizes(root, (path for path, kind in walk(root) if kind is _FILE))
+
+
+def sizes(root: str | os.PathLike[str], paths: Iterable[str]) -> Iterator[tuple[str, int]]:
+    """Yield the paths of files below `root` with their sizes; one that vanished meanwhile is passed over.
 
     What cannot be looked at raises an error that names it.
     """
@@ -94,16 +99,15 @@ def walk_files(root: str | os.PathLike[str]) -> Iterator[tuple[str, int]]:
     except OSError as error:
         raise failure(error, os.fspath(root), "read the directory") from error
     try:
-        for path, kind in walk(root):
-            if kind is _FILE:
-                try:
-                    with reach(top, path) as (place, rest):
-                        size = os.lstat(rest, dir_fd=place).st_size
-                except FileNotFoundError:
-                    continue
-                except OSError as error:
-                    raise failure(error, path, "look at") from error
-                yield path, size
+        for path in paths:
+            try:
+                with reach(top, path) as (place, rest):
+                    size = os.lstat(rest, dir_fd=place).st_size
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                raise failure(error, path, "look at") from error
+            yield path, size
     finally:
         os.close(top)
 

@@ -62,6 +62,12 @@ def timestamp(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+def long_ago(age: timedelta) -> datetime:
+    """The moment so long ago; the first one of the calendar where the age goes beyond it."""
+    now = datetime.now(UTC)
+    return now - min(age, now - datetime.min.replace(tzinfo=UTC))
+
+
 def whole(seconds: float) -> int | float:
     """The same number; an `int` when it is whole, so that JSON shows `135` and not `135.0`."""
     return int(seconds) if seconds == int(seconds) else seconds

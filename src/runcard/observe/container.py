@@ -13,16 +13,14 @@ from collections.abc import Mapping
 from runcard.files import json_name
 
 _HEX = "[0-9a-f]{64}"
-_CONTROL_GROUP = re.compile(rf"(?:^|[/:-])({_HEX})(?:\.scope)?$", re.MULTILINE)
-_MOUNT = re.compile(
-    rf"^\S+ \S+ \S+ \S*/(?:overlay-)?containers/({_HEX})/\S* /etc/(?:hostname|hosts|resolv\.conf) ",
-    re.MULTILINE,
-)
-_GROUPS = {
-    "kubernetes": re.compile(r"[/:-]kubepods\b"),
-    "podman": re.compile(rf"[/:]libpod-{_HEX}"),
-    "docker": re.compile(rf"[/:]docker[/-]{_HEX}"),  # the daemon itself is in docker.service
-    "lxc": re.compile(r"[/:]lxc(?:\.payload)?[./]"),
+# Patterns are compiled when they are first used: few processes run in a container.
+_CONTROL_GROUP = rf"(?m)(?:^|[/:-])({_HEX})(?:\.scope)?$"
+_MOUNT = rf"(?m)^\S+ \S+ \S+ \S*/(?:overlay-)?containers/({_HEX})/\S* /etc/(?:hostname|hosts|resolv\.conf) "
+_GROUPS = {  # a word that the pattern needs
+    "kubernetes": ("kubepods", r"[/:-]kubepods\b"),
+    "podman": ("libpod", rf"[/:]libpod-{_HEX}"),
+    "docker": ("docker", rf"[/:]docker[/-]{_HEX}"),  # the daemon itself is in docker.service
+    "lxc": ("lxc", r"[/:]lxc(?:\.payload)?[./]"),
 }
 _LARGEST = 1 << 20  # bytes of a mark that are looked at
 
@@ -57,7 +55,8 @@ def _runtime(variables: Mapping[str, str], root: str, note: Mapping[str, str] | 
 
 def _by_control_group(root: str) -> str | None:
     groups = _text(root, "proc/self/cgroup")
-    return next((name for name, mark in _GROUPS.items() if mark.search(groups)), None)
+    marks = _GROUPS.items()
+    return next((name for name, (word, mark) in marks if word in groups and re.search(mark, groups)), None)
 
 
 def _podman_note(root: str) -> dict[str, str] | None:
@@ -70,8 +69,8 @@ def _podman_note(root: str) -> dict[str, str] | None:
 
 def _container_id(root: str) -> str | None:
     """The id in the name of the control group, or in the place that the engine mounts a file of its own from."""
-    match = _CONTROL_GROUP.search(_text(root, "proc/self/cgroup")) or _MOUNT.search(
-        _text(root, "proc/self/mountinfo")
+    match = re.search(_CONTROL_GROUP, _text(root, "proc/self/cgroup")) or re.search(
+        _MOUNT, _text(root, "proc/self/mountinfo")
     )
     return match[1] if match else None
 

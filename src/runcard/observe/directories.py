@@ -1,6 +1,8 @@
-"""Where a run starts, and the repository around it. Nothing is read here but names."""
+"""Where a run starts, the repository around it, and how paths are shown. Nothing is read here but names."""
 
 import os
+
+from runcard.files import decode_name, printable
 
 
 def absolute(directory: str | os.PathLike[str]) -> str:
@@ -19,3 +21,8 @@ def repository_root(directory: str) -> str | None:
             return None
         directory = above
     return directory
+
+
+def shown(path: str) -> str:
+    """A path as a message can show it."""
+    return printable(decode_name(os.fsencode(path)))

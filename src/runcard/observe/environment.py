@@ -7,13 +7,15 @@ Invariants: the keys are always the same, and what is not known is None. Gatheri
 odd. `Background` never keeps its caller waiting longer than it is told.
 """
 
+import contextlib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from threading import Thread
 from typing import Any
 
-from runcard.observe.directories import absolute
+from runcard.errors import RuncardError
+from runcard.observe.directories import absolute, repository_root
 from runcard.version import __version__
 
 PATIENCE = 2.0  # seconds that a program waits at its end for what is not yet known
@@ -40,15 +42,29 @@ class Background:
     """The same, gathered in a thread that starts at once and ends with the program."""
 
     def __init__(
-        self, directory: str | os.PathLike[str], *, without: Sequence[str | os.PathLike[str]] = ()
+        self,
+        directory: str | os.PathLike[str],
+        *,
+        without: Sequence[str | os.PathLike[str]] = (),
+        tell: Callable[[dict[str, Any]], object] | None = None,
     ) -> None:
+        """`tell` is called in the thread with the facts when all are known; it may raise RuncardError."""
+        self.told = False  # whether `tell` has them
+        self._tell = tell
         self._circumstances = _Circumstances(directory, without)
         self._process = os.getpid()
-        self._thread = Thread(target=self._circumstances.gather, name="runcard-environment", daemon=True)
+        self._thread = Thread(target=self._work, name="runcard-environment", daemon=True)
         try:
             self._thread.start()
         except RuntimeError:  # no more threads, or the interpreter is ending
             self._circumstances.gather_quickly()
+
+    def _work(self) -> None:
+        self._circumstances.gather()
+        if self._tell is not None:
+            with contextlib.suppress(RuncardError, OSError):  # then they are still here to be asked for
+                self._tell(dict(self._circumstances.facts))
+                self.told = True
 
     def result(self, timeout: float = PATIENCE) -> dict[str, Any]:
         """The facts; those still unknown after so many seconds are None.
@@ -71,21 +87,30 @@ class _Circumstances:
         self._path = list(sys.path)
 
     def gather(self) -> None:
-        self.gather_quickly()
+        # Too many files are open, or the code is out of reach by now: what is not known then stays unknown.
+        with contextlib.suppress(OSError, ImportError):
+            self.gather_quickly()
+            self._gather_rest()
+
+    def _gather_rest(self) -> None:
         # Here and below, so that they are loaded in the thread.
-        from runcard.observe import git, lockfiles  # noqa: PLC0415
+        from runcard.observe import lockfiles  # noqa: PLC0415
 
         self.facts["lockfiles"] = lockfiles.lockfiles(self._directory)
+        if repository_root(self._directory) is None:
+            return
+        from runcard.observe import git  # noqa: PLC0415 - long to load, like what it starts
+
         for state in git.growing(self._directory, self._variables, without=self._without):
             self.facts["git"] = state  # what is known so far can be read at any time
 
     def gather_quickly(self) -> None:
         """What takes no more than a few system calls."""
-        from runcard.observe import container, packages, timezone  # noqa: PLC0415
-
         self.facts["runcard_version"] = __version__
         self.facts["python_version"] = sys.version.split()[0]
         self.facts["platform"] = sys.platform
+        from runcard.observe import container, packages, timezone  # noqa: PLC0415
+
         self.facts["timezone"] = timezone.timezone(self._variables)
         self.facts["container"] = container.container(self._variables)
         self.facts["packages"] = packages.packages(self._path)

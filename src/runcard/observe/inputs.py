@@ -8,14 +8,15 @@ cannot be read or is being written to, is named in a warning and left out.
 """
 
 import os
-from base64 import b64decode
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from runcard.errors import RuncardError
 from runcard.files import decode_name, encode_name, json_name
-from runcard.observe.directories import absolute
-from runcard.observe.patterns import Found, find_files, shown
+from runcard.observe.directories import absolute, shown
+
+if TYPE_CHECKING:
+    from runcard.observe.patterns import Found
 
 Progress = Callable[[int, int], object]  # files and bytes so far
 
@@ -39,11 +40,16 @@ def inputs(
     Each is `path`, `bytes` and `sha256`, with `path_base64` for a name that is not UTF-8; they are sorted by the bytes of
     their paths, and none comes twice.
     """
+    wanted = [os.fspath(pattern) for pattern in patterns]
+    if not wanted:
+        return [], []
+    from runcard.observe.patterns import find_files  # noqa: PLC0415 - most programs have no inputs
+
     warnings: list[str] = []
     places = _Places(absolute(directory))
     found: dict[str, _Input] = {}
-    for pattern in patterns:
-        for file in find_files(os.fspath(pattern), places.directory, warnings.append):
+    for pattern in wanted:
+        for file in find_files(pattern, places.directory, warnings.append):
             found.setdefault(places.recorded(file.path), places.real(file))
     digests = _hashed(found, warnings, progress)
     paths = sorted(digests, key=encode_name)
@@ -96,7 +102,7 @@ class _Places:
         real = self._real_place(path)
         return _name(real.removeprefix(self._bases[1]) if real.startswith(self._bases[1]) else plain)
 
-    def real(self, file: Found) -> _Input:
+    def real(self, file: "Found") -> _Input:
         path = _real(file.path) if file.is_link else self._real_place(file.path)
         return _Input(path, file.status.st_size, file.status.st_mtime_ns)
 
@@ -126,7 +132,7 @@ def _hash_all(files: set[str], progress: Progress | None) -> tuple[dict[str, str
     """The digests of files by their real paths, and what is wrong with those that have none."""
     if not files:
         return {}, {}
-    from runcard.checksums import hash_files  # noqa: PLC0415 - most programs have no inputs
+    from runcard.checksums import hash_files  # noqa: PLC0415
 
     root = _readable(os.path.commonpath([os.path.dirname(file) for file in files]))
     names = {_name(file.removeprefix(_with_slash(root))): file for file in sorted(files)}
@@ -165,8 +171,11 @@ def _entry(path: str, size: int, digest: str) -> dict[str, Any]:
 
 def _recorded(entry: dict[str, Any]) -> tuple[str, str]:
     """The path of an entry as runcard writes names, and its digest."""
-    base64 = entry.get("path_base64")
-    return entry["path"] if base64 is None else decode_name(b64decode(base64)), entry["sha256"]
+    if "path_base64" not in entry:
+        return entry["path"], entry["sha256"]
+    from base64 import b64decode  # noqa: PLC0415 - hardly any name needs it
+
+    return decode_name(b64decode(entry["path_base64"])), entry["sha256"]
 
 
 def _real(path: str) -> str:

@@ -9,7 +9,6 @@ Invariant: a lock file that is there but cannot be hashed is listed with None.
 
 import os
 from collections.abc import Iterator
-from fnmatch import fnmatchcase
 from stat import S_ISREG
 
 from runcard.digests import sha256_descriptor
@@ -22,7 +21,7 @@ _NAMES = {
     *("package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml", "bun.lock", "bun.lockb"),
     *("Cargo.lock", "go.sum", "Gemfile.lock", "composer.lock", "flake.lock", "mix.lock", "deno.lock"),
 }
-_PATTERNS = ("requirements*.txt", "pylock.*.toml")
+_PATTERNS = (("requirements", ".txt"), ("pylock.", ".toml"))  # how a name begins and ends
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
@@ -56,7 +55,7 @@ def _names(folder: str) -> list[str] | None:
 
 
 def _is_lockfile(name: str) -> bool:
-    return name in _NAMES or any(fnmatchcase(name, pattern) for pattern in _PATTERNS)
+    return name in _NAMES or any(name.startswith(begin) and name.endswith(end) for begin, end in _PATTERNS)
 
 
 def _is_regular(path: str) -> bool:

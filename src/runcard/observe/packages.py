@@ -18,8 +18,8 @@ _LABELLED = re.compile(
 _ENDINGS = (".dist-info", ".egg-info")
 _LEFT_BEHIND = "~"  # what an interrupted removal leaves begins so
 _RUNS = re.compile("[-_.]+")
-_NAME = re.compile("[A-Za-z0-9][A-Za-z0-9._-]*")
-_VERSION = re.compile("[0-9A-Za-z][0-9A-Za-z.!+_-]*")
+_NAME = "[A-Za-z0-9][A-Za-z0-9._-]*"
+_VERSION = "[0-9A-Za-z][0-9A-Za-z.!+_-]*"
 _HEAD = 64 * 1024  # bytes of a metadata file that are looked at
 
 
@@ -68,6 +68,6 @@ def _stated(entry: str) -> tuple[str, str] | None:
     return None
 
 
-def _field(field: str, head: str, form: re.Pattern[str]) -> str | None:
+def _field(field: str, head: str, form: str) -> str | None:
     match = re.search(rf"^{field}:[ \t]*(.*?)[ \t\r]*$", head, re.MULTILINE | re.IGNORECASE)
-    return match[1] if match and form.fullmatch(match[1]) else None
+    return match[1] if match and re.fullmatch(form, match[1]) else None

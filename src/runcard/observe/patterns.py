@@ -18,11 +18,12 @@ from fnmatch import translate
 from stat import S_ISDIR, S_ISLNK, S_ISREG
 from typing import NamedTuple
 
-from runcard.files import Kind, decode_name, printable
+from runcard.files import Kind
+from runcard.observe.directories import shown
 
 Warn = Callable[[str], object]
 
-_MAGIC = re.compile(r"[*?\[]")
+_MAGIC = "*?["
 
 
 class Found(NamedTuple):
@@ -43,11 +44,6 @@ def find_files(pattern: str, directory: str, warn: Warn) -> list[Found]:
     return files
 
 
-def shown(path: str) -> str:
-    """A path as a message can show it."""
-    return printable(decode_name(os.fsencode(path)))
-
-
 def _paths(pattern: str, directory: str, warn: Warn) -> Iterable[tuple[str, bool]]:
     """Paths that exist, and whether the user named each of them in full."""
     if not pattern or "\0" in pattern:
@@ -56,10 +52,14 @@ def _paths(pattern: str, directory: str, warn: Warn) -> Iterable[tuple[str, bool
     path = os.path.join(directory, text)
     if os.path.lexists(path):
         yield path, True
-    elif _MAGIC.search(text):
+    elif _is_magic(text):
         start = "/" if os.path.isabs(text) else directory
         for match in _expanded(start, [part for part in text.split("/") if part], warn):
             yield match, False
+
+
+def _is_magic(text: str) -> bool:
+    return any(character in text for character in _MAGIC)
 
 
 def _expanded(start: str, parts: list[str], warn: Warn) -> list[str]:
@@ -67,7 +67,7 @@ def _expanded(start: str, parts: list[str], warn: Warn) -> list[str]:
         parts = parts[:-1]  # the directories themselves stand for all below them
     paths = [start]
     for part in parts:
-        step = _plain if not _MAGIC.search(part) else _directories if part == "**" else _matching
+        step = _plain if not _is_magic(part) else _directories if part == "**" else _matching
         paths = list(dict.fromkeys(match for path in paths for match in step(path, part, warn)))
     return paths
 

@@ -12,12 +12,13 @@ Invariant: `is_alive` says False only of a process that is gone, as far as its h
 """
 
 import os
+import re
 import sys
 import time
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from runcard.documents.times import instant, written
 from runcard.files import json_name
@@ -25,6 +26,8 @@ from runcard.files import json_name
 TOLERANCE = timedelta(seconds=3)
 
 _PID_LIMIT = 1 << 31
+_PAGE = 65_536  # more than any of the files here has, which come in one piece
+_PEAK = re.compile(r"^VmHWM:\s*(\d+) kB$", re.MULTILINE | re.ASCII)
 _ENDED = {"Z", "X", "x"}  # a zombie has ended; only its exit code waits to be fetched
 _STATE, _START = 0, 19  # fields of /proc/<pid>/stat, counted after the name of the program
 
@@ -37,13 +40,14 @@ def this_process() -> dict[str, Any]:
 @lru_cache(maxsize=1)
 def _described(pid: int) -> dict[str, Any]:
     seen = _look(pid)
-    moment = None if seen is None else _moment(seen.ticks)
+    ticks = None if seen is None else seen[1]
+    moment = None if ticks is None else _moment(ticks)
     return {
         "pid": pid,
         "started": None if moment is None else written(moment),
         "host": _host(),
         "boot_id": _boot_id(),
-        "start_ticks": None if seen is None else seen.ticks,
+        "start_ticks": ticks,
         "pid_namespace": _pid_namespace(),
     }
 
@@ -63,7 +67,8 @@ def is_alive(process: Mapping[str, Any]) -> bool | None:
     seen = _look(pid)
     if seen is None:
         return None if _exists(pid) else False
-    return False if seen.state in _ENDED else _same_start(process, seen.ticks)
+    state, ticks = seen
+    return False if state in _ENDED else _same_start(process, ticks)
 
 
 def resources() -> dict[str, Any]:
@@ -81,21 +86,14 @@ def resources() -> dict[str, Any]:
     return {"cpu_seconds": round(cpu, 6), "peak_memory_bytes": peak or None}
 
 
-class _Seen(NamedTuple):
-    """What the system shows of a process."""
-
-    state: str
-    ticks: int
-
-
-def _look(pid: int) -> _Seen | None:
-    """None when it is not there, or the system does not show it."""
+def _look(pid: int) -> tuple[str, int] | None:
+    """The state of a process and the tick it started at; None when it is not there, or the system does not show it."""
     text = _text(f"/proc/{pid}/stat")
     if text is None:
         return None
     fields = text.rpartition(")")[2].split()  # the program's name can hold anything, also blanks and brackets
     try:
-        return _Seen(fields[_STATE], int(fields[_START]))
+        return fields[_STATE], int(fields[_START])
     except (IndexError, ValueError):
         return None
 
@@ -152,11 +150,8 @@ def _pid_namespace() -> int | None:
 
 def _own_peak() -> int | None:
     """The peak of this program alone, in bytes. What `getrusage` says includes the program that started it."""
-    for line in (_text("/proc/self/status") or "").splitlines():
-        if line.startswith("VmHWM:") and line.endswith(" kB"):
-            number = line[len("VmHWM:") : -len(" kB")].strip()
-            return int(number) * 1024 if number.isdecimal() else None
-    return None
+    found = _PEAK.search(_text("/proc/self/status") or "")
+    return None if found is None else int(found[1]) * 1024
 
 
 def _differ(stated: object, actual: object) -> bool:
@@ -165,7 +160,10 @@ def _differ(stated: object, actual: object) -> bool:
 
 def _text(path: str) -> str | None:
     try:
-        with open(path, encoding="utf-8", errors="surrogateescape") as file:
-            return file.read()
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            return os.read(descriptor, _PAGE).decode("utf-8", "surrogateescape")
+        finally:
+            os.close(descriptor)
     except OSError:
         return None

@@ -14,8 +14,8 @@ import time
 from collections.abc import Iterator, Mapping
 
 _DATABASES = ("usr/share/zoneinfo", "usr/lib/zoneinfo", "usr/share/lib/zoneinfo", "etc/zoneinfo")
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+)*")
-_UTC_RULE = re.compile(r"UTC[+-]?0+")
+_NAME = r"[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+)*"
+_UTC_RULE = r"UTC[+-]?0+"
 _VARIANTS = ("posix", "right")  # folders with the same zones again, without and with leap seconds
 _NO_ZONES = {"localtime", "posixrules", "Factory"}
 _UNIVERSAL = {"UTC", "Etc/UTC", "UCT", "Etc/UCT", "Universal", "Etc/Universal", "Zulu", "Etc/Zulu"}
@@ -30,7 +30,7 @@ def timezone(variables: Mapping[str, str], root: str = "/") -> str | None:
 
 
 def _of_variable(text: str, root: str) -> str | None:
-    if not text or _UTC_RULE.fullmatch(text):
+    if not text or re.fullmatch(_UTC_RULE, text):
         return "UTC"  # an empty TZ means that, too
     if text == "/etc/localtime":
         return _of_system(root)
@@ -73,7 +73,7 @@ def _known(name: str | None, root: str) -> str | None:
         return None
     first, _, rest = name.partition("/")
     name = rest if first in _VARIANTS else name
-    if name in _NO_ZONES or not _NAME.fullmatch(name):
+    if name in _NO_ZONES or not re.fullmatch(_NAME, name):
         return None
     folders = _databases(root)
     if not folders:
@@ -114,7 +114,7 @@ def _files_with(contents: bytes, folder: str) -> Iterator[str]:
         for file in files:
             path = os.path.join(place, file)
             name = os.path.relpath(path, folder)
-            if name not in _NO_ZONES and _NAME.fullmatch(name) and _has(path, contents):
+            if name not in _NO_ZONES and re.fullmatch(_NAME, name) and _has(path, contents):
                 yield name
 
 

@@ -6,7 +6,6 @@ no text. Counting raises nothing, and keeps nobody waiting longer than they say.
 
 import contextlib
 import os
-from base64 import b64decode
 from collections.abc import Callable, Iterable, Iterator
 from threading import Lock, Thread
 from typing import Any
@@ -79,7 +78,11 @@ def _counted(files: Iterable[Entry], directory: str, tokenizer: str) -> Iterator
 
 
 def _text(file: Entry, directory: str) -> str | None:
-    name = os.fsdecode(b64decode(file["path_base64"])) if "path_base64" in file else file["path"]
+    name = file["path"]
+    if "path_base64" in file:
+        from base64 import b64decode  # noqa: PLC0415 - hardly any name needs it
+
+        name = os.fsdecode(b64decode(file["path_base64"]))
     try:
         data = read_regular(os.path.realpath(os.path.join(directory, name)))
         return data.decode() if data is not None and sha256_bytes(data).hex == file["sha256"] else None

@@ -14,7 +14,7 @@ from runcard.documents.times import instant
 from runcard.encoding import Limits
 from runcard.errors import RuncardError, StoreError
 from runcard.files import printable
-from runcard.observe.clock import Clock
+from runcard.observe.clock import Clock, long_ago
 from runcard.operations.load import load
 from runcard.store import layout
 from runcard.store.archive.contents import Contents
@@ -22,6 +22,7 @@ from runcard.store.archive.filing import Draft, finish_removals, held, take_away
 from runcard.store.archive.pack import Progress
 from runcard.store.archive.shelf import Fields, Shelf, entry
 from runcard.store.ledger import ARCHIVED, Ledger
+from runcard.store.no_record import no_record
 from runcard.store.verification import Verdict, verify_archived_run, verify_archived_session
 
 _READERS = 0o666  # of what lies in a folder of archives, as far as the record lets them
@@ -99,11 +100,12 @@ def _archived_already(path: str, folder: str) -> Archived:
 def closed_document(path: str, limits: Limits | None = None) -> Document:
     """The document of a record that is closed."""
     metadata = os.path.join(path, layout.METADATA)
-    if layout.is_collection(path) or not layout.may_be_file(metadata):
-        what = (
-            "is not complete" if layout.is_collection(path) else f"is no record: it has no {layout.METADATA}"
+    if layout.is_collection(path):
+        raise StoreError(
+            f"{printable(path)} is not complete", hint="name the directory of a closed run or session"
         )
-        raise StoreError(f"{printable(path)} {what}", hint="name the directory of a closed run or session")
+    if not layout.may_be_file(metadata):
+        raise no_record(path)
     document = load(metadata, limits=limits)
     if not isinstance(document, Team | Generation):
         raise StoreError(
@@ -175,7 +177,7 @@ def begun(document: Document) -> datetime | None:
 
 def old_records(stores: list[str], age: timedelta, limits: Limits | None = None) -> Iterator[str]:
     """The closed records of stores that began at least so long ago, oldest first."""
-    limit = datetime.now(UTC) - age
+    limit = long_ago(age)
     found = []
     for store in stores:
         for path in layout.records(store):

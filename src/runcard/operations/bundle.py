@@ -8,7 +8,7 @@ from typing import Any
 
 from runcard.digests import sha256_bytes
 from runcard.errors import StoreError
-from runcard.files import failure, json_name, printable, sync_filesystem
+from runcard.files import failure, json_name, printable, sync_filesystem, unreadable
 from runcard.files.noreplace import rename_noreplace
 from runcard.operations.rerun import entries_of, path_of
 from runcard.operations.show import Shown, show
@@ -119,7 +119,11 @@ def import_bundle(
     aside = f".runcard-bundle-{os.urandom(4).hex()}"
     path = os.path.join(parent, aside)
     try:
-        with open(name, "rb") as source:
+        source = open(name, "rb")  # noqa: SIM115 - it is closed below
+    except OSError as error:
+        raise unreadable(error, name) from error
+    try:
+        with source:
             os.mkdir(path)
             try:
                 manifest = unpack(source, path, max_size=max_size)
@@ -131,7 +135,7 @@ def import_bundle(
                 shutil.rmtree(path, ignore_errors=True)
                 raise
     except OSError as error:
-        raise failure(error, os.fspath(error.filename or name), "open the bundle") from error
+        raise failure(error, os.fspath(error.filename or path), "open the bundle in") from error
     return os.path.join(target, manifest["run"]), list(_remarks(manifest, target))
 
 

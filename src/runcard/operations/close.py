@@ -10,22 +10,24 @@ import contextlib
 import errno
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from runcard import checksums
 from runcard.digests import sha256_bytes
 from runcard.documents import chain, fold
 from runcard.documents.symlinks import symlink_entry
-from runcard.encoding import COMPACT, canonical_json, decode_json, encode_json
+from runcard.encoding import canonical_json, decode_json, encode_json
 from runcard.errors import EncodingError, RuncardError, StoreError
 from runcard.files import (
+    Entry,
     Kind,
+    Sync,
     failure,
     json_name,
     printable,
     read_regular,
-    sync_filesystem,
+    sizes,
     walk,
     write_atomic,
 )
@@ -33,7 +35,7 @@ from runcard.observe.process import is_alive
 from runcard.store import layout, taken
 from runcard.store.ledger import CLOSED, Ledger, entries, ledgers
 from runcard.store.lines import read_lines
-from runcard.store.runs import alone, claimed, mark_closed, open_runs, remove_unplaced
+from runcard.store.runs import alone, claimed, mark_closed, open_runs
 from runcard.views.markdown import is_readme_of, readme
 
 if TYPE_CHECKING:
@@ -60,7 +62,6 @@ class Closing(NamedTuple):
 def close(*runs: str | os.PathLike[str], store: str | os.PathLike[str] | None = None) -> Iterator[Closing]:
     """Close the runs whose process is gone: those that are named, or all that a store knows to be open."""
     if store is not None:
-        remove_unplaced(os.fspath(store))
         runs = (*runs, *open_runs(os.fspath(store)))
     for run in runs:
         yield close_dead(os.path.abspath(os.fspath(run)))
@@ -70,7 +71,6 @@ def dead_runs(store: str) -> list[str]:
     """The runs of a store that say they are running: those on its list, and those that the list has lost."""
     if not os.path.isdir(store):
         return []
-    remove_unplaced(store)
     listed = set(open_runs(store))
     for entry in os.scandir(store):
         if entry.is_dir(follow_symlinks=False) and _says_running(entry.path):
@@ -139,13 +139,18 @@ def _is_sealed(run: str, document: Fields) -> bool:
     return listed is not None and document["checksums"]["output"] == str(sha256_bytes(listed))
 
 
-def seal(run: str, start: Fields, journal_sha256: str) -> Fields:
-    """Close a run that its own recorder is done with; returns its final document.
+class Own(NamedTuple):
+    """What a recorder knows of its own run, so that nobody has to find it out."""
 
-    `start` is the document that it began with, and the digest is that of the journal as the recorder wrote it.
-    """
+    start: Fields  # the document that it began with
+    first: bytes  # the same as it was written
+    journal_sha256: str  # of the journal as the recorder wrote it
+
+
+def seal(run: str, own: Own) -> Fields:
+    """Close a run that its own recorder is done with; returns its final document."""
     with _at_work(run):
-        return _seal(_Desk(run, start, journal_sha256))
+        return _seal(_Desk(run, own))
 
 
 @contextlib.contextmanager
@@ -159,37 +164,37 @@ def _at_work(run: str) -> Iterator[None]:
 
 
 def _seal(desk: "_Desk") -> Fields:
-    run = desk.run
+    run, ledger = desk.run, Ledger(layout.store_of(desk.run))
     desk.settle()
     desk.write_readme()
-    contents = desk.list_files()
-    sync_filesystem(run)
-    with Ledger(layout.store_of(run)) as ledger:
-        document = desk.sealed(contents, ledger.head)
-        data = encode_json(document) if desk.is_told_by_us else _generation().from_dict(document).to_bytes()
-        write(run, layout.METADATA, data)
+    document = desk.sealed(desk.list_files(), ledger.head)
+    data = encode_json(document) if desk.is_told_by_us else _generation().from_dict(document).to_bytes()
+    write(run, layout.METADATA, data, sync=Sync.FILE_SYSTEM)
+    with ledger:
         ledger.append(CLOSED, document["generation"]["timestamp_end"], _ledger_entry(run, document, data))
     mark_closed(run)
     return document
 
 
-def write(run: str, name: str, data: bytes, *, durable: bool = True) -> None:
+def write(run: str, name: str, data: bytes, *, sync: Sync) -> None:
     path = os.path.join(run, name)
-    if os.path.islink(path):
-        raise StoreError(f"{printable(path)} is a link", hint="remove it, then run `runcard close`")
     try:
-        write_atomic(path, data, durable=durable)
+        write_atomic(path, data, follow=False, sync=sync)
     except OSError as error:
+        if error.errno == errno.ELOOP:
+            hint = "remove it, then run `runcard close`"
+            raise StoreError(f"{printable(path)} is a link", hint=hint) from error
         raise failure(error, path, "write") from error
 
 
 class _Desk:
     """The run on the desk of the one who closes it."""
 
-    def __init__(self, run: str, start: Fields | None = None, journal_sha256: str | None = None) -> None:
+    def __init__(self, run: str, own: Own | None = None) -> None:
         self.run = run
-        self._journal_sha256 = journal_sha256
-        written = _written(run, start)
+        self._own = own
+        start = own.start if own else None
+        written = _written(run, own)
         open_id = _run_id(written) if written is not None and _status(written) == "running" else None
         self.lines = read_lines(run, _run_id(start) if start else None, open_id)
         self.notes: list[chain.Entry] = []
@@ -203,9 +208,14 @@ class _Desk:
         self.start: Fields = began
         self.run_id = str(_run_id(began))
         self.writer = f"w-{sha256_bytes(f'runcard-closing-1:{self.run_id}'.encode()).hex[:8]}"
-        self.metadata_is_ours = written == began
+        self.metadata_is_ours = written is began or written == began
         self.is_told_by_us = False  # whether every event was checked by this process, when it was told
         self.readme = layout.README
+        self._look()
+
+    def _look(self) -> None:
+        """See what lies in the directory: once, and again when something has moved."""
+        self._kinds: dict[str, Kind] = dict(walk(self.run))
 
     def _beginning(self, written: Fields | None) -> Fields | None:
         """How the run began, by its journal or by its first document."""
@@ -230,8 +240,8 @@ class _Desk:
             "writer": self.writer,
         }
         salt = sha256_bytes(prev.encode() + canonical_json(payload)).hex[:32]
-        line = chain.make_line(fields, payload, salt, prev)
-        self.notes.append(chain.Entry(0, encode_json(line, COMPACT).rstrip(b"\n"), line))
+        raw = chain.write_line(fields, payload, salt, prev).raw.rstrip(b"\n")
+        self.notes.append(chain.Entry(0, raw, decode_json(raw)))
         self.entries = self.lines.merged(self.notes)
 
     def _last_time(self) -> str:
@@ -246,56 +256,63 @@ class _Desk:
 
         What is odd is written down, with all lines, before anything moves: so nothing is lost to a `kill -9`.
         """
-        for name in os.listdir(self.run):
-            if _LEFTOVER.fullmatch(name):
-                os.unlink(os.path.join(self.run, name))
-        moves = taken.places(self.run, self._taken())
+        for name in [name for name in self._kinds if _LEFTOVER.fullmatch(name)]:
+            os.unlink(os.path.join(self.run, name))
+            del self._kinds[name]
+        moves = taken.places(self.run, list(self._taken()))
         for name, place in moves.items():
             self.note("name-taken", f"{name} is a name that runcard takes: what had it is kept as {place}")
         self._note_damage()
         self._note_special(moves)
-        merged = self._merged()
+        if moves or not self._is_merged():
+            self._put_in_place(moves)
+        self.told = fold.told(self.start, (entry.line for entry in self.entries))
+
+    def _is_merged(self) -> bool:
+        """Whether the journal holds all lines, and nothing else does."""
+        journal = os.path.join(self.run, layout.JOURNAL)
+        if self.notes or [source.path for source in self.lines.sources] != [journal]:
+            return False
+        return self.is_told_by_us or _bytes_of(journal) == self._merged()
+
+    def _put_in_place(self, moves: dict[str, str]) -> None:
         journal, ours = (
             os.path.join(self.run, name) for name in (layout.JOURNAL, layout.other_journal(self.writer))
         )
+        merged = self._merged()
         is_merged = layout.JOURNAL not in moves and _bytes_of(journal) == merged
         if not is_merged:
-            write(self.run, os.path.basename(ours), merged)
+            write(self.run, os.path.basename(ours), merged, sync=Sync.FILE)
         taken.put_aside(self.run, moves)
         if not is_merged:
             os.rename(ours, journal)
-        self.told = fold.told(self.start, (entry.line for entry in self.entries))
         for source in self.lines.sources:
             if source.name not in {layout.JOURNAL, *moves}:
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(source.path)
+        self._look()
 
     def _taken(self) -> Iterator[str]:
         """Names of ours that something else has."""
-        if not self.metadata_is_ours and self._is_there(layout.METADATA):
+        if not self.metadata_is_ours and layout.METADATA in self._kinds:
             yield layout.METADATA
         foreign = {source.name for source in self.lines.sources if source.foreign}
-        for name in layout.journal_names(self.run):
-            if name in foreign or not self._is_file(name):
+        for name in layout.journal_names(self._kinds):
+            if name in foreign or self._kinds[name] is not Kind.FILE:
                 yield name
-        yield from filter(self._is_there, (layout.AMENDMENTS, layout.SIGNATURE))
+        yield from (name for name in (layout.AMENDMENTS, layout.SIGNATURE) if name in self._kinds)
         if self._is_users_readme(layout.README):
             self.readme = layout.OTHER_README
             if self._is_users_readme(layout.OTHER_README):
                 yield layout.OTHER_README
-        if self._is_there(layout.CHECKSUMS) and not self._is_our_listing():
+        if layout.CHECKSUMS in self._kinds and not self._is_our_listing():
             yield layout.CHECKSUMS
 
-    def _is_there(self, name: str) -> bool:
-        return os.path.lexists(os.path.join(self.run, name))
-
-    def _is_file(self, name: str) -> bool:
-        path = os.path.join(self.run, name)
-        return os.path.isfile(path) and not os.path.islink(path)
-
     def _is_users_readme(self, name: str) -> bool:
-        data = _bytes_of(os.path.join(self.run, name)) if self._is_file(name) else None
-        return self._is_there(name) and not (data is not None and is_readme_of(data, self.run_id))
+        if name not in self._kinds:
+            return False
+        data = _bytes_of(os.path.join(self.run, name))
+        return data is None or not is_readme_of(data, self.run_id)
 
     def _is_our_listing(self) -> bool:
         """Whether SHA256SUMS is that of a closing that was killed: then it is true of what lies there now."""
@@ -306,7 +323,7 @@ class _Desk:
             if source.journal.torn:
                 torn = f"the last line was torn, {len(source.journal.torn)} bytes were dropped"
                 self.note("torn-tail", f"{source.name}: {torn}")
-        if not self.notes and sha256_bytes(self._merged()).hex == self._journal_sha256:
+        if self._own and not self.notes and sha256_bytes(self._merged()).hex == self._own.journal_sha256:
             self.is_told_by_us = True  # nobody else has written or touched a line
             return
         checked = chain.check(chain.Journal(self.entries), self.run_id)
@@ -316,7 +333,7 @@ class _Desk:
 
     def _note_special(self, moves: dict[str, str]) -> None:
         """Note what is neither a file nor a link, under the name that it will have."""
-        for path, kind in walk(self.run):
+        for path, kind in self._kinds.items():
             if kind is Kind.OTHER:
                 top, slash, rest = path.partition("/")
                 name = json_name(moves.get(top, top) + slash + rest).text
@@ -327,17 +344,21 @@ class _Desk:
         return b"".join(entry.raw + b"\n" for entry in self.entries)
 
     def write_readme(self) -> None:
-        files = sorted(_outputs(self.run, {self.readme}))
-        write(self.run, self.readme, readme(self.told, files).encode(), durable=False)
+        ours = {*layout.NOT_LISTED, layout.JOURNAL, self.readme}
+        made = [path for path, kind in self._kinds.items() if kind is Kind.FILE and path not in ours]
+        page = readme(self.told, list(sizes(self.run, made)))
+        write(self.run, self.readme, page.encode(), sync=Sync.LATER)
+        self._kinds[self.readme] = Kind.FILE
 
     def list_files(self) -> checksums.Contents:
         """Fix every file by its digest in SHA256SUMS."""
         contents = self._contents()
-        write(self.run, layout.CHECKSUMS, contents.listing.to_bytes(), durable=False)
+        write(self.run, layout.CHECKSUMS, contents.listing.to_bytes(), sync=Sync.LATER)
         return contents
 
     def _contents(self) -> checksums.Contents:
-        return checksums.make(self.run, exclude=layout.NOT_LISTED)
+        entries = map(Entry._make, self._kinds.items())
+        return checksums.make(self.run, entries=entries, exclude=layout.NOT_LISTED)
 
     def sealed(self, contents: checksums.Contents, ledger_head: str | None) -> Fields:
         files = fold.Files(
@@ -354,17 +375,6 @@ def _generation() -> "type[Generation]":
     from runcard.documents.generation import Generation  # noqa: PLC0415 - long to load
 
     return Generation
-
-
-def _outputs(run: str, ours: Iterable[str]) -> Iterator[tuple[str, int]]:
-    """The user's files: path and size."""
-    skipped = {*ours, *layout.NOT_LISTED, layout.JOURNAL}
-    for folder, _, names in os.walk(run):
-        for name in names:
-            path = os.path.join(folder, name)
-            relative = os.path.relpath(path, run)
-            if relative not in skipped and os.path.isfile(path) and not os.path.islink(path):
-                yield relative, os.path.getsize(path)
 
 
 def _ledger_entry(run: str, document: Fields, data: bytes) -> Fields:
@@ -390,10 +400,10 @@ def _enter_late(run: str, document: Fields) -> None:
     mark_closed(run)
 
 
-def _written(run: str, start: Fields | None) -> Fields | None:
-    """The document of a run as it lies there; `start` is what it should be."""
+def _written(run: str, own: Own | None) -> Fields | None:
+    """The document of a run as it lies there."""
     path = os.path.join(run, layout.METADATA)
-    return start if start is not None and _bytes_of(path) == encode_json(start) else _read(path)
+    return own.start if own is not None and _bytes_of(path) == own.first else _read(path)
 
 
 def _read(path: str) -> Fields | None:

@@ -42,6 +42,7 @@ def read_file(path: str) -> Fields:
     """The configuration in one file."""
     suffix = os.path.splitext(path)[1].lower()
     if suffix not in _FORMATS:
+        read_document(path, Limits())  # one that is not there at all has another problem
         raise UsageError(
             f"{printable(path)}: the suffix does not say how to read it",
             hint=f"use one of {', '.join(_FORMATS)}",

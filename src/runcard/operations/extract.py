@@ -44,7 +44,8 @@ class _Extraction:
     """Files and folders on their way out of an archive."""
 
     def __init__(self, found: FoundArchive, files: ArchivedFiles, output: str) -> None:
-        self._found, self._files, self._output = found, files, output
+        self._found, self._files = found, files
+        self._output = "" if output == os.curdir else output
         self._links: dict[str, str] = {}  # made last, so that no file goes through one
 
     def take(self, wanted: str) -> Iterator[str]:

@@ -69,7 +69,10 @@ def become(path: str, to: str, kind: str | None, zone: tzinfo | None, limits: Li
         )
     if report.version == to:
         return Migrated(path, report.kind, to, to, before, before)
-    becomes = codec.migrated(examined, to, zone)
+    try:
+        becomes = codec.migrated(examined, to, zone)
+    except DocumentError as error:
+        raise DocumentError(f"{printable(path)}: {error.message}", hint=error.hint) from error
     data = becomes.data
     if (report.kind, to) in _ROOM_FOR_ORIGIN:
         data = {**data, "origin": {"version": report.version, "sha256": sha256_bytes(before).hex}}

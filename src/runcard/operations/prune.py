@@ -16,7 +16,7 @@ from runcard.documents.team import Team
 from runcard.encoding import Limits
 from runcard.errors import RuncardError
 from runcard.files import failure, printable, walk_files
-from runcard.observe.clock import Clock
+from runcard.observe.clock import Clock, long_ago
 from runcard.operations.archive import begun, closed_document, id_of
 from runcard.operations.archived_files import archived_document
 from runcard.operations.archives import FoundArchive
@@ -60,7 +60,7 @@ def candidates(
 ) -> list[Candidate]:
     """What would go, oldest first: all that is older, and as much as is needed for stores not to take more."""
     chosen: list[Candidate] = []
-    limit = datetime.now(UTC) - older_than if older_than is not None else None
+    limit = long_ago(older_than) if older_than is not None else None
     for store in stores:
         finish_removals(store)
         found = sorted(_all(store), key=lambda one: (one.begun, one.path))

@@ -27,14 +27,14 @@ from runcard.observe.clock import Clock
 from runcard.observe.environment import Background
 from runcard.observe.ids import new_id
 from runcard.observe.process import resources
-from runcard.operations.close import close_dead, seal
+from runcard.operations.close import Own, close_dead, seal
 from runcard.operations.endings import TerminationGuard, status_of
 from runcard.operations.events import Events, checked_prices
 from runcard.operations.start import settings_of, start_document
 from runcard.settings import OUTPUTS, read_settings
 from runcard.store import experiments, layout
 from runcard.store.journal import JournalWriter, new_writer
-from runcard.store.runs import NewRun, join, open_runs, remove_unplaced
+from runcard.store.runs import NewRun, join, open_runs
 
 if TYPE_CHECKING:
     from contextvars import Token
@@ -67,6 +67,7 @@ class Run(Events):
         self._path = path
         self.id: str = document["generation"]["run_id"]
         self._document = document
+        self._first = b""  # the document as it was written when the run began
         self._configuration = dict(document["configuration"])
         self._clock = clock
         self._journal = journal
@@ -141,6 +142,10 @@ class Run(Events):
         trace = (self._document.get("trace") or {}).get("traceparent")
         return found | ({"TRACEPARENT": trace} if trace else {})
 
+    def observe(self, environment: Fields) -> None:
+        """Keep the facts about the environment as soon as they are known; raises when they cannot be kept."""
+        self._keep(fold.ENVIRONMENT, {"environment": environment}, "info")
+
     def end(
         self,
         status: str,
@@ -168,7 +173,7 @@ class Run(Events):
             }
             with self.guarded():
                 self._keep(fold.ENDED, said, "info")
-                seal(self._path, self._document, journal.sha256.hexdigest())
+                seal(self._path, Own(self._document, self._first, journal.sha256.hexdigest()))
         finally:
             journal.close()
 
@@ -271,6 +276,8 @@ def _load() -> None:
     import jsonschema_rs  # noqa: F401, PLC0415
 
     import runcard.accounting  # noqa: PLC0415
+    import runcard.checksums.crew  # noqa: PLC0415
+    import runcard.checksums.thorough  # noqa: PLC0415
     import runcard.documents.generation  # noqa: F401, PLC0415
 
 
@@ -298,7 +305,8 @@ class Recording:
             warnings.warn(f"this run is not recorded: {error}", RuncardWarning, stacklevel=2)
             run = _unrecorded(order)
         self._run, self._token = run, _current.set(run)
-        self._background = Background(".", without=[order.outputs])  # now: it would only be in the way before
+        # Now: it would only be in the way before.
+        self._background = Background(".", without=[order.outputs], tell=run.observe)
         self._signals.begin()
         if order.inputs:
             try:
@@ -333,7 +341,8 @@ class Recording:
             if error is not None and status == "failed":
                 run.add_error(error)
         finally:
-            run.end(status, exit_code=code, facts=self._background.result(_PATIENCE))
+            facts = self._background.result(_PATIENCE)
+            run.end(status, exit_code=code, facts=None if self._background.told else facts)
 
     async def __aenter__(self) -> Run:
         return self.__enter__()
@@ -368,7 +377,8 @@ def begin(order: Order) -> Run:
     """Make the directory of a run and its first document; from here on it is recorded."""
     store, settings = os.path.abspath(order.outputs), order.settings
     try:
-        os.makedirs(store, exist_ok=True)
+        if not os.path.isdir(store):
+            os.makedirs(store, exist_ok=True)
     except OSError as error:
         raise failure(error, order.outputs, "create") from error
     _close_abandoned(store)
@@ -385,7 +395,8 @@ def begin(order: Order) -> Run:
         run.emit(fold.STARTED, document)
         for where, masked in counts.items():
             run.count_masked(masked, where)
-        run._path = new.place(clock.started, encode_json(document))  # noqa: SLF001 - of this module
+        run._first = encode_json(document)  # noqa: SLF001 - of this module
+        run._path = new.place(clock.started, run._first)  # noqa: SLF001
     except BaseException:
         new.discard()
         raise
@@ -396,7 +407,7 @@ def _experiment_id(order: Order, store: str) -> str | None:
     """The id of the experiment; one that cannot be read is no reason not to record, and stays unknown."""
     name = order.settings["experiment"]
     if name is None:
-        return experiments.id_of_store(store, new_id("exp"))
+        return experiments.id_of_store(store, lambda: new_id("exp"))
     from runcard.operations.experiments import identify  # noqa: PLC0415 - it may have to read YAML
 
     try:
@@ -410,7 +421,6 @@ def _experiment_id(order: Order, store: str) -> str | None:
 
 def _close_abandoned(store: str) -> None:
     """Close what recorders left open that died here. One that cannot be closed is no reason not to record."""
-    remove_unplaced(store)
     for run in open_runs(store):
         try:
             close_dead(run)

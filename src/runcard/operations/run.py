@@ -10,10 +10,10 @@ import errno
 import os
 import signal
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from runcard.documents import fold
-from runcard.errors import RuncardError
+from runcard.errors import RuncardError, StoreError
 from runcard.files import failure, json_name
 from runcard.observe.directories import absolute
 from runcard.observe.environment import Background
@@ -26,12 +26,14 @@ from runcard.operations.running.lookup import CannotRun, Command, find_command
 from runcard.operations.running.printed import Printed
 from runcard.operations.running.relay import Relay, Screen, Stream
 from runcard.operations.running.signals import Signals
-from runcard.operations.running.terminal import Terminal
 from runcard.operations.start import settings_of, traceparent
 from runcard.settings import OUTPUTS, read_settings
 from runcard.store import layout
 from runcard.store.output_log import HEAD, MIB, TAIL, OutputLog
 from runcard.store.runs import reclaim
+
+if TYPE_CHECKING:
+    from runcard.operations.running.terminal import Terminal
 
 Fields = dict[str, Any]
 
@@ -90,7 +92,15 @@ def run(  # noqa: PLR0913 - each is a thing to say about a run
 
 def store_for(outputs: str | None) -> str:
     """The store that a run goes to: the one that was named, else that of the settings."""
-    return outputs or read_settings()[OUTPUTS]
+    store = outputs or read_settings()[OUTPUTS]
+    try:
+        os.path.abspath(store)
+    except FileNotFoundError:
+        raise StoreError(
+            "the current directory was removed",
+            hint="go to one that is there, or give --outputs its whole path",
+        ) from None
+    return store
 
 
 def _own_span(caller: str | None) -> str:
@@ -160,7 +170,7 @@ class _Errand:
             self._code = os.WEXITSTATUS(status)
 
     def _run_child(self, command: Command, environment: dict[str, str], signals: Signals) -> int:
-        terminal = Terminal() if os.isatty(_STDOUT) else None
+        terminal = _terminal() if os.isatty(_STDOUT) else None
         ends, streams = _connected(terminal)
         adopt_orphans(wanted=True)
         child = Child(command, environment, ends, signals.before)
@@ -169,7 +179,7 @@ class _Errand:
         tree = Tree(child.pid)
         relay = Relay(child, streams, terminal, self._log, tree)
         # Threads only now: a process that has them is no good to be forked.
-        self._background = Background(self._directory, without=[self._store])
+        self._background = self._begin_background()
         self._run.count_tokens(self._inputs)
         signals.begin(relay.receive)
         try:
@@ -237,9 +247,14 @@ class _Errand:
             taken = f"{layout.OUTPUT} is a name that runcard takes: what had it is kept as {kept.moved}"
             self._warn("name-taken", taken)
 
-    def _facts(self) -> Fields:
-        background = self._background or Background(self._directory, without=[self._store])
-        return background.result(_PATIENCE)
+    def _begin_background(self) -> Background:
+        return Background(self._directory, without=[self._store], tell=self._run.observe)
+
+    def _facts(self) -> Fields | None:
+        """What is known of the environment by now; None when the record has it already."""
+        background = self._background or self._begin_background()
+        facts = background.result(_PATIENCE)
+        return None if background.told else facts
 
     def _add_error(self, kind: str, message: str) -> None:
         """Write down what went wrong with the command; a disk that is full is told of when the record is closed."""
@@ -253,7 +268,13 @@ class _Errand:
             self._run.add_warning(message, type=kind)
 
 
-def _connected(terminal: Terminal | None) -> tuple[Streams, list[Stream]]:
+def _terminal() -> "Terminal":
+    from runcard.operations.running.terminal import Terminal  # noqa: PLC0415 - where there is one
+
+    return Terminal()
+
+
+def _connected(terminal: "Terminal | None") -> tuple[Streams, list[Stream]]:
     """The ends of the command, and ours: the terminal where there is one, a pipe for every other stream."""
     if terminal is None:
         (out, to_out), (err, to_err) = os.pipe(), os.pipe()

@@ -17,7 +17,7 @@ from runcard.documents.session import Collected, Kept, Member
 from runcard.documents.team import Team
 from runcard.documents.times import written_briefly
 from runcard.errors import RuncardError
-from runcard.files import failure, sync_filesystem
+from runcard.files import Sync, failure, sync_filesystem
 from runcard.observe.clock import Clock
 from runcard.observe.machine import locality, system_info, user_and_host
 from runcard.operations.choices import Choices
@@ -160,7 +160,7 @@ class Desk:
             document = Team.from_dict(
                 assembly.team_document(self._spec.session, members, facts, seal, self._choice.schema)
             )
-            self._place.write(layout.METADATA, document.to_bytes(), durable=True)
+            self._place.write(layout.METADATA, document.to_bytes(), sync=Sync.FILE)
             self._place.place()
             self._enter(ledger, document)
         return document

@@ -16,6 +16,7 @@ from runcard.operations.record_files import RecordFiles, files_of
 from runcard.operations.show_session import ShownSession, check_unpacked, session_at
 from runcard.store import layout
 from runcard.store.amendments import Amendments, parse_amendments, read_amendments
+from runcard.store.no_record import no_record
 from runcard.store.runs import claimed
 from runcard.views.markdown import is_readme_of
 
@@ -89,10 +90,7 @@ def _archived(path: str, limits: Limits | None) -> Shown | ShownSession:
     try:
         found = find_archive(path)
     except StoreError as error:
-        raise StoreError(
-            f"{printable(path)} is no record: it has no {layout.METADATA}",
-            hint="name the directory of a run or a session",
-        ) from error
+        raise no_record(path) from error
     loaded = archived_document(found, limits)
     document, is_there = loaded.to_dict(), os.path.isfile(found.path)
     amendments = _amendments_in(found) if is_there else Amendments()

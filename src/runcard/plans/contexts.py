@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from runcard.documents.characteristics import Tree
+from runcard.documents.characteristic_tree import Tree, ways_of
 from runcard.errors import DocumentError
 from runcard.plans.wording import description, happy_first
 
@@ -55,23 +55,12 @@ class _Builder:
             if parent is not None:
                 for state in dict.fromkeys(tree.when(index)):
                     self._below.setdefault((parent, state), []).append(index)
-        self._ending: set[int] = set()
-        for _, index in sorted(
-            ((depth or 0, index) for index, depth in enumerate(tree.depths)), reverse=True
-        ):
-            if all(self._ends(index, state) for state in tree.all[index]["states"]):
-                self._ending.add(index)
+        self._ending = {index for index, ways in enumerate(ways_of(tree)) if not ways.open}
 
     @cached_property
     def contexts(self) -> tuple[Context, ...]:
         roots = [index for index in range(len(self._tree.all)) if self._tree.is_root(index)]
         return self._nested(self._steps(roots), 1)
-
-    def _ends(self, index: int, state: str) -> bool:
-        """Whether nothing can follow a state, however what depends on it turns out."""
-        return state in self._tree.terminal[index] or any(
-            child in self._ending for child in self._below.get((index, state), ())
-        )
 
     def _steps(self, group: list[int]) -> tuple[Step, ...]:
         """Characteristics of one state, to be nested one in the other; those that let nothing follow are the last."""

@@ -1,7 +1,7 @@
-"""What an agent reports about its work, and the keys of `automation` that say it."""
+"""What an agent reports about its work, and the keys of `automation` that say it. Secrets are masked in it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from runcard.errors import DocumentError, UsageError
@@ -21,6 +21,10 @@ class Mark:
     errors: Sequence[str] = ()
     values: Fields | None = None  # further keys of `automation`
 
+    def __post_init__(self) -> None:
+        if self.is_completed and self.skipped is not None:
+            raise UsageError("an agent is completed or skipped, not both", hint="leave one of the two out")
+
     @property
     def is_completed(self) -> bool:
         if self.completed is None:
@@ -35,8 +39,6 @@ class Mark:
         """The plan with this mark of an agent."""
         if not agent.writes:
             raise DocumentError("the reviewer writes nothing into a plan", hint="report elsewhere")
-        if self.is_completed and self.skipped is not None:
-            raise UsageError("an agent is completed or skipped, not both", hint="leave one of the two out")
         automation = dict(plan.get("automation") or {})
         automation |= self._state(agent)
         if self.is_completed:
@@ -44,8 +46,7 @@ class Mark:
                 automation.pop(agent.prefix + word, None)
         for key, said in (("errors", self.errors), ("warnings", self.warnings)):
             if said:
-                texts = [said] if isinstance(said, str) else said  # one text is a sequence of texts, too
-                automation[key] = [*_texts(automation.get(key), key), *texts]
+                automation[key] = [*_texts(automation.get(key), key), *said]
         return {**plan, "automation": automation | (self.values or {})}
 
     def _state(self, agent: Agent) -> Fields:
@@ -60,6 +61,35 @@ class Mark:
         if self.version is not None:
             said[f"{agent.prefix}version"] = self.version
         return said
+
+
+def without_secrets(mark: Mark) -> tuple[Mark, list[str]]:
+    """A report as it may be written down, and the rules by which something in it was masked."""
+    if not (mark.skipped or mark.warnings or mark.errors or mark.values):
+        return mark, []
+    from runcard.redaction import mask_text  # noqa: PLC0415 - its patterns take long to import
+
+    rules: set[str] = set()
+
+    def clean(value: Any) -> Any:  # noqa: ANN401 - whatever was said
+        if not isinstance(value, str):
+            return value
+        masked = mask_text(value)
+        rules.update(masked.counts)
+        return masked.value
+
+    cleaned = replace(
+        mark,
+        skipped=clean(mark.skipped),
+        warnings=[clean(text) for text in _listed(mark.warnings)],
+        errors=[clean(text) for text in _listed(mark.errors)],
+        values={key: clean(value) for key, value in (mark.values or {}).items()},
+    )
+    return cleaned, sorted(rules)
+
+
+def _listed(said: Sequence[str]) -> Sequence[str]:
+    return [said] if isinstance(said, str) else said  # one text is a sequence of texts, too
 
 
 def _texts(value: object, key: str) -> list[Any]:

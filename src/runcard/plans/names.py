@@ -27,9 +27,14 @@ def fits(name: str) -> bool:
     return len(encode_name(name)) <= _LONGEST
 
 
+def digits(what: str) -> str:
+    """The digits that tell what has the same name otherwise."""
+    return sha256_bytes(encode_name(what)).hex[:_DIGITS]
+
+
 def distinguished(name: str, what: str) -> str:
     """A name with the digest of what tells its plan from others; as much of the name as fits."""
-    mark = f"-{sha256_bytes(encode_name(what)).hex[:_DIGITS]}{_ENDING}"
+    mark = f"-{digits(what)}{_ENDING}"
     stem = name.removesuffix(_ENDING)
     while not fits(stem + mark):
         stem = stem[:-1]

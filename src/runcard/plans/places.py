@@ -1,16 +1,16 @@
 """Which file is the plan of a source: the documented name, unless it is another's.
 
-A plan belongs to the source that its `target.file` names, whatever the file is called; a file that does not say so
-belongs to whom its name says. The first owner of a name keeps it.
+A plan belongs to the source that its `target.file` names, whatever the file is called; a file that names none, or one
+that cannot be, belongs to whom its name says. The first owner of a name keeps it.
 """
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from runcard.encoding import Limits
-from runcard.errors import StoreError
-from runcard.files import printable
+from runcard.errors import RuncardError, StoreError
+from runcard.files import check_relative, printable
 from runcard.plans.names import distinguished, documented_name, fits, is_plan_name, method_key
 from runcard.plans.projects import Project, check_folder, given_project, project_at, project_of
 from runcard.plans.stored import Stored, read_stored
@@ -25,9 +25,15 @@ class Asked(NamedTuple):
     method: str | None = None
     method_type: str | None = None
 
+    @classmethod
+    def of(cls, target: dict[str, Any]) -> "Asked":
+        """The method that a plan is about, as far as it says so."""
+        named = (target.get(key) for key in ("class", "method", "method_type"))
+        return cls(*(name if isinstance(name, str) else None for name in named))
+
     def is_of(self, target: dict[str, Any]) -> bool:
         wanted = zip(("class", "method", "method_type"), self, strict=True)
-        return all(value is None or target.get(key) == value for key, value in wanted)
+        return all(value is None or _bare(target.get(key)) == _bare(value) for key, value in wanted)
 
     @property
     def key(self) -> str | None:
@@ -35,7 +41,11 @@ class Asked(NamedTuple):
         class_name, method, method_type = self
         if class_name is None or method is None or method_type is None:
             return None
-        return method_key(class_name, method_type, method)
+        return method_key(class_name.removeprefix("::"), method_type, method)
+
+
+def _bare(name: object) -> object:
+    return name.removeprefix("::") if isinstance(name, str) else name
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +55,7 @@ class Place:
     project: Project
     file: str  # the source, by its path in the project; empty for a plan that names none
     stored: Stored
-    is_other: bool = (
-        False  # whether the documented name holds another method, and the one asked for has no file
-    )
+    is_other: bool = False  # the documented name holds another method, and the one asked for has no file
     warnings: tuple[str, ...] = ()
     is_loose: bool = False  # a plan that lies in no project: where its source is can only be guessed
 
@@ -58,6 +66,24 @@ class Place:
     @property
     def source(self) -> str:
         return os.path.join(self.project.root, self.file)
+
+    @property
+    def is_further(self) -> bool:
+        """Whether it is the plan of a further method of its source, as its name tells."""
+        key = Asked.of(self.stored.section("target")).key
+        first = documented_name(self.file)
+        names = (
+            {distinguished(name, key) for name in (first, distinguished(first, self.file))} if key else set()
+        )
+        return os.path.basename(self.path) in names
+
+    def check_own(self) -> None:
+        """Refuse a place that is another method's, where what was asked for has none that could be told."""
+        if self.is_other and self.stored.exists:
+            raise StoreError(
+                f"{printable(self.path)} is the plan of another method, and the one asked for cannot be told",
+                hint="name --class, --method and --type in full",
+            )
 
 
 def is_plan_path(path: str) -> bool:
@@ -112,7 +138,7 @@ def _own(project: Project, file: str, limits: Limits) -> tuple[Stored, str | Non
             f"the documented name for {file} is too long for a file: it is shortened"
         )
     stored = read_stored(os.path.join(project.folder, name), limits)
-    if stored.exists and (stored.file is None or stored.is_about(file, project.root)):
+    if stored.exists and not _is_anothers(stored, file, project.root):
         return stored, None
     second = read_stored(other, limits)
     if not stored.exists and not second.is_about(file, project.root):
@@ -121,18 +147,61 @@ def _own(project: Project, file: str, limits: Limits) -> tuple[Stored, str | Non
     return second, f"{name} is the plan of {holder}: that of {file} is {os.path.basename(other)}"
 
 
+def _is_anothers(stored: Stored, file: str, root: str) -> bool:
+    """Whether a plan is about another source that there is, or that the plan is named after."""
+    if stored.file is None or stored.is_about(file, root):
+        return False
+    inside = os.path.relpath(os.path.join(root, stored.file.replace("\0", "")), root)
+    if check_relative(inside):
+        return False  # it leads out of the project: that is wrong, and whose plan it is the name tells
+    return documented_name(inside) == os.path.basename(stored.path) or os.path.exists(
+        os.path.join(root, inside)
+    )
+
+
 def _of_method(place: Place, asked: Asked) -> Place:
     """The plan of a further method of the same source: the one that is there, or the name that it will have."""
-    base, limits = os.path.basename(place.path), place.stored.limits
-    if asked.key is not None:
-        own = read_stored(os.path.join(place.project.folder, distinguished(base, asked.key)), limits)
-        return Place(place.project, place.file, own, not own.exists, place.warnings)
+    found = _found(place, asked) if asked.key is None else _by_name(place, asked.key)
+    if found is not None and not found.is_other:
+        return found
+    full = _in_full(place, asked)
+    if full.is_of(place.stored.section("target")):
+        return place
+    return replace(place, is_other=True) if full.key is None else _by_name(place, full.key)
+
+
+def _by_name(place: Place, key: str) -> Place:
+    """The plan of a further method by the name that it has, or will have."""
+    own = os.path.join(place.project.folder, distinguished(os.path.basename(place.path), key))
+    stored = read_stored(own, place.stored.limits)
+    return replace(place, stored=stored, is_other=not stored.exists)
+
+
+def _found(place: Place, asked: Asked) -> Place | None:
+    """The plan of a further method, among those that there are."""
+    stem = os.path.basename(place.path).removesuffix(".yml") + "-"
     for name in sorted(os.listdir(place.project.folder)):
-        if is_plan_name(name) and name.startswith(base.removesuffix(".yml") + "-"):
-            other = read_stored(os.path.join(place.project.folder, name), limits)
+        if is_plan_name(name) and name.startswith(stem):
+            try:
+                other = read_stored(os.path.join(place.project.folder, name), place.stored.limits)
+            except RuncardError:
+                continue  # of which nothing can be told
             if other.is_about(place.file, place.project.root) and asked.is_of(other.section("target")):
-                return Place(place.project, place.file, other, warnings=place.warnings)
-    return Place(place.project, place.file, place.stored, is_other=True, warnings=place.warnings)
+                return replace(place, stored=other)
+    return None
+
+
+def _in_full(place: Place, asked: Asked) -> Asked:
+    """The method with its class and type, as the source tells; as it was asked for where that is not clear."""
+    from runcard.plans.ruby.targets import read_targets  # noqa: PLC0415 - its parser takes long to import
+
+    try:
+        named = read_targets(place.source).named(*asked)
+    except RuncardError:
+        return asked
+    if len({(target.class_name, target.method) for target in named}) != 1:
+        return asked
+    return Asked(named[0].class_name, named[0].method, named[0].method_type)
 
 
 def homeless(project: Project) -> str:

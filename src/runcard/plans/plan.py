@@ -24,7 +24,7 @@ from runcard.plans.changes import (
     is_new_analysis,
     without_later_marks,
 )
-from runcard.plans.marks import Mark
+from runcard.plans.marks import Mark, without_secrets
 from runcard.plans.places import Place
 from runcard.plans.projects import make_folder
 from runcard.plans.stored import read_stored
@@ -75,6 +75,7 @@ class Plan:
         doer = agent_named(agent)
         if doer.name != "analyzer":
             self.check_exists()
+        self.place.check_own()
         with self.locked() as now:
             if now.place.stored.source != self.place.stored.source:
                 raise StoreError(
@@ -99,7 +100,7 @@ class Plan:
         Nothing said, or the version alone, means that the work is done.
         """
         doer = agent_named(agent)
-        mark = Mark(completed, version, skipped, warnings, errors, values)
+        mark, _ = without_secrets(Mark(completed, version, skipped, warnings, errors, values))
         self.check_exists()
         with self.locked() as now:
             return now._marked(doer, mark)  # noqa: SLF001 - the same plan
@@ -116,7 +117,7 @@ class Plan:
         before = predecessor(doer)
         if before is None:
             return []
-        if not self.exists:
+        if self.place.is_other or not self.exists:
             return [f"there is no plan yet: the {before.name} comes before the {agent}"]
         said = [] if doer.name in _BEFORE_HANDING_ON else [_told(error) for error in self.report.errors]
         if self.place.stored.data is None:
@@ -139,22 +140,22 @@ class Plan:
         data = self.place.stored.data
         if data is None or any(found.rule in _NEWER for found in self.report.findings):
             return self
+        automation = data.get("automation")
+        if isinstance(automation, dict) and "validation_passed" in automation:  # it must not say otherwise
+            data = data | {"automation": automation | {"validation_passed": section["completed"]}}
         return self._written(AGENTS["validator"], {**data, "validation": section})
 
     def check_exists(self) -> None:
+        """Refuse what is not there, and a plan that is about another method than the one asked for."""
+        if self.place.is_other:
+            raise StoreError(
+                f"{printable(self.source)} has no plan for that method",
+                hint="make it with `runcard plan analyze --write`; `runcard plan list` shows the plans that there are",
+            )
         if not self.exists:
             raise StoreError(
                 f"there is no plan for {printable(self.source)}",
                 hint="make it with `runcard plan analyze --write`; `runcard plan path` says where it must lie",
-            )
-
-    def check_wanted(self, asked: str) -> None:
-        """Refuse what is not there, and a plan that is about another method than the one asked for."""
-        self.check_exists()
-        if self.place.is_other:
-            raise StoreError(
-                f"{printable(asked)} has no plan for that method",
-                hint="`runcard plan list` shows the plans that there are",
             )
 
     @contextmanager

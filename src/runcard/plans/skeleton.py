@@ -18,7 +18,6 @@ from runcard.plans.ruby.writing import quoted
 Fields = dict[str, Any]
 
 _WORD = re.compile(r"(?:[a-z_]|[^\W\d])\w*[?!]?", re.IGNORECASE)
-_OF_A_PART = re.compile(r"((?:engines|packs|packages|components|gems)/[^/]+/)((?:app|lib)/.+)")
 _TAKEN = re.compile(  # what a let must not be called: words of Ruby, of RSpec, and what every object has
     "alias|and|begin|break|case|class|def|do|else|elsif|end|ensure|false|for|if|in|module|next|nil|not|or|redo|rescue|retry"
     "|return|self|super|then|true|undef|unless|until|when|while|yield|__ENCODING__|__FILE__|__LINE__|described_class|expect"
@@ -33,21 +32,6 @@ class Call:
 
     parameters: Sequence[Parameter] = ()
     of_new: Sequence[Parameter] = ()
-
-
-def spec_path(file: str) -> str:
-    """The path of the spec of a source, both relative to the project."""
-    file = file.removeprefix("./")
-    part = _OF_A_PART.fullmatch(file)
-    if part is not None:
-        return part[1] + spec_path(part[2])
-    return f"spec/{file.removeprefix('app/').removesuffix('.rb')}_spec.rb"
-
-
-def spec_of(plan: Fields) -> str:
-    """The path of a plan's spec in the project: the one that the plan names, or the documented one."""
-    named = (plan.get("automation") or {}).get("skeleton_file")
-    return str(named) if named else spec_path(plan["target"]["file"])
 
 
 def skeleton(target: Fields, contexts: Sequence[Context], call: Call, helper: str) -> bytes:

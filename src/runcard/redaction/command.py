@@ -60,7 +60,7 @@ def mask_command(argv: list[str]) -> Masked[list[str]]:
 
 def mask_arguments(argv: list[str], counts: _Counts, *, quiet: bool) -> list[str]:
     """The same, adding what was masked to `counts`; `quiet` as in `mask_named`."""
-    if quiet and not any(argument.startswith("-") or "=" in argument for argument in argv):
+    if quiet and not any(map(is_argument, argv)):
         return list(argv)
     masked: list[str] = []
     words: set[str] = set()
@@ -69,6 +69,11 @@ def mask_arguments(argv: list[str], counts: _Counts, *, quiet: bool) -> list[str
         masked.append(_text(argument, counts, quiet=quiet) if secret is None else secret)
         words.add(argument.rpartition("/")[2])
     return masked
+
+
+def is_argument(text: str) -> bool:
+    """Whether a text in a list may mean more than its words: an option, or an assignment."""
+    return text.startswith("-") or "=" in text
 
 
 def _secret_argument(before: str, argument: str, words: set[str], counts: _Counts) -> str | None:

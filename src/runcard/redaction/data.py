@@ -8,34 +8,30 @@ Invariants: the shape stays (same keys but for secrets in them, same lengths, sa
 touched; depth costs no recursion.
 """
 
-from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any
 
-from runcard.redaction.command import mask_arguments
+from runcard.redaction.command import is_argument, mask_arguments
 from runcard.redaction.marks import Masked, count
 from runcard.redaction.named import mask_named
 from runcard.redaction.names import telling
 from runcard.redaction.stream import is_suspicious, mask_text
 from runcard.redaction.values import Place
 
-
-class _Work(NamedTuple):
-    """A value to be masked: where the result goes (container and slot), the value, and its name."""
-
-    into: Any
-    slot: Any
-    value: Any
-    name: str
+# A value to be masked: where the result goes (container and slot), the value, and its name.
+_Work = tuple[Any, Any, Any, str]
 
 
 def mask_data(value: Any) -> Masked[Any]:  # noqa: ANN401
     """Plain data (dict, list, str, int, float, bool, None) without its secrets."""
     counts: dict[str, int] = {}
-    quiet = not is_suspicious(
-        "\n".join(_strings(value))
-    )  # all at once: most data is, and one look costs less than many
+    strings, names = _spoken(value)
+    # All at once: most data is quiet, and one look costs less than many.
+    quiet = not is_suspicious("\n".join(strings))
+    if quiet and not any(map(telling, names)) and not any(map(is_argument, strings)):
+        return Masked(value, counts)
     result: list[Any] = [None]
-    work = [_Work(result, 0, value, "")]
+    work: list[_Work] = [(result, 0, value, "")]
     while work:
         into, slot, item, name = work.pop()
         if isinstance(item, str):
@@ -59,18 +55,21 @@ def mask_environment(variables: Mapping[str, str]) -> Masked[dict[str, str]]:
     return Masked(masked, counts)
 
 
-def _strings(value: Any) -> Iterator[str]:  # noqa: ANN401
-    """All strings of the data, keys too."""
-    open_ = [value]
-    while open_:
-        item = open_.pop()
+def _spoken(value: Any) -> tuple[list[str], set[str]]:  # noqa: ANN401
+    """All strings of the data, keys too, and all names that values have."""
+    strings, names = [], set()
+    waiting = [value]
+    while waiting:
+        item = waiting.pop()
         if isinstance(item, str):
-            yield item
+            strings.append(item)
         elif isinstance(item, dict):
-            open_ += item.keys()
-            open_ += item.values()
+            waiting += item.keys()
+            waiting += item.values()
+            names |= {_spoken_name(item), *map(str, item)}
         elif isinstance(item, list | tuple):
-            open_ += item
+            waiting += item
+    return strings, names
 
 
 def _opened(
@@ -83,7 +82,7 @@ def _opened(
         new = key if counts is None else _free_key(key, opened, counts)
         opened[new] = None
         own = spoken if key == "value" and spoken else str(key)
-        work.append(_Work(opened, new, value, own if telling(own) or not telling(name) else f"{name}.{own}"))
+        work.append((opened, new, value, own if telling(own) or not telling(name) else f"{name}.{own}"))
     return opened
 
 
@@ -93,7 +92,7 @@ def _listed(
     if item and not telling(name) and all(isinstance(one, str) for one in item):
         return mask_arguments(list(item), counts, quiet=quiet)
     listed: list[Any] = [None] * len(item)
-    work.extend(_Work(listed, index, value, name) for index, value in enumerate(item))
+    work.extend((listed, index, value, name) for index, value in enumerate(item))
     return listed
 
 

@@ -10,7 +10,6 @@ Invariant: a pattern takes no more than the rest of its prefix, so no secret hid
 import re
 from collections.abc import Iterator
 from functools import cache, partial
-from typing import NamedTuple
 
 from runcard.redaction.found import Clue, Found
 from runcard.redaction.rules import PREFIXES, RULES, Prefix
@@ -26,9 +25,7 @@ _COMMON = {
 }
 
 
-class _Sweep(NamedTuple):
-    pattern: re.Pattern[bytes]
-    prefixes: list[Prefix]  # one for each group of the pattern
+_Sweep = tuple[re.Pattern[bytes], list[Prefix]]  # with a prefix for each group of the pattern
 
 
 def find_prefixed(text: bytes, begin: int) -> Iterator[Clue]:
@@ -51,7 +48,7 @@ def hints() -> tuple[bytes, ...]:
 
 
 def patterns() -> list[re.Pattern[bytes]]:
-    return [sweep.pattern for sweep in sweeps()]
+    return [pattern for pattern, _ in sweeps()]
 
 
 @cache
@@ -76,7 +73,7 @@ def _sweep(byte: str, prefixes: list[Prefix]) -> _Sweep:
         for after, group in by_next.items()
     ]
     pattern = re.compile(f"{byte}(?:{'|'.join(branches)})".encode("ascii"))
-    return _Sweep(pattern, [prefix for group in by_next.values() for prefix in group])
+    return pattern, [prefix for group in by_next.values() for prefix in group]
 
 
 def _rest(begun: str, prefix: Prefix) -> str:

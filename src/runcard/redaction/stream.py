@@ -138,17 +138,24 @@ def is_suspicious(text: str) -> bool:
     """
     raw = text.encode("utf-8", "surrogatepass")
     lowered = raw.lower()
-    return any(
-        any(hint in searched for hint in hints) and any(pattern.search(searched) for pattern in patterns())
-        for hints, patterns, searched in (
-            (prefixes.hints(), prefixes.patterns, raw),
-            (addresses.HINTS, addresses.patterns, raw),
-            (keyblocks.HINTS, keyblocks.patterns, raw),
-            (assignments.HINTS, assignments.patterns, lowered),
-            (headers.HINTS, headers.patterns, lowered),
-            (options.HINTS, options.patterns, lowered),
-        )
-    )
+    for hints, patterns, searched in (
+        (prefixes.hints(), prefixes.patterns, raw),
+        (addresses.HINTS, addresses.patterns, raw),
+        (keyblocks.HINTS, keyblocks.patterns, raw),
+        (assignments.HINTS, assignments.patterns, lowered),
+        (headers.HINTS, headers.patterns, lowered),
+        (options.HINTS, options.patterns, lowered),
+    ):
+        if _has_any(searched, hints) and any(pattern.search(searched) for pattern in patterns()):
+            return True
+    return False
+
+
+def _has_any(text: bytes, hints: Iterable[bytes]) -> bool:
+    for hint in hints:  # noqa: SIM110 - it is asked for every text, and `any` takes three times as long
+        if hint in text:
+            return True
+    return False
 
 
 def _find(text: bytes, begin: int) -> Iterator[Clue]:

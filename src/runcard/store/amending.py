@@ -19,13 +19,14 @@ from runcard import checksums
 from runcard.digests import sha256_bytes
 from runcard.documents import chain, codec
 from runcard.documents.kinds import GENERATION, TEAM, detect
-from runcard.encoding import COMPACT, decode_json, encode_json
+from runcard.encoding import decode_json
 from runcard.errors import EncodingError, RuncardError, StoreError
 from runcard.files import failure, json_name, printable, read_regular, write_atomic
 from runcard.store import layout
 from runcard.store.amendments import MIGRATION, REDACTION, read_amendments
 from runcard.store.appending import append_lines
 from runcard.store.ledger import AMENDED, MIGRATED, REDACTED, Ledger, entries, ledgers
+from runcard.store.no_record import no_record
 from runcard.store.runs import alone
 from runcard.store.staging import Staging
 
@@ -61,12 +62,9 @@ def amending(record: str, *, look: bool = False) -> Iterator["Amender"]:
     is_document = os.path.basename(record) == layout.METADATA
     path = os.path.realpath(os.path.dirname(record) if is_document else record)
     if not layout.may_be_file(os.path.join(path, layout.METADATA)):
-        raise StoreError(
-            f"{printable(record)} is no record: it has no {layout.METADATA}",
-            hint="restore it first"
-            if layout.is_archive(record)
-            else "name the directory of a run or a session",
-        )
+        if layout.is_archive(record):
+            raise StoreError(f"{printable(record)} is an archive", hint="restore it first")
+        raise no_record(record)
     try:
         with alone(path, shared=look):
             amender = Amender(path)
@@ -181,9 +179,9 @@ class Amender:
         head, lines = self._head(), []
         for payload in said:
             fields = {"seq": head.count + 1, "timestamp": when, "event": kind, "writer": head.writer}
-            line = chain.make_line(fields, payload, os.urandom(16).hex(), head.head)
-            lines.append(encode_json(line, COMPACT))
-            head = chain.Head(head.writer, head.count + 1, line["hash"])
+            line = chain.write_line(fields, payload, os.urandom(16).hex(), head.head)
+            lines.append(line.raw)
+            head = chain.Head(head.writer, head.count + 1, line.hash)
         try:
             if os.path.lexists(path):
                 append_lines(path, b"".join(lines))

@@ -6,7 +6,17 @@ Invariant: what a crash tore at the end is written over, never continued; what f
 import contextlib
 import os
 
-_BLOCK = 65_536
+_BLOCK = 4096
+
+
+def read_tail(path: str, most: int) -> bytes:
+    """The last bytes of a file, at most so many; raises OSError."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        start = max(0, os.lseek(descriptor, 0, os.SEEK_END) - most)
+        return os.pread(descriptor, most, start)
+    finally:
+        os.close(descriptor)
 
 
 def append_lines(path: str, data: bytes, mode: int = 0o666) -> None:
@@ -19,8 +29,10 @@ def append_lines(path: str, data: bytes, mode: int = 0o666) -> None:
 
 
 def _append(descriptor: int, data: bytes) -> None:
-    end = _end_of_lines(descriptor)
-    os.ftruncate(descriptor, end)
+    size = os.lseek(descriptor, 0, os.SEEK_END)
+    end = _end_of_lines(descriptor, size)
+    if end < size:
+        os.ftruncate(descriptor, end)
     try:
         written = 0
         while written < len(data):
@@ -32,9 +44,8 @@ def _append(descriptor: int, data: bytes) -> None:
         raise
 
 
-def _end_of_lines(descriptor: int) -> int:
-    """Where the last whole line ends."""
-    end = os.lseek(descriptor, 0, os.SEEK_END)
+def _end_of_lines(descriptor: int, end: int) -> int:
+    """Where the last whole line before `end` ends."""
     while end:
         start = max(0, end - _BLOCK)
         at = os.pread(descriptor, end - start, start).rfind(b"\n")

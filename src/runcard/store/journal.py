@@ -19,8 +19,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 from weakref import WeakSet
 
-from runcard.documents.chain import Head, Journal, first_link, make_line, parse
-from runcard.encoding import COMPACT, encode_json
+from runcard.documents.chain import Head, Journal, first_link, parse, write_line
 from runcard.errors import StoreError
 from runcard.files import failure, printable, read_regular
 
@@ -92,11 +91,10 @@ class JournalWriter:
         if status.st_nlink == 0:
             raise self._closed()  # by another process, or the run was removed
         seq = self.head.count + 1
-        line = make_line(
+        line = write_line(
             {"seq": seq, **fields, "writer": self.head.writer}, payload, os.urandom(16).hex(), self.head.head
         )
-        head = Head(self.head.writer, seq, line["hash"])
-        self._write(encode_json(line, COMPACT), status.st_size, head)
+        self._write(line.raw, status.st_size, Head(self.head.writer, seq, line.hash))
         if time.monotonic() - self._durable_at >= _DURABLE_EVERY:
             self.sync()
 

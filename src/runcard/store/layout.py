@@ -7,19 +7,19 @@ directory for each instance. What else lies in them is output, and none of runca
 import os
 import re
 import stat
+from collections.abc import Collection, Iterator
 from datetime import UTC, datetime
-from glob import glob
+from itertools import count
 
 METADATA = "metadata.json"
 MANIFEST = "manifest.json"
 INSTANCES = "instances"
 SUMMARY = "summary.md"
 AUDIT = "audit.jsonl"
-OUTPUT = "output.log"
 WORKSPACE = "workspace"
 CHECKSUMS = "SHA256SUMS"
 JOURNAL = "experiment.jsonl"
-OUTPUT = "output.log"  # what the command printed
+OUTPUT = "output.log"  # what a command or an agent printed
 README = "README.md"
 OTHER_README = "RUNCARD.md"  # where the user's program wrote a README.md of its own
 AMENDMENTS = "amendments.jsonl"
@@ -41,21 +41,25 @@ ARCHIVE_INDEX = "archive_index.json"
 
 _STORE = ".runcard"
 _OPEN = "open"
-_OTHER_JOURNAL = re.compile(r"experiment\.(w-[0-9a-f]+)\.jsonl")
-_UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
+# Patterns are compiled when they are first used: hardly any command needs one.
+_OTHER_JOURNAL = r"experiment\.(w-[0-9a-f]+)\.jsonl"
+_UNSAFE = r"[^A-Za-z0-9._-]+"
 _COLLECTIONS = ".open"
-_COLLECTION = re.compile(r"(.+)\.([0-9a-f]{8})")
+_COLLECTION = r"(.+)\.([0-9a-f]{8})"
 _CLOSING = ".closing"
 _PACKED = ".tar.gz"
 _COPY = ".metadata.json"
 _PLACES = ".index.json"
-_MONTH = re.compile(r"\d{4}-\d{2}(?=-\d{2}_)")
+_MONTH = r"\d{4}-\d{2}(?=-\d{2}_)"
 _DOCUMENTS = frozenset({METADATA, MANIFEST, CHECKSUMS, AMENDMENTS, SIGNATURE, AUDIT, JOURNAL})
 
 
-def run_name(moment: datetime, attempt: int) -> str:
-    """The name of a run's directory; the second one of the same second gets a number."""
-    return f"{moment:%Y-%m-%d_%H%M%S}" + (f"-{attempt}" if attempt > 1 else "")
+def run_names(moment: datetime) -> Iterator[str]:
+    """The names that a run's directory may have: the second one of the same second gets a number."""
+    name = f"{moment:%Y-%m-%d_%H%M%S}"
+    yield name
+    for number in count(2):
+        yield f"{name}-{number}"
 
 
 def other_journal(writer: str) -> str:
@@ -64,14 +68,13 @@ def other_journal(writer: str) -> str:
 
 def journals(run: str) -> list[str]:
     """The journals of a run that is open: the owner's first."""
-    paths = (os.path.join(run, name) for name in journal_names(run))
-    return [path for path in paths if os.path.isfile(path) and not os.path.islink(path)]
+    paths = (os.path.join(run, name) for name in journal_names(os.listdir(run)))
+    return [path for path in paths if may_be_file(path)]
 
 
-def journal_names(run: str) -> list[str]:
-    """The names of journals in a run's directory, whatever they stand for: the owner's first."""
-    names = os.listdir(run)
-    others = sorted(name for name in names if _OTHER_JOURNAL.fullmatch(name))
+def journal_names(names: Collection[str]) -> list[str]:
+    """Those of the names in a run's directory that are a journal's, whatever they stand for: the owner's first."""
+    others = sorted(name for name in names if re.fullmatch(_OTHER_JOURNAL, name))
     return [JOURNAL, *others] if JOURNAL in names else others
 
 
@@ -97,7 +100,7 @@ def collection(store: str, session_id: str, moment: datetime) -> str:
 
 def collected_name(collection: str) -> str | None:
     """The name that a session gets which is put together in this place; None for a place of another kind."""
-    match = _COLLECTION.fullmatch(os.path.basename(collection))
+    match = re.fullmatch(_COLLECTION, os.path.basename(collection))
     return match and session_name(datetime.fromtimestamp(int(match[2], 16), UTC), match[1])
 
 
@@ -150,12 +153,14 @@ def archive_folder(store: str) -> str:
 
 def archive_file(name: str, moment: datetime) -> str:
     """Where the archive of a record lies in a folder of archives: by the month that its name says, or of its start."""
-    month = _MONTH.match(name)
+    month = re.match(_MONTH, name)
     return f"{month[0] if month else f'{moment:%Y-%m}'}/{name}{_PACKED}"
 
 
 def archives_in(folder: str) -> list[str]:
     """The archives that lie in a folder of archives, relative to it."""
+    from glob import glob  # noqa: PLC0415 - only archives are looked for
+
     return sorted(glob("[0-9][0-9][0-9][0-9]-[0-9][0-9]/[!.]*" + _PACKED, root_dir=folder))
 
 
@@ -243,7 +248,7 @@ def store_of(record: str) -> str:
 
 def safe_name(text: str) -> str:
     """A text as a part of a file name."""
-    return _UNSAFE.sub("-", text).strip("-.")
+    return re.sub(_UNSAFE, "-", text).strip("-.")
 
 
 def is_record(folder: str) -> bool:

@@ -10,12 +10,11 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, Self
 
-from runcard.documents.chain import Checked, Head, Journal, check, first_link, make_line, parse
+from runcard.documents.chain import Checked, Head, Journal, check, first_link, parse, write_line
 from runcard.documents.times import instant
-from runcard.encoding import COMPACT, encode_json
 from runcard.files import failure, locked
 from runcard.store import layout
-from runcard.store.appending import append_lines
+from runcard.store.appending import append_lines, read_tail
 from runcard.store.journal import read_journal
 from runcard.store.runs import PATIENCE
 
@@ -27,7 +26,7 @@ REDACTED = "record.redacted"
 MIGRATED = "record.migrated"
 AMENDED = "record.amended"  # by a remark, which changes no file
 
-_TAIL = 65_536
+_TAILS = (4096, 65_536)  # bytes in which the last entry is looked for: mostly the first will do
 _NEVER = datetime.min.replace(tzinfo=UTC)
 
 
@@ -57,11 +56,13 @@ class Ledger:
         self._mode = mode
         self._folder = layout.own_folder(store)
         self._id = f"ledger-{host_name()}"
+        self._head: Head | None = None  # known while it is locked
         self.path = os.path.join(self._folder, f"{self._id}.jsonl")
 
     def __enter__(self) -> Self:
         try:
-            os.makedirs(self._folder, exist_ok=True)
+            if not os.path.isdir(self._folder):
+                os.makedirs(self._folder, exist_ok=True)
         except OSError as error:
             raise failure(error, self._folder, "create") from error
         with contextlib.ExitStack() as stack:
@@ -72,39 +73,40 @@ class Ledger:
 
     def __exit__(self, *exception: object) -> None:
         self._held.close()
+        self._head = None
 
     @property
     def head(self) -> str | None:
-        """The hash of the last entry; None for a ledger that has none yet."""
-        return self._head.head if self._head.count else None
+        """The hash of the last entry as it is now, locked or not; None for a ledger that has none yet."""
+        head = self._head or self._read_head()
+        return head.head if head.count else None
 
     def append(self, event: str, timestamp: str, payload: dict[str, Any]) -> None:
-        """Add an entry and make it durable."""
-        seq = self._head.count + 1
-        fields = {"seq": seq, "timestamp": timestamp, "event": event, "writer": self._head.writer}
-        line = make_line(fields, payload, os.urandom(16).hex(), self._head.head)
+        """Add an entry and make it durable; only under the lock."""
+        before = self._head or self._read_head()
+        seq = before.count + 1
+        fields = {"seq": seq, "timestamp": timestamp, "event": event, "writer": before.writer}
+        line = write_line(fields, payload, os.urandom(16).hex(), before.head)
         try:
-            append_lines(self.path, encode_json(line, COMPACT), self._mode)
+            append_lines(self.path, line.raw, self._mode)
         except OSError as error:
             raise failure(error, self.path, "write the ledger") from error
-        self._head = Head(self._head.writer, seq, line["hash"])
+        self._head = Head(before.writer, seq, line.hash)
 
     def _read_head(self) -> Head:
         writer = self._id
         nothing = Head(writer, 0, first_link(self._id, writer))
-        try:
-            with open(self.path, "rb") as file:
-                size = file.seek(0, os.SEEK_END)
-                file.seek(max(0, size - _TAIL))
-                lines = file.read().split(b"\n")
-        except FileNotFoundError:
-            return nothing
-        except OSError as error:
-            raise failure(error, self.path, "read the ledger") from error
-        for raw in reversed(lines[:-1]):  # behind the last newline: nothing, or torn
-            for entry in parse(raw + b"\n").entries:
-                return Head(writer, entry.line["seq"], entry.line["hash"])
-            # a damaged one is passed over, for `verify` to tell
+        for most in _TAILS:
+            try:
+                lines = read_tail(self.path, most).split(b"\n")
+            except FileNotFoundError:
+                return nothing
+            except OSError as error:
+                raise failure(error, self.path, "read the ledger") from error
+            for raw in reversed(lines[:-1]):  # behind the last newline: nothing, or torn
+                for entry in parse(raw + b"\n").entries:
+                    return Head(writer, entry.line["seq"], entry.line["hash"])
+                # a damaged one is passed over, for `verify` to tell
         return nothing
 
 

@@ -14,7 +14,6 @@ import re
 import time
 from collections.abc import Iterator
 from datetime import datetime
-from itertools import count
 from stat import S_ISDIR, S_ISLNK, S_ISREG
 
 from runcard.errors import RuncardError, StoreError
@@ -26,6 +25,7 @@ from runcard.store.journal import NO_LOCKS, JournalWriter, new_writer, try_lock
 PATIENCE = 30.0  # seconds: a user's program does not wait for ever because another one was stopped
 
 _NEW = "new-"
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 _PAUSE = 0.005  # seconds between two tries to have a lock alone
 _READERS = 2.0  # seconds that those who only ask may take
 _LEFTOVER = re.compile(r"\..+\.[0-9a-f]{8}\.tmp")
@@ -51,8 +51,9 @@ class NewRun:
         self._aside = os.path.join(layout.own_folder(store), f"{_NEW}{run_id}")
         self._path: str | None = None
         try:
-            os.makedirs(layout.open_folder(store), exist_ok=True)
-            with alone(layout.own_folder(store)):  # see remove_unplaced
+            if not os.path.isdir(layout.open_folder(store)):
+                os.makedirs(layout.open_folder(store), exist_ok=True)
+            with alone(layout.own_folder(store)):  # see _remove_unplaced
                 os.mkdir(self._aside)
                 self.journal = JournalWriter(
                     os.path.join(self._aside, layout.JOURNAL), run_id, writer, lock=True
@@ -64,28 +65,31 @@ class NewRun:
         """Give the run its first document and its name; returns its path."""
         try:
             self._write_first(document)
-            self._path = self._name(moment)
-            self.journal.path = os.path.join(self._path, layout.JOURNAL)
-            fsync_directory(self._store)
+            directory = os.open(self._store, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                self._path = self._name(moment, directory)
+                self.journal.path = os.path.join(self._path, layout.JOURNAL)
+                os.fsync(directory)
+            finally:
+                os.close(directory)
         except OSError as error:
             raise failure(error, self._store, "create a run in") from error
         return self._path
 
     def _write_first(self, document: bytes) -> None:
         """Nobody looks here yet: there is no need for a temporary name."""
-        with open(os.path.join(self._aside, layout.METADATA), "xb", buffering=0) as file:
-            write_all(file.fileno(), document)
-            os.fsync(file.fileno())
+        descriptor = os.open(os.path.join(self._aside, layout.METADATA), _CREATE, 0o666)
+        try:
+            write_all(descriptor, document)
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
         fsync_directory(self._aside)
 
-    def _name(self, moment: datetime) -> str:
-        directory = os.open(self._store, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            names = (layout.run_name(moment, attempt) for attempt in count(1))
-            paths = (os.path.join(os.path.abspath(self._store), name) for name in names)
-            return next(path for path in paths if self._takes(path, directory))
-        finally:
-            os.close(directory)
+    def _name(self, moment: datetime, directory: int) -> str:
+        store = os.path.abspath(self._store)
+        paths = (os.path.join(store, name) for name in layout.run_names(moment))
+        return next(path for path in paths if self._takes(path, directory))
 
     def _takes(self, path: str, directory: int) -> bool:
         """Take a name, and its place on the list of open runs; False when another run has one of the two."""
@@ -132,7 +136,7 @@ def _remove(folder: str) -> None:
 def _mark(run: str) -> bool:
     """Put a run on the list of open ones by its name alone; False when it is there already."""
     try:
-        os.close(os.open(layout.open_mark(run), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666))
+        os.close(os.open(layout.open_mark(run), _CREATE, 0o666))
     except FileExistsError:
         return False
     return True
@@ -167,8 +171,15 @@ def mark_closed(run: str) -> None:
 
 
 def open_runs(store: str) -> list[str]:
-    """The runs of a store that were open when they were last seen."""
-    paths = (os.path.join(store, name) for name in _listed(store))
+    """The runs of a store that were open when they were last seen; what never became a run is removed."""
+    try:
+        names = os.listdir(layout.own_folder(store))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    listed = _listed(store)
+    if listed or any(name.startswith(_NEW) or _LEFTOVER.fullmatch(name) for name in names):
+        _remove_unplaced(store)
+    paths = (os.path.join(store, name) for name in listed)
     return [path for path in paths if os.path.isdir(path) and not os.path.islink(path)]
 
 
@@ -194,14 +205,12 @@ def reclaim(run: str, made: os.stat_result) -> str | None:
     return f"the directory of the run was replaced by {what}, which is kept as {kept}"
 
 
-def remove_unplaced(store: str) -> None:
+def _remove_unplaced(store: str) -> None:
     """Remove what a recorder left behind that was killed before its run had a name.
 
     A run is made, with its lock, while the store is locked: what has no lock here has no owner.
     """
     folder = layout.own_folder(store)
-    if not os.path.isdir(folder):
-        return
     with alone(folder):
         for name in os.listdir(folder):
             path = os.path.join(folder, name)

@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple, Self
 
 from runcard.errors import MachineError, RuncardError, StoreError
-from runcard.files import failure, fsync_directory, printable, write_atomic
+from runcard.files import Sync, failure, fsync_directory, printable, write_atomic
 from runcard.files.noreplace import rename_noreplace
 from runcard.store import layout
 from runcard.store.journal import JournalWriter, new_writer, try_lock
@@ -99,10 +99,10 @@ class Collection:
                 raise failure(error, place, "create") from error
         return os.path.join(place, name)
 
-    def write(self, relative: str, data: bytes, *, durable: bool = False) -> None:
+    def write(self, relative: str, data: bytes, *, sync: Sync = Sync.LATER) -> None:
         path = self.at(relative)
         try:
-            write_atomic(path, data, mode=self.modes.file, durable=durable)
+            write_atomic(path, data, mode=self.modes.file, sync=sync)
         except OSError as error:
             raise failure(error, path, "write") from error
 

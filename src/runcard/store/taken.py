@@ -4,15 +4,17 @@ Where they go is decided first and done later, so that it can be written down in
 """
 
 import os
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from itertools import count
 
 from runcard.files.noreplace import rename_noreplace
 from runcard.store import layout
 
 
-def places(run: str, names: Iterable[str]) -> dict[str, str]:
+def places(run: str, names: Collection[str]) -> dict[str, str]:
     """Where files of a run's directory go: by name, the path relative to it."""
+    if not names:
+        return {}
     folder = next(name for name in _numbered(layout.USER, "-") if _is_folder_or_free(os.path.join(run, name)))
     return {name: _free(run, folder, name) for name in names}
 

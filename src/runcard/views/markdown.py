@@ -264,7 +264,10 @@ def _verify() -> str:
 
 
 def _again(document: Fields) -> str:
-    command = document["generation"].get("command")
+    generation = document["generation"]
+    command = generation.get("command")
     if not command:
         return ""
-    return f"## How to run it again\n\n```console\n$ {printable(join(command))}\n```"
+    was_run = generation.get("exit_code") is not None  # by us, who gave it its directory
+    again = f"{'runcard run -- ' if was_run else ''}{printable(join(command))}"
+    return f"## How to run it again\n\n```console\n$ {again}\n```"

@@ -2,9 +2,11 @@
 
 import click
 
+from runcard.cli.options import PATH
+
 
 @click.command("demo", short_help="A guided first run, without network and keys.")
-@click.argument("folder", metavar="[FOLDER]", required=False, type=click.Path())
+@click.argument("folder", metavar="[FOLDER]", required=False, type=PATH)
 def command(folder: str | None) -> int:
     """Record, show and verify a small generation, and then change one byte of it.
 

@@ -5,7 +5,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from importlib import resources
 
@@ -27,7 +26,6 @@ _MODEL = "claude-sonnet-5-5"
 
 def tell(given: str | None) -> int:
     """Tell the whole story; the exit code."""
-    began = time.monotonic()
     folder = _made(given)
     _prepare(folder)
     _say(f"A tour of runcard in {'this folder' if folder == '.' else printable(folder)}.")
@@ -49,13 +47,14 @@ def tell(given: str | None) -> int:
     _show(f"(cd {story.run} && sha256sum -c SHA256SUMS)", "checking without runcard")
     _show("runcard run -- COMMAND", "your own program")
     _show("runcard --help", "everything else")
-    _say(f"({time.monotonic() - began:.0f} seconds)")
     return ExitCode.OK
 
 
 def _made(given: str | None) -> str:
     """The folder to work in: one that is empty."""
     folder = given or ("." if not os.listdir(".") else _FOLDER)
+    if os.path.lexists(folder) and not os.path.isdir(folder):
+        raise StoreError(f"{printable(folder)} is no folder", hint="name a new folder: `runcard demo FOLDER`")
     os.makedirs(folder, exist_ok=True)
     if os.listdir(folder):
         raise StoreError(f"{printable(folder)} is not empty", hint="name a new folder: `runcard demo FOLDER`")

@@ -2,16 +2,16 @@
 
 import click
 
-from runcard.cli.options import json_option
+from runcard.cli.options import PATH, TEXT, json_option
 
 
 @click.command("create", short_help="Make the folder of an experiment.")
 @click.argument("name", metavar="NAME")
-@click.option("--description", metavar="TEXT", help="What it is about, in a sentence.")
+@click.option("--description", metavar="TEXT", type=TEXT, help="What it is about, in a sentence.")
 @click.option(
     "--config",
     metavar="FILE",
-    type=click.Path(),
+    type=PATH,
     help="Take the configuration from here: JSON, YAML or TOML.",
 )
 @json_option

@@ -1,11 +1,10 @@
 """runcard experiment delete"""
 
-import sys
 from typing import TYPE_CHECKING
 
 import click
 
-from runcard.cli.options import json_option
+from runcard.cli.options import json_option, yes_option
 
 if TYPE_CHECKING:
     from runcard.operations.experiments.deletion import Doomed
@@ -13,7 +12,7 @@ if TYPE_CHECKING:
 
 @click.command("delete", short_help="Delete an experiment and its runs.")
 @click.argument("name", metavar="NAME")
-@click.option("--yes", is_flag=True, help="Do not ask; needed where there is no terminal to ask at.")
+@yes_option
 @json_option
 def command(name: str, yes: bool, as_json: bool) -> int:
     """Delete experiments/NAME with everything in it, its runs included, for good.
@@ -45,18 +44,12 @@ def command(name: str, yes: bool, as_json: bool) -> int:
 
 
 def _is_agreed(doomed: "Doomed") -> bool:
-    from runcard.errors import UsageError  # noqa: PLC0415
+    from runcard.cli.asking import is_agreed  # noqa: PLC0415
     from runcard.files import printable  # noqa: PLC0415
     from runcard.views.markdown import size  # noqa: PLC0415
 
-    if not sys.stdin.isatty():
-        raise UsageError(f"nobody can be asked whether to delete {printable(doomed.path)}", hint="add --yes")
     held = f"{_many(doomed.runs, 'run')}, {_many(doomed.files, 'file')}, {size(doomed.bytes)}"
-    try:
-        return click.confirm(f"Delete {printable(doomed.path)} for good ({held})?", err=True)
-    except click.Abort:  # Ctrl-C, or the end of the input
-        click.echo(err=True)
-        return False
+    return is_agreed(f"Delete {doomed.path} for good ({held})?", doing=f"delete {printable(doomed.path)}")
 
 
 def _many(count: int, what: str) -> str:

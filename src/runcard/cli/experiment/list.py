@@ -23,11 +23,9 @@ def command(as_json: bool) -> int:
     found, half = experiments(), unfinished()
     if as_json:
         say_json({"experiments": [one.to_dict() for one in found], "half_deleted": half})
-    elif found:
+    else:
         for line in experiment_table([one.to_dict() for one in found]):
             say(line)
-    else:
-        say("no experiments: make one with `runcard experiment create NAME`")
     sys.stdout.flush()
     for one in found:
         if one.problem:

@@ -4,7 +4,7 @@ import sys
 
 import click
 
-from runcard.cli.options import json_option
+from runcard.cli.options import PATH, json_option
 
 
 @click.command("show", short_help="Sum up the runs of an experiment.")
@@ -14,9 +14,8 @@ from runcard.cli.options import json_option
     "stores",
     multiple=True,
     metavar="DIR",
-    default=["outputs"],
-    show_default=True,
-    help="Another store that may have runs of it; may be repeated.",
+    type=PATH,
+    help="A store that may have runs of it; the setting `outputs` unless given. Can be repeated.",
 )
 @json_option
 def command(name: str, stores: tuple[str, ...], as_json: bool) -> int:
@@ -31,9 +30,10 @@ def command(name: str, stores: tuple[str, ...], as_json: bool) -> int:
     from runcard.cli.progress import Progress  # noqa: PLC0415
     from runcard.errors import ExitCode  # noqa: PLC0415
     from runcard.operations.experiments.summary import sum_up  # noqa: PLC0415
+    from runcard.settings import OUTPUTS, read_settings  # noqa: PLC0415
     from runcard.views.experiments import experiment_screen  # noqa: PLC0415
 
-    summary = sum_up(name, stores, Progress("runs").over)
+    summary = sum_up(name, stores or (read_settings()[OUTPUTS],), Progress("runs").over)
     if as_json:
         say_json(summary.to_dict())
     else:

@@ -4,30 +4,29 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from runcard.cli.options import json_option
-from runcard.cli.plan.options import root_option
+from runcard.cli.options import PATH
+from runcard.cli.plan.options import many_options, root_option
 
 if TYPE_CHECKING:
+    from runcard.cli.plan.many import Many
     from runcard.operations.plans.comparing import Compared
     from runcard.plans.comparison import Change
 
 
 @click.command("diff", short_help="Say what changed between two plans.")
-@click.argument("old", metavar="OLD", type=click.Path())
-@click.argument("new", metavar="NEW", type=click.Path())
+@click.argument("old", metavar="OLD", type=PATH)
+@click.argument("new", metavar="NEW", type=PATH)
 @root_option
-@json_option
-def command(old: str, new: str, root: str | None, as_json: bool) -> int:
+@many_options("plans", "new", with_progress=False)
+def command(old: str, new: str, root: str | None, many: "Many") -> int:
     """Say what changed from the plan OLD to the plan NEW: characteristics, states and dependencies.
 
     Both are plans, or sources that have one. The same plan prints nothing.
 
     Exit codes: 0 good, whether they differ or not, 1 error, 2 good with warnings.
     """
-    from runcard.cli.plan.many import Many  # noqa: PLC0415
     from runcard.operations.plans.comparing import compare_plans  # noqa: PLC0415
 
-    many = Many("plans", "new", as_json=as_json)
     many.each([new], lambda _: compare_plans(old, new, root=root), lambda _, compared: _show(compared))
     return many.finish()
 

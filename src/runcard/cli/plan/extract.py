@@ -4,27 +4,25 @@ from typing import TYPE_CHECKING
 
 import click
 
-from runcard.cli.options import json_option
-from runcard.cli.plan.options import progress_option, root_option
+from runcard.cli.options import PATH
+from runcard.cli.plan.options import many_options, root_option
 
 if TYPE_CHECKING:
+    from runcard.cli.plan.many import Many
     from runcard.operations.plans.extracting import Extracted
 
 
 @click.command("extract", short_help="Print the structure of spec files.")
-@click.argument("specs", nargs=-1, required=True, metavar="SPEC...", type=click.Path())
+@click.argument("specs", nargs=-1, required=True, metavar="SPEC...", type=PATH)
 @root_option
-@json_option
-@progress_option
-def command(specs: tuple[str, ...], root: str | None, as_json: bool, shows_progress: bool) -> int:
+@many_options("specs", "spec")
+def command(specs: tuple[str, ...], root: str | None, many: "Many") -> int:
     """Print the structure of each SPEC: its describes, contexts, examples, lets and hooks, and where they stand.
 
     Exit codes: 0 good, 1 a file cannot be read, 2 a part of a file cannot be, or there is nothing in it.
     """
-    from runcard.cli.plan.many import Many  # noqa: PLC0415
     from runcard.operations.plans.extracting import extract  # noqa: PLC0415
 
-    many = Many("specs", "spec", as_json=as_json, shows_progress=shows_progress)
     many.each(specs, lambda spec: extract(spec, root=root), _show)
     return many.finish()
 

@@ -4,22 +4,20 @@ from typing import TYPE_CHECKING
 
 import click
 
-from runcard.cli.options import json_option
-from runcard.cli.plan.options import progress_option, root_option
+from runcard.cli.options import PATH
+from runcard.cli.plan.options import many_options, root_option
 
 if TYPE_CHECKING:
+    from runcard.cli.plan.many import Many
     from runcard.operations.plans.factories import Listed
 
 
 @click.command("factories", short_help="List the factories of a project, with their traits.")
-@click.argument("directories", nargs=-1, metavar="[DIR]...", type=click.Path())
+@click.argument("directories", nargs=-1, metavar="[DIR]...", type=PATH)
 @click.option("--all", "in_detail", is_flag=True, help="Add parents, classes, aliases and all other traits.")
 @root_option
-@json_option
-@progress_option
-def command(
-    directories: tuple[str, ...], in_detail: bool, root: str | None, as_json: bool, shows_progress: bool
-) -> int:
+@many_options("directories", None)
+def command(directories: tuple[str, ...], in_detail: bool, root: str | None, many: "Many") -> int:
     """List the factories of the project, or below each DIR, with the file and the traits of each.
 
     Factories are looked for where factory_bot does: spec/factories, test/factories, spec/factories.rb and
@@ -27,10 +25,8 @@ def command(
 
     Exit codes: 0 good, 1 nothing could be read, 2 a part could not be, a name stands twice, or nothing was found.
     """
-    from runcard.cli.plan.many import Many  # noqa: PLC0415
     from runcard.operations.plans.factories import default_path, list_factories  # noqa: PLC0415
 
-    many = Many("directories", None, as_json=as_json, shows_progress=shows_progress)
     many.each(
         directories or [default_path(root)],
         lambda directory: list_factories(directory, root=root, in_detail=in_detail),

@@ -4,29 +4,30 @@ from typing import TYPE_CHECKING
 
 import click
 
-from runcard.cli.options import json_option
+from runcard.cli.plan.options import agents_argument, many_options
 
 if TYPE_CHECKING:
+    from runcard.cli.plan.many import Many
     from runcard.operations.plans.handing import Guide
 
 
 @click.command("guide", short_help="Print what an agent reads, may write and must do.")
-@click.argument("agents", nargs=-1, required=True, metavar="AGENT...")
-@json_option
-def command(agents: tuple[str, ...], as_json: bool) -> int:
+@agents_argument
+@many_options("agents", "agent", with_progress=False)
+def command(agents: tuple[str, ...], many: "Many") -> int:
     """Print what each AGENT reads, may write and must do, to be put into its prompt.
 
     \b
     The agents, in their order: analyzer, validator, skeleton, architect,
     implementer, factory-optimizer, polisher, reviewer.
+
+    Exit codes: 0 printed, 64 no such agent.
     """
-    from runcard.cli.plan.many import Many  # noqa: PLC0415
     from runcard.operations.plans.handing import guide  # noqa: PLC0415
     from runcard.plans.agents import agent_named  # noqa: PLC0415
 
     for agent in agents:
         agent_named(agent)
-    many = Many("agents", "agent", as_json=as_json)
     many.each(agents, guide, lambda _, told: _show(told))
     return many.finish()
 

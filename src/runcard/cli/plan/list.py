@@ -4,31 +4,29 @@ from typing import TYPE_CHECKING
 
 import click
 
-from runcard.cli.options import json_option
-from runcard.cli.plan.options import progress_option, root_option
+from runcard.cli.options import PATH
+from runcard.cli.plan.options import many_options, root_option
 
 if TYPE_CHECKING:
+    from runcard.cli.plan.many import Many
     from runcard.operations.plans.listing import Plans
 
 
 @click.command("list", short_help="List the plans of a project, and whose turn it is.")
-@click.argument("directories", nargs=-1, metavar="[DIR]...", type=click.Path())
+@click.argument("directories", nargs=-1, metavar="[DIR]...", type=PATH)
 @root_option
-@json_option
-@progress_option
-def command(directories: tuple[str, ...], root: str | None, as_json: bool, shows_progress: bool) -> int:
+@many_options("projects", "path")
+def command(directories: tuple[str, ...], root: str | None, many: "Many") -> int:
     """List all plans of the project that each DIR lies in: fresh, stale or invalid, and which agent is next.
 
     Without DIR it is the current directory, or the --root.
 
     Exit codes: 0 good, 1 error, 2 good with warnings.
     """
-    from runcard.cli.plan.many import Many  # noqa: PLC0415
     from runcard.operations.plans.listing import list_plans  # noqa: PLC0415
     from runcard.settings import read_settings  # noqa: PLC0415
 
     limits = read_settings().limits
-    many = Many("projects", "path", as_json=as_json, shows_progress=shows_progress)
     many.each(
         directories or (root or ".",),
         lambda path: list_plans(path, root=root, limits=limits),

@@ -1,42 +1,58 @@
 """runcard plan mark"""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from runcard.cli.options import json_option
-from runcard.cli.plan.options import progress_option, root_option, target_options
+from runcard.cli.options import TEXT
+from runcard.cli.plan.options import (
+    agent_argument,
+    many_options,
+    root_option,
+    sources_argument,
+    target_options,
+)
+
+if TYPE_CHECKING:
+    from runcard.cli.plan.many import Many
+    from runcard.plans.places import Asked
 
 
 @click.command("mark", short_help="Write what an agent reports about its work.")
-@click.argument("agent", metavar="AGENT")
-@click.argument("sources", nargs=-1, required=True, metavar="SRC...", type=click.Path())
+@agent_argument
+@sources_argument
 @click.option(
     "--completed", is_flag=True, help="The work is done; meant when nothing but the version is said."
 )
-@click.option("--version", metavar="V", help="The version of the agent.")
+@click.option("--version", metavar="V", type=TEXT, help="The version of the agent.")
 @click.option(
-    "--skipped", metavar="REASON", help="There was nothing to do, and why; the next agent may begin."
+    "--skipped",
+    metavar="REASON",
+    type=TEXT,
+    help="There was nothing to do, and why; the next agent may begin.",
 )
-@click.option("--warning", "warnings", multiple=True, metavar="TEXT", help="Add a warning; may be repeated.")
+@click.option(
+    "--warning", "warnings", multiple=True, metavar="TEXT", type=TEXT, help="Add a warning. Can be repeated."
+)
 @click.option(
     "--error",
     "errors",
     multiple=True,
     metavar="TEXT",
-    help="Add an error, and unless --completed the work is not done.",
+    type=TEXT,
+    help="Add an error; unless --completed, the work is not done. Can be repeated.",
 )
 @click.option(
     "--set",
     "values",
     multiple=True,
-    metavar="K=V",
-    help="Set a key of automation; V is JSON where it can be.",
+    metavar="KEY=VALUE",
+    type=TEXT,
+    help="A value of the plan's automation: JSON, or else a text. Can be repeated.",
 )
-@target_options
+@target_options()
 @root_option
-@json_option
-@progress_option
+@many_options("plans", "source")
 def command(  # noqa: PLR0913, PLR0917 - an option is an argument
     agent: str,
     sources: tuple[str, ...],
@@ -46,23 +62,18 @@ def command(  # noqa: PLR0913, PLR0917 - an option is an argument
     warnings: tuple[str, ...],
     errors: tuple[str, ...],
     values: tuple[str, ...],
-    class_name: str | None,
-    method: str | None,
-    method_type: str | None,
+    asked: "Asked",
     root: str | None,
-    as_json: bool,
-    shows_progress: bool,
+    many: "Many",
 ) -> int:
     """Write what AGENT reports into the plan of each source SRC: only what is the agent's to write.
 
     Exit codes: 0 good, 1 refused, 2 written, but the agent before has not left its marker.
     """
-    from runcard.cli.plan.many import Many  # noqa: PLC0415
     from runcard.cli.printing import say  # noqa: PLC0415
     from runcard.operations.plans.handing import mark  # noqa: PLC0415
     from runcard.plans.agents import agent_named  # noqa: PLC0415
     from runcard.plans.marks import Mark  # noqa: PLC0415
-    from runcard.plans.places import Asked  # noqa: PLC0415
     from runcard.settings import read_settings  # noqa: PLC0415
 
     agent_named(agent)
@@ -74,9 +85,7 @@ def command(  # noqa: PLR0913, PLR0917 - an option is an argument
         errors=errors,
         values=dict(map(_pair, values)),
     )
-    asked = Asked(class_name, method, method_type)
     limits = read_settings().limits
-    many = Many("plans", "source", as_json=as_json, shows_progress=shows_progress)
     many.each(
         sources,
         lambda source: mark(source, agent, said, root=root, asked=asked, limits=limits),
@@ -91,7 +100,7 @@ def _pair(text: str) -> tuple[str, Any]:
 
     key, equals, value = text.partition("=")
     if not equals or not key:
-        raise UsageError(f"--set takes K=V, not {text}", hint="for example --set linter=rubocop")
+        raise UsageError(f"--set {text}: this is not key=value", hint="for example --set linter=rubocop")
     try:
         return key, decode_json(value.encode("utf-8", "surrogateescape"))
     except EncodingError:

@@ -4,28 +4,20 @@ from typing import TYPE_CHECKING
 
 import click
 
-from runcard.cli.options import json_option
-from runcard.cli.plan.options import progress_option, root_option, target_options
+from runcard.cli.plan.options import many_options, plans_argument, root_option, target_options
 
 if TYPE_CHECKING:
+    from runcard.cli.plan.many import Many
     from runcard.operations.plans.optimizing import Optimized
+    from runcard.plans.places import Asked
 
 
 @click.command("optimize", short_help="Compare plans with the factories they have.")
-@click.argument("paths", nargs=-1, required=True, metavar="PLAN|SRC...", type=click.Path())
-@target_options
+@plans_argument
+@target_options()
 @root_option
-@json_option
-@progress_option
-def command(
-    paths: tuple[str, ...],
-    class_name: str | None,
-    method: str | None,
-    method_type: str | None,
-    root: str | None,
-    as_json: bool,
-    shows_progress: bool,
-) -> int:
+@many_options("plans", "path")
+def command(paths: tuple[str, ...], asked: "Asked", root: str | None, many: "Many") -> int:
     """Compare the states in the plan of each source SRC, or in the PLAN itself, with the traits of its factories.
 
     States without a trait, traits that no spec uses, and objects that a test of this level should get otherwise
@@ -34,12 +26,8 @@ def command(
 
     Exit codes: 0 nothing to do, 1 error, 2 something could be better.
     """
-    from runcard.cli.plan.many import Many  # noqa: PLC0415
     from runcard.operations.plans.optimizing import optimize  # noqa: PLC0415
-    from runcard.plans.places import Asked  # noqa: PLC0415
 
-    asked = Asked(class_name, method, method_type)
-    many = Many("plans", "path", as_json=as_json, shows_progress=shows_progress)
     many.each(
         paths, lambda path: optimize(path, root=root, asked=asked), lambda _, optimized: _show(optimized)
     )

@@ -4,29 +4,24 @@ from typing import TYPE_CHECKING
 
 import click
 
-from runcard.cli.options import json_option
-from runcard.cli.plan.options import root_option, target_options
+from runcard.cli.options import PATH
+from runcard.cli.plan.options import many_options, root_option, target_options
 
 if TYPE_CHECKING:
+    from runcard.cli.plan.many import Many
     from runcard.operations.plans.reviewing import Reviewed
+    from runcard.plans.places import Asked
 
 
 @click.command("review", short_help="Compare a spec with its plan.")
-@click.argument("path", metavar="PLAN|SRC", type=click.Path())
-@click.argument("spec", required=False, metavar="[SPEC]", type=click.Path())
+@click.argument("path", metavar="PLAN|SRC", type=PATH)
+@click.argument("spec", required=False, metavar="[SPEC]", type=PATH)
 @click.option("--write-report", is_flag=True, help="Write the report beside the plan, too, as Markdown.")
-@target_options
+@target_options()
 @root_option
-@json_option
+@many_options("plans", "path", with_progress=False)
 def command(
-    path: str,
-    spec: str | None,
-    write_report: bool,
-    class_name: str | None,
-    method: str | None,
-    method_type: str | None,
-    root: str | None,
-    as_json: bool,
+    path: str, spec: str | None, write_report: bool, asked: "Asked", root: str | None, many: "Many"
 ) -> int:
     """Compare the SPEC, by default the one of the plan, with the plan of a source SRC, or with the PLAN itself.
 
@@ -35,12 +30,8 @@ def command(
 
     Exit codes: 0 the spec covers the plan, 1 error, 2 something is missing or left over.
     """
-    from runcard.cli.plan.many import Many  # noqa: PLC0415
     from runcard.operations.plans.reviewing import review_spec  # noqa: PLC0415
-    from runcard.plans.places import Asked  # noqa: PLC0415
 
-    asked = Asked(class_name, method, method_type)
-    many = Many("plans", "path", as_json=as_json)
     many.each(
         [path],
         lambda _: review_spec(path, spec, root=root, asked=asked, write_report=write_report),

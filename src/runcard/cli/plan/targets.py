@@ -4,27 +4,25 @@ from typing import TYPE_CHECKING
 
 import click
 
-from runcard.cli.options import json_option
-from runcard.cli.plan.options import progress_option, root_option
+from runcard.cli.options import PATH
+from runcard.cli.plan.options import many_options, root_option
 
 if TYPE_CHECKING:
+    from runcard.cli.plan.many import Many
     from runcard.operations.plans.targets import Listed
 
 
 @click.command("targets", short_help="List what there is to test in Ruby files.")
-@click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path())
+@click.argument("files", nargs=-1, required=True, metavar="FILE...", type=PATH)
 @root_option
-@json_option
-@progress_option
-def command(files: tuple[str, ...], root: str | None, as_json: bool, shows_progress: bool) -> int:
+@many_options("files", "source")
+def command(files: tuple[str, ...], root: str | None, many: "Many") -> int:
     """List the methods that each Ruby FILE defines, private ones too: Class#method, or Class.method.
 
     Exit codes: 0 good, 1 a file cannot be read, 2 a part of a file cannot be.
     """
-    from runcard.cli.plan.many import Many  # noqa: PLC0415
     from runcard.operations.plans.targets import list_targets  # noqa: PLC0415
 
-    many = Many("files", "source", as_json=as_json, shows_progress=shows_progress)
     many.each(files, lambda file: list_targets(file, root=root), _show)
     return many.finish()
 

@@ -4,30 +4,21 @@ from typing import TYPE_CHECKING
 
 import click
 
-from runcard.cli.options import json_option
-from runcard.cli.plan.options import progress_option, root_option, target_options
+from runcard.cli.plan.options import many_options, plans_argument, root_option, target_options
 
 if TYPE_CHECKING:
+    from runcard.cli.plan.many import Many
     from runcard.operations.plans.validating import Validated
+    from runcard.plans.places import Asked
 
 
 @click.command("validate", short_help="Check plans by every rule, and write down what was found.")
-@click.argument("paths", nargs=-1, required=True, metavar="PLAN|SRC...", type=click.Path())
+@plans_argument
 @click.option("--no-write", is_flag=True, help="Leave the section validation as it is.")
-@target_options
+@target_options()
 @root_option
-@json_option
-@progress_option
-def command(
-    paths: tuple[str, ...],
-    no_write: bool,
-    class_name: str | None,
-    method: str | None,
-    method_type: str | None,
-    root: str | None,
-    as_json: bool,
-    shows_progress: bool,
-) -> int:
+@many_options("plans", "path")
+def command(paths: tuple[str, ...], no_write: bool, asked: "Asked", root: str | None, many: "Many") -> int:
     """Check the plan of each source SRC, or the PLAN itself (a path that ends in .yml), by every rule.
 
     The target is looked for in the project. What was found is written into the plan's section validation, which was
@@ -35,15 +26,11 @@ def command(
 
     Exit codes: 0 all good, 1 something is wrong, 2 good with warnings.
     """
-    from runcard.cli.plan.many import Many  # noqa: PLC0415
     from runcard.cli.printing import finding_line  # noqa: PLC0415
     from runcard.operations.plans.validating import validate_plan  # noqa: PLC0415
-    from runcard.plans.places import Asked  # noqa: PLC0415
     from runcard.settings import read_settings  # noqa: PLC0415
 
-    asked = Asked(class_name, method, method_type)
     limits = read_settings().limits
-    many = Many("plans", "path", as_json=as_json, shows_progress=shows_progress)
 
     def work(path: str) -> "Validated":
         validated = validate_plan(path, root=root, asked=asked, write=not no_write, limits=limits)

@@ -21,7 +21,7 @@ _NOT_FINITE = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
 
 # YAML 1.1 and, where Ruby goes further, as Ruby reads it (commas in numbers, colons before symbols).
 _1_1 = (
-    ("null", re.compile(r"~?|null|Null|NULL")),
+    ("null", re.compile(r"~?|null", re.IGNORECASE)),
     ("boolean", re.compile(r"y|n|yes|no|on|off|true|false", re.IGNORECASE)),
     ("octal", re.compile(r"[-+]?0[0-7_,]+")),
     ("integer", re.compile(r"[-+]?(?:[0-9][0-9_,]*|0[bB][01_,]+|0[xX][0-9a-fA-F_,]+|0o[0-7_,]+)")),

@@ -79,6 +79,21 @@ def checked_name(name: str) -> str:
     return name
 
 
+def no_experiment(name: str) -> StoreError:
+    """The error to raise about a name that no experiment has, with the one that may be meant."""
+    from difflib import get_close_matches  # noqa: PLC0415 - only in trouble
+
+    try:
+        known = [entry.name for entry in os.scandir(layout.EXPERIMENTS) if entry.is_dir()]
+    except OSError:
+        known = []
+    close = get_close_matches(name, sorted(known), n=1)
+    return StoreError(
+        f"there is no experiment {printable(name)}",
+        hint=f"did you mean {close[0]}?" if close else "see which there are with: runcard experiment list",
+    )
+
+
 def folder_of(name: str) -> str | None:
     """The folder of an experiment, if it has one. A link in its place leads who knows where, and is refused."""
     path = layout.experiment_folder(checked_name(name))

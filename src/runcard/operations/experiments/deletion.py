@@ -17,7 +17,7 @@ from runcard.errors import RuncardError, StoreError
 from runcard.files import Kind, failure, fsync_directory, printable, walk
 from runcard.files.noreplace import rename_noreplace
 from runcard.observe.clock import Clock
-from runcard.operations.experiments import ID, Fields, folder_of, read_config
+from runcard.operations.experiments import ID, Fields, folder_of, no_experiment, read_config
 from runcard.operations.experiments.runs import read_run, run_folders
 from runcard.operations.load import read_document
 from runcard.operations.show import status_now
@@ -50,10 +50,7 @@ def examine(name: str) -> Doomed | None:
     if path is None:
         if _left(_DOOMED, name) or _left(_DEAD, name):
             return None
-        raise StoreError(
-            f"there is no experiment {printable(name)} in {layout.EXPERIMENTS}",
-            hint="see which there are with: runcard experiment list",
-        )
+        raise no_experiment(name)
     _check_at_rest(path)
     sizes = [
         os.lstat(os.path.join(path, entry.path)).st_size for entry in walk(path) if entry.kind is Kind.FILE

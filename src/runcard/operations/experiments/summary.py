@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from runcard.documents.sums import exact_sum, plain_number, whole_sum
-from runcard.errors import StoreError
 from runcard.files import printable
-from runcard.operations.experiments import Experiment, find
+from runcard.operations.experiments import Experiment, find, no_experiment
 from runcard.operations.experiments.runs import ReadRun, read_run, run_folders
 from runcard.operations.show import status_now
 from runcard.redaction import mask_data
@@ -126,10 +125,7 @@ def sum_up(name: str, stores: Sequence[str] = (layout.OUTPUTS,), watch: Watch = 
         elif run.problem is not None and folder in own:
             unreadable.append((folder, run.problem))
     if found is None and not runs:
-        raise StoreError(
-            f"there is no experiment {printable(name)}",
-            hint=f"make one with: runcard experiment create {printable(name)}",
-        )
+        raise no_experiment(name)
     runs.sort(key=lambda run: (run.started or "", run.path))
     identity = found.experiment_id if found else id_of_name(name)
     return Summary(name, found, identity, tuple(runs), tuple(unreadable))

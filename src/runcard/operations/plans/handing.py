@@ -8,7 +8,7 @@ from runcard.errors import RuncardError
 from runcard.files import json_name
 from runcard.plans.agents import Agent, agent_named, later_than, predecessor
 from runcard.plans.freshness import status_of
-from runcard.plans.marks import Mark
+from runcard.plans.marks import Mark, without_secrets
 from runcard.plans.places import Asked, place_of
 from runcard.plans.plan import Plan, plan_at
 
@@ -71,6 +71,7 @@ def begin(
 ) -> Begun:
     """Check what an agent needs before it begins; nothing is written."""
     plan = plan_at(place_of(path, root=root, asked=asked, limits=limits))
+    plan.place.check_own()
     return Begun(plan, agent_named(agent).name, tuple(plan.missing(agent)), _is_fresh(plan))
 
 
@@ -92,6 +93,7 @@ def mark(
 ) -> Marked:
     """Write what an agent reports; a predecessor that has not left its marker is a warning."""
     plan = plan_at(place_of(path, root=root, asked=asked, limits=limits))
+    said, masked = without_secrets(said)
     written = plan.mark(
         agent,
         completed=said.completed,
@@ -103,7 +105,7 @@ def mark(
     )
     data = written.to_dict()
     before = predecessor(agent_named(agent))
-    warnings = written.warnings
+    warnings = (*written.warnings, *(f"a secret was masked: {rule}" for rule in masked))
     if before is not None and not before.is_done(data):
         warnings = (*warnings, f"the {before.name}, who comes before the {agent}, has not left its marker")
     return Marked(written, agent, data.get("automation") or {}, warnings)

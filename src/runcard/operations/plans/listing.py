@@ -82,7 +82,11 @@ def _names(folder: str) -> Iterator[str]:
 
 
 def _listed(project: Project, name: str, limits: Limits) -> Listed:
-    stored = read_stored(os.path.join(project.folder, name), limits)
+    path = os.path.join(project.folder, name)
+    try:
+        stored = read_stored(path, limits)
+    except RuncardError as error:  # one that cannot be read must not hide the others
+        return Listed(path, "", "?#?", INVALID, error.message, next_agent({}).name)
     place = Place(project, stored.file or "", stored)
     state, reason = _state(place)
     target = stored.section("target")

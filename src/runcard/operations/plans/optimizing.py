@@ -13,7 +13,7 @@ from runcard.plans.marks import Mark
 from runcard.plans.places import Asked, place_of
 from runcard.plans.plan import Plan, plan_at
 from runcard.plans.ruby.usage import Built, built, symbols
-from runcard.plans.skeleton import spec_of
+from runcard.plans.spec_files import spec_of
 from runcard.plans.traits import Match, matches, missing, strategy, traits
 
 Fields = dict[str, Any]
@@ -71,7 +71,7 @@ class Optimized:
 def optimize(path: str, *, root: str | None = None, asked: Asked | None = None) -> Optimized:
     """Compare a plan with its factories, and write down as the factory optimizer what there is to do."""
     plan = plan_at(place_of(path, root=root, asked=asked))
-    plan.check_wanted(path)
+    plan.check_exists()
     plan.check_handed_on(_AGENT)
     data = plan.to_dict()
     found = matches(data)
@@ -125,7 +125,7 @@ def _other(plan: Plan, data: Fields) -> list[Built]:
     """Where the spec of the plan, if there is one, gets objects otherwise than its level wants."""
     wanted = strategy(data)
     with suppress(RuncardError):
-        spec = os.path.join(plan.place.project.root, spec_of(data))
+        spec = os.path.join(plan.place.project.root, spec_of(plan))
         return [one for one in built(spec) if one.strategy != wanted]
     return []
 

@@ -1,9 +1,10 @@
 """From a source to the skeleton of its spec in one go: analyzer, validator, skeleton.
 
 What is done already and still holds is not done again: the analysis of a source that did not change, and a skeleton
-that the plan says is there.
+that is there and the plan says so.
 """
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +18,7 @@ from runcard.plans.agents import AGENTS, next_agent
 from runcard.plans.freshness import status_of
 from runcard.plans.places import Asked, place_of
 from runcard.plans.plan import Plan, plan_at
-from runcard.plans.skeleton import spec_of
+from runcard.plans.spec_files import spec_of
 
 Fields = dict[str, Any]
 
@@ -63,13 +64,22 @@ def run_pipeline(
     """Analyze a method, validate its plan and write the skeleton of its spec; raises at the first step that fails."""
     run = _Run(path, root)
     asked = run.analyzed(asked)
-    data = run.validated(asked)
-    if AGENTS["skeleton"].is_done(data) and not force:
-        run.steps.append(Step("skeleton", KEPT, spec_of(data)))
+    plan = run.validated(asked)
+    if _has_skeleton(plan) and not force:
+        run.steps.append(Step("skeleton", KEPT, spec_of(plan)))
     else:
         written = write_skeleton(path, root=root, asked=asked, output=output, force=force)
         run.note(Step("skeleton", DONE, written.path), written.warnings)
     return Piped(plan_at(place_of(path, root=root, asked=asked)), tuple(run.steps), tuple(run.warnings))
+
+
+def _has_skeleton(plan: Plan) -> bool:
+    """Whether a plan has its skeleton: it says so, and the spec is there, unless none was wanted."""
+    data = plan.to_dict()
+    if not AGENTS["skeleton"].is_done(data):
+        return False
+    is_skipped = data["automation"].get("skeleton_skipped") is True
+    return is_skipped or os.path.lexists(os.path.join(plan.place.project.root, spec_of(plan)))
 
 
 class _Run:
@@ -90,22 +100,18 @@ class _Run:
         place = place_of(self._path, root=self._root, asked=asked)
         if status_of(place).valid:
             self.note(Step("analyzer", KEPT, place.path), place.warnings)
-            return _asked(place.stored.section("target"))
+            return Asked.of(place.stored.section("target"))
         analyzed = analyze_source(self._path, asked, root=self._root, write=True)
-        full = _asked(analyzed.analysis.plan["target"])
+        full = Asked.of(analyzed.analysis.plan["target"])
         written = place_of(self._path, root=self._root, asked=full)
         self.note(Step("analyzer", DONE, written.path), analyzed.warnings)
         return full
 
-    def validated(self, asked: Asked) -> Fields:
-        """Validate the plan; its data."""
+    def validated(self, asked: Asked) -> Plan:
+        """Validate the plan; the plan as it is then."""
         done = validate_plan(self._path, root=self._root, asked=asked)
         if not done.report.valid:
             raise InvalidDocument(done.report, printable(done.plan.path))
         found = [f"{warning.message} [{warning.rule}]" for warning in done.report.warnings]
         self.note(Step("validator", DONE, f"valid testplan {done.report.version}"), (*done.warnings, *found))
-        return done.plan.to_dict()
-
-
-def _asked(target: Fields) -> Asked:
-    return Asked(target.get("class"), target.get("method"), target.get("method_type"))
+        return done.plan

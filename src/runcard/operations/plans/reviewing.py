@@ -12,7 +12,7 @@ from runcard.plans.places import Asked, place_of
 from runcard.plans.plan import Plan, plan_at
 from runcard.plans.review import Review, review
 from runcard.plans.ruby.specs import read_spec
-from runcard.plans.skeleton import spec_of
+from runcard.plans.spec_files import spec_of
 from runcard.views.plan_review import review_page
 
 Fields = dict[str, Any]
@@ -67,10 +67,10 @@ def review_spec(
 ) -> Reviewed:
     """Compare a spec with its plan; without a name it is the one that the plan says, or that belongs to its source."""
     plan = plan_at(place_of(path, root=root, asked=asked))
-    plan.check_wanted(path)
+    plan.check_exists()
     plan.check_valid()
     data = plan.to_dict()
-    file = spec or os.path.join(plan.place.project.root, spec_of(data))
+    file = spec or os.path.join(plan.place.project.root, spec_of(plan))
     if spec is None and not os.path.lexists(file):
         raise StoreError(
             f"{printable(file)} does not exist: there is nothing to review",
@@ -79,7 +79,7 @@ def review_spec(
     read = read_spec(file)
     found = review(data, read)
     unread = [f"line {trouble.line}: {trouble.message}" for trouble in read.warnings]
-    page = review_page(_title(data["target"]), spec_of(data) if spec is None else spec, found)
+    page = review_page(_title(data["target"]), spec_of(plan) if spec is None else spec, found)
     remarks = (*plan.warnings, *stale(plan.place), *unread)
     return Reviewed(plan, file, found, page, _written(plan, page) if write_report else None, remarks)
 

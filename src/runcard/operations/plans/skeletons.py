@@ -13,7 +13,8 @@ from runcard.plans.freshness import stale
 from runcard.plans.places import Asked, place_of
 from runcard.plans.plan import Plan, plan_at
 from runcard.plans.ruby.signatures import parameters
-from runcard.plans.skeleton import Call, skeleton, spec_path
+from runcard.plans.skeleton import Call, skeleton
+from runcard.plans.spec_files import default_spec
 
 Fields = dict[str, Any]
 
@@ -58,11 +59,11 @@ def write_skeleton(
 ) -> Written:
     """Write the spec of a plan, where it belongs or to `output`; only `force` replaces a file that is there."""
     plan = plan_at(place_of(path, root=root, asked=asked))
-    plan.check_wanted(path)
+    plan.check_exists()
     plan.check_handed_on(_AGENT)
     data = plan.to_dict()
     contexts = contexts_of(data["characteristics"])
-    spec = output or os.path.join(plan.place.project.root, spec_path(data["target"]["file"]))
+    spec = output or os.path.join(plan.place.project.root, default_spec(plan))
     text = skeleton(data["target"], contexts, _call(plan, data["target"]), _helper(plan, data["target"]))
     warnings = [*plan.warnings, *plan.missing(_AGENT.name), *stale(plan.place), *_unreached(data, contexts)]
     is_new = _written(spec, text, force=force)

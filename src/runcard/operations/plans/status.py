@@ -51,6 +51,7 @@ class Told:
     def to_dict(self) -> Fields:
         status = self.status
         stored = status.place.stored
+        data = {} if status.place.is_other else stored.data or {}
         target = stored.section("target")
         return {
             "valid": status.valid,
@@ -60,7 +61,7 @@ class Told:
             "target": {key: target.get(key) for key in ("class", "method", "method_type")}
             if target
             else None,
-            "next": next_agent(stored.data or {}).name,
+            "next": next_agent(data).name,
             "warnings": list(self.warnings),
         }
 
@@ -69,7 +70,9 @@ def locate(
     path: str, *, root: str | None = None, asked: Asked | None = None, limits: Limits | None = None
 ) -> Located:
     """Where the plan of a source lies, or will lie."""
-    return Located(place_of(path, root=root, asked=asked, limits=limits))
+    place = place_of(path, root=root, asked=asked, limits=limits)
+    place.check_own()
+    return Located(place)
 
 
 def status(

@@ -47,7 +47,8 @@ def find_command(arguments: list[str], search: list[str]) -> Command:
             return Command(path, arguments)
     if not found:
         where = "there is no such file" if "/" in name else "no directory of PATH has it"
-        raise CannotRun(NOT_FOUND, f"{printable(name)}: command not found", f"{where}; check the spelling")
+        said = printable(name) or "''"
+        raise CannotRun(NOT_FOUND, f"{said}: command not found", f"{where}; check the spelling")
     raise CannotRun(
         NOT_EXECUTABLE, f"{printable(found[0])}: {_what_is_wrong(found[0])}", _hint(arguments, found[0])
     )

@@ -14,12 +14,14 @@ import sys
 import termios
 import time
 from collections import deque
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from runcard.observe.tree import Tree
 from runcard.operations.running.child import Child
 from runcard.operations.running.signals import Signal, stop
-from runcard.operations.running.terminal import Terminal
+
+if TYPE_CHECKING:
+    from runcard.operations.running.terminal import Terminal
 
 QUIET = 0.2
 LONGEST = 2.0
@@ -95,7 +97,7 @@ class Relay:
     """The loop, and what it knows."""
 
     def __init__(
-        self, child: Child, streams: list[Stream], terminal: Terminal | None, log: Log, tree: Tree
+        self, child: Child, streams: list[Stream], terminal: "Terminal | None", log: Log, tree: Tree
     ) -> None:
         self._child = child
         self._streams = {stream.source: stream for stream in streams}
@@ -188,7 +190,7 @@ class Relay:
                 self._on_terminal(number, self._terminal)
         return status
 
-    def _on_terminal(self, number: int, terminal: Terminal) -> None:
+    def _on_terminal(self, number: int, terminal: "Terminal") -> None:
         if number == signal.SIGWINCH:
             terminal.resize()
         elif number == signal.SIGTSTP:

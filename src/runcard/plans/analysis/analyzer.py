@@ -12,16 +12,15 @@ from runcard.documents.kinds import TESTPLAN
 from runcard.documents.testplan import TestPlan
 from runcard.errors import DocumentError, UsageError
 from runcard.files import json_name, printable, read_file, unreadable
-from runcard.plans.analysis.characteristics import characteristics_of
+from runcard.plans.analysis.characteristics import Around, characteristics_of
 from runcard.plans.analysis.conditions import Conditions
 from runcard.plans.analysis.declared import Declarations, Surroundings, read_declarations
 from runcard.plans.analysis.flow import Walker
-from runcard.plans.analysis.methods import Method, find_method, private_methods
+from runcard.plans.analysis.methods import Method, find_method, local_names, private_methods
 from runcard.plans.analysis.paths import Way
 from runcard.plans.analysis.surroundings import Level, Models, remember_constants
 from runcard.plans.places import Asked
 from runcard.plans.projects import project_of
-from runcard.plans.ruby.classes import INSTANCE
 from runcard.plans.ruby.definitions import read_definitions
 from runcard.plans.ruby.factories import Factories, read_factories
 from runcard.plans.ruby.literals import Literals
@@ -86,9 +85,9 @@ class _Source:
     def find(self, asked: Asked) -> Target:
         if asked.method is None:
             raise UsageError("no method was named", hint="name it with --method, or use --all-methods")
-        known = self.targets.all()
-        named = [target for target in known if target.method == asked.method and _is_of(target, asked)]
+        named = self.targets.named(*asked)
         if not named:
+            known = self.targets.all()
             listed = ", ".join(map(str, known[:_MOST_LISTED])) or "none at all"
             more = f" and {len(known) - _MOST_LISTED} more" if len(known) > _MOST_LISTED else ""
             where = f" of {printable(asked.class_name)}" if asked.class_name else ""
@@ -101,7 +100,7 @@ class _Source:
                 f"{printable(asked.method)} can be {' or '.join(map(str, named))}",
                 hint="name the class with --class",
             )
-        return min(named, key=lambda target: target.method_type != INSTANCE)
+        return named[0]
 
     def method(self, target: Target) -> Method | None:
         return find_method(self.code, target, self.literals)
@@ -116,7 +115,8 @@ class _Source:
     def analyze(self, target: Target, method: Method | None) -> Analysis:
         way = Way([], []) if method is None else self._walked(method)
         file = json_name(self.file).text
-        characteristics = characteristics_of(way, file, target.class_name, method, self.models)
+        names = {} if method is None else self._names(method, way)
+        characteristics = characteristics_of(way, file, target.class_name, method, Around(self.models, names))
         plan = self._plan(target, method, characteristics)
         report = TestPlan.judge(plan)
         if not report.valid:
@@ -133,6 +133,12 @@ class _Source:
         walker.walk(method.body, (), tail=True)
         walker.way.too_deep = walker.way.too_deep or conditions.too_deep
         return walker.way
+
+    def _names(self, method: Method, way: Way) -> dict[str, frozenset[str]]:
+        """What the private methods that were read name for themselves."""
+        _, privates = self._class_of(method)
+        read = {asked.question.via for asked in way.asked}
+        return {name: local_names(self.code, body) for name, body in privates.items() if name in read}
 
     def _class_of(self, method: Method) -> tuple[Declarations, dict[str, Node]]:
         """What the class of a method declares, and its private methods; read once for all of its methods."""
@@ -178,13 +184,6 @@ class _Source:
         if way.too_deep is not None:
             said.append(f"line {way.too_deep}: nested too deep, what lies below is left out")
         return said
-
-
-def _is_of(target: Target, asked: Asked) -> bool:
-    if asked.method_type is not None and target.method_type != asked.method_type:
-        return False
-    wanted = (asked.class_name or "").removeprefix("::")
-    return not wanted or target.class_name == wanted or target.class_name.endswith(f"::{wanted}")
 
 
 def _read(path: str) -> tuple[Fields, bytes]:

@@ -1,6 +1,7 @@
 """The characteristics of a method as a plan has them: one object for each, in the order in which the code asks."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from runcard.plans.analysis.methods import Method
 from runcard.plans.analysis.paths import Way
@@ -14,8 +15,18 @@ from runcard.plans.ruby.inflections import camelize
 Fields = dict[str, Any]
 
 
+class Around(NamedTuple):
+    """What lies around a method: the models of the project, and what its private methods name."""
+
+    models: Models
+    names: Mapping[str, frozenset[str]]
+
+    def locals_of(self, private: str | None) -> frozenset[str]:
+        return self.names.get(private or "", frozenset())
+
+
 def characteristics_of(
-    way: Way, file: str, class_name: str, method: Method | None, models: Models
+    way: Way, file: str, class_name: str, method: Method | None, around: Around
 ) -> list[Fields]:
     """What the behaviour of a method depends on."""
     traits = Traits([asked.question for asked in way.asked], method.defaults if method else {})
@@ -34,7 +45,7 @@ def characteristics_of(
         one |= _place(needed, levels[trait])
         one["terminal_states"] = [state for state in trait.states if state in terminal.get(trait, set())]
         one |= _thresholds(trait)
-        one["setup"] = _setup(trait, class_name, method, models)
+        one["setup"] = _setup(trait, class_name, method, around)
         one |= _origin(trait, file)
         found.append(one)
     return found
@@ -72,7 +83,7 @@ def _value(threshold: Threshold) -> int | float | str:
     return threshold.text if threshold.number is None else threshold.number
 
 
-def _setup(trait: Trait, class_name: str, method: Method | None, models: Models) -> Fields:
+def _setup(trait: Trait, class_name: str, method: Method | None, around: Around) -> Fields:
     """How a test brings a state about: by what, of which class, and where the code reads it."""
     question = trait.questions[0]
     root = question.subject.root
@@ -80,13 +91,15 @@ def _setup(trait: Trait, class_name: str, method: Method | None, models: Models)
     of: str | None = None
     if isinstance(question.answer, Outcome):
         kind = "exception"
-    elif root and models.has(model):
+    elif root and around.models.has(model):
         kind, of = "model", model
     elif method is not None and root in method.parameters:
         kind = "argument"
-    elif method is not None and root in method.variables:
+    elif root.startswith("$") or (
+        method is not None and root in method.variables | around.locals_of(question.via)
+    ):
         kind = "variable"
-    elif question.subject.key == root:
+    elif question.subject.key.removesuffix(".class") == root:
         kind, of = "attribute", class_name
     else:
         kind = "method"

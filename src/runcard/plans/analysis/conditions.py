@@ -16,7 +16,7 @@ from runcard.plans.analysis.questions import (
     Question,
     either,
 )
-from runcard.plans.analysis.subjects import Subject, meant, name_of, one_line, slug, subject_of
+from runcard.plans.analysis.subjects import Subject, argument_words, meant, one_line, slug, subject_of
 from runcard.plans.analysis.vocabulary import (
     ACTIONS,
     FAILED,
@@ -35,6 +35,10 @@ _COMPARED = {">=", ">", "<", "<="}
 _FLIPPED = {">=": "<=", ">": "<", "<": ">", "<=": ">="}
 _SIGNS = {"positive?": ">", "negative?": "<", "zero?": "=="}
 _KINDS = {"is_a?", "kind_of?", "instance_of?"}
+_MATCHES = {"match?", "match"}
+_REMOVALS = {"delete", "delete!"}  # of a hash or list, where a literal says of what
+_STATEMENTS = {"case", "case_match", "begin", "while", "until", "for", "if_modifier", "unless_modifier"}
+_BRANCHES = {"if", "unless", "conditional"}
 _CONSTANT = {"true", "false", "nil", "integer", "float", "string", "simple_symbol", "array", "hash", "lambda"}
 
 
@@ -75,11 +79,34 @@ class Conditions:
             return self.chosen(value, [at], node)
         if node.type == "assignment" and (left := field(node, "left")) and (right := field(node, "right")):
             return self.read(right) if self.is_condition(right) else self._presence(node, left, None)
-        if node.type in _CONSTANT:
+        if node.type == "operator_assignment" and (left := field(node, "left")):
+            return self._presence(node, left, None)
+        if node.type == "rescue_modifier" and (body := field(node, "body")):
+            return self.read(body)
+        if node.type in _BRANCHES:
+            return self._branched(node)
+        if node.type in _CONSTANT | _STATEMENTS:
             return None
         if node.type == "identifier" and (expanded := self._expanded(self._of(node))):
             return expanded
         return self._call(node) if node.type == "call" else self._truth(node)
+
+    def _branched(self, node: Node) -> Condition | None:
+        """`a ? b : c` as a condition: what its branches ask, each behind the one question or its opposite."""
+        asked = field(node, "condition")
+        found = self.read(asked) if asked is not None else None
+        if found is None:
+            return None
+        found = Not(found) if node.type == "unless" else found
+        first, second = (self._answer(field(node, name)) for name in ("consequence", "alternative"))
+        yes = self.joined(found, first, both=True)
+        return self.joined(yes, second and Both(Not(found), second), both=False)
+
+    def _answer(self, branch: Node | None) -> Condition | None:
+        """What a branch asks at its end."""
+        if branch is not None and branch.type in {"then", "else"}:
+            branch = next(reversed(parts(branch)), None)
+        return None if branch is None else self.read(branch)
 
     def _expanded(self, name: str) -> Condition | None:
         """What a name stands for: a variable for the condition it was given, a private predicate for what it asks."""
@@ -90,7 +117,9 @@ class Conditions:
             return found
         known = self.privates.get(name) if self.via is None else None
         predicate = read_predicate(self._code, known) if known else None
-        if predicate is None or not (predicate[0] or self.is_condition(predicate[1])):
+        if predicate is None or predicate[1].type in _STATEMENTS | _BRANCHES:
+            return None
+        if not (predicate[0] or self.is_condition(predicate[1])):
             return None
         self.via = name
         try:
@@ -189,7 +218,7 @@ class Conditions:
             left, right = right, left
         subject = subject_of(self._code, left)
         if operator in {"=~", "!~"}:
-            return self._pair(node, subject, "match", Pair("match", "no_match"))
+            return self._matched(node, subject, right)
         if meant(self._code, right).type == "nil":
             return self._presence(node, left, "nil?")
         if not self.patterns.is_value(right) and operator != "===":
@@ -197,6 +226,11 @@ class Conditions:
             pair = Pair("equal", "different", equals=self.patterns.threshold(right))
             return self._pair(node, subject, f"equals_{other.name}", pair)
         return self.chosen(left, [right], node)
+
+    def _matched(self, node: Node, subject: Subject, pattern: Node) -> Question:
+        """Whether a text fits a pattern; another pattern is another question."""
+        key = f"{subject.key}.match({self._of(pattern)})"
+        return self._ask(node, subject, "pair", f"{subject.name}_match", Pair("match", "no_match"), key)
 
     def chosen(
         self, value: Node, patterns: list[Node], node: Node, *, is_closed: bool = False, numbers: bool = False
@@ -261,6 +295,12 @@ class Conditions:
             return self._kind(node, receiver, arguments[0])
         if receiver is not None and name in {"eql?", "equal?"} and len(arguments) == 1:
             return self._equal(node, receiver, arguments[0], "==")
+        if receiver is not None and name in _MATCHES and len(arguments) == 1:
+            value, pattern = (
+                (arguments[0], receiver) if receiver.type == "regex" else (receiver, arguments[0])
+            )
+            if pattern.type == "regex":
+                return self._matched(node, subject_of(self._code, value), pattern)
         if name.endswith("?"):
             return self._predicate(node, name, receiver)
         return self._truth(node)
@@ -313,9 +353,7 @@ class Conditions:
             return self._choice(node, of, (value,))
         pair = pair_of(slug(name.rstrip("?")))
         subject = subject_of(self._code, node)
-        words = name_of(self._code, node).removeprefix(owner.name if owner else "").strip("_")
-        extra = words.removeprefix(name.rstrip("?")).strip("_")
-        if extra:
+        if extra := argument_words(self._code, node):
             pair = Pair(f"{pair.positive}_{extra}", f"{pair.negative}_{extra}", pair.holds)
         whole = f"{owner.name}_{pair.positive}" if owner else pair.positive
         key = f"{owner.key if owner else ''}.{pair.positive}({_arguments(self._code, node)})"
@@ -336,13 +374,18 @@ class Conditions:
         if subject.key in self._around.flags:
             answer = Pair("enabled", "disabled")
             return self._ask(node, subject, "pair", subject.name, answer, subject.key)
-        method = field(node, "method") if node.type == "call" else None
-        if method is not None and self._of(method).rstrip("!") in ACTIONS:
-            owner = field(node, "receiver")
-            whole = f"{name_of(self._code, owner)}_" if owner and owner.type != "self" else ""
-            name = f"{whole}{self._of(method).rstrip('!')}"
-            return self._ask(node, subject, "pair", name, Pair(SUCCEEDED, FAILED), subject.key)
+        if self._is_action(node):
+            return self._ask(node, subject, "pair", subject.name, Pair(SUCCEEDED, FAILED), subject.key)
         return self._presence(node, node, None)
+
+    def _is_action(self, node: Node) -> bool:
+        """Whether something is called for its effect, and says by its result whether it succeeded."""
+        method = field(node, "method") if node.type == "call" else None
+        if method is None or self._of(method).rstrip("!") not in ACTIONS:
+            return False
+        first = next(iter(parts(field(node, "arguments"))), None)
+        takes_out = self._of(method) in _REMOVALS and first is not None and self.patterns.is_value(first)
+        return not takes_out  # which gives back what was there
 
     def _pair(self, node: Node, subject: Subject, word: str, pair: Pair) -> Question:
         return self._ask(node, subject, "pair", f"{subject.name}_{word}", pair, f"{subject.key}.{word}")

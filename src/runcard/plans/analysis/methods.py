@@ -74,6 +74,13 @@ def _method(code: Code, node: Node, body: Node | None, parameters: Node | None, 
     return Method(node, body, _owner(node), defaults, frozenset(names), _variables(code, body) - names)
 
 
+def local_names(code: Code, body: Node) -> frozenset[str]:
+    """The parameters and variables of a method, by its body."""
+    parameters = parts(field(body.parent, "parameters")) if body.parent is not None else []
+    named = [field(one, "name") or one for one in parameters]
+    return _variables(code, body) | {code.of(name) for name in named}
+
+
 def _variables(code: Code, body: Node | None) -> frozenset[str]:
     """The names that a body gives to something: by assigning, as parameters of blocks, by rescuing."""
     found: set[str] = set()

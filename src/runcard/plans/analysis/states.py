@@ -257,6 +257,19 @@ def _default(trait: Trait, value: object) -> str | None:
     """The state that a parameter has when it is not given."""
     if trait.states == ["enabled", "disabled"] and isinstance(value, bool):
         return "enabled" if value else "disabled"
-    if ABSENT in trait.states and PRESENT in trait.states:
-        return ABSENT if value in {None, False} else PRESENT
+    asked = trait.questions[0].answer
+    if isinstance(asked, Presence):
+        return _default_presence(trait, asked, value)
     return value if isinstance(value, str) and value in trait.states else None
+
+
+def _default_presence(trait: Trait, asked: Presence, value: object) -> str | None:
+    """Whether a default counts as something: what is empty may count as nothing, as `blank?` has it."""
+    state = PRESENT
+    if value is None or value is False:
+        state = ABSENT
+    elif value in ("", [], {}):
+        state = EMPTY
+        if EMPTY not in trait.states:
+            state = PRESENT if (EMPTY in asked.holds) == (PRESENT in asked.holds) else ABSENT
+    return state if state in trait.states else None

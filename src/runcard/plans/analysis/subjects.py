@@ -12,7 +12,7 @@ _SAME = {"to_s", "to_sym", "to_i", "to_f", "to_d", "to_str", "itself", "dup", "p
 _SAME |= {"downcase", "upcase", "strip", "squish", "freeze"}
 _WORDS = {"identifier", "instance_variable", "class_variable", "global_variable"}
 _CONSTANTS = {"constant", "scope_resolution"}
-_LITERALS = {"simple_symbol", "string", "integer", "float", "hash_key_symbol"}
+_LITERALS = {"simple_symbol", "string", "integer", "float", "hash_key_symbol", "range"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +27,8 @@ class Subject:
 
 def subject_of(code: Code, node: Node) -> Subject:
     plain = meant(code, node)
+    if plain.type in {"assignment", "operator_assignment"}:
+        plain = field(plain, "left") or plain
     key = re.sub(r"\s+", "", code.of(plain).replace("&.", ".")).removeprefix("self.").lstrip("@")
     return Subject(key, name_of(code, plain), one_line(code.of(node)), _root(code, plain))
 
@@ -47,6 +49,11 @@ def meant(code: Code, node: Node) -> Node:
 def name_of(code: Code, node: Node) -> str:
     """An expression in the words of a name: `user.profile.age` is `user_profile_age`."""
     return slug("_".join(word for word in _words(code, node) if word))[:LONGEST_NAME].strip("_") or "value"
+
+
+def argument_words(code: Code, node: Node) -> str:
+    """The literals that a call is given, as a part of a name."""
+    return slug("_".join(_literal_words(code, field(node, "arguments"))))[:LONGEST_NAME].strip("_")
 
 
 def slug(text: str) -> str:
@@ -86,12 +93,15 @@ def _word(code: Code, node: Node) -> str:
         return ""
     if node.type in _CONSTANTS:
         return underscore(text.rpartition("::")[2])
+    if re.fullmatch(r"\$\d+", text):
+        return f"match_{text[1:]}"
     return text.lstrip("@$:") if node.type in _WORDS else underscore(slug(text))
 
 
 def _literal_words(code: Code, arguments: Node | None) -> list[str]:
     """The literals among arguments, which tell one call from another."""
-    found = [node for node in parts(arguments) if node.type in _LITERALS | _CONSTANTS]
+    of = field(arguments, "object") if arguments is not None else None  # what `[]` is asked of
+    found = [node for node in parts(arguments) if node != of and node.type in _LITERALS | _CONSTANTS]
     return [underscore(slug(code.of(node).rpartition("::")[2] or code.of(node))) for node in found[:3]]
 
 

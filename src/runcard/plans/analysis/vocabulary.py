@@ -52,9 +52,12 @@ def pair_of(predicate: str) -> Pair:
         if predicate.startswith(negating) and len(predicate) > len(negating):
             positive = predicate.removeprefix(negating)
             return Pair(positive, f"not_{positive}", holds=False)
-    if predicate in _POSITIVE:
-        positive = _POSITIVE[predicate]
+    before, _, last = predicate.rpartition("_")
+    if last in _POSITIVE:
+        positive = f"{before}_{_POSITIVE[last]}" if before else _POSITIVE[last]
         return Pair(positive, predicate, holds=False)
+    if predicate.startswith("invalid_"):
+        return Pair(predicate.removeprefix("in"), predicate, holds=False)
     if _UNDONE.fullmatch(predicate):
         return Pair(predicate.removeprefix("un"), predicate, holds=False)
     positive = predicate.removeprefix("is_") or predicate

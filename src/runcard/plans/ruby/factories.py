@@ -13,7 +13,7 @@ from runcard.files import json_name
 from runcard.plans.ruby.factory_files import Place, factory_files
 from runcard.plans.ruby.factory_reader import Factory, Found, find_factories
 from runcard.plans.ruby.source import read_source
-from runcard.plans.ruby.syntax import read_code
+from runcard.plans.ruby.syntax import NoRubyError, read_code
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +68,8 @@ def read_factories(start: str, root: str, limits: Limits | None = None) -> Facto
 def _read(place: Place, factories: Factories, limits: Limits | None) -> Found:
     try:
         code, trouble = read_code(read_source(place.path, limits))
+    except NoRubyError:
+        raise
     except RuncardError as error:
         factories.complaints.append(Complaint(place.name, error.message))
         factories.is_damaged = True

@@ -117,13 +117,17 @@ def _plain_capital(match: re.Match[str]) -> str:
     return f"{'Z':z<{len(letter.encode())}}" if is_capital else letter
 
 
+class NoRubyError(MachineError):
+    """What reads Ruby is not installed."""
+
+
 @cache
 def _parser() -> "Parser":
     try:
         import tree_sitter_ruby  # noqa: PLC0415 - an extra
         from tree_sitter import Language, Parser  # noqa: PLC0415
     except ImportError as error:
-        raise MachineError(
+        raise NoRubyError(
             "reading Ruby needs tree-sitter, which is not installed", hint="pip install 'runcard[ruby]'"
         ) from error
     return Parser(Language(tree_sitter_ruby.language()))

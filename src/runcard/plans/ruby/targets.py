@@ -51,6 +51,19 @@ class Targets:
         ]
         return sorted(found, key=lambda target: target.line)
 
+    def named(self, class_name: str | None, method: str | None, method_type: str | None) -> list[Target]:
+        """The methods that may be meant, instance methods first; a class may be named by the end of its name."""
+        wanted = (class_name or "").removeprefix("::")
+        found = [
+            target
+            for target in self.all()
+            if method in {None, target.method}
+            and method_type in {None, target.method_type}
+            and (not wanted or f"::{target.class_name}".endswith(f"::{wanted}"))
+        ]
+        exact = [target for target in found if target.class_name == wanted]
+        return sorted(exact or found, key=lambda target: target.method_type != INSTANCE)
+
 
 class Outcome(StrEnum):
     """What the search for a method came to."""

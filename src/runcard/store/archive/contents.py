@@ -13,9 +13,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from typing import NamedTuple
 
-from runcard import checksums
 from runcard.checksums import Listing, Symlink
-from runcard.checksums.directory import judge
+from runcard.checksums.comparison import Comparison, judge
 from runcard.digests import sha256_descriptor
 from runcard.errors import StoreError
 from runcard.files import Entry, Kind, check_relative, decode_name, encode_name, failure, printable
@@ -89,12 +88,12 @@ class Contents:
     def amendments(self) -> Amendments:
         return parse_amendments(self.read(layout.AMENDMENTS))
 
-    def compare(self, listing: Listing, progress: Progress | None) -> checksums.Comparison:  # noqa: ARG002 - all is read
+    def compare(self, listing: Listing, progress: Progress | None) -> Comparison:  # noqa: ARG002 - all is read
         entries = (Entry(path, kind) for path, kind in self.kinds.items())
         unreadable = {path: _LOST for path in listing if self._is_lost(path)}
         found = Listing.from_hex({path: digest for path, digest in self.hexes.items() if path in listing})
         differences = judge(entries, found, listing, layout.NOT_LISTED, unreadable)
-        return checksums.Comparison(differences, tuple(self.symlinks), self.others)
+        return Comparison(differences, tuple(self.symlinks), self.others)
 
     def _is_lost(self, path: str) -> bool:
         if path in self.lost:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
 from runcard import checksums
+from runcard.checksums import comparison
 from runcard.digests import sha256_bytes
 from runcard.documents import chain, codec
 from runcard.documents.kinds import Kind
@@ -189,9 +190,9 @@ class Inspection(ABC):
         """The FIFOs, sockets and devices that were there when the record was closed."""
         return set()
 
-    def _difference(self, difference: checksums.Difference, amendments: Amendments) -> Discrepancy:
+    def _difference(self, difference: comparison.Difference, amendments: Amendments) -> Discrepancy:
         match difference:
-            case checksums.Changed(path, expected, found):
+            case comparison.Changed(path, expected, found):
                 accepted, taken = amendments.accepted(json_name(path).text, expected.hex)
                 if taken and found.hex != accepted and found.hex in {change.old for change in taken}:
                     return self._put_back(path, taken[-1], accepted, found.hex)
@@ -202,18 +203,18 @@ class Inspection(ABC):
                 return self.said(
                     "changed", path, "the file was changed", expected=expected.hex, found=found.hex
                 )
-            case checksums.Missing(path, expected):
+            case comparison.Missing(path, expected):
                 accepted, taken = amendments.accepted(json_name(path).text, expected.hex)
                 if taken and accepted is None:
                     return self.said("withheld", path, printable(str(taken[-1])), expected=expected.hex)
                 return self.said("missing", path, "the file is gone", expected=expected.hex)
-            case checksums.NotRegular(path, kind):
+            case comparison.NotRegular(path, kind):
                 return self.said(
                     "link", path, f"a file was listed, found a {kind}", expected="file", found=kind
                 )
-            case checksums.Unreadable(path, reason):
+            case comparison.Unreadable(path, reason):
                 return self.said("missing", path, reason)
-            case checksums.Unexpected(path):
+            case comparison.Unexpected(path):
                 return self.said("unexpected", path, f"the file {self._came_later().removeprefix('it ')}")
 
     def links(self, found: tuple[checksums.Symlink, ...]) -> Findings:

@@ -3,7 +3,8 @@
 import os
 from typing import TYPE_CHECKING, Protocol
 
-from runcard import checksums
+from runcard.checksums import Listing
+from runcard.checksums.comparison import Comparison, compare
 from runcard.files import failure
 from runcard.store import layout
 from runcard.store.amendments import Amendments, read_amendments
@@ -44,7 +45,7 @@ class Source(Protocol):
     def amendments(self) -> Amendments:
         """What was changed in the open."""
 
-    def compare(self, listing: checksums.Listing, progress: "Progress | None") -> checksums.Comparison:
+    def compare(self, listing: Listing, progress: "Progress | None") -> Comparison:
         """All that differs from the list of checksums."""
 
 
@@ -82,5 +83,5 @@ class Directory:
     def amendments(self) -> Amendments:
         return read_amendments(self._path)
 
-    def compare(self, listing: checksums.Listing, progress: "Progress | None") -> checksums.Comparison:
-        return checksums.compare(self._path, listing, exclude=layout.NOT_LISTED, progress=progress)
+    def compare(self, listing: Listing, progress: "Progress | None") -> Comparison:
+        return compare(self._path, listing, exclude=layout.NOT_LISTED, progress=progress)
