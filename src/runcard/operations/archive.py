@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 from runcard.digests import sha256_bytes
@@ -45,16 +46,16 @@ class ChangedRecordError(StoreError):
 class Archived:
     """A record that was archived."""
 
-    record: str  # where it was
-    archive: str
+    record: Path  # where it was
+    archive: Path
     bytes: int
     uncompressed_bytes: int | None  # None where nobody wrote it down
     verdict: Verdict
 
     def to_dict(self) -> Fields:
         return {
-            "record": printable(self.record),
-            "archive": printable(self.archive),
+            "record": printable(str(self.record)),
+            "archive": printable(str(self.archive)),
             "bytes": self.bytes,
             "uncompressed_bytes": self.uncompressed_bytes,
             "findings": [found.to_dict() for found in self.verdict.findings],
@@ -93,7 +94,7 @@ def _archived_already(path: str, folder: str) -> Archived:
     for one in Shelf(folder).find(os.path.basename(path)):
         if os.path.isfile(one.path):
             size = one.fields.get("uncompressed_bytes")
-            return Archived(path, one.path, os.path.getsize(one.path), size, Verdict(()))
+            return Archived(Path(path), Path(one.path), os.path.getsize(one.path), size, Verdict(()))
     raise StoreError(f"{printable(path)} does not exist", hint="name the directory of a run or a session")
 
 
@@ -152,7 +153,7 @@ def _file(
     said |= {"archive": os.path.relpath(target, store), "archive_sha256": contents.sha256}
     with Ledger(store, mode) as ledger:
         ledger.append(ARCHIVED, now, said)
-    return Archived(path, target, contents.file_bytes, contents.bytes, verdict)
+    return Archived(Path(path), Path(target), contents.file_bytes, contents.bytes, verdict)
 
 
 def verdict_on(contents: Contents, kind: str, limits: Limits | None) -> Verdict:

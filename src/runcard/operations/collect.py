@@ -172,6 +172,6 @@ def _archived(path: str, remarks: tuple[str, ...]) -> tuple[str, tuple[str, ...]
     from runcard.operations.archive import archive  # noqa: PLC0415 - it takes long to load, and few want it
 
     try:
-        return archive(path).archive, remarks
+        return str(archive(path).archive), remarks
     except RuncardError as error:
         return path, (*remarks, f"the session was not archived: {error.message}")

@@ -4,6 +4,7 @@ import contextlib
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from runcard.digests import sha256_bytes
 from runcard.encoding import Limits, decode_json
@@ -33,16 +34,16 @@ from runcard.store.verification import Verdict
 class Restored:
     """A record that came back."""
 
-    path: str
-    archive: str
+    path: Path
+    archive: Path
     files: int
     bytes: int
     verdict: Verdict
 
     def to_dict(self) -> Fields:
         return {
-            "path": printable(self.path),
-            "archive": printable(self.archive),
+            "path": printable(str(self.path)),
+            "archive": printable(str(self.archive)),
             "files": self.files,
             "bytes": self.bytes,
             "findings": [found.to_dict() for found in self.verdict.findings],
@@ -74,7 +75,7 @@ def restore(
     if not _is_back(found, contents, target):
         _bring_back(contents, store, progress)
     _enter(found, contents, store)
-    return Restored(target, found.path, len(contents.hexes), contents.bytes, verdict)
+    return Restored(Path(target), Path(found.path), len(contents.hexes), contents.bytes, verdict)
 
 
 def check_archive(found: FoundArchive, contents: Contents, verdict: Verdict, *, force: bool = False) -> None:
