@@ -8,7 +8,7 @@ somebody was killed. The digest of the old archive stays in the ledger.
 import os
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TypeVar
 
 from runcard.errors import RuncardError, UsageError
@@ -44,13 +44,15 @@ def change_archived(found: FoundArchive, change: Callable[[str], T]) -> T:
     is_ours = not os.path.isdir(directory)
     if is_ours:
         restore(found.path)
-    is_done = False
+    folder = layout.folder_of_archive(found.path)
     try:
         given = change(directory)
-        is_done = True
-    finally:
-        if is_done or is_ours:
-            archive(directory, to=layout.folder_of_archive(found.path))
+    except BaseException:
+        if is_ours:
+            with suppress(RuncardError):  # the first error is the one to tell
+                archive(directory, to=folder)
+        raise
+    archive(directory, to=folder)
     return given
 
 
