@@ -14,6 +14,7 @@ import runcard
 from archiving.records import archives, events, index, judged, make_run, make_session, state, unpacked
 from collecting.teams import lay_out
 from conftest import Cli
+from runcard.errors import StoreError
 from runcard.operations.archive import ChangedRecordError, archive
 from runcard.operations.extract import extract
 from runcard.operations.restore import restore
@@ -216,6 +217,31 @@ def test_unknown_fields_of_the_index_stay(here: Path) -> None:
     archive(second)
     now = index(here / "outputs")
     assert (now["note"], now["archived_runs"][0]["shelf"], len(now["archived_runs"])) == ("mine", 7, 2)
+
+
+def test_an_archive_of_another_record_is_never_replaced(here: Path, run: Path) -> None:
+    """A run that is archived leaves its name to the next one of that second."""
+    archive(run)
+    (packed,) = archives(run.parent)
+    other = make_run(here / "other")
+    same = other.rename(run)
+    before = packed.read_bytes()
+    for force in (False, True):
+        with pytest.raises(StoreError, match="is the archive of another record"):
+            archive(same, force=force)
+    assert (packed.read_bytes(), same.is_dir()) == (before, True)
+    assert archive(same, to=here / "elsewhere", force=True).archive.is_file()
+
+
+def test_collections_in_one_second_are_archived_under_names_of_their_own(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ARTIFACTS_COMPRESS", "yes")
+    spec = lay_out(here)
+    results = [runcard.collect(spec) for _ in range(3)]
+    assert [result.remarks for result in results] == [(), (), ()]
+    assert len(archives(here / "artifacts")) == 3
+    assert judged(here / "artifacts")["findings"] == []
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"archived_runs": [{"run_id": "a"}]}', '{"version": "9.0.0"}'])

@@ -1,5 +1,6 @@
 """Archiving: a sealed record becomes one file, and its directory goes when that file has been read back."""
 
+import contextlib
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -143,7 +144,7 @@ def _file(
         shelf = Shelf(folder)
         list(shelf)  # an index that cannot be read stops the work before anything has a name
         metadata = contents.documents[layout.METADATA]
-        places = draft.place(contents, metadata, mode)
+        places = draft.place(contents, metadata, mode, replace=_is_of(target, document, shelf))
     data = document.to_dict()
     record_id = id_of(document)
     facts = {"archived_at": now, "archive_file": file, "store": os.path.relpath(store, folder)}
@@ -154,6 +155,17 @@ def _file(
     with Ledger(store, mode) as ledger:
         ledger.append(ARCHIVED, now, said)
     return Archived(Path(path), Path(target), contents.file_bytes, contents.bytes, verdict)
+
+
+def _is_of(archive: str, document: Document, shelf: Shelf) -> bool:
+    """Whether an archive that is there is that of this record: two can have had the same name, one after the other."""
+    copy = layout.metadata_copy(archive)
+    if layout.may_be_file(copy):
+        with contextlib.suppress(RuncardError):
+            other = load(copy)
+            return (id_of(other), begun(other)) == (id_of(document), begun(document))
+    known = shelf.at(archive)
+    return known is not None and known.id == id_of(document)
 
 
 def verdict_on(contents: Contents, kind: str, limits: Limits | None) -> Verdict:

@@ -77,14 +77,20 @@ class Draft:
         contents.others = packed.others
         return contents
 
-    def place(self, contents: Contents, metadata: bytes, mode: int) -> bytes:
+    def place(self, contents: Contents, metadata: bytes, mode: int, *, replace: bool) -> bytes:
         """Give the archive its name and put beside it what belongs there; the index of places.
 
-        An archive of the same bytes stays; another one, of an earlier state of the record, is replaced.
+        An archive of the same bytes stays; another one, of an earlier state of the record, is replaced where the caller
+        knows that it is one.
         """
         places = encode_places(contents)
         try:
             if not _is_same(self._target, contents.sha256):
+                if not replace and os.path.lexists(self._target):
+                    raise StoreError(
+                        f"{printable(self._target)} is there already, and is the archive of another record",
+                        hint="nothing was changed; --to names another folder of archives",
+                    )
                 os.replace(self._path, self._target)
             write_atomic(layout.metadata_copy(self._target), metadata, mode=mode)
             write_atomic(layout.places_of(self._target), places, mode=mode)
