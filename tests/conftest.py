@@ -1,6 +1,7 @@
 """What all tests may ask for: the command line inside this process, and files with documents in them."""
 
 import io
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -60,3 +61,19 @@ def put(tmp_path: Path) -> Put:
         return path
 
     return write
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of its own to work in, with no settings but the test's own, and no run around it."""
+    for name in list(os.environ):
+        if name.startswith(("ARTIFACT", "PRESERVE_", "RUNCARD_", "TRACEPARENT")):
+            monkeypatch.delenv(name)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def outputs(here: Path) -> Path:
+    """A store that does not exist yet."""
+    return here / "outputs"

@@ -24,10 +24,11 @@ print(*sorted(set(sys.modules) - before), file=sys.stderr)
 """
 
 
-def _modules(*arguments: str) -> set[str]:
+def _modules(*arguments: str, place: Path | None = None) -> set[str]:
     """What a fresh interpreter imports for a command, or for `import runcard` when none is given."""
     done = subprocess.run(
         [sys.executable, "-c", _NEW_MODULES, *arguments],
+        cwd=place,
         capture_output=True,
         text=True,
         env=environment(),
@@ -61,6 +62,23 @@ def test_the_root_help_and_the_version_need_no_library(argument: str) -> None:
     modules = _modules(argument)
     assert "runcard.cli.main" in modules
     assert not modules & {"click", "jsonschema_rs", "json", "decimal", "runcard.cli.app"}
+
+
+def test_a_plain_command_is_run_with_what_it_needs_and_no_more(tmp_path: Path) -> None:
+    modules = _modules("run", "--quiet", "--", "true", place=tmp_path)
+    assert "runcard.operations.run" in modules
+    assert not modules & {
+        "click",
+        "jsonschema_rs",
+        "subprocess",
+        "pathlib",
+        "tempfile",
+        "dataclasses",
+        "queue",
+    }
+    own = {"accounting", "checksums.comparison", "checksums.crew", "documents.codec", "documents.generation"}
+    own |= {"observe.git", "observe.patterns", "observe.sdk", "operations.running.terminal"}
+    assert not modules & {f"runcard.{name}" for name in own}
 
 
 @pytest.mark.parametrize("command", EVERY_COMMAND)

@@ -176,3 +176,15 @@ def test_long_work_shows_progress_on_a_terminal_and_leaves_no_trace_of_it(put: P
     assert nothing == ""
     assert progress.startswith("1 documents, ")
     assert rest.startswith(f"{path}: valid team 1.0.0\r\nError: {fifo}:1:")
+
+
+def test_who_asks_for_json_gets_the_error_in_it(tmp_path: Path) -> None:
+    done = runcard("show", "--json", tmp_path / "nowhere")
+    assert (done.code, json.loads(done.out)) == (
+        1,
+        {
+            "error": f"{tmp_path / 'nowhere'} does not exist",
+            "hint": "name the directory of a run or a session",
+        },
+    )
+    assert done.messages.startswith("Error: ")

@@ -1,6 +1,5 @@
 """Every test of archiving works in a folder of its own, with no settings but its own."""
 
-import os
 from pathlib import Path
 
 import pytest
@@ -9,12 +8,7 @@ from archiving.records import make_run, make_session
 
 
 @pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name in list(os.environ):
-        if name.startswith(("ARTIFACT", "RUNCARD_", "PRESERVE_")):
-            monkeypatch.delenv(name)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+def _always_here(here: Path) -> None: ...
 
 
 @pytest.fixture

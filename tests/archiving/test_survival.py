@@ -1,6 +1,5 @@
 """Killed at every step, a full disk, several at once: a record is always whole in one of its two places."""
 
-import json
 import os
 import shutil
 import subprocess
@@ -14,7 +13,7 @@ import runcard
 from archiving import harness_kill
 from archiving.records import archives, events, index, judged, make_run, state
 from files.small_disk import small_disk
-from recording.harness import environment, in_memory
+from recording.harness import environment, harness, in_memory
 from runcard.errors import RuncardError
 from runcard.operations.archive import archive
 from runcard.operations.restore import restore
@@ -34,18 +33,6 @@ except RuncardError as error:
 def place() -> Iterator[Path]:
     with in_memory() as path:
         yield path
-
-
-def steps(job: str, moment: str, template: Path, folder: Path) -> Iterator[str]:
-    command = [sys.executable, "-m", "archiving.harness_kill", job, moment, str(template), str(folder)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment()) as process:
-        try:
-            assert process.stdout is not None
-            for line in process.stdout:
-                yield json.loads(line)
-            assert process.wait() == 0
-        finally:
-            process.kill()
 
 
 def small_run(store: Path) -> Path:
@@ -76,7 +63,9 @@ def test_killed_at_any_step_the_record_is_whole_in_one_place(place: Path, job: s
     if job == "restore":
         archive(record)
     done = []
-    for number, step in enumerate(steps(job, moment, place / "template", place), 1):
+    for number, step in enumerate(
+        harness("archiving.harness_kill", job, moment, place / "template", place), 1
+    ):
         print(job, moment, number, step)  # noqa: T201 - pytest shows it for the one that fails
         done.append(step)
         store = place / str(number)
@@ -105,7 +94,9 @@ def test_killed_at_any_step_the_record_is_whole_in_one_place(place: Path, job: s
 def test_a_prune_killed_at_any_step_leaves_a_tombstone_or_the_record(place: Path) -> None:
     first, second = small_run(place / "template"), small_run(place / "template")
     archive(first)
-    for number, step in enumerate(steps("prune", "before", place / "template", place), 1):
+    for number, step in enumerate(
+        harness("archiving.harness_kill", "prune", "before", place / "template", place), 1
+    ):
         print(number, step)  # noqa: T201
         store = place / str(number)
         assert sound(store), step

@@ -1,8 +1,5 @@
 """`kill -9` at every step of a collection: no half-made session, the source as it was, and the next one tidies up."""
 
-import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,7 +7,7 @@ import pytest
 
 import runcard
 from collecting.teams import assert_tidy, assert_whole, lay_out, sessions, state
-from recording.harness import environment, in_memory
+from recording.harness import harness, in_memory
 
 
 @pytest.fixture
@@ -20,25 +17,13 @@ def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         yield path
 
 
-def steps(moment: str, spec: Path, folder: Path) -> Iterator[str]:
-    command = [sys.executable, "-m", "collecting.harness_kill", moment, str(spec), str(folder)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment()) as process:
-        try:
-            assert process.stdout is not None
-            for line in process.stdout:
-                yield json.loads(line)
-            assert process.wait() == 0
-        finally:
-            process.kill()
-
-
 @pytest.mark.parametrize("moment", ["before", "within"])
 def test_a_collection_killed_at_any_step_leaves_nothing_half_made(place: Path, moment: str) -> None:
     (place / "team").mkdir()
     spec = lay_out(place / "team")
     before = state(place / "team")
     done, remarks = [], set()
-    for number, step in enumerate(steps(moment, spec, place), 1):
+    for number, step in enumerate(harness("collecting.harness_kill", moment, spec, place), 1):
         store = place / str(number)
         print(moment, number, step)  # noqa: T201 - pytest shows it for the one that fails
         done.append(step)

@@ -11,7 +11,7 @@ from encoding.plain_data import line_and_column, offsets, yaml_offsets
 from runcard.documents import schema
 from runcard.documents.codec import MODELS, Examined, examine, load
 from runcard.documents.document import Document
-from runcard.documents.findings import RULES, InvalidDocument, Report, Severity
+from runcard.documents.findings import MOST, RULES, InvalidDocument, Report, Severity
 from runcard.documents.kinds import KINDS
 from runcard.encoding import Limits, as_text
 from runcard.errors import EncodingError
@@ -153,8 +153,15 @@ def not_plain() -> str:
     return refused.value.rule
 
 
+def many_findings() -> str:
+    document = decoded(CORPUS / "valid" / "generation-1.0" / "specification.json")
+    document["errors"] = ["boom"] * (MOST + 5)
+    return MODELS["generation"].judge(document).findings[-1].rule
+
+
 # Rules that no file of this corpus can break, and how each is broken here.
 BY_HAND: dict[str, Callable[[], str]] = {
+    "findings.many": many_findings,
     "encoding.too-big": lambda: examine(b"[1, 2]", limits=Limits(size=5)).report.findings[0].rule,
     "json.not-plain": not_plain,
     "schema.other": other_demand,

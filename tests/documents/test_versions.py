@@ -35,7 +35,10 @@ from runcard.encoding import encode_json
         ("generation", "1.0.1", "1.0", "version.newer-minor"),
         ("generation", "1.0.0", "1.0", "version.unknown"),
         ("generation", "0.1.0", "1.0", "version.unknown"),
+        ("generation", "1", "1.0", "version.unknown"),
+        ("generation", "2", None, "version.newer-major"),
         ("generation", "2.0", None, "version.newer-major"),
+        ("generation", "99999999999999999999.0", None, "version.newer-major"),
     ],
 )
 def test_a_version_decides_by_which_schema_a_document_is_read(
@@ -55,7 +58,6 @@ def test_a_version_decides_by_which_schema_a_document_is_read(
     "stated",
     [
         "",
-        "1",
         "v1.0.0",
         "1.0.0-beta",
         "1.0.0.0",

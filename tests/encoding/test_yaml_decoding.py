@@ -34,6 +34,7 @@ def refused(data: bytes, limits: Limits | None = None) -> EncodingError:
 
 def refusal(data: str | bytes, limits: Limits | None = None) -> tuple[str, int | None, int | None]:
     error = refused(data.encode() if isinstance(data, str) else data, limits)
+    assert error.hint, "what is refused says how to mend it"
     return error.rule, error.line, error.column
 
 

@@ -68,7 +68,11 @@ def test_a_file_that_is_not_there() -> None:
         read_configuration(["missing.json"], [])
 
 
-def test_a_file_without_a_suffix_that_says_anything() -> None:
+def test_a_file_without_a_suffix_that_says_anything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(StoreError, match="does not exist"):
+        read_configuration(["config.ini"], [])
+    Path("config.ini").touch()
     with pytest.raises(UsageError, match="the suffix does not say how to read it"):
         read_configuration(["config.ini"], [])
 

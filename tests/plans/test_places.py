@@ -189,6 +189,7 @@ class TestCollisions:
         said = json.loads(done.out)
         assert (done.code, said["metadata_path"]) == (1, str(project.plan))
         assert {found["path"] for found in said["errors"]} == {"/target/file"}
+        assert json.loads(cli("plan", "status", "--json", project.source).out)["reason"] == "different target"
 
     def test_a_damaged_plan_is_whose_name_it_has(self, project: RubyProject) -> None:
         project.write(b"analyzer: [", "metadata_a_b_c.yml")

@@ -42,6 +42,16 @@ while done < times:
         refused += 1
 """
 
+_ANALYZER = """
+import sys
+from runcard.operations.plans.analyzing import analyze_source
+from runcard.plans.places import Asked
+source, method = sys.argv[1:]
+print("ready", flush=True)
+sys.stdin.readline()
+analyze_source(source, Asked(method=method), write=True)
+"""
+
 _ENDLESS = """
 import sys, runcard
 source = sys.argv[1]
@@ -75,6 +85,27 @@ def test_agents_that_write_at_once_lose_nothing(project: RubyProject, code: str)
     for agent in agents:  # each one's own in their order
         own = [text for text in said if text.startswith(f"{agent} ")]
         assert own == [f"{agent} {number}" for number in range(times)]
+
+
+def test_methods_that_are_analyzed_at_once_have_a_plan_each(project: RubyProject) -> None:
+    """All of them find the documented name free, and only one can have it."""
+    methods = ["one", "two", "three", "four"]
+    text = "".join(f"  def {name}(x) = x ? 1 : 2\n" for name in methods)
+    project.source.write_text(f"class Billing::Invoice\n{text}end\n")
+    processes = [started(_ANALYZER, str(project.source), name) for name in methods]
+    for process in processes:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    for process in processes:
+        process.communicate(timeout=TIMEOUT)
+        assert process.returncode == 0
+    found = [_read(project.folder / name)["target"]["method"] for name in os.listdir(project.folder)]
+    assert sorted(found) == sorted(methods)
+    assert project.plan.exists()
 
 
 def test_a_writer_that_is_killed_leaves_a_whole_plan(project: RubyProject) -> None:

@@ -70,8 +70,8 @@ def started(code: str, *arguments: str | Path) -> Iterator[subprocess.Popen[str]
 
 
 def harness(module: str, *arguments: str | Path) -> Iterator[Any]:
-    """What one of the harness programs beside this file reports, line by line: it is ahead while one is checked."""
-    command = [sys.executable, "-m", f"recording.{module}", *map(str, arguments)]
+    """What one of the harness programs of the tests reports, line by line: it is ahead while one is checked."""
+    command = [sys.executable, "-m", module, *map(str, arguments)]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, text=True, env=environment(TMPDIR=os.getcwd())
     ) as process:

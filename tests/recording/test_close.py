@@ -93,9 +93,20 @@ def test_a_run_at_work_is_left_alone(cli: Cli, store: Path) -> None:
 def test_a_run_of_another_host_is_left_alone(cli: Cli, store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run, host = by_status(store, "running")[0], os.uname().nodename
     monkeypatch.setattr(os, "uname", lambda: SimpleNamespace(nodename="far-away"))
-    done = cli("close", run)
-    assert (done.code, done.err) == (0, "")
-    assert done.out == f"{run}: running, left alone: it was recorded on another host, {host}\n"
+    reason = f"it was recorded on another host, {host}"
+    for arguments in ([run], []):
+        done = cli("close", *arguments)
+        assert done.code == 2
+        assert f"{run}: running, left alone: {reason}\n" in done.out
+        assert done.err.startswith(f"Warning: {run} is not closed: {reason}\n")
+
+
+def test_a_run_that_is_not_there_is_told_and_the_others_are_closed(cli: Cli, store: Path) -> None:
+    first, _ = by_status(store, "running")
+    done = cli("close", "--json", store / "nowhere", first)
+    assert done.code == 1
+    assert [one["closed"] for one in json.loads(done.out)["runs"]] == [False, True]
+    assert done.err.startswith(f"Error: {store / 'nowhere'} does not exist\n")
 
 
 def test_a_run_that_is_closed_already_stays_as_it_is(cli: Cli, store: Path) -> None:

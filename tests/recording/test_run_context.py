@@ -15,15 +15,6 @@ from recording.runs import read
 from runcard.errors import UsageError
 
 
-@pytest.fixture
-def outputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A store that does not exist yet, and a process that no other run encloses."""
-    for name in ("RUNCARD_RUN_DIR", "RUNCARD_PARENT", "TRACEPARENT"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path / "outputs"
-
-
 def runs(outputs: Path) -> list[dict[str, Any]]:
     return [read(path.parent) for path in sorted(outputs.glob("2*/metadata.json"))]
 

@@ -22,14 +22,6 @@ TOKEN = "ghp" + "_" + "aB3dE5fG7hJ9kL1mN2pQ4rS6tU8vW0xYzA12"
 PASSWORD = "xK9mQ2v" + "Lp7wZt4rB"
 
 
-@pytest.fixture
-def outputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name in ("RUNCARD_RUN_DIR", "RUNCARD_PARENT", "TRACEPARENT"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path / "outputs"
-
-
 def recorded(outputs: Path, **settings: Any) -> dict[str, Any]:
     with runcard.record(outputs, strict=True, **settings) as run:
         pass

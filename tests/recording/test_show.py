@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import runcard
-from conftest import Cli
+from conftest import Cli, Put
 from operations import samples
 from recording.runs import USAGE, copy_store, read, record_one
 from runcard.errors import StoreError
@@ -211,6 +211,29 @@ def test_an_old_document_can_be_shown(cli: Cli, tmp_path: Path) -> None:
     assert done.code == 0
     assert done.out.splitlines()[0] == "a run without an id  unknown"
     assert "  a.md\n" in done.out
+
+
+def test_a_document_of_a_newer_minor_version_is_shown_with_a_warning(cli: Cli, closed: Path) -> None:
+    metadata = closed / "metadata.json"
+    metadata.write_text(
+        metadata.read_text().replace('"metadata_version": "1.0"', '"metadata_version": "1.7"')
+    )
+    done = cli("show", closed)
+    assert done.code == 2
+    assert done.out
+    assert done.err.startswith("Warning: generation version 1.7 is newer than 1.0; it was read as 1.0\n")
+
+
+def test_a_run_of_another_program_that_says_it_is_running_is_not_said_to_be_at_work(
+    cli: Cli, put: Put
+) -> None:
+    document = samples.VALID["generation"]()
+    document["generation"]["status"] = "running"
+    run = put("run/metadata.json", document).parent
+    for command in ("show", "verify", "validate"):
+        done = cli(command, run)
+        assert done.code == 2
+        assert "the run is not closed: nobody can tell whether it is still at work" in done.err
 
 
 def test_a_readme_of_the_users_own_is_among_the_files(tmp_path: Path) -> None:

@@ -40,13 +40,6 @@ from runcard.operations.close import close
 from runcard.operations.show import show
 
 
-@pytest.fixture
-def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    with in_memory() as path:
-        monkeypatch.chdir(path)
-        yield path
-
-
 def check_crowd(store: Path, count: int) -> None:
     """So many runs, each with its own story: the events that name it say the same as the file it wrote."""
     assert_closed(store, runs=count)
@@ -67,7 +60,7 @@ def speak(run: runcard.Run, me: str) -> Iterator[None]:
 
 
 def test_fifty_processes_in_one_second_get_fifty_directories(place: Path) -> None:
-    (report,) = harness("harness_crowd", place / "outputs", "50")
+    (report,) = harness("recording.harness_crowd", place / "outputs", "50")
     assert report["codes"] == [0] * 50
     assert report["seconds"] < 30
     check_crowd(place / "outputs", 50)
@@ -380,7 +373,7 @@ def test_many_who_close_one_run_at_once_close_it_once(dead: Path) -> None:
 
 
 def test_recorders_that_start_at_once_close_a_dead_run_once(dead: Path) -> None:
-    (report,) = harness("harness_crowd", dead.parent, "8")
+    (report,) = harness("recording.harness_crowd", dead.parent, "8")
     assert report["codes"] == [0] * 8
     assert_closed(dead.parent, runs=9)
     assert_tidy(dead.parent)

@@ -19,7 +19,6 @@ from recording.harness import (
     document_of,
     findings,
     harness,
-    in_memory,
     lines_of,
     runs_of,
     status_of,
@@ -27,13 +26,6 @@ from recording.harness import (
 )
 from runcard.errors import MachineError
 from runcard.store.journal import JournalWriter, read_journal
-
-
-@pytest.fixture
-def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    with in_memory() as path:
-        monkeypatch.chdir(path)
-        yield path
 
 
 @pytest.fixture
@@ -186,7 +178,7 @@ needs_strace = pytest.mark.skipif(
 
 
 def faults(place: Path, *how: str) -> Iterator[dict[str, Any]]:
-    for case in harness("harness_fault", place, *how):
+    for case in harness("recording.harness_fault", place, *how):
         if "skip" in case:
             pytest.skip(f"NOT TESTED: failing system calls, since strace may not watch: {case['skip']}")
         yield case

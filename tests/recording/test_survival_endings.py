@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import shutil
 import signal
-from collections.abc import AsyncIterator, Generator, Iterator
+from collections.abc import AsyncIterator, Generator
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,6 @@ from recording.harness import (
     assert_tidy,
     close_all,
     document_of,
-    in_memory,
     lines_of,
     python,
     runs_of,
@@ -26,13 +25,6 @@ from recording.harness import (
     warnings_of,
 )
 from runcard.errors import RuncardError
-
-
-@pytest.fixture
-def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    with in_memory() as path:
-        monkeypatch.chdir(path)
-        yield path
 
 
 class OddError(Exception):

@@ -88,7 +88,7 @@ def record_next(store: Path) -> None:
 @pytest.mark.parametrize("moment", ["before", "within"])
 def test_a_recorder_killed_at_any_step_leaves_a_run_that_close_can_close(place: Path, moment: str) -> None:
     number = 0
-    for number, step in enumerate(harness("harness_kill", "record", moment, "", place), 1):
+    for number, step in enumerate(harness("recording.harness_kill", "record", moment, "", place), 1):
         store = place / str(number)
         print(moment, number, step)  # noqa: T201 - pytest shows it for the one that fails
         assert_readable(store)
@@ -104,7 +104,7 @@ def test_a_recorder_killed_after_any_step_leaves_a_store_where_the_next_recordin
     place: Path, dead: Path
 ) -> None:
     steps = []
-    for number, step in enumerate(harness("harness_kill", "record", "after", dead, place), 1):
+    for number, step in enumerate(harness("recording.harness_kill", "record", "after", dead, place), 1):
         store = place / str(number)
         print(number, step)  # noqa: T201
         steps.append(step)
@@ -132,7 +132,9 @@ def test_closing_that_was_killed_at_any_step_ends_as_if_it_had_not(
         folder = place / moment
         folder.mkdir()
         number = 0
-        for number, step in enumerate(harness("harness_kill", "close", moment, template, folder), 1):
+        for number, step in enumerate(
+            harness("recording.harness_kill", "close", moment, template, folder), 1
+        ):
             store = folder / str(number)
             print(moment, number, step)  # noqa: T201
             close_all(*runs_of(store))

@@ -9,7 +9,7 @@ import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -23,7 +23,6 @@ from recording.harness import (
     document_of,
     environment,
     findings,
-    in_memory,
     lines_of,
     python,
     runs_of,
@@ -32,13 +31,6 @@ from recording.harness import (
 )
 
 NOBODY = 65534
-
-
-@pytest.fixture
-def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    with in_memory() as path:
-        monkeypatch.chdir(path)
-        yield path
 
 
 # Names that runcard takes

@@ -18,8 +18,12 @@ CASES: dict[str, tuple[Any, Any]] = {
     "a secret in a text": ({"note": f"use {KEY}"}, {"note": "use [masked:anthropic-key]"}),
     "a secret in a text under a telling key": ({"secret": f"use {KEY}"}, {"secret": "[masked:named-secret]"}),
     "numbers": (
-        {"max_tokens": 4096, "password": 1234, "token": 1.5},
-        {"max_tokens": 4096, "password": 1234, "token": 1.5},
+        {"max_tokens": 4096, "password": 123, "token": 1.5, "session_tokens": 4096, "api_keys": 2000},
+        {"max_tokens": 4096, "password": 123, "token": 1.5, "session_tokens": 4096, "api_keys": 2000},
+    ),
+    "a password of digits": (
+        {"password": 12345678, "nested": {"api_key": 31415}},
+        {"password": "[masked:password]", "nested": {"api_key": "[masked:named-secret]"}},
     ),
     "nothing": (
         {"password": "", "token": None, "secret": True},
@@ -29,6 +33,25 @@ CASES: dict[str, tuple[Any, Any]] = {
     "a dict under a telling key": (
         {"credentials": {"user": "bob", "mail": "q1w2e3r4t5", "type": "q1w2e3r4t5"}},
         {"credentials": {"user": "bob", "mail": "[masked:named-secret]", "type": "q1w2e3r4t5"}},
+    ),
+    "whatever lies in a dict of secrets": (
+        {"secrets": {"db": "b", "file": "x", "deeper": {"region": "eu-west-1", "key_x": "q1w2e3r4t5y6"}}},
+        {
+            "secrets": {
+                "db": "[masked:named-secret]",
+                "file": "x",
+                "deeper": {"region": "eu-west-1", "key_x": "[masked:named-secret]"},
+            }
+        },
+    ),
+    "a token of any form": (
+        {"token": "tok123", "service_token": "my-words", "eos_token": "</s>", "tokenizer": "o200k_base"},
+        {
+            "token": "[masked:named-secret]",
+            "service_token": "[masked:named-secret]",
+            "eos_token": "</s>",
+            "tokenizer": "o200k_base",
+        },
     ),
     "a name in a value": (
         [{"name": "API_KEY", "value": "abc"}],

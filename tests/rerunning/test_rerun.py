@@ -142,7 +142,7 @@ def test_a_command_whose_secret_was_masked_cannot_be_run_again(project: Path) ->
 
 
 def test_what_is_no_closed_run_is_an_error(project: Path) -> None:
-    assert runcard(project, "rerun", "nowhere").stderr.startswith("Error: nowhere is no record")
+    assert runcard(project, "rerun", "nowhere").stderr.startswith("Error: nowhere does not exist")
     with library.record(project / "outputs", strict=True) as run:
         done = runcard(project, "rerun", str(run.path))
         assert done.stderr.startswith(f"Error: {run.path} is still running")

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+import runcard
+from recording.harness import close_all
 from running.commands import RUNCARD, Runner, document, environment, is_intact, runs
 
 OURS = ("metadata.json", "experiment.jsonl", "SHA256SUMS", "output.log")
@@ -79,6 +81,19 @@ def test_a_store_that_was_removed_cannot_be_closed_and_that_is_said(runner: Runn
     assert done.code == 125
     assert b"Error: " in done.err
     assert runner("--", "sh", "-c", "rm -rf outputs; exit 3").code == 3
+
+
+def test_a_command_that_takes_runcard_away_leaves_a_run_that_can_be_closed(runner: Runner) -> None:
+    library = runner.place / "library"
+    shutil.copytree(Path(runcard.__file__).parent, library / "runcard")
+    script = "rm -r library/runcard/checksums/thorough.py; head -c 1000000 /dev/zero > $RUNCARD_RUN_DIR/big"
+    done = runner("--", "sh", "-c", script, PYTHONPATH=str(library), PYTHONDONTWRITEBYTECODE="1")
+    assert done.code == 125
+    assert b"a part of runcard is gone: No module named 'runcard.checksums.thorough'" in done.err
+    assert b"hint: install it again, then run `runcard close`" in done.err
+    (closing,) = close_all(done.run)
+    assert closing.status == "completed"
+    assert is_intact(done.run)
 
 
 @pytest.fixture

@@ -27,14 +27,6 @@ def server(one_server: ModelServer) -> ModelServer:
 
 
 @pytest.fixture
-def outputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name in ("RUNCARD_RUN_DIR", "RUNCARD_PARENT", "TRACEPARENT"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path / "outputs"
-
-
-@pytest.fixture
 def run(outputs: Path) -> Iterator[runcard.Run]:
     """A run that is open during the test."""
     with runcard.record(outputs, strict=True) as found:

@@ -1,6 +1,8 @@
 """Settings at work: `runcard config`, and the commands and functions that ask for them."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -158,3 +160,40 @@ def test_a_price_file_that_is_gone_is_a_warning_and_the_packaged_prices_count(tm
             run.add_usage(usage)
         run.add_usage(usage)
     assert runcard.load(run.path / "metadata.json").to_dict()["costs"]["total_cost_usd"] == 0.6
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["close"], ["ledger"], ["archive", "--older-than", "1d"], ["prune", "--older-than", "1d", "--dry-run"]],
+)
+def test_a_key_that_does_not_exist_is_told_where_the_settings_decide(cli: Cli, command: list[str]) -> None:
+    with runcard.record(strict=True):
+        pass
+    good = cli(*command)
+    assert (good.code, good.err) == (0, "")
+    Path("runcard.toml").write_text('output = "runs"\n')
+    done = cli(*command)
+    assert (done.code, done.out) == (2, good.out)
+    assert done.err == (
+        "Warning: runcard.toml:1: there is no setting output\n  hint: did you mean outputs?\n"
+    )
+    quiet = {"close": ["close", "outputs/none"], "ledger": ["ledger", "outputs"]}.get(command[0])
+    assert quiet is None or "setting" not in cli(*quiet).err
+
+
+def test_a_key_that_does_not_exist_is_told_by_the_run_it_may_have_led_astray(tmp_path: Path) -> None:
+    Path("runcard.toml").write_text('output = "runs"\n')
+    done = subprocess.run(
+        [sys.executable, "-m", "runcard", "run", "--", sys.executable, "-c", "exit(3)"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 3
+    told = "runcard.toml:1: there is no setting output; did you mean outputs?"
+    assert f"Warning: {told}\n" in done.stderr
+    (document,) = (tmp_path / "outputs").glob("2*/metadata.json")
+    assert [(one["type"], one["message"]) for one in json.loads(document.read_bytes())["warnings"]] == [
+        ("settings", told)
+    ]

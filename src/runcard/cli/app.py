@@ -7,7 +7,7 @@ import click
 
 from runcard.cli.groups import Group
 from runcard.cli.main import ABOUT, COMMANDS, EXITS
-from runcard.cli.printing import complain
+from runcard.cli.printing import AS_JSON, complain, say_json
 from runcard.errors import ExitCode, RuncardError
 from runcard.version import __version__
 
@@ -55,9 +55,21 @@ def _invoke(arguments: list[str]) -> int:
         root.main(arguments, prog_name="runcard")
     try:
         with root.make_context("runcard", arguments) as context:
-            return int(root.invoke(context) or 0)
+            return _answered(context)
     except click.exceptions.Exit as wanted:
         return wanted.exit_code
+
+
+def _answered(context: click.Context) -> int:
+    """The exit code of a command; where one that was to answer in JSON fails, the error is its answer as well."""
+    try:
+        return int(root.invoke(context) or 0)
+    except RuncardError as error:
+        if context.meta.get(AS_JSON) and error.exit_code != ExitCode.USAGE:
+            from runcard.files import printable  # noqa: PLC0415
+
+            say_json({"error": printable(error.message), "hint": error.hint and printable(error.hint)})
+        raise
 
 
 def _failed(error: OSError) -> int:

@@ -36,9 +36,9 @@ def command(
     Each becomes a .tar.gz that plain `tar` reads, in the folder `archive` of its store. It is read back, and everything in
     it compared with the record, before the directory goes. `runcard restore` puts a record back.
 
-    Exit codes: 0 archived, 1 a record was not archived.
+    Exit codes: 0 archived, 1 a record was not archived, 2 the file of settings has some that do not exist.
     """
-    from runcard.cli.printing import complain, say, say_json  # noqa: PLC0415
+    from runcard.cli.printing import complain, complain_of_settings, say, say_json  # noqa: PLC0415
     from runcard.cli.progress import Progress  # noqa: PLC0415
     from runcard.errors import ExitCode, RuncardError, UsageError  # noqa: PLC0415
     from runcard.files import printable  # noqa: PLC0415
@@ -72,7 +72,8 @@ def command(
         say_json({"archived": said})
     elif not said:
         say("no record is that old")
-    return code
+    sys.stdout.flush()
+    return complain_of_settings(settings, code)
 
 
 def _words(done: "Archived") -> str:

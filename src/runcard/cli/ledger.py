@@ -19,12 +19,13 @@ def command(store: str | None, as_json: bool) -> int:
 
     Exit codes: 0 shown, 1 there is no ledger, 2 a ledger does not hold.
     """
-    from runcard.cli.printing import complain, say, say_json  # noqa: PLC0415
+    from runcard.cli.printing import complain, complain_of_settings, say, say_json  # noqa: PLC0415
     from runcard.errors import ExitCode  # noqa: PLC0415
     from runcard.operations.ledger import history, in_order  # noqa: PLC0415
     from runcard.settings import OUTPUTS, read_settings  # noqa: PLC0415
 
-    name = store if store is not None else read_settings()[OUTPUTS]
+    settings = read_settings()
+    name = store if store is not None else settings[OUTPUTS]
     books = history(name)
     if as_json:
         say_json({"store": name, "ledgers": [book.to_dict() for book in books]})
@@ -35,7 +36,8 @@ def command(store: str | None, as_json: bool) -> int:
     troubles = [f"{book.path}: {trouble}" for book in books for trouble in book.troubles]
     for trouble in troubles:
         complain("Warning", trouble)
-    return ExitCode.WARNINGS if troubles else ExitCode.OK
+    code = ExitCode.WARNINGS if troubles else ExitCode.OK
+    return code if store is not None else complain_of_settings(settings, code)
 
 
 def _line(entry: dict[str, Any]) -> str:

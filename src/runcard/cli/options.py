@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 
 import click
 
+from runcard.cli.printing import AS_JSON
 from runcard.documents.kinds import KINDS
-from runcard.files import json_name, printable
 
 PATH = click.Path(readable=False)  # what cannot be read is said by whoever reads it, and stops no other path
 PATH_OR_DASH = click.Path(readable=False, allow_dash=True)
@@ -18,7 +18,16 @@ kind_option = click.option(
     type=click.Choice(sorted(KINDS)),
     help="Take it as this kind of document instead of telling it by its content.",
 )
-json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+
+
+def _remembered(context: click.Context, _: click.Parameter, value: bool) -> bool:
+    context.meta[AS_JSON] = value
+    return value
+
+
+json_option = click.option(
+    "--json", "as_json", is_flag=True, callback=_remembered, help="Print the result as JSON."
+)
 
 Decorated = TypeVar("Decorated", bound=Callable[..., object])
 
@@ -59,6 +68,8 @@ class Text(click.ParamType[str]):
     name = "TEXT"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:  # noqa: ANN401
+        from runcard.files import json_name, printable  # noqa: PLC0415
+
         if json_name(str(value)).base64 is not None:
             self.fail(f"'{printable(str(value))}' is not UTF-8", param, ctx)
         return str(value)

@@ -9,9 +9,13 @@ import click
 
 if TYPE_CHECKING:
     from runcard.documents.findings import Finding
+    from runcard.errors import ExitCode
+    from runcard.settings import Settings
 
 # What JSON lets stand in a string although a terminal may act on it or hide it.
 _UNSEEN = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]")
+
+AS_JSON = "runcard.as_json"  # where a context keeps whether --json was said
 
 _COLOURS = {"Error": "red", "Warning": "yellow"}
 
@@ -68,6 +72,19 @@ def complain(word: str, message: str, *, hint: str | None = None) -> None:
 def complain_about(found: "Finding", path: str) -> None:
     """A finding, and how to mend it."""
     complain(found.severity.capitalize(), finding_line(found, path), hint=found.hint)
+
+
+def complain_of_settings(settings: "Settings", code: "ExitCode") -> "ExitCode":
+    """Say what stands in the file of settings and nobody reads; the exit code that this makes of `code`.
+
+    For commands to which the settings tell where records lie or what becomes of them: a misspelt key sends them astray.
+    """
+    from runcard.errors import ExitCode  # noqa: PLC0415
+
+    warnings = list(settings.warnings())
+    for message, hint in warnings:
+        complain("Warning", message, hint=hint)
+    return ExitCode.WARNINGS if warnings and code == ExitCode.OK else code
 
 
 def finding_line(found: "Finding", path: str) -> str:

@@ -49,10 +49,11 @@ def command(
     What would go, and how much that frees, is said first. Open records stay, and so does whatever is not what it was when
     it was closed. Each leaves a tombstone in the ledger of its store.
 
-    Exit codes: 0 done, 1 not deleted, 2 something was kept because it is damaged, 64 without --yes where nobody can be
+    Exit codes: 0 done, 1 not deleted, 2 something was kept because it is damaged, or the file of settings has some
+    that do not exist, 64 without --yes where nobody can be
     asked.
     """
-    from runcard.cli.printing import complain, say, say_json  # noqa: PLC0415
+    from runcard.cli.printing import complain, complain_of_settings, say, say_json  # noqa: PLC0415
     from runcard.errors import ExitCode, UsageError  # noqa: PLC0415
     from runcard.operations.prune import candidates, prune  # noqa: PLC0415
     from runcard.settings import ARTIFACTS_DIR, OUTPUTS, read_settings  # noqa: PLC0415
@@ -71,7 +72,8 @@ def command(
     if dry_run or not chosen:
         if as_json:
             say_json(_told(chosen, [], [], dry_run=dry_run))
-        return ExitCode.OK
+        sys.stdout.flush()
+        return complain_of_settings(settings, ExitCode.OK)
     sys.stdout.flush()
     if not yes and not _is_agreed(len(chosen)):
         complain("Error", "nothing was deleted")
@@ -85,7 +87,7 @@ def command(
         sys.stdout.flush()
     for one, reason in kept:
         complain("Warning", f"{one.path} was kept, since it is not what it was when it was closed: {reason}")
-    return ExitCode.WARNINGS if kept else ExitCode.OK
+    return complain_of_settings(settings, ExitCode.WARNINGS if kept else ExitCode.OK)
 
 
 def _announce(chosen: "list[Candidate]") -> None:

@@ -23,7 +23,8 @@ def command(record: str, instance: str | None, as_json: bool) -> int:
     Of a run: what was made, from what, with what, for how much. Of a session: the team as a tree, what each agent used
     and cost, when it worked, and which of them failed and why.
 
-    Exit codes: 0 shown, 1 it is no record, 2 it is not closed and its process is gone, or is on another host.
+    Exit codes: 0 shown, 1 it is no record, 2 it is not closed and its process is gone, on another host or nobody can tell
+    where, or the document is of a newer version than this runcard knows.
     """
     from runcard.errors import ExitCode, UsageError  # noqa: PLC0415
     from runcard.operations.show import Shown, show_record  # noqa: PLC0415
@@ -67,14 +68,16 @@ def _session(shown: "ShownSession", name: str | None, limits: "Limits") -> tuple
 
 
 def _warn(shown: "Shown") -> int:
-    """Say what there is to say about a run that is not closed."""
+    """Say what there is to say about a run that is not closed, or that a newer runcard wrote."""
     from runcard.cli.printing import complain  # noqa: PLC0415
     from runcard.errors import ExitCode  # noqa: PLC0415
     from runcard.files import printable  # noqa: PLC0415
 
-    if shown.remark is None:
-        return ExitCode.OK
     sys.stdout.flush()
+    if shown.newer is not None:
+        complain("Warning", shown.newer, hint="a newer runcard may know more of its fields")
+    if shown.remark is None:
+        return ExitCode.OK if shown.newer is None else ExitCode.WARNINGS
     mend = f"close it with: runcard close {printable(shown.path)}" if shown.status == "interrupted" else None
     complain("Warning", f"the run is not closed: {shown.remark}", hint=mend)
     return ExitCode.WARNINGS

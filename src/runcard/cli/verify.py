@@ -21,8 +21,8 @@ _EVIDENCE = (
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=PATH)
 @json_option
 def command(paths: tuple[str, ...], as_json: bool) -> int:
-    """Hash every file of the records at PATH (a run, a session, an archive, or a folder of them) and compare it with the
-    record.
+    """Hash every file of the records at PATH (a run, a session, an archive, or a folder with records at any depth) and
+    compare it with the record.
 
     Two verdicts: intact (nothing was changed, or only amended in the open) and complete (nothing is missing).
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
 from runcard.documents import schema
-from runcard.documents.findings import Finding, InvalidDocument, Report
+from runcard.documents.findings import Finding, InvalidDocument, Report, bounded
 from runcard.documents.kinds import Kind
 from runcard.documents.versions import settle
 from runcard.encoding import decode_json, edit_json, encode_json
@@ -42,7 +42,8 @@ class Document:
         if settled.findings:
             data = {**data, cls.kind.version_key: settled.schema}
         findings, sound = schema.check(cls.kind, settled.schema, data)
-        return Report((*settled.findings, *findings, *cls.rules(sound)), cls.kind.name, settled.stated)
+        found = (*settled.findings, *findings, *bounded(cls.rules(sound)))
+        return Report(found, cls.kind.name, settled.stated)
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:

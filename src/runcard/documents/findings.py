@@ -3,7 +3,7 @@
 Every rule has an id, a severity and a meaning in `RULES`, its only owner; the page of rules in the docs is held to it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from enum import StrEnum
@@ -54,6 +54,7 @@ RULES: dict[str, tuple[Severity, str]] = {
     "version.newer-minor": (WARNING, "a newer minor version of a known major: read, never rewritten"),
     "version.unknown": (ERROR, "no version that was ever published"),
     "version.older": (WARNING, "an older shape, read by upgrading it in memory"),
+    "findings.many": (ERROR, "more findings than are listed; a warning when all of those are"),
     "schema.required": (ERROR, "a required field is missing"),
     "schema.type": (ERROR, "a value of the wrong type"),
     "schema.enum": (ERROR, "a value that is not one of the allowed ones"),
@@ -138,6 +139,9 @@ RULES: dict[str, tuple[Severity, str]] = {
 }
 
 
+_MANY = "findings.many"
+MOST = 10_000  # findings of one document that are listed; nobody reads more, and each takes its time
+
 _LONG = 10**200
 
 
@@ -178,6 +182,28 @@ def finding(
     """A finding with the severity that its rule has."""
     expected = brief(expected) if isinstance(expected, str | int) else expected
     return Finding(rule, RULES[rule][0], path, message, hint, expected, brief(found))
+
+
+def left_out(count: int, severity: Severity = ERROR) -> Finding:
+    """What stands for the findings beyond those that are listed."""
+    told = finding(
+        _MANY,
+        "",
+        f"{count:,} more findings are left out: {MOST:,} are listed",
+        hint="mend those that are listed, and check again",
+        found=count,
+    )
+    return replace(told, severity=severity)
+
+
+def bounded(findings: Iterable[Finding]) -> Iterator[Finding]:
+    """The first findings of each severity, and how many there are beyond them."""
+    counts = dict.fromkeys(Severity, 0)
+    for one in findings:
+        counts[one.severity] += 1
+        if counts[one.severity] <= MOST:
+            yield one
+    yield from (left_out(count - MOST, severity) for severity, count in counts.items() if count > MOST)
 
 
 def shown(value: object, limit: int = 60) -> str:
@@ -233,25 +259,29 @@ class InvalidDocument(DocumentError):  # noqa: N818 - reads as what it is
     def __init__(self, report: Report, name: str = "the document") -> None:
         self.report = report
         errors = report.errors
-        more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+        count = sum(found.found if found.rule == _MANY else 1 for found in errors)
+        more = f" (and {count - 1:,} more)" if count > 1 else ""
         where = f" at {printable(errors[0].path)}" if errors[0].path else ""
         super().__init__(f"{name} is not valid{where}: {errors[0].message}{more}", hint=errors[0].hint)
 
 
 def sorted_findings(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """In the order of the text, errors before warnings at the same place."""
-    return tuple(sorted(findings, key=lambda f: (f.line or 0, f.column or 0, f.severity)))
+    """In the order of the text, errors before warnings at the same place; what was left out comes last."""
+    return tuple(sorted(findings, key=lambda f: (f.rule == _MANY, f.line or 0, f.column or 0, f.severity)))
 
 
 __all__ = [
     "ERROR",
+    "MOST",
     "RULES",
     "WARNING",
     "Finding",
     "InvalidDocument",
     "Report",
     "Severity",
+    "bounded",
     "brief",
     "finding",
+    "left_out",
     "shown",
 ]

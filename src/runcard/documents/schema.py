@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from runcard.documents.findings import Finding, finding, shown
+from runcard.documents.findings import MOST, Finding, finding, left_out, shown
 from runcard.documents.kinds import PUBLISHED, Kind
 from runcard.documents.roles import SYNONYMS
 from runcard.encoding import join_pointer
@@ -87,11 +87,10 @@ def check(kind: Kind, version: str, data: dict[str, Any]) -> tuple[list[Finding]
         return [], data
     errors = [(error, _path(error)) for error in validator.iter_errors(_handed_over(data))]
     mistyped = {path for error, path in errors if error.kind.name == "type"}
-    found = [
-        _said(error, path, data, kind)
-        for error, path in errors
-        if error.kind.name != "enum" or path not in mistyped
-    ]
+    told = [(error, path) for error, path in errors if error.kind.name != "enum" or path not in mistyped]
+    found = [_said(error, path, data, kind) for error, path in told[:MOST]]
+    if len(told) > MOST:
+        found.append(left_out(len(told) - MOST))
     faulty = [path for error, path in errors if error.kind.name not in {"required", "anyOf"}]
     return found, _without(data, faulty)
 

@@ -12,7 +12,7 @@ from typing import Any
 from runcard.documents import schema
 from runcard.documents.characteristics import characteristic_rules
 from runcard.documents.document import Document
-from runcard.documents.findings import Finding, Report, finding, shown
+from runcard.documents.findings import Finding, Report, bounded, finding, shown
 from runcard.documents.kinds import TESTPLAN
 from runcard.documents.ruby_names import is_class_name, is_method_name
 from runcard.documents.shapes import Shape, shape_of
@@ -75,7 +75,7 @@ class TestPlan(Document):
             if shape.is_older:
                 faults = [fault for fault in faults if (fault.path, fault.expected) != _MTIME]
             _mark_faulty(faults, sound)
-            found += (*_absent(shape), *map(_in_words, faults), *cls.rules(sound))
+            found += (*_absent(shape), *map(_in_words, faults), *bounded(cls.rules(sound)))
         return Report(found, cls.kind.name, shape.version)
 
     @staticmethod

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from runcard.documents.findings import Finding, finding, shown
 from runcard.documents.kinds import Kind
 
-_VERSION = re.compile(r"(\d{1,9})\.(\d{1,9})(?:\.(\d{1,9}))?", re.ASCII)
+_VERSION = re.compile(r"(\d{1,99})(?:\.(\d{1,99}))?(?:\.(\d{1,99}))?", re.ASCII)
 
 
 class Settled(NamedTuple):

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from runcard.documents import fold
-from runcard.errors import RuncardError, StoreError
-from runcard.files import failure, json_name
+from runcard.errors import MachineError, RuncardError, StoreError
+from runcard.files import failure, json_name, printable
 from runcard.observe.directories import absolute
 from runcard.observe.environment import Background
 from runcard.observe.inputs import Watched, inputs
@@ -77,11 +77,14 @@ def run(  # noqa: PLR0913 - each is a thing to say about a run
     passed_on = _own_span(caller)
     settings["command"] = [json_name(argument).text for argument in command]
     settings["trace"] = {"traceparent": caller, "passed_on": passed_on}
-    store = store_for(outputs)
+    file = read_settings()
+    store = _store(outputs or file[OUTPUTS])
     _open_streams()
     errand = _Errand(begin(Order(store, settings, (), None, keep_secrets, strict=True)), store)
     try:
         errand.prepare(patterns, relations, keep_secrets=keep_secrets)
+        for message, hint in file.warnings():
+            errand.warn("settings", f"{message}; {hint}")
         with Signals() as signals:
             errand.carry_out(list(command), signals, {"TRACEPARENT": passed_on})
             return errand.close()
@@ -90,9 +93,8 @@ def run(  # noqa: PLR0913 - each is a thing to say about a run
         raise
 
 
-def store_for(outputs: str | None) -> str:
-    """The store that a run goes to: the one that was named, else that of the settings."""
-    store = outputs or read_settings()[OUTPUTS]
+def _store(store: str) -> str:
+    """The store that a run goes to, when there is a way to it."""
     try:
         os.path.abspath(store)
     except FileNotFoundError:
@@ -148,7 +150,7 @@ class _Errand:
         if found:
             self._run.emit(fold.INPUTS, {"files": found})
         for trouble in troubles:
-            self._warn("input", trouble)
+            self.warn("input", trouble)
         self._watched = Watched(found, self._directory)
 
     def carry_out(self, arguments: list[str], signals: Signals, more: dict[str, str]) -> None:
@@ -195,13 +197,13 @@ class _Errand:
         self._used = tree.resources()
         adopt_orphans(wanted=False)
         if working:
-            self._warn(
+            self.warn(
                 "still-running", f"the command left {_many(working)} at work, which may still write here"
             )
         for stream in streams:
             if stream.trouble is not None and stream.trouble.errno != errno.EPIPE:
                 said = os.strerror(stream.trouble.errno or 0)
-                self._warn("output", f"the {stream.name} of the command could not be passed on: {said}")
+                self.warn("output", f"the {stream.name} of the command could not be passed on: {said}")
         return status
 
     def abandon(self, error: BaseException) -> None:
@@ -217,15 +219,14 @@ class _Errand:
         """Tell the record how it went, and close it."""
         try:
             if said := reclaim(self._path, self._made):
-                self._warn("directory", said)
+                self.warn("directory", said)
             self._tell_of_output()
             for change in self._watched.changes():
-                self._warn("input", change)
+                self.warn("input", change)
             status = "completed" if self._code == 0 else "failed"
             self._run.end(status, exit_code=self._code, facts=self._facts(), used=self._used)
-        except (RuncardError, OSError) as error:
-            problem = error if isinstance(error, RuncardError) else failure(error, self._path, "close")
-            self._problems.append(problem)
+        except (RuncardError, OSError, ImportError) as error:
+            self._problems.append(_problem(error, self._path))
             self._code = self._code or FAILED
         return Ran(self._path, self._code, self._warnings, self._problems)
 
@@ -235,17 +236,17 @@ class _Errand:
             self._run.count_masked(self._printed.counts, layout.OUTPUT)
         if kept.is_cut:
             whole = f"{kept.total:,} bytes were printed"
-            self._warn(
+            self.warn(
                 "output-cut",
                 f"{whole}: {layout.OUTPUT} has the first {HEAD // MIB} MiB and the last {TAIL // MIB}",
             )
         if kept.trouble is not None:
-            self._warn("output-log", f"{layout.OUTPUT} is not complete: {kept.trouble}")
+            self.warn("output-log", f"{layout.OUTPUT} is not complete: {kept.trouble}")
         if kept.removed:
-            self._warn("output-log", f"{layout.OUTPUT} was removed by the command: it was written again")
+            self.warn("output-log", f"{layout.OUTPUT} was removed by the command: it was written again")
         if kept.moved is not None:
             taken = f"{layout.OUTPUT} is a name that runcard takes: what had it is kept as {kept.moved}"
-            self._warn("name-taken", taken)
+            self.warn("name-taken", taken)
 
     def _begin_background(self) -> Background:
         return Background(self._directory, without=[self._store], tell=self._run.observe)
@@ -261,7 +262,7 @@ class _Errand:
         with contextlib.suppress(RuncardError, OSError):
             self._run.add_error(message, type=kind)
 
-    def _warn(self, kind: str, message: str) -> None:
+    def warn(self, kind: str, message: str) -> None:
         """Write a warning down, and keep it for the user."""
         self._warnings.append(message)
         with contextlib.suppress(RuncardError, OSError):
@@ -285,6 +286,16 @@ def _connected(terminal: "Terminal | None") -> tuple[Streams, list[Stream]]:
         return Streams(stdin, slave, slave, slave), [screen]
     err, to_err = os.pipe()
     return Streams(stdin, slave, to_err, slave), [screen, Stream("stderr", err, _STDERR)]
+
+
+def _problem(error: RuncardError | OSError | ImportError, path: str) -> RuncardError:
+    """Why a record could not be closed. The command may have been one that installs or removes runcard."""
+    if isinstance(error, ImportError):
+        return MachineError(
+            f"cannot close {printable(path)}: a part of runcard is gone: {printable(str(error))}",
+            hint="install it again, then run `runcard close`",
+        )
+    return error if isinstance(error, RuncardError) else failure(error, path, "close")
 
 
 def _name(number: int) -> str:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from runcard.operations.archives import FoundArchive
 
 GONE = "its process is gone"
+UNKNOWN = "nobody can tell whether it is still at work"
 ELSEWHERE = "it runs on another host, so nobody can tell from here whether it still does"
 
 
@@ -37,6 +38,9 @@ class Shown:
     remark: str | None  # what there is to say about a run that is not closed
     files: tuple[tuple[str, int], ...]  # the user's: path and size
     amendments: Amendments
+    newer: str | None = (
+        None  # that the document is of a newer version than this runcard knows, and was read all the same
+    )
 
     def to_dict(self) -> dict[str, Any]:
         files = [{"path": json_name(path).text, "bytes": size} for path, size in self.files]
@@ -79,7 +83,8 @@ def show_record(record: str | os.PathLike[str], limits: Limits | None = None) ->
     document = loaded.to_dict()
     status, remark = state_now(path, document)
     files = _files(path, document, {*map(os.path.basename, layout.journals(path))})
-    return Shown(path, document, status, remark, files, read_amendments(path))
+    newer = next((found.message for found in loaded.warnings if found.rule == "version.newer-minor"), None)
+    return Shown(path, document, status, remark, files, read_amendments(path), newer)
 
 
 def _archived(path: str, limits: Limits | None) -> Shown | ShownSession:
@@ -127,18 +132,20 @@ def state_now(run: str, document: dict[str, Any]) -> tuple[str | None, str | Non
     process = process if isinstance(process, dict) else {}
     if process.get("host") not in (None, os.uname().nodename):
         return status, ELSEWHERE
-    return ("interrupted", GONE) if _is_gone(run, process) else (status, None)
+    gone = _is_gone(run, process)
+    return ("interrupted", GONE) if gone else (status, UNKNOWN if gone is None else None)
 
 
-def _is_gone(run: str, process: dict[str, Any]) -> bool:
-    """The lock on the journal tells; where there is none to hold, the process must be seen to be gone."""
+def _is_gone(run: str, process: dict[str, Any]) -> bool | None:
+    """The lock on the journal tells; where there is none to hold, the process must be seen. None: nobody can tell."""
     gone = None
     with (
         contextlib.suppress(RuncardError),
         claimed(run) as claim,
     ):  # a journal that nobody may open tells nothing
         gone = claim
-    return bool(gone) or is_alive(process) is False
+    is_there = is_alive(process)
+    return True if gone or is_there is False else None if gone is is_there is None else False
 
 
 def _files(record: str, document: dict[str, Any], journals: set[str]) -> tuple[tuple[str, int], ...]:

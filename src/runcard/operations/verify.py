@@ -8,8 +8,8 @@ from typing import Any
 
 from runcard.documents.kinds import GENERATION, INSTANCE, TEAM, detect
 from runcard.encoding import Limits, decode_json
-from runcard.errors import EncodingError, ExitCode, RuncardError, StoreError
-from runcard.files import failure, printable
+from runcard.errors import ExitCode, RuncardError, StoreError
+from runcard.files import failure, printable, read_file
 from runcard.operations.show import state_now
 from runcard.store import layout
 from runcard.store.ledger import entries, ledgers
@@ -18,6 +18,7 @@ from runcard.store.verification import (
     Discrepancy,
     Record,
     Verdict,
+    run_id_of_journal,
     unreadable,
     verify_collection,
     verify_ledgers,
@@ -41,8 +42,8 @@ def verify(
 ) -> Iterator[Verified]:
     """Hash everything at these paths and compare it with what was written down.
 
-    A path is a run or a session, its metadata document, its archive, or a folder of them; one that is none of these is a
-    finding as well. `progress` is called with the files and bytes so far of the record that is being looked at.
+    A path is a run or a session, its metadata document, its archive, or a folder with records at any depth; one that is
+    none of these is a finding as well. `progress` is called with the files and bytes so far of the record that is being looked at.
     """
     for path in paths:
         name = os.fspath(path)
@@ -51,11 +52,11 @@ def verify(
         if layout.is_archive(name) and os.path.lexists(name):
             yield _archive(name, progress, limits)
         elif layout.is_collection(name) or _is_record(name):
-            yield _Record(name).verified(progress, limits)
+            yield _Record(name, limits).verified(progress, limits)
         elif not os.path.lexists(name) and (found := _archived(name)) is not None:
             yield _archive(found, progress, limits)
         else:
-            yield from _store(name, progress, limits)
+            yield from _folder(name, progress, limits)
 
 
 def _archived(name: str) -> str | None:
@@ -99,15 +100,18 @@ def _is_record(path: str) -> bool:
 class _Record:
     """A record that was found, with its document as far as it can be read: what is wrong with it is said elsewhere."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, limits: Limits | None = None) -> None:
         self.path = path
+        self._limits = limits or Limits()
 
     @cached_property
     def document(self) -> dict[str, Any]:
+        path = os.path.join(self.path, layout.METADATA)
+        if not layout.may_be_file(path):  # a link is not followed, and nobody waits for a FIFO
+            return {}
         try:
-            with open(os.path.join(self.path, layout.METADATA), "rb") as file:
-                document = decode_json(file.read())
-        except (OSError, EncodingError):
+            document = decode_json(read_file(path, self._limits.size), self._limits)
+        except RuncardError:
             return {}
         return document if isinstance(document, dict) else {}
 
@@ -126,10 +130,10 @@ class _Record:
         return run_id if isinstance(run_id, str) else None
 
     def known_by(self) -> Record:
-        """What a ledger knows it by."""
-        return (
-            ("session", os.path.basename(self.path)) if self.kind == TEAM.name else ("run", self.run_id or "")
-        )
+        """What a ledger knows it by; a run that lost its document by what its journal says."""
+        if self.kind == TEAM.name:
+            return "session", os.path.basename(self.path)
+        return "run", self.run_id or run_id_of_journal(self.path) or ""
 
     def verified(self, progress: Progress | None, limits: Limits | None) -> Verified:
         path = self.path
@@ -174,11 +178,72 @@ def _guarded(path: str, check: Callable[[], Verdict]) -> Verified:
         return Verified(path, unreadable(path, failure(error, str(error.filename or path), "read")))
 
 
-def _store(store: str, progress: Progress | None, limits: Limits | None) -> Iterator[Verified]:
+def _folder(root: str, progress: Progress | None, limits: Limits | None) -> Iterator[Verified]:
+    """Every store at a path or below it, such as the outputs of an experiment; what is no folder is told."""
+    found = False
+    folders = [root]
+    while folders:
+        folder = folders.pop()
+        try:
+            inner = _folders_in(folder)
+        except RuncardError as error:
+            found = True
+            yield Verified(folder, replace(unreadable(folder, error), records=0))
+            continue
+        is_record = _is_record if folder == root else _is_surely_record
+        records = [path for path in inner if is_record(path)]
+        if records or _is_store(folder, is_named=folder == root):
+            found = True
+            yield from _store(folder, records, progress, limits)
+        passed_over = {*records, layout.archive_folder(folder)}
+        folders += [path for path in reversed(inner) if path not in passed_over and not _is_hidden(path)]
+    if not found:
+        nothing = StoreError(f"{printable(root)} holds no records")
+        yield Verified(root, replace(unreadable(root, nothing), records=0))
+
+
+def _folders_in(folder: str) -> list[str]:
+    if not os.path.isdir(folder):
+        what = "is no record" if os.path.lexists(folder) else "does not exist"
+        raise StoreError(f"{printable(folder)} {what}")
+    own = {layout.own_folder(folder), layout.collections(folder)}
+    try:
+        with os.scandir(folder) as scan:
+            return sorted(
+                entry.path for entry in scan if entry.is_dir(follow_symlinks=False) and entry.path not in own
+            )
+    except OSError as error:
+        raise failure(error, folder, "read the directory") from error
+
+
+def _is_surely_record(path: str) -> bool:
+    """Whether a folder that nobody named is a record: others have lists of checksums and metadata of their own."""
+    journals = (layout.JOURNAL, layout.AUDIT)
+    return any(layout.may_be_file(os.path.join(path, name)) for name in journals) or (
+        detect(_Record(path).document) in {GENERATION, TEAM}
+    )
+
+
+def _is_store(folder: str, *, is_named: bool) -> bool:
+    """Whether a folder is a store although no record lies there now."""
+    archive = layout.archive_folder(folder)
+    marks = [layout.own_folder(folder), layout.collections(folder)]
+    return any(map(os.path.isdir, marks)) or (
+        os.path.isdir(archive) if is_named else os.path.isfile(os.path.join(archive, layout.ARCHIVE_INDEX))
+    )
+
+
+def _is_hidden(path: str) -> bool:
+    return os.path.basename(path).startswith(".")
+
+
+def _store(
+    store: str, records: list[str], progress: Progress | None, limits: Limits | None
+) -> Iterator[Verified]:
     present: set[Record] = set()
     archived: set[Record] = set()
     try:
-        for record in map(_Record, _records_of(store)):
+        for record in (_Record(path, limits) for path in records):
             present.add(record.known_by())
             yield record.verified(progress, limits)
         for place in layout.open_collections(store):
@@ -193,21 +258,6 @@ def _store(store: str, progress: Progress | None, limits: Limits | None) -> Iter
         found = unreadable(store, failure(error, str(error.filename or store), "read")).findings
     if found:
         yield Verified(store, Verdict(found, records=0))
-
-
-def _records_of(store: str) -> list[str]:
-    if not os.path.isdir(store):
-        what = "is no record" if os.path.lexists(store) else "does not exist"
-        raise StoreError(f"{printable(store)} {what}")
-    try:
-        folders = [entry.path for entry in os.scandir(store) if entry.is_dir(follow_symlinks=False)]
-    except OSError as error:
-        raise failure(error, store, "read the directory") from error
-    own = {layout.own_folder(store), layout.collections(store)}
-    records = [path for path in folders if path not in own and _is_record(path)]
-    if not records and not any(map(os.path.isdir, (*own, layout.archive_folder(store)))):
-        raise StoreError(f"{printable(store)} holds no records")
-    return sorted(records)
 
 
 def summary(results: list[Verified]) -> dict[str, Any]:

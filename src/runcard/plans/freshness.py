@@ -53,6 +53,8 @@ def _reason(place: Place) -> str | None:
         return NOT_FOUND
     if stored.data is None:
         return CORRUPTED
+    if stored.file is not None and not stored.is_about(place.file, place.project.root):
+        return OTHER_TARGET  # a plan of this name that is about something else
     analyzer = stored.section("analyzer")
     if analyzer.get("completed") is not True:
         return INCOMPLETE

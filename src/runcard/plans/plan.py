@@ -35,6 +35,10 @@ _NEWER = {"version.newer-major", "version.newer-minor"}  # what is not rewritten
 _BEFORE_HANDING_ON = ("analyzer", "validator")  # who works on plans that are not valid yet
 
 
+class StaleError(StoreError):
+    """Somebody else wrote the plan in the meantime."""
+
+
 @dataclass(frozen=True)
 class Plan:
     """The plan of one method, as it was when it was read."""
@@ -78,7 +82,7 @@ class Plan:
         self.place.check_own()
         with self.locked() as now:
             if now.place.stored.source != self.place.stored.source:
-                raise StoreError(
+                raise StaleError(
                     f"{printable(self.path)} has changed since it was read: nothing was written",
                     hint="open the plan again, and make the change anew",
                 )

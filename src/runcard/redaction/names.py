@@ -70,13 +70,13 @@ _TRAILING = words_of(
 # The value under a name that ends so says something about a secret, and is none.
 _HARMLESS = words_of(
     "age alg algorithm allowed arn at attempts available budget bytes callback chars class column command cost "
-    "count counter counts date deprecated description desc dim dir directory disabled domain embedding "
+    "count counter counts date days deprecated description desc dim dir directory disabled domain embedding "
     "embeddings enabled endpoint entropy env error errors estimate estimated exists expected expired expires "
     "expiration expiry expression fd field file fingerprint folder format found func function generator handler header help "
-    "hint id ids index input interval invalid issuer kind label len length level limit limits location lookup "
-    "manager mapping max message method min missing mode name names number offset optional options params "
-    "parser path pattern per placeholder policy position prefix present price prompt provider rate ratio reader "
-    "ref reference regex required role rotation rule rules schema scheme scope scopes service set sha256 size "
+    "hint host hostname hours id ids index input interval invalid issuer kind label len length level limit limits location lookup "
+    "manager mapping max message method min minutes missing mode name names number offset optional options params "
+    "parser path pattern per placeholder policy port position prefix present price profile prompt provider rate ratio reader "
+    "ref reference regex region required role rotation rule rules schema scheme scope scopes service set sha256 size "
     "sock source sources state status stdin storage store strategy strength suffix table time timeout timestamp title "
     "total ttl type types unit uri url usage used user username valid validation validity validator var variable version"
 )
@@ -119,6 +119,18 @@ def telling(name: str) -> Telling | None:
         return None
     strength = _strength(words)
     return Telling(strength, _rule(words)) if strength else None
+
+
+def names_token(name: str) -> bool:
+    """Whether a telling name is that of a token: `token`, `service_token`."""
+    return name.lower().endswith("token") and telling(name) is not None
+
+
+def expects_secret(name: str) -> Telling | None:
+    """What a name says under which even a number is a secret: that of one password or key, for several are counted."""
+    said = telling(name)
+    is_one = said is not None and said.strength is Strength.HARD and not name.lower().endswith(("s", "token"))
+    return said if is_one else None
 
 
 def _strength(words: list[str]) -> Strength | None:

@@ -6,8 +6,9 @@ An entry that changes none is a remark.
 """
 
 import os
+import re
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeGuard
 
 from runcard.documents.chain import Checked, Journal, check, parse
 from runcard.store import layout
@@ -132,13 +133,18 @@ def _amendments(journal: Journal) -> Amendments:
     return Amendments(journal, found, by_path)
 
 
+def _is_digest(said: object) -> TypeGuard[str]:
+    """Whether this is a digest: the bytes of before are looked for under that name."""
+    return isinstance(said, str) and re.fullmatch("[0-9a-f]{64}", said) is not None
+
+
 def _entry(line: dict[str, Any]) -> Change | Remark | None:
     """What a line says; None for one that says nothing that is understood."""
     kind, payload = str(line.get("event")), line.get("payload")
     if not isinstance(payload, dict):
         return None
     path, old, new = (payload.get(key) for key in ("path", "old_sha256", "new_sha256"))
-    if isinstance(path, str) and isinstance(old, str) and isinstance(new, str | None):
+    if isinstance(path, str) and _is_digest(old) and (new is None or _is_digest(new)):
         who, why = (str(payload.get(key) or "unknown") for key in ("who", "why"))
         return Change(kind, path, old, new, who, why, payload)
     return Remark(kind, payload) if kind in {NOTE, TAG, EVALUATION, APPROVAL} else None

@@ -11,7 +11,7 @@ _BLOCK = 4096
 
 def read_tail(path: str, most: int) -> bytes:
     """The last bytes of a file, at most so many; raises OSError."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
         start = max(0, os.lseek(descriptor, 0, os.SEEK_END) - most)
         return os.pread(descriptor, most, start)

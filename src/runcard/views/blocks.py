@@ -5,6 +5,7 @@ from textwrap import wrap
 from unicodedata import combining, east_asian_width
 
 from runcard.files import printable
+from runcard.store import layout
 from runcard.views.markdown import short, size
 
 Pair = tuple[str, object]
@@ -23,6 +24,16 @@ class Whole(str):
     """A value that is never cut, so that it can be copied: a path."""
 
     __slots__ = ()
+
+
+def place_of(path: str) -> Pair:
+    """Where a record lies."""
+    return ("archive" if layout.is_archive(path) else "directory", Whole(path))
+
+
+def counted(count: int, what: str) -> str:
+    """`1 file`, `2 files`."""
+    return f"{count:,} {what}" + ("" if count == 1 else "s")
 
 
 def fields(pairs: Sequence[Pair], screen: int | None = None) -> list[str]:

@@ -13,10 +13,12 @@ from runcard.views.blocks import (
     SCREEN,
     Whole,
     columns_of,
+    counted,
     cut,
     fields,
     fitted,
     listed,
+    place_of,
     section,
     shortened,
     wrapped,
@@ -62,7 +64,7 @@ def _about(path: str, document: Fields) -> list[tuple[str, object]]:
     stored = (document.get("resources") or {}).get("disk_bytes")
     seconds = summary.get("total_execution_time_seconds")
     return [
-        ("directory", Whole(path)),
+        place_of(path),
         ("collected", document["created_at"] + (f" by {by}" if by else "")),
         ("took", None if seconds is None else duration(seconds)),
         ("stored", None if stored is None else size(stored)),
@@ -264,11 +266,11 @@ def _instance_cost(document: Fields) -> list[str]:
 def _workspace(workspace: Fields) -> list[str]:
     count, total, types = (workspace.get(key) for key in ("files_count", "total_size_bytes", "file_types"))
     by_type = ", ".join(f"{many:,} {suffix or 'without a suffix'}" for suffix, many in (types or {}).items())
-    stored = None if count is None else f"{count:,} files" + ("" if total is None else f", {size(total)}")
+    stored = None if count is None else counted(count, "file") + ("" if total is None else f", {size(total)}")
     return fields([("from", Whole(workspace.get("path") or "")), ("stored", stored), ("types", by_type)])
 
 
 def _output(output: Fields) -> list[str]:
     lines, total = output.get("lines"), output.get("size_bytes")
-    said = [None if lines is None else f"{lines:,} lines", None if total is None else size(total)]
+    said = [None if lines is None else counted(lines, "line"), None if total is None else size(total)]
     return fields([(output.get("file") or "", ", ".join(word for word in said if word))]) if output else []

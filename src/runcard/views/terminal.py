@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from shlex import join
 from typing import Any
 
-from runcard.views.blocks import MOST, Pair, Whole, cut, fields, listed, section, shortened
+from runcard.views.blocks import MOST, Pair, cut, fields, listed, place_of, section, shortened
 from runcard.views.markdown import duration, from_where, money, tokens, told, total_cost
 
 Fields = dict[str, Any]
@@ -40,7 +40,7 @@ def _about(path: str, generation: Fields, status: str | None, relations: Sequenc
     if generation.get("estimated"):
         took += " (estimated: nobody saw the end)"
     return [
-        ("directory", Whole(path)),
+        place_of(path),
         ("experiment", generation.get("experiment_name") or generation["experiment_id"]),
         ("started", generation["timestamp_start"]),
         ("took", None if status == "running" else took),

@@ -26,6 +26,7 @@ def command(name: str, yes: bool, as_json: bool) -> int:
     from runcard.cli.printing import complain, say, say_json  # noqa: PLC0415
     from runcard.errors import ExitCode  # noqa: PLC0415
     from runcard.operations.experiments.deletion import delete, examine  # noqa: PLC0415
+    from runcard.views.blocks import counted  # noqa: PLC0415
 
     doomed = examine(name)
     if doomed is not None and not yes and not _is_agreed(doomed):
@@ -36,7 +37,7 @@ def command(name: str, yes: bool, as_json: bool) -> int:
         say_json({"name": deleted.name, "deleted": True, "runs": deleted.runs})
     else:
         say(
-            f"deleted {deleted.name} and its {_many(deleted.runs, 'run')}"
+            f"deleted {deleted.name} and its {counted(deleted.runs, 'run')}"
             if deleted.runs
             else f"deleted {name}"
         )
@@ -46,11 +47,8 @@ def command(name: str, yes: bool, as_json: bool) -> int:
 def _is_agreed(doomed: "Doomed") -> bool:
     from runcard.cli.asking import is_agreed  # noqa: PLC0415
     from runcard.files import printable  # noqa: PLC0415
+    from runcard.views.blocks import counted  # noqa: PLC0415
     from runcard.views.markdown import size  # noqa: PLC0415
 
-    held = f"{_many(doomed.runs, 'run')}, {_many(doomed.files, 'file')}, {size(doomed.bytes)}"
+    held = f"{counted(doomed.runs, 'run')}, {counted(doomed.files, 'file')}, {size(doomed.bytes)}"
     return is_agreed(f"Delete {doomed.path} for good ({held})?", doing=f"delete {printable(doomed.path)}")
-
-
-def _many(count: int, what: str) -> str:
-    return f"{count:,} {what}" + ("" if count == 1 else "s")

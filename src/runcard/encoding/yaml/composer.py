@@ -84,7 +84,7 @@ class _Composer:
             what = " ".join(filter(None, (error.problem, error.context)))
             self._fail(what, at=at, hint=_hint(self.text, at))
         except yaml.YAMLError as error:
-            self._fail(str(error).splitlines()[0], at=0)
+            self._fail(str(error).splitlines()[0], at=0, hint="write plain YAML 1.2, in UTF-8")
         finally:
             parser.dispose()
         if self.root is None:  # a text without a document, or of comments only
@@ -193,7 +193,12 @@ class _Composer:
     def _needs_value(self, at: int, found: str) -> None:
         frame = self.frames[-1] if self.frames else None
         if frame and frame.node.kind == "map" and frame.key is None:
-            self._fail(f"a key must be text, found {found}", at=at, rule="yaml.key")
+            self._fail(
+                f"a key must be text, found {found}",
+                at=at,
+                rule="yaml.key",
+                hint="write a text before the colon",
+            )
 
     def _is_merge(self, frame: _Frame) -> bool:
         return frame.key == "<<" and frame.node.keys["<<"].plain is not None
@@ -201,7 +206,12 @@ class _Composer:
     def _merge(self, frame: _Frame, node: Node) -> None:
         bases = node.items if node.kind == "list" else [node]
         if any(base.kind != "map" for base in bases):
-            self._fail("'<<' takes a map, or a list of maps", at=node.start, rule="yaml.merge")
+            self._fail(
+                "'<<' takes a map, or a list of maps",
+                at=node.start,
+                rule="yaml.merge",
+                hint="name the anchor of a map, or put the key in quotes",
+            )
         frame.merged += bases
         self._expand(sum(base.size for base in bases), node.start)
 
@@ -212,9 +222,16 @@ class _Composer:
     def _alias(self, event: AliasEvent, at: int, end: int) -> Node:
         node = self.anchors.get(str(event.anchor))
         if node is None:
-            self._fail(f"no anchor &{event.anchor} stands before this alias", at=at, rule="yaml.alias")
+            self._fail(
+                f"no anchor &{event.anchor} stands before this alias",
+                at=at,
+                rule="yaml.alias",
+                hint="put a text that begins with * in quotes, or define the anchor above",
+            )
         if not node.closed:
-            self._fail(f"&{event.anchor} holds itself", at=at, rule="yaml.alias")
+            self._fail(
+                f"&{event.anchor} holds itself", at=at, rule="yaml.alias", hint="write out what it shall hold"
+            )
         if node.kind != "scalar":
             self._needs_value(at, f"a {node.kind}")
         if len(self.frames) + node.height > self.limits.depth:
@@ -259,7 +276,9 @@ class _Composer:
         if wanted is not None and (
             not isinstance(value, wanted) or isinstance(value, bool) != (wanted is bool)
         ):
-            self._fail(f"{_short(text)} is not what its tag says", at=at, rule="yaml.tag")
+            self._fail(
+                f"{_short(text)} is not what its tag says", at=at, rule="yaml.tag", hint="remove the tag"
+            )
         return value
 
     def _check_tag(self, event: NodeEvent, at: int, good: tuple[str, ...]) -> None:
@@ -273,7 +292,12 @@ class _Composer:
             )
 
     def _too_deep(self, at: int) -> NoReturn:
-        self._fail(f"nested deeper than {self.limits.depth:,} levels", at=at, rule="yaml.too-deep")
+        self._fail(
+            f"nested deeper than {self.limits.depth:,} levels",
+            at=at,
+            rule="yaml.too-deep",
+            hint="keep the document flatter",
+        )
 
     def _fail(self, message: str, *, at: int, rule: str = "yaml.syntax", hint: str | None = None) -> NoReturn:
         raise _refusal(self.text, at, message, rule=rule, hint=hint)
@@ -290,13 +314,13 @@ def _offset(mark: object) -> int:
     return int(getattr(mark, "index", 0))
 
 
-def _hint(text: str, at: int) -> str | None:
+def _hint(text: str, at: int) -> str:
     found = text[at : at + 1]
     if found == "\t":
         return "indent with spaces: YAML takes no tabs there"
     if found and found in "@`%":
         return "put the text in quotes"
-    return None
+    return "look at the indentation, the colons, and what is open in brackets and quotes before this place"
 
 
 def _short(text: str) -> str:

@@ -1,5 +1,6 @@
 """The analyzer: what the tests of a method must cover, found by parsing, and written as the analyzer's part of the plan."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -7,9 +8,11 @@ from runcard.documents.testplan import TestPlan
 from runcard.files import json_name
 from runcard.plans.analysis import Analysis, analyze, analyze_all
 from runcard.plans.places import Asked, place_of
-from runcard.plans.plan import Plan, plan_at
+from runcard.plans.plan import Plan, StaleError, plan_at
 
 Fields = dict[str, Any]
+
+_TRIES = 20  # to write while others do
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +49,19 @@ def analyze_methods(path: str, *, root: str | None = None) -> list[Analysis]:
 def kept(path: str, analysis: Analysis, *, root: str | None = None, write: bool = True) -> Analyzed:
     """An analysis, written into the plan of its method where that is wanted.
 
-    What later agents said about another analysis is taken out. The same analysis again changes nothing.
+    What later agents said about another analysis is taken out. The same analysis again changes nothing. Where somebody
+    else wrote in the meantime, such as the plan of another method under the name that was free, it is done anew.
     """
     if not write:
         return Analyzed(analysis)
-    target = analysis.target
-    asked = Asked(target.class_name, target.method, target.method_type)
-    plan = plan_at(place_of(path, root=root, asked=asked))
+    for _ in range(_TRIES):
+        with suppress(StaleError):
+            return _written(path, analysis, root)
+    return _written(path, analysis, root)
+
+
+def _written(path: str, analysis: Analysis, root: str | None) -> Analyzed:
+    plan = plan_at(place_of(path, root=root, asked=Asked.of(analysis.plan["target"])))
     return Analyzed(analysis, plan.write("analyzer", _joined(plan.to_dict(), analysis.plan)))
 
 

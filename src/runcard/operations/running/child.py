@@ -15,6 +15,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterable
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from runcard.operations.running.lookup import Command, refused
@@ -97,6 +98,7 @@ def adopt_orphans(*, wanted: bool) -> None:
         prctl(_PR_SET_CHILD_SUBREAPER, int(wanted), 0, 0, 0)
 
 
+@cache
 def _prctl() -> Callable[..., int] | None:
     found: Callable[..., int] | None = getattr(ctypes.CDLL(None), "prctl", None)
     return found if sys.platform == "linux" else None

@@ -20,6 +20,7 @@ from runcard.plans.analysis.subjects import Subject, argument_words, meant, one_
 from runcard.plans.analysis.vocabulary import (
     ACTIONS,
     FAILED,
+    OWN_ACTIONS,
     PRESENCES,
     SUCCEEDED,
     TRUTHY,
@@ -380,6 +381,8 @@ class Conditions:
 
     def _is_action(self, node: Node) -> bool:
         """Whether something is called for its effect, and says by its result whether it succeeded."""
+        if node.type == "identifier":
+            return self._of(node) in OWN_ACTIONS
         method = field(node, "method") if node.type == "call" else None
         if method is None or self._of(method).rstrip("!") not in ACTIONS:
             return False

@@ -11,6 +11,9 @@ from runcard.plans.ruby.targets import Target
 _CLASSES = {"class", "module", "singleton_class"}
 _VISIBILITIES = {"private", "public", "protected"}
 _NAMING = {"block_parameters", "lambda_parameters", "exception_variable", "left_assignment_list", "for"}
+_MATCHING = {"in_clause", "match_pattern", "test_pattern"}
+_PATTERNS = {"as_pattern", "array_pattern", "find_pattern", "keyword_pattern", "splat_parameter"}
+_PATTERNS |= {"hash_splat_parameter"}
 _MAKERS = {"define_method", "define_singleton_method", "scope"}
 
 
@@ -92,10 +95,21 @@ def _variables(code: Code, body: Node | None) -> frozenset[str]:
             named = [field(node, "left")]
         elif node.type in _NAMING:
             named = list(node.named_children)
+        elif node.type in _MATCHING:
+            named = [field(node, "pattern")]
+        elif node.type in _PATTERNS:  # in which a word alone is a name
+            named = list(node.named_children)
+            found |= {code.of(key) for key in _keys(node)}
         else:
             continue
         found |= {code.of(one) for one in named if one is not None and one.type == "identifier"}
     return frozenset(found)
+
+
+def _keys(node: Node) -> list[Node]:
+    """The key of `in {name:}`, which is a name when nothing stands behind it."""
+    key = field(node, "key") if node.type == "keyword_pattern" else None
+    return [key] if key is not None and field(node, "value") is None else []
 
 
 def _owner(node: Node) -> Node | None:

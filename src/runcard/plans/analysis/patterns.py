@@ -110,7 +110,9 @@ class Patterns:
         first = found[0]
         low_cut = first.low or first.high
         threshold = low_cut.threshold if low_cut else _ZERO
-        return Bounds(found, ">=" if first.low else "<=", threshold, is_closed)
+        is_point = first.low is not None and first.high == Cut(threshold, is_behind=True)
+        operator = "==" if is_point else ">=" if first.low else "<="
+        return Bounds(found, operator, threshold, is_closed)
 
     def _interval(self, node: Node) -> Interval:
         if node.type != "range":

@@ -38,9 +38,10 @@ class Line(NamedTuple):
 def line_of(name: str, asked: Sequence[Bounds]) -> Line:
     """The line of a subject, by all comparisons of it."""
     intervals = [interval for bounds in asked for interval in bounds.intervals]
-    cuts = _without_gaps(_in_order(intervals))
+    every = _in_order(intervals)
+    cuts = _without_gaps(every)
     ends = [None, *cuts, None]
-    names = [_named(low, high, name) for low, high in itertools.pairwise(ends)]
+    names = [_named(low, _only(low, high, every), name) for low, high in itertools.pairwise(ends)]
     return Line(tuple(cuts), tuple(_known_words(name, cuts) or _distinct(names)))
 
 
@@ -64,6 +65,12 @@ def _in_order(intervals: list[Interval]) -> list[Cut]:
 def _without_gaps(cuts: list[Cut]) -> list[Cut]:
     """Behind 17 and before 18 are one place, where both are whole numbers."""
     return [cut for cut in cuts if _next_whole(cut) == cut or _next_whole(cut) not in cuts]
+
+
+def _only(low: Cut | None, high: Cut | None, every: list[Cut]) -> Cut | None:
+    """The end of a stretch; of one that is a single whole number, the place behind that number."""
+    end = None if low is None or low.is_behind else Cut(low.threshold, is_behind=True)
+    return end if end in every and _next_whole(end) == high else high
 
 
 def _next_whole(cut: Cut) -> Cut:

@@ -237,7 +237,8 @@ def _range(trait: Trait, answers: list[Bounds]) -> None:
         trait.states, trait.type = [trait.line.names[1], f"not_{trait.line.names[1]}"], "binary"
         return
     if is_count(trait.name) and trait.states[0] == "negative":
-        trait.states = trait.states[1:]
+        asks = any(trait.true_in(question) == {"negative"} for question in trait.questions)
+        trait.states = trait.states if asks else trait.states[1:]
     if all(answer.is_closed for answer in answers):
         used = {
             state

@@ -7,6 +7,7 @@ from runcard.errors import RuncardError
 from runcard.files import resolve_below
 from runcard.plans.analysis.declared import Declarations, Lookup, read_declarations
 from runcard.plans.analysis.methods import Method, superclass_of
+from runcard.plans.analysis.vocabulary import OWN_ACTIONS
 from runcard.plans.ruby.inflections import camelize, underscore
 from runcard.plans.ruby.literals import Literals
 from runcard.plans.ruby.source import read_source
@@ -198,6 +199,8 @@ def _inside(node: Node) -> list[Node]:
 
 
 def _called(code: Code, method: Method) -> set[str]:
-    """The names of all calls in a method."""
-    calls = [field(node, "method") for node in _inside(method.node) if node.type == "call"]
-    return {code.of(name) for name in calls if name is not None}
+    """The names of all calls in a method; of words alone only those that are surely calls."""
+    inside = _inside(method.node)
+    calls = [field(node, "method") for node in inside if node.type == "call"]
+    words = {code.of(node) for node in inside if node.type == "identifier"}
+    return {code.of(name) for name in calls if name is not None} | (words & OWN_ACTIONS)

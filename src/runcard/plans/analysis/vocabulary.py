@@ -37,6 +37,13 @@ _NEGATING = ("not_", "no_", "non_", "isnt_")
 # What is called for its effect, and says by its result whether it succeeded.
 ACTIONS = {"save", "update", "update_attributes", "destroy", "create", "delete", "authenticate", "touch"}
 ACTIONS |= {"perform", "process", "call", "deliver", "charge", "execute", "run", "import", "commit", "sync"}
+OWN_ACTIONS = {
+    "save",
+    "save!",
+    "destroy",
+    "destroy!",
+    "touch",
+}  # also without a receiver, and no names of variables
 SUCCEEDED, FAILED = "succeeded", "failed"
 
 # Subjects of which there is enough or not enough.

@@ -5,7 +5,7 @@ tail was cut). Every finding names its file. What nobody can see without a signa
 """
 
 from runcard.store.verification.ledgers import Record, verify_ledgers
-from runcard.store.verification.run import verify_archived_run, verify_run
+from runcard.store.verification.run import run_id_of_journal, verify_archived_run, verify_run
 from runcard.store.verification.session import verify_archived_session, verify_collection, verify_session
 from runcard.store.verification.verdict import (
     COMPLETE,
@@ -24,6 +24,7 @@ __all__ = [
     "Discrepancy",
     "Record",
     "Verdict",
+    "run_id_of_journal",
     "said",
     "unreadable",
     "verify_archived_run",

@@ -11,12 +11,12 @@ from runcard.digests import sha256_bytes
 from runcard.documents import chain, codec
 from runcard.documents.kinds import Kind
 from runcard.encoding import Limits
-from runcard.errors import EncodingError
-from runcard.files import json_name, printable
+from runcard.errors import EncodingError, RuncardError
+from runcard.files import JsonName, json_name, printable
 from runcard.store import layout
 from runcard.store.amendments import Amendments, Change
 from runcard.store.verification.ledgers import Known, Record, verify_entries
-from runcard.store.verification.source import Directory, Source
+from runcard.store.verification.source import Directory, Source, TooLargeError
 from runcard.store.verification.verdict import Discrepancy, said
 
 Fields = dict[str, Any]
@@ -39,6 +39,7 @@ class Inspection(ABC):
         self.document: Fields = {}  # as far as its schema finds no fault with it
         self.seal: Fields = {}  # the document as it was sealed: what states digests, chains and links
         self.listing: checksums.Listing | None = None
+        self.unread: dict[str, RuncardError] = {}  # why a file that is there was not read
 
     @property
     @abstractmethod
@@ -61,36 +62,67 @@ class Inspection(ABC):
             yield self.said(kind, path, message)
         metadata = self.read(layout.METADATA)
         if metadata is None:
-            yield self.said("missing", layout.METADATA, "the metadata document is gone")
-            metadata = b""
+            yield self._no_document()
         else:
             yield from self._document(metadata)
         yield from self.inspect(metadata, progress)
 
-    def inspect(self, metadata: bytes, progress: Progress | None) -> Findings:
-        amendments = self.source.amendments()
-        current = sha256_bytes(metadata).hex
+    def inspect(self, metadata: bytes | None, progress: Progress | None) -> Findings:
+        """Everything but the document itself, which may be gone: what only it could tell is left aside then."""
+        amendments = self._read_amendments()
+        current = "" if metadata is None else sha256_bytes(metadata).hex
         sealed = amendments.sealed(layout.METADATA, current)
-        yield from self._amendments(amendments, sealed, current)
+        if current:
+            yield from self._amendments(amendments, sealed, current)
+        yield from self._irregular()
         yield from self._files(amendments, progress)
         yield from self._journal(amendments)
         yield from self.own()
-        head, is_archived = self.seal.get("ledger_head"), not isinstance(self.source, Directory)
-        known = Known(self.source.name, self.word, self.known_by(), sealed, head, is_archived)
-        yield from verify_entries(self.source.store, known, amendments)
-        if self.source.has(layout.SIGNATURE):
+        if current:
+            head, is_archived = self.seal.get("ledger_head"), not isinstance(self.source, Directory)
+            known = Known(self.source.name, self.word, self.known_by(), sealed, head, is_archived)
+            yield from verify_entries(self.source.store, known, amendments)
+        if self.source.has_file(layout.SIGNATURE):
             yield self.said(
                 "limits", layout.SIGNATURE, "there is a signature, which this runcard cannot check"
             )
 
     def read(self, name: str) -> bytes | None:
-        """A file of the record itself, never what a link leads to."""
-        return self.source.read(name)
+        """A file of the record itself, never what a link leads to; None also when it cannot be read."""
+        try:
+            return self.source.read(name)
+        except RuncardError as error:
+            self.unread[name] = error
+            return None
+
+    def _no_document(self) -> Discrepancy:
+        error = self.unread.get(layout.METADATA)
+        if isinstance(error, TooLargeError):
+            return self.said("document", layout.METADATA, error.message)
+        message = error.message if error else "the metadata document is gone"
+        return self.said("missing", layout.METADATA, message)
+
+    def _read_amendments(self) -> Amendments:
+        try:
+            return self.source.amendments()
+        except RuncardError as error:
+            self.unread[layout.AMENDMENTS] = error
+            return Amendments()
+
+    def _irregular(self) -> Findings:
+        """What is on no list, and is not what it has to be."""
+        if error := self.unread.get(layout.AMENDMENTS):
+            kind = "chain" if isinstance(error, TooLargeError) else "missing"
+            yield self.said(kind, layout.AMENDMENTS, error.message)
+        for name in sorted(layout.NOT_LISTED):
+            if self.source.has(name) and not self.source.has_file(name):
+                yield self.said("link", name, "it is no regular file", expected="file")
 
     def _document(self, data: bytes) -> Findings:
         examined = codec.examine(data, kind=self.kind.name, limits=self.limits)
         # What the schema finds fault with is reported once, and not looked at any further.
-        self.document = self.seal = codec.sound(examined)
+        if not any(error.rule == "version.newer-major" for error in examined.report.errors):
+            self.document = self.seal = codec.sound(examined)
         for error in examined.report.errors:
             where = f"{error.path}: " if error.path else ""
             expected = error.expected if isinstance(error.expected, str) else None
@@ -136,8 +168,12 @@ class Inspection(ABC):
     def _files(self, amendments: Amendments, progress: Progress | None) -> Findings:
         data = self.read(layout.CHECKSUMS)
         stated = (self.seal.get("checksums") or {}).get(self.sealed_by)
+        if error := self.unread.get(layout.CHECKSUMS):
+            kind = "changed" if isinstance(error, TooLargeError) else "missing"
+            yield self.said(kind, layout.CHECKSUMS, error.message)
+            return
         if data is None:
-            yield self.no_listing(is_stated=stated is not None)
+            yield self._no_listing(is_stated=stated is not None)
             return
         yield from self._fixed(stated, str(sha256_bytes(data)))
         try:
@@ -152,7 +188,7 @@ class Inspection(ABC):
         yield from self.links(comparison.symlinks)
         known = self.special()
         for other in comparison.others:
-            if json_name(other).text not in known:
+            if other not in layout.NOT_LISTED and json_name(other).text not in known:
                 yield self.said("unexpected", other, f"neither a file nor a link: {self._came_later()}")
 
     def _unamended(self, listing: checksums.Listing, differing: set[str], amendments: Amendments) -> Findings:
@@ -170,8 +206,12 @@ class Inspection(ABC):
     def _came_later(self) -> str:
         return f"it was not there when the {self.word} was closed"
 
-    def no_listing(self, *, is_stated: bool) -> Discrepancy:  # noqa: ARG002 - for those who may have none
-        return self.said("missing", layout.CHECKSUMS, "the list of checksums is gone")
+    def _no_listing(self, *, is_stated: bool) -> Discrepancy:
+        """A record of another program may have no list; runcard writes one together with the journal."""
+        if is_stated or self.source.has(self.journal) or not self.seal:
+            return self.said("missing", layout.CHECKSUMS, "the list of checksums is gone")
+        message = "there is no list of checksums: a file that was changed, removed or added cannot be seen"
+        return self.said("limits", layout.CHECKSUMS, message)
 
     def _fixed(self, stated: str | None, found: str) -> Findings:
         """Whether the list of checksums is the one that the document fixes."""
@@ -209,8 +249,9 @@ class Inspection(ABC):
                     return self.said("withheld", path, printable(str(taken[-1])), expected=expected.hex)
                 return self.said("missing", path, "the file is gone", expected=expected.hex)
             case comparison.NotRegular(path, kind):
+                what = "FIFO, a socket or a device" if kind == "other" else kind
                 return self.said(
-                    "link", path, f"a file was listed, found a {kind}", expected="file", found=kind
+                    "link", path, f"a file was listed, found a {what}", expected="file", found=kind
                 )
             case comparison.Unreadable(path, reason):
                 return self.said("missing", path, reason)
@@ -218,20 +259,27 @@ class Inspection(ABC):
                 return self.said("unexpected", path, f"the file {self._came_later().removeprefix('it ')}")
 
     def links(self, found: tuple[checksums.Symlink, ...]) -> Findings:
-        now = {json_name(link.path).text: json_name(link.target).text for link in found}
-        links = [link or {} for link in self.seal.get("symlinks") or ()]
-        then = {link["path"]: link.get("target") for link in links if link.get("path") is not None}
-        for path in sorted(now.keys() | then.keys()):
-            if now.get(path) != then.get(path):
-                message = self._link_message(then.get(path), now.get(path))
-                yield self.said("link", path, message, expected=then.get(path), found=now.get(path))
+        if not self.seal:
+            if found:
+                message = "without the document nobody can tell which links were there"
+                yield self.said("limits", layout.METADATA, message)
+            return
+        # Names by their bytes as well: two of them can look the same once they are escaped.
+        new = [link for link in found if link.path not in layout.NOT_LISTED]
+        now = {json_name(link.path): json_name(link.target) for link in new}
+        links = [link for link in self.seal.get("symlinks") or () if link and link.get("path") is not None]
+        then = {_as_name(link, "path"): _as_name(link, "target") for link in links}
+        for path in sorted(now.keys() | then.keys(), key=str):
+            if (was := then.get(path)) != (now_is := now.get(path)):
+                facts = {"expected": was and was.text, "found": now_is and now_is.text}
+                yield self.said("link", path.text, self._link_message(**facts), **facts)
 
-    def _link_message(self, then: str | None, now: str | None) -> str:
-        if now is None:
+    def _link_message(self, expected: str | None, found: str | None) -> str:
+        if found is None:
             return "the link is gone, or something else has its place"
         return (
             f"the link {self._came_later().removeprefix('it ')}"
-            if then is None
+            if expected is None
             else "the link leads elsewhere"
         )
 
@@ -242,6 +290,8 @@ class Inspection(ABC):
                 "limits", self.journal, "the document states no chains: a cut tail cannot be seen"
             )
         if data is None:
+            if isinstance(error := self.unread.get(self.journal), TooLargeError):
+                yield self.said("limits", self.journal, f"{error.message}, so its chains were not checked")
             return
         journal = chain.parse(data)
         checked = chain.check(journal, self.record_id)
@@ -281,6 +331,11 @@ class Inspection(ABC):
         for writer in found:
             message = f"writer {printable(writer)} was not there when the {self.word} was closed"
             yield self.said("chain", self.journal, message)
+
+
+def _as_name(link: Fields, key: str) -> JsonName:
+    """A path or a target of a link as the document has it."""
+    return JsonName(link.get(key) or "", link.get(f"{key}_base64"))
 
 
 def _why(amendments: Amendments, path: str) -> str:

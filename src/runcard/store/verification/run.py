@@ -1,28 +1,43 @@
 """Checking a run."""
 
 import os
+from functools import cached_property
 
 from runcard.documents import chain
 from runcard.documents.fold import data_digest
 from runcard.documents.kinds import GENERATION
 from runcard.encoding import Limits
+from runcard.errors import RuncardError
 from runcard.store import layout
-from runcard.store.journal import read_journal
 from runcard.store.verification.ledgers import Record
 from runcard.store.verification.record import Fields, Findings, Inspection, Progress
-from runcard.store.verification.source import Directory, Source
+from runcard.store.verification.source import Directory, Source, opened
 from runcard.store.verification.verdict import Verdict
 
 
 def verify_run(run: str, *, progress: Progress | None = None, limits: Limits | None = None) -> Verdict:
     """Check a run against everything that was written down about it."""
     path = os.path.abspath(run)
-    return Verdict(tuple(_Run(Directory(path), limits or Limits(), path).findings(progress)))
+    return Verdict(tuple(_Run(opened(path), limits or Limits(), path).findings(progress)))
 
 
 def verify_archived_run(source: Source, limits: Limits | None = None) -> Verdict:
     """Check a run that lies elsewhere than in a directory."""
     return Verdict(tuple(_Run(source, limits or Limits()).findings(None)))
+
+
+def run_id_of_journal(run: str) -> str | None:
+    """The id of a run by its journal, for one that has lost its document."""
+    try:
+        return _run_id_in(Directory(os.path.abspath(run)).read(layout.JOURNAL))
+    except RuncardError:
+        return None
+
+
+def _run_id_in(journal: bytes | None) -> str | None:
+    lines = chain.parse(journal or b"").entries
+    run_id = lines[0].line.get("run_id") if lines else None
+    return run_id if isinstance(run_id, str) else None
 
 
 class _Run(Inspection):
@@ -39,14 +54,16 @@ class _Run(Inspection):
     def _generation(self) -> Fields:
         return self.document.get("generation") or {}
 
-    @property
+    @cached_property
     def record_id(self) -> str:
-        return self._generation.get("run_id") or ""
+        """By the document; where that does not tell, by the journal, whose chains begin with it."""
+        run_id = self._generation.get("run_id")
+        return run_id or _run_id_in(self.read(layout.JOURNAL)) or ""
 
     def known_by(self) -> Record:
         return "run", self.record_id
 
-    def inspect(self, metadata: bytes, progress: Progress | None) -> Findings:
+    def inspect(self, metadata: bytes | None, progress: Progress | None) -> Findings:
         if self._generation.get("status") == "running":
             yield from self._open()
         else:
@@ -57,8 +74,12 @@ class _Run(Inspection):
             "open", layout.METADATA, "the run is not closed: it is running, or its process is gone"
         )
         for path in layout.journals(self._path) if self._path else ():
-            checked = chain.check(read_journal(path), self.record_id)
-            yield from self.faults(os.path.basename(path), checked)
+            name = os.path.basename(path)
+            data = self.read(name)
+            if data is not None:
+                yield from self.faults(name, chain.check(chain.parse(data), self.record_id))
+            elif name in self.unread:
+                yield self.said("limits", name, self.unread[name].message)
 
     def special(self) -> set[str]:
         """An event names each that was there."""

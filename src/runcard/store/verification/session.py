@@ -19,7 +19,7 @@ from runcard.store.journal import read_journal
 from runcard.store.sessions import is_at_work
 from runcard.store.verification.ledgers import Record
 from runcard.store.verification.record import Fields, Findings, Inspection, Progress
-from runcard.store.verification.source import Directory, Source
+from runcard.store.verification.source import Source, opened
 from runcard.store.verification.verdict import Discrepancy, Verdict, said
 
 _AT_WORK = {
@@ -34,7 +34,7 @@ def verify_session(
     session: str, *, progress: Progress | None = None, limits: Limits | None = None
 ) -> Verdict:
     """Check a session against everything that was written down about it."""
-    source = Directory(os.path.realpath(session))
+    source = opened(os.path.realpath(session))
     return Verdict(tuple(_Session(source, limits or Limits()).findings(progress)))
 
 
@@ -75,16 +75,6 @@ class _Session(Inspection):
 
     def known_by(self) -> Record:
         return "session", self.record_id
-
-    def no_listing(self, *, is_stated: bool) -> Discrepancy:
-        """A session of another program may have no list; runcard writes one together with the journal."""
-        if is_stated or self.source.has(layout.AUDIT):
-            return super().no_listing(is_stated=is_stated)
-        return self.said(
-            "limits",
-            layout.CHECKSUMS,
-            "there is no list of checksums: a file that was changed, removed or added cannot be seen",
-        )
 
     def links(self, found: tuple[checksums.Symlink, ...]) -> Findings:
         if self.seal.get("symlinks") is not None:

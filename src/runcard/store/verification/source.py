@@ -5,14 +5,24 @@ from typing import TYPE_CHECKING, Protocol
 
 from runcard.checksums import Listing
 from runcard.checksums.comparison import Comparison, compare
-from runcard.files import failure
+from runcard.errors import StoreError
+from runcard.files import failure, printable, read_regular
 from runcard.store import layout
-from runcard.store.amendments import Amendments, read_amendments
+from runcard.store.amendments import Amendments, parse_amendments
 
 if (
     TYPE_CHECKING
 ):  # archives are opened by threads, which take long to load and which a directory does not need
     from runcard.store.archive.contents import Fault, Progress
+
+
+_MOST = (
+    1 << 30
+)  # bytes of a file that is read as a whole; nobody needs so much memory for one that was made to be huge
+
+
+class TooLargeError(StoreError):
+    """A document, list or journal that is too large to be read as a whole."""
 
 
 class Source(Protocol):
@@ -31,7 +41,7 @@ class Source(Protocol):
         """What is wrong with the place itself."""
 
     def read(self, name: str) -> bytes | None:
-        """A file of the record itself; None when there is none."""
+        """A file of the record itself; None when there is none. Raises RuncardError when it cannot be read."""
 
     def has(self, name: str) -> bool:
         """Whether anything has this name."""
@@ -49,6 +59,12 @@ class Source(Protocol):
         """All that differs from the list of checksums."""
 
 
+def opened(path: str) -> "Directory":
+    """A record in its directory; raises OSError when nobody may look into it at all."""
+    os.scandir(path).close()
+    return Directory(path)
+
+
 class Directory:
     """A record in its directory; what a link leads to is never read."""
 
@@ -64,8 +80,9 @@ class Directory:
         if not layout.may_be_file(path):
             return None
         try:
-            with open(path, "rb") as file:
-                return file.read()
+            if os.lstat(path).st_size > _MOST:
+                raise TooLargeError(f"{printable(name)} is larger than 1 GiB: it was not read")
+            return read_regular(path)
         except OSError as error:
             raise failure(error, path, "read") from error
 
@@ -81,7 +98,7 @@ class Directory:
         return [name for above, name in folders if os.path.basename(above) == layout.INSTANCES]
 
     def amendments(self) -> Amendments:
-        return read_amendments(self._path)
+        return parse_amendments(self.read(layout.AMENDMENTS))
 
     def compare(self, listing: Listing, progress: "Progress | None") -> Comparison:
         return compare(self._path, listing, exclude=layout.NOT_LISTED, progress=progress)

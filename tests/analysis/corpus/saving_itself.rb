@@ -1,0 +1,6 @@
+class Draft < ApplicationRecord
+  def publish
+    self.published = true
+    save ? :published : :failed
+  end
+end
