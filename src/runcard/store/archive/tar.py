@@ -22,7 +22,6 @@ _FILES = {b"0", b"\0", b"7"}
 _LARGEST_EXTRA = 1 << 20  # bytes of a long name, or of a record of pax
 
 _FIELDS = struct.Struct("100s8s16x12s12s8s1s100s8s80x155s12x")  # those that say something
-_BLANKS = 8 * ord(" ")
 _NOBODIES = b"0000000\0" * 2  # neither an owner nor a group; and no device
 _USTAR = b"ustar\x0000"
 _LONG = b"././@LongLink"
@@ -64,25 +63,25 @@ def _plain(
 ) -> bytes:
     """The two halves of a header, and its checksum between them: the sum of both, and of blanks in its own place."""
     first = b"%b%07o\0%b%b%b" % (name.ljust(100, b"\0"), mode, _NOBODIES, _number(size), _number(mtime))
-    second = _REST[kind] if not target and not prefix else _rest(kind, target, prefix)
-    # adler32 begins with a sum as well, modulo 65,521, which no header of plain text reaches; and takes a tenth of the time.
-    if name.isascii() and target.isascii() and prefix.isascii():
-        total = (adler32(first) & 0xFFFF) + (adler32(second) & 0xFFFF) - 2
-    else:
-        total = sum(first) + sum(second)
-    return b"%b%06o\0 %b" % (first, total + _BLANKS, second)
+    second, total = _REST[kind] if not target and not prefix else _rest(kind, target, prefix)
+    # adler32 begins with a sum as well, modulo 65,521, which so few bytes do not reach; and takes a tenth of the time.
+    total += (adler32(first) & 0xFFFF) - 1
+    return b"%b%06o\0 %b" % (first, total, second)
 
 
-def _rest(kind: bytes, target: bytes = b"", prefix: bytes = b"") -> bytes:
-    """What comes after the checksum."""
-    return b"%b%b%b%b%b%b" % (
+def _rest(kind: bytes, target: bytes = b"", prefix: bytes = b"") -> tuple[bytes, int]:
+    """What comes after the checksum, and its part of that."""
+    fields = (
         kind,
         target.ljust(100, b"\0"),
-        _USTAR + bytes(64),
+        _USTAR,
+        bytes(64),
         _NOBODIES,
         prefix.ljust(155, b"\0"),
         bytes(12),
     )
+    rest = b"".join(fields)
+    return rest, sum(rest) + 8 * ord(" ")
 
 
 _REST = {kind: _rest(kind) for kind in (FILE, SYMLINK, DIRECTORY, _LONG_NAME, _LONG_LINK)}
