@@ -23,6 +23,27 @@ def test_a_migration_says_from_where_to_where_and_where_the_old_bytes_are(cli: C
     assert cli("validate", path).out == f"{path}: valid team 2.0.0\n"
 
 
+def test_the_newest_version_of_its_kind_is_meant_when_none_is_named(cli: Cli, put: Put) -> None:
+    flat, team = put("flat.json", samples.flat_0_1_0()), put("team.json", samples.team())
+    done = cli("migrate", flat, team)
+    assert done.code in {0, 2}
+    assert done.out == (
+        f"{flat}: generation 0.1.0 → 1.0, old bytes in {flat}.bak\n"
+        f"{team}: team 1.0.0 → 2.0.0, old bytes in {team}.bak\n"
+    )
+    again = cli("migrate", flat, team)
+    assert (again.code, again.out) == (0, f"{flat}: generation 1.0 already\n{team}: team 2.0.0 already\n")
+
+
+def test_a_run_of_another_program_may_be_named_by_its_directory(cli: Cli, put: Put) -> None:
+    path = put("run/metadata.json", samples.flat_0_1_0())
+    before = path.read_bytes()
+    done = cli("migrate", path.parent)
+    assert done.out == f"{path}: generation 0.1.0 → 1.0, old bytes in {path}.bak\n"
+    assert (path.parent / "metadata.json.bak").read_bytes() == before
+    assert cli("validate", path.parent).out == f"{path}: valid generation 1.0\n"
+
+
 def test_a_document_that_has_the_version_already_is_left_alone(cli: Cli, put: Put) -> None:
     path = put("x.json", samples.team())
     before = _listing(path.parent)

@@ -249,7 +249,11 @@ def test_money_is_added_up_exactly() -> None:
 def test_no_calls_mean_that_nothing_is_known_and_not_that_it_was_free() -> None:
     document = fold.fold(START, [], NOTHING)
     assert document["costs"]["total_cost_usd"] is document["costs"]["input_tokens"] is None
-    assert "token_usage" not in document
+    assert document["token_usage"] == {
+        **dict.fromkeys(("total_input_tokens", "total_output_tokens", "total_tokens")),
+        "breakdown_by_step": [],
+        "breakdown_by_model": [],
+    }
 
 
 def costs_of(*lines: Fields, **totals: Any) -> tuple[Fields, Fields]:

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,7 @@ from recording.runs import copy_store, kinds, read, record_one, verdict
 from runcard.digests import sha256_bytes
 from runcard.documents.chain import make_line
 from runcard.encoding import COMPACT, encode_json
+from runcard.store.ledger import ledgers
 
 Swap = Callable[[Path], object]
 
@@ -81,6 +83,17 @@ def test_a_document_of_a_newer_major_version_is_refused_and_the_files_are_still_
     assert {kind for kind, _ in kinds(verdict(run))} == {"document", "limits"}
     (run / "notes.txt").unlink()
     assert ("missing", "notes.txt") in kinds(verdict(run))
+
+
+def test_a_document_of_a_newer_minor_version_is_read_and_that_is_said(cli: Cli, run: Path) -> None:
+    (run.parent / ".runcard").rename(run.parent.parent / "elsewhere")
+    metadata = run / "metadata.json"
+    metadata.write_text(
+        metadata.read_text().replace('"metadata_version": "1.0"', '"metadata_version": "1.7"')
+    )
+    done = cli("verify", run)
+    assert done.code == 0
+    assert "generation version 1.7 is newer than 1.0; it was read as 1.0 [limits]" in done.out
 
 
 def test_two_links_whose_names_look_the_same_when_escaped_are_two(tmp_path: Path) -> None:
@@ -156,6 +169,52 @@ def test_what_only_looks_like_a_record_far_below_is_passed_over(cli: Cli, run: P
     assert (done.code, done.err) == (0, "")
     done = cli("verify", project / "node_modules")  # named by the user: what lies there is looked at
     assert done.code == 1
+
+
+@pytest.mark.parametrize("swap", ["FIFO", "directory", "link"])
+def test_a_ledger_that_cannot_be_read_hides_nothing_of_a_run(run: Path, swap: str) -> None:
+    (ledger,) = (run.parent / ".runcard").glob("ledger-*.jsonl")
+    ledger.unlink()
+    SWAPS[swap](ledger)
+    (run / "notes.txt").write_text("changed")
+    said = verdict(run)
+    assert kinds(said) == {("changed", "notes.txt"), ("ledger", "metadata.json")}
+    assert (said["intact"], said["complete"]) == (False, False)
+
+
+def test_a_ledger_that_is_gone_is_missed_by_those_who_saw_it(tmp_path: Path) -> None:
+    outputs = tmp_path / "outputs"
+    first, second = record_one(outputs), record_one(outputs)
+    (ledger,) = (outputs / ".runcard").glob("ledger-*.jsonl")
+    ledger.unlink()
+    assert verdict(first)["findings"] == []  # it was the first that the ledger was to know
+    (told,) = verdict(second)["findings"]
+    assert (told["kind"], told["message"]) == ("ledger", "the ledger of the store is gone")
+    assert not verdict(outputs)["complete"]
+    elsewhere = tmp_path / "elsewhere" / second.name
+    elsewhere.parent.mkdir()
+    second.rename(elsewhere)
+    assert verdict(elsewhere)["findings"] == []  # there never was one here
+
+
+def test_the_ledger_is_read_once_for_all_records_of_a_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise verifying a store takes time by the square of its records."""
+    outputs = tmp_path / "outputs"
+    for _ in range(3):
+        record_one(outputs)
+    read = []
+
+    def counted(store: str) -> Any:
+        read.append(store)
+        return ledgers(store)
+
+    monkeypatch.setattr("runcard.store.verification.ledgers.ledgers", counted)
+    assert verdict(outputs)["findings"] == []
+    assert len(read) == 2  # for what the records are held to, and for itself
+    record_one(outputs)
+    assert verdict(outputs)["findings"] == []  # what was added meanwhile is known
 
 
 def test_a_run_that_went_from_a_store_far_below_is_missed(cli: Cli, run: Path) -> None:

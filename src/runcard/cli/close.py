@@ -47,7 +47,7 @@ def command(runs: tuple[str, ...], outputs: str | None, as_json: bool) -> int:
     code, said, elsewhere = ExitCode.OK, [], []
     for run in runs or dead_runs(outputs):
         try:
-            if not os.path.exists(run):
+            if not os.path.isdir(run):
                 raise no_record(run)
             (closing,) = _closed(close(run), run)
         except RuncardError as error:

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 @click.command("migrate", short_help="Bring documents to another version of their format.")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=PATH_OR_DASH)
-@click.option("--to", "target", required=True, metavar="V", help="The version to migrate to.")
+@click.option(
+    "--to", "target", metavar="V", help="The version to migrate to; the newest of its kind unless given."
+)
 @output_option("FILE", "Write to this new file; - for stdout.")
 @click.option("--dry-run", is_flag=True, help="Show what would change and write nothing.")
 @click.option("--no-backup", is_flag=True, help="Do not keep the old bytes as PATH.bak.")
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 @json_option
 def command(
     paths: tuple[str, ...],
-    target: str,
+    target: str | None,
     output: str | None,
     dry_run: bool,
     no_backup: bool,
@@ -33,7 +35,7 @@ def command(
     kind: str | None,
     as_json: bool,
 ) -> int:
-    """Bring the document at each PATH to version V of its format.
+    """Bring the document at each PATH to version V of its format, or to the newest.
 
     A document is replaced in one step, with its old bytes kept beside it, and only when the result is valid. What an
     older version has no room for is listed. In a closed record each change is an amendment, and

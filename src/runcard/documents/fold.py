@@ -113,9 +113,8 @@ def told(start: Fields, lines: Iterable[Line]) -> Fields:
         "data_sources": sources,
         "environment": environment,
         "costs": costs,
+        "token_usage": _usage(calls, costs),
     }
-    if calls:
-        document["token_usage"] = _usage(calls, costs)
     document["resources"] = _last(events, ENDED).get("resources")
     document["relations"] = [*start.get("relations", []), *_payloads(events, RELATED)]
     document["trace"] = start.get("trace")

@@ -20,7 +20,7 @@ from runcard.store import layout
 
 def migrate(
     path: str | os.PathLike[str],
-    to: str,
+    to: str | None = None,
     *,
     kind: str | None = None,
     zone: tzinfo | None = None,
@@ -31,6 +31,7 @@ def migrate(
 ) -> Migrated:
     """Migrate the document at `path`, in place unless `output` names a new file; `-` stands for the caller.
 
+    `to` is the newest version of its kind unless given.
     In place, the old bytes are kept beside it as `.bak` unless `backup` is false. In a closed record they are kept in
     its store, and the record has an amendment. With `dry_run` nothing is written.
     """
@@ -54,21 +55,15 @@ def migrate(
 
 def migrate_record(
     record: str,
-    to: str,
+    to: str | None = None,
     *,
     backup: bool = True,
     dry_run: bool = False,
     **options: Any,  # noqa: ANN401 - as migrate has them
 ) -> tuple[Migrated, ...] | None:
-    """Migrate all documents of a record, archived or not; None for what is no record, but perhaps a document.
-
-    One that another program made, and nobody sealed, is migrated file by file.
-    """
-    if layout.is_unsealed(record):
-        paths = own_documents(record, to, options.get("limits") or Limits())
-        return tuple(migrate(path, to, backup=backup, dry_run=dry_run, **options) for path in paths)
+    """Migrate all documents of a record, archived or not; None for what is no record, but perhaps a document."""
     if os.path.isdir(record):
-        return migrate_in_record(record, to, dry_run=dry_run, **options)
+        return migrate_folder(record, to, backup=backup, dry_run=dry_run, **options)
     if os.path.isfile(record) and not layout.is_archive(record):
         return None
     from runcard.operations.in_archive import archive_of, change_archived, unpacked  # noqa: PLC0415 - it takes long to load, and is rarely needed
@@ -82,6 +77,25 @@ def migrate_record(
         return tuple(
             replace(one, path=os.path.join(found.path, os.path.relpath(one.path, copy))) for one in results
         )
+
+
+def migrate_folder(
+    folder: str,
+    to: str | None = None,
+    *,
+    kind: str | None = None,
+    zone: tzinfo | None = None,
+    backup: bool = True,
+    dry_run: bool = False,
+    limits: Limits | None = None,
+) -> tuple[Migrated, ...]:
+    """Migrate all documents of a record: by amendments when it was closed; one by one when another program wrote it."""
+    metadata = os.path.join(folder, layout.METADATA)
+    if layout.sealed_record(metadata) is not None or not layout.may_be_file(metadata):
+        return migrate_in_record(folder, to, kind=kind, zone=zone, dry_run=dry_run, limits=limits)
+    names = own_documents(folder, to, limits or Limits())
+    options: dict[str, Any] = {"backup": backup, "dry_run": dry_run, "limits": limits}
+    return tuple(migrate(name, to, kind=kind, zone=zone, **options) for name in names)
 
 
 def _check_rewritable(path: str) -> None:

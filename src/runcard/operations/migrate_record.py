@@ -26,7 +26,7 @@ from runcard.store.amendments import MIGRATION
 
 def migrate_in_record(
     record: str | os.PathLike[str],
-    to: str,
+    to: str | None,
     documents: Sequence[str] | None = None,
     *,
     kind: str | None = None,
@@ -34,7 +34,10 @@ def migrate_in_record(
     dry_run: bool = False,
     limits: Limits | None = None,
 ) -> tuple[Migrated, ...]:
-    """Migrate documents of a closed record, or all of its own that have a version `to`; each change is an amendment."""
+    """Migrate documents of a closed record, or all of its own that have a version `to`; each change is an amendment.
+
+    Without `to`, each becomes the newest of its kind.
+    """
     path, limits = os.fspath(record), limits or Limits()
     with amending(path, look=dry_run) as amender:
         names = own_documents(path, to, limits) if documents is None else documents
@@ -52,12 +55,12 @@ def migrate_in_record(
     )
 
 
-def own_documents(record: str, to: str, limits: Limits) -> list[str]:
+def own_documents(record: str, to: str | None, limits: Limits) -> list[str]:
     """The record's own documents of which there is a version `to`."""
     paths = [os.path.join(record, layout.METADATA), *layout.session_documents(record)]
     kinds = {path: codec.examine(read_document(path, limits), limits=limits).report.kind for path in paths}
     # One whose kind is not known is no document: migrating it says so.
-    found = [path for path, kind in kinds.items() if kind is None or to in KINDS[kind].versions]
+    found = [path for path, kind in kinds.items() if not kind or not to or to in KINDS[kind].versions]
     if not found:
         known = sorted({version for kind in kinds.values() if kind for version in KINDS[kind].versions})
         raise UsageError(
@@ -67,7 +70,7 @@ def own_documents(record: str, to: str, limits: Limits) -> list[str]:
 
 
 def _becomes(
-    amender: Amender, name: str, to: str, kind: str | None, zone: tzinfo | None, limits: Limits
+    amender: Amender, name: str, to: str | None, kind: str | None, zone: tzinfo | None, limits: Limits
 ) -> Migrated:
     """What a document of the record is in another version; it must be what the record says."""
     path = _relative(amender, name)

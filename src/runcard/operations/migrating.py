@@ -50,13 +50,14 @@ class Migrated:
         }
 
 
-def become(path: str, to: str, kind: str | None, zone: tzinfo | None, limits: Limits) -> Migrated:
-    """What the document at a path is in version `to`; raises an error that says why it cannot be."""
+def become(path: str, to: str | None, kind: str | None, zone: tzinfo | None, limits: Limits) -> Migrated:
+    """What the document at a path is in version `to`, or in the newest; raises an error that says why it cannot be."""
     before = read_document(path, limits)
     examined = codec.examine(before, kind=kind, limits=limits, is_yaml=is_yaml_name(path))
     report = examined.report
     if not report.valid or report.kind is None or examined.data is None:
         raise InvalidDocument(report, printable(path))
+    to = to or KINDS[report.kind].latest
     if to not in KINDS[report.kind].versions:
         raise UsageError(
             f"{printable(path)}: there is no {report.kind} version {to}",

@@ -205,7 +205,7 @@ def _folder(root: str, progress: Progress | None, limits: Limits | None) -> Iter
 def _folders_in(folder: str) -> list[str]:
     if not os.path.isdir(folder):
         what = "is no record" if os.path.lexists(folder) else "does not exist"
-        raise StoreError(f"{printable(folder)} {what}")
+        raise StoreError(f"{printable(folder) or chr(39) * 2} {what}")
     own = {layout.own_folder(folder), layout.collections(folder)}
     try:
         with os.scandir(folder) as scan:

@@ -92,15 +92,27 @@ def is_plan_path(path: str) -> bool:
 
 
 def place_of(
-    path: str, *, root: str | None = None, asked: Asked | None = None, limits: Limits | None = None
+    path: str,
+    *,
+    root: str | None = None,
+    asked: Asked | None = None,
+    limits: Limits | None = None,
+    is_full: bool = False,
 ) -> Place:
-    """The plan that a path stands for: of a source, or the plan itself."""
+    """The plan that a path stands for: of a source, or the plan itself.
+
+    `is_full` says that what is asked for is named as the source has it, so that the source need not be read.
+    """
     if "\0" in path:
         raise StoreError("a path cannot contain a NUL byte", hint="name a source file")
     limits = limits or Limits()
     if is_plan_path(path):
         return _named(path, root, limits)
-    return _of_source(path, root, asked or Asked(), limits)
+    place = _of_source(path, root, limits)
+    asked = asked or Asked()
+    if place.stored.data is None or asked.is_of(place.stored.section("target")):
+        return place
+    return _of_method(place, asked, is_full=is_full)
 
 
 def _named(path: str, root: str | None, limits: Limits) -> Place:
@@ -114,7 +126,8 @@ def _named(path: str, root: str | None, limits: Limits) -> Place:
     return Place(project, stored.file or "", stored)
 
 
-def _of_source(source: str, root: str | None, asked: Asked, limits: Limits) -> Place:
+def _of_source(source: str, root: str | None, limits: Limits) -> Place:
+    """The plan of a source's first method."""
     project, file = project_of(source, root)
     if os.path.isdir(os.path.join(project.root, file)):
         raise StoreError(f"{printable(source)} is a directory", hint="name a source file")
@@ -123,10 +136,7 @@ def _of_source(source: str, root: str | None, asked: Asked, limits: Limits) -> P
     stored, remark = _own(project, file, limits)
     if remark:
         warnings.append(remark)
-    place = Place(project, file, stored, warnings=tuple(warnings))
-    if stored.data is None or asked.is_of(stored.section("target")):
-        return place
-    return _of_method(place, asked)
+    return Place(project, file, stored, warnings=tuple(warnings))
 
 
 def _own(project: Project, file: str, limits: Limits) -> tuple[Stored, str | None]:
@@ -159,10 +169,10 @@ def _is_anothers(stored: Stored, file: str, root: str) -> bool:
     )
 
 
-def _of_method(place: Place, asked: Asked) -> Place:
+def _of_method(place: Place, asked: Asked, *, is_full: bool) -> Place:
     """The plan of a further method of the same source: the one that is there, or the name that it will have."""
     found = _found(place, asked) if asked.key is None else _by_name(place, asked.key)
-    if found is not None and not found.is_other:
+    if found is not None and (is_full or not found.is_other):
         return found
     full = _in_full(place, asked)
     if full.is_of(place.stored.section("target")):

@@ -221,6 +221,18 @@ def own_folder(store: str) -> str:
     return os.path.join(store, _STORE)
 
 
+def ledger_paths(store: str) -> list[str]:
+    """The ledgers of a store, one for each host; raises OSError when nobody may look."""
+    own = own_folder(store)
+    try:
+        names = sorted(os.listdir(own))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    return [
+        os.path.join(own, name) for name in names if name.startswith("ledger-") and name.endswith(".jsonl")
+    ]
+
+
 def open_folder(store: str) -> str:
     """Where a store keeps the names of the runs that are open."""
     return os.path.join(store, _STORE, _OPEN)
@@ -265,13 +277,6 @@ def records(store: str) -> list[str]:
     except (FileNotFoundError, NotADirectoryError):
         return []
     return [path for path in folders if path not in own and may_be_file(os.path.join(path, METADATA))]
-
-
-def is_unsealed(folder: str) -> bool:
-    """Whether a folder is a record of another program, or of an older one, that nobody sealed and nobody is recording."""
-    ours = (CHECKSUMS, JOURNAL, AUDIT, AMENDMENTS)
-    has_document = may_be_file(os.path.join(folder, METADATA))
-    return has_document and not any(os.path.lexists(os.path.join(folder, name)) for name in ours)
 
 
 def has_lost_its_document(folder: str) -> bool:

@@ -73,7 +73,10 @@ def _environment(environment: Fields) -> list[Pair]:
 
 def _cost(document: Fields) -> list[str]:
     costs, usage = document["costs"], document.get("token_usage") or {}
-    if not usage and all(costs[key] is None for key in ("input_tokens", "output_tokens", "total_cost_usd")):
+    has_calls = usage.get("breakdown_by_step") or usage.get("breakdown_by_model")
+    if not has_calls and all(
+        costs[key] is None for key in ("input_tokens", "output_tokens", "total_cost_usd")
+    ):
         return ["  nothing is known: no call of a model was recorded"]
     source = costs.get("token_source")
     lines = fields(

@@ -61,7 +61,8 @@ def kept(path: str, analysis: Analysis, *, root: str | None = None, write: bool 
 
 
 def _written(path: str, analysis: Analysis, root: str | None) -> Analyzed:
-    plan = plan_at(place_of(path, root=root, asked=Asked.of(analysis.plan["target"])))
+    asked = Asked.of(analysis.plan["target"])
+    plan = plan_at(place_of(path, root=root, asked=asked, is_full=True))
     return Analyzed(analysis, plan.write("analyzer", _joined(plan.to_dict(), analysis.plan)))
 
 

@@ -2,10 +2,11 @@
 
 import os
 from collections.abc import Collection, Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from runcard.errors import ExitCode
-from runcard.files import printable
+from runcard.files import failure, printable
 from runcard.store import layout
 from runcard.store.amendments import Amendments
 from runcard.store.ledger import ARCHIVED, DELETED, LedgerEntry, entries, in_order, ledgers
@@ -79,13 +80,44 @@ def _latest(known: list[LedgerEntry]) -> list[LedgerEntry]:
     return [entry for entry in latest.values() if entry.event != DELETED]
 
 
+class _Books(NamedTuple):
+    """What the ledgers of a store say, as records are held to it."""
+
+    by_record: dict[Record, list[LedgerEntry]]
+    hashes: frozenset[str]
+
+
+@lru_cache(
+    maxsize=1
+)  # a store has one ledger for all of its records: to read it for each would take for ever
+def _books(store: str, _: tuple[object, ...]) -> _Books:
+    by_record: dict[Record, list[LedgerEntry]] = {}
+    everything = [entry for _, journal, _ in ledgers(store) for entry in entries(journal)]
+    for entry in in_order(everything):
+        by_record.setdefault(known_by(entry), []).append(entry)
+    return _Books(by_record, frozenset(entry.hash for entry in everything))
+
+
+def _state_of(store: str) -> tuple[object, ...]:
+    """Of every ledger, what changes whenever it does; nothing where there is none."""
+    try:
+        found = [(path, os.lstat(path)) for path in layout.ledger_paths(store)]
+    except OSError as error:
+        raise failure(error, layout.own_folder(store), "look for ledgers in") from error
+    return tuple((path, now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns) for path, now in found)
+
+
 def verify_entries(store: str | None, known: Known, amendments: Amendments) -> Iterator[Discrepancy]:
     """Whether a record is as the ledgers of its store know it; nothing where there are none."""
-    books = [] if store is None else list(ledgers(store))
-    if not books:
+    if store is None:
         return
-    everything = [entry for _, journal, _ in books for entry in entries(journal)]
-    mine = in_order(entry for entry in everything if known_by(entry) == known.record)
+    state = _state_of(store)
+    if not state:
+        if known.head is not None and os.path.isdir(layout.open_folder(store)):  # runs are recorded here
+            yield _found(known, "the ledger of the store is gone", breaks=COMPLETE, expected=known.head)
+        return
+    books = _books(store, state)
+    mine = books.by_record.get(known.record, [])
     if known.is_archived:  # what happened to a record that was restored since is not in its archive
         mine = mine[: max((at for at, entry in enumerate(mine, 1) if entry.event == ARCHIVED), default=None)]
     if not mine:
@@ -97,7 +129,7 @@ def verify_entries(store: str | None, known: Known, amendments: Amendments) -> I
     if mine:
         yield from _whereabouts(known, mine)
         yield from _cut_amendments(known, mine, amendments)
-    if known.head is not None and known.head not in {entry.hash for entry in everything}:
+    if known.head is not None and known.head not in books.hashes:
         message = f"the ledger was cut: the entry before this {known.word}'s is gone"
         yield _found(known, message, breaks=COMPLETE, expected=known.head)
 

@@ -11,13 +11,13 @@ from runcard.digests import sha256_bytes
 from runcard.documents import chain, codec
 from runcard.documents.kinds import Kind
 from runcard.encoding import Limits
-from runcard.errors import EncodingError, RuncardError
+from runcard.errors import EncodingError, ExitCode, RuncardError
 from runcard.files import JsonName, json_name, printable
 from runcard.store import layout
 from runcard.store.amendments import Amendments, Change
 from runcard.store.verification.ledgers import Known, Record, verify_entries
 from runcard.store.verification.source import Directory, Source, TooLargeError
-from runcard.store.verification.verdict import Discrepancy, said
+from runcard.store.verification.verdict import COMPLETE, Discrepancy, said
 
 Fields = dict[str, Any]
 Findings = Iterator[Discrepancy]
@@ -81,11 +81,18 @@ class Inspection(ABC):
         if current:
             head, is_archived = self.seal.get("ledger_head"), not isinstance(self.source, Directory)
             known = Known(self.source.name, self.word, self.known_by(), sealed, head, is_archived)
-            yield from verify_entries(self.source.store, known, amendments)
+            yield from self._ledger(known, amendments)
         if self.source.has_file(layout.SIGNATURE):
             yield self.said(
                 "limits", layout.SIGNATURE, "there is a signature, which this runcard cannot check"
             )
+
+    def _ledger(self, known: Known, amendments: Amendments) -> Findings:
+        try:
+            yield from verify_entries(self.source.store, known, amendments)
+        except RuncardError as error:
+            said = ("ledger", self.name, layout.METADATA, error.message)
+            yield Discrepancy(*said, breaks=COMPLETE, exit_code=ExitCode.FAILED)
 
     def read(self, name: str) -> bytes | None:
         """A file of the record itself, never what a link leads to; None also when it cannot be read."""
@@ -127,6 +134,9 @@ class Inspection(ABC):
             where = f"{error.path}: " if error.path else ""
             expected = error.expected if isinstance(error.expected, str) else None
             yield self.said("document", layout.METADATA, f"{where}{error.message}", expected=expected)
+        for warning in examined.report.warnings:
+            if warning.rule == "version.newer-minor":
+                yield self.said("limits", layout.METADATA, warning.message)
 
     def _amendments(self, amendments: Amendments, sealed: str, current: str) -> Findings:
         checked = amendments.check(sealed)
