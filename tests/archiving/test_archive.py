@@ -257,6 +257,17 @@ def test_an_index_that_is_no_good_stops_the_work(run: Path, cli: Cli, text: str)
     assert archives(run.parent) == []
 
 
+def test_a_folder_of_archives_is_verified_as_well(run: Path, session: Path, here: Path, cli: Cli) -> None:
+    for record in (run, session):
+        archive(record, to=here / "kept")
+    verdict = judged(here / "kept")
+    assert (verdict["records"], verdict["findings"]) == (2, [])
+    packed = next((here / "kept").glob("*/*team*.tar.gz"))
+    packed.unlink()
+    outcome = cli("verify", "kept")
+    assert (outcome.code, packed.name in outcome.err) == (1, True)
+
+
 def test_an_index_that_is_gone_is_made_again_from_the_archives(here: Path, cli: Cli) -> None:
     run, session, other = make_run(here / "outputs"), make_session(here), make_run(here / "outputs")
     for record in (run, session):
@@ -345,7 +356,8 @@ def test_a_session_may_be_called_like_an_archive(here: Path, cli: Cli) -> None:
     archive(session)
     assert cli("log", session, "coordinator").code == 0
     assert cli("restore", session.name).code == 0
-    assert judged(session)["findings"] == []
+    (found,) = runcard.verify(session)
+    assert (found.path, found.verdict.findings) == (str(session), ())
 
 
 def test_amendments_of_an_archived_record_are_shown(run: Path, cli: Cli) -> None:

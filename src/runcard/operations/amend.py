@@ -54,13 +54,14 @@ def amend(
     """
     said = _said(kind, value)
     text = None if comment is None else mask_text(comment).value
-    signed = By(mask_text(by or user_and_host()).value, Clock().timestamp(), text)
+    who = mask_text(by or user_and_host()).value
     if sum(len(str(one)) for one in (value, comment, by)) > _LONGEST:
         raise UsageError(f"a remark has at most {_LONGEST:,} characters", hint="keep a longer text in a file")
     path = os.fspath(record)
 
     def add(directory: str) -> Amended:
         with amending(directory) as amender:
+            signed = By(who, Clock().timestamp(), text)
             whole = {**said, "about": [_about(amender, one) for one in about] or [_everything(amender)]}
             amender.remark(kind, whole, signed)
             remark = Remark(kind, {**signed.to_dict(), **whole})

@@ -189,6 +189,11 @@ def folder_of_archive(archive: str) -> str:
     return os.path.dirname(os.path.dirname(os.path.abspath(archive)))
 
 
+def is_archive_folder(path: str) -> bool:
+    """Whether a folder is one of archives, and nothing but that."""
+    return may_be_file(os.path.join(path, ARCHIVE_INDEX)) and not records(path)
+
+
 def is_own_archive_folder(folder: str) -> bool:
     """Whether a folder of archives is the one that a store has by default."""
     return os.path.basename(folder) == ARCHIVE
