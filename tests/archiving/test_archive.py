@@ -257,6 +257,23 @@ def test_an_index_that_is_no_good_stops_the_work(run: Path, cli: Cli, text: str)
     assert archives(run.parent) == []
 
 
+def test_an_index_leads_nowhere_else(run: Path, here: Path, cli: Cli) -> None:
+    """Names and places in an index that somebody else wrote."""
+    other = make_run(here / "other")
+    before = state(other)
+    archive(run)
+    path = run.parent / "archive" / "archive_index.json"
+    data = index(run.parent)
+    data["archived_runs"][0] |= {"run": f"../other/{other.name}", "store": str(here / "other")}
+    path.write_text(json.dumps(data))
+    (packed,) = archives(run.parent)
+    assert cli("redact", packed, "--file", "a.txt", "--reason", "x", "--yes").code == 0
+    assert state(other) == before
+    assert (run.exists(), archives(run.parent)) == (False, [packed])
+    assert cli("restore", packed).code == 0
+    assert not (run / "a.txt").exists()
+
+
 def test_a_folder_of_archives_is_verified_as_well(run: Path, session: Path, here: Path, cli: Cli) -> None:
     for record in (run, session):
         archive(record, to=here / "kept")
