@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
 
@@ -35,6 +36,33 @@ def test_a_star_import_gives_the_library_and_nothing_else() -> None:
 def test_an_unknown_attribute_is_an_attribute_error_that_names_it() -> None:
     with pytest.raises(AttributeError, match="module 'runcard' has no attribute 'lode'"):
         runcard.lode  # noqa: B018
+
+
+_RECORDS_MUCH = """
+import os, sys
+import runcard
+with runcard.record("outputs", strict=True) as run:
+    before = set(sys.modules)
+    (run.path / "large").write_bytes(bytes(300_000))
+    for number in range(300):
+        (run.path / str(number)).write_text("made")
+    os.close(os.open(os.fsencode(run.path) + b"/n\\xff", os.O_CREAT))
+    run.add_input("*.py", "outputs/none")
+    run.add_warning("Authorization: Basic dXNlcjpwYXNzd29yZA==")
+    run.set_costs(total_cost_usd=0.1)
+print(*set(sys.modules) - before)
+"""
+
+
+def test_what_a_recording_may_need_is_loaded_when_it_begins(tmp_path: Path) -> None:
+    """Later, a program may have lost the right to read it; what the facts and the counts need is left out then."""
+    done = subprocess.run(
+        [sys.executable, "-c", _RECORDS_MUCH], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    modules = {name for name in done.stdout.split() if name.startswith("runcard.")}
+    optional = ("runcard.accounting.counting", "runcard.accounting.tokens", "runcard.observe.")
+    assert {name for name in modules if not name.startswith(optional)} == set()
+    assert not set(done.stdout.split()) & {"base64", "binascii", "decimal", "runcard.observe.patterns"}
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,8 @@ from encoding.plain_data import (
     texts,
     values,
 )
-from runcard.encoding import BOM, canonical_json, decode_json, edit_json, encode_json
+from runcard.encoding import BOM, canonical_json, decode_json, encode_json
+from runcard.encoding.edit import edit_json
 from runcard.errors import EncodingError
 
 marks = st.sampled_from([b"", BOM])

@@ -12,7 +12,7 @@ import pytest
 
 import runcard
 from recording.runs import read
-from runcard.errors import UsageError
+from runcard.errors import StoreError, UsageError
 
 
 def runs(outputs: Path) -> list[dict[str, Any]]:
@@ -226,6 +226,22 @@ def test_threads_may_share_a_run(outputs: Path) -> None:
     times = [line["timestamp"] for line in lines]
     assert times == sorted(times)
     assert next(runcard.verify(run.path)).verdict.findings == ()
+
+
+def test_a_thread_that_goes_on_talking_changes_nothing_that_is_sealed(outputs: Path) -> None:
+    def talk(run: runcard.Run) -> None:
+        while True:
+            run.log("page.read")
+
+    with ThreadPoolExecutor(1) as pool:
+        for _ in range(5):
+            with runcard.record(outputs, strict=True) as run:
+                talking = pool.submit(talk, run)
+                for number in range(100):  # so that sealing lasts
+                    (run.path / f"{number}.txt").write_text("made")
+            with pytest.raises(StoreError, match="is closed"):
+                talking.result(60)
+            assert next(runcard.verify(run.path)).verdict.findings == ()
 
 
 def test_a_recording_begins_once(outputs: Path) -> None:

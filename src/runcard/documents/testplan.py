@@ -17,7 +17,8 @@ from runcard.documents.kinds import TESTPLAN
 from runcard.documents.ruby_names import is_class_name, is_method_name
 from runcard.documents.shapes import Shape, shape_of
 from runcard.documents.versions import settle
-from runcard.encoding import decode_json, edit_json, join_pointer
+from runcard.encoding import decode_json, join_pointer
+from runcard.encoding.edit import edit_json
 from runcard.encoding.limits import DEFAULT, NONE, Limits
 from runcard.errors import EncodingError
 from runcard.files import check_relative

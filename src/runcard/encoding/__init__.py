@@ -3,12 +3,11 @@
 What JSON parsers usually let pass is refused here: duplicate keys, NaN and Infinity, numbers beyond a float, lone
 surrogates, nesting and sizes beyond the limits. Every refusal says where. Nothing here knows what a document means.
 
-Invariants: `decode_json(encode_json(x)) == x`; `edit_json` touches only what differs; no input makes these functions
-recurse as deep as the input is nested.
+Invariants: `decode_json(encode_json(x)) == x`; no input makes these functions recurse as deep as the input is nested.
+Changing a text only where it must is a module of its own, `edit`: few commands rewrite documents.
 """
 
 from runcard.encoding.canonical import both_forms, canonical_json
-from runcard.encoding.edit import edit_json
 from runcard.encoding.limits import Limits
 from runcard.encoding.reader import BOM, as_text, decode_json
 from runcard.encoding.spans import Position, join_pointer, locate
@@ -23,7 +22,6 @@ __all__ = [
     "both_forms",
     "canonical_json",
     "decode_json",
-    "edit_json",
     "encode_json",
     "join_pointer",
     "locate",

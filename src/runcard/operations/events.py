@@ -4,14 +4,12 @@ The verbs here are the library's; where the events go is up to the recorder: a j
 the way; what was masked is counted by rule, never kept.
 """
 
-import glob
 import os
 import re
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from runcard.digests import sha256_bytes
@@ -24,6 +22,8 @@ from runcard.observe.tokens import Counting
 from runcard.redaction import mask_data, mask_text
 
 if TYPE_CHECKING:
+    from decimal import Decimal
+
     from runcard.accounting import Prices, Usage
 
 Fields = dict[str, Any]
@@ -97,7 +97,7 @@ class Events(ABC):
         step: str | None = None,
         model: str | None = None,
         provider: str | None = None,
-        cost: float | Decimal | None = None,
+        cost: "float | Decimal | None" = None,
         latency: float | None = None,
         prompt: str | None = None,
         template: str | None = None,
@@ -325,6 +325,8 @@ def checked_labels(labels: Mapping[str, str]) -> Fields:
 
 def checked_cost(cost: object) -> float | int:
     """Dollars as JSON can hold them."""
+    from decimal import Decimal  # noqa: PLC0415 - few calls are given their cost
+
     amount = plain_number(cost) if isinstance(cost, Decimal) and cost.is_finite() else cost
     if isinstance(amount, int | float) and not isinstance(amount, bool) and 0 <= amount <= _MOST:
         return amount
@@ -382,4 +384,8 @@ def _seen_from(directory: str, pattern: str | os.PathLike[str]) -> str:
     if here == directory or os.path.isabs(text) or text.startswith("~"):
         return text
     path = os.path.join(here, text)
-    return path if os.path.lexists(path) else os.path.join(glob.escape(here), text)
+    if os.path.lexists(path):
+        return path
+    from glob import escape  # noqa: PLC0415 - few programs change their directory
+
+    return os.path.join(escape(here), text)

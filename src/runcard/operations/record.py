@@ -173,6 +173,7 @@ class Run(Events):
             }
             with self.guarded():
                 self._keep(fold.ENDED, said, "info")
+                journal.end()  # what a thread says from now on would not be what is sealed
                 seal(self._path, Own(self._document, self._first, journal.sha256.hexdigest()))
         finally:
             journal.close()
@@ -270,6 +271,7 @@ def _load() -> None:
 
     `runcard run` does without most of it, and begins sooner.
     """
+    import base64  # noqa: F401, PLC0415
     import pathlib  # noqa: F401, PLC0415
     import tempfile  # noqa: F401, PLC0415
 
@@ -278,7 +280,8 @@ def _load() -> None:
     import runcard.accounting  # noqa: PLC0415
     import runcard.checksums.crew  # noqa: PLC0415
     import runcard.checksums.thorough  # noqa: PLC0415
-    import runcard.documents.generation  # noqa: F401, PLC0415
+    import runcard.documents.generation  # noqa: PLC0415
+    import runcard.observe.patterns  # noqa: F401, PLC0415
 
 
 class Recording:

@@ -57,6 +57,7 @@ class JournalWriter:
         self.sha256 = hashlib.sha256()  # of all that was written
         self._mutex = threading.Lock()
         self._begun: _Begun | None = None
+        self._ended = False
         self._durable_at = time.monotonic()
         self._pid = os.getpid()
         try:
@@ -81,7 +82,7 @@ class JournalWriter:
             self._append(fields, payload)
 
     def _append(self, fields: Mapping[str, Any], payload: Any) -> None:  # noqa: ANN401
-        if self._descriptor < 0 or self._pid != os.getpid():
+        if self._ended or self._descriptor < 0 or self._pid != os.getpid():
             raise self._closed()
         try:
             self._settle()
@@ -137,6 +138,11 @@ class JournalWriter:
             os.fsync(self._descriptor)
         except OSError as error:
             raise failure(error, self.path, "make durable the journal") from error
+
+    def end(self) -> None:
+        """Take no more lines, from whichever thread; the lock is held on to."""
+        with self._mutex:
+            self._ended = True
 
     def close(self) -> None:
         """Let go of the journal and its lock."""
