@@ -77,7 +77,7 @@ def test_the_version_is_the_packages_also_by_the_long_way(cli: Cli, arguments: l
     [
         (["bogus"], "Error: No such command 'bogus'.\n  hint: see `runcard --help`\n"),
         (["validate"], "Error: Missing argument 'PATH...'.\n  hint: see `runcard validate --help`\n"),
-        (["migrate", "x"], "Error: Missing option '--to'.\n  hint: see `runcard migrate --help`\n"),
+        (["redact", "x"], "Error: Missing option '--reason'.\n  hint: see `runcard redact --help`\n"),
         (["--colour"], "Error: No such option '--colour'.\n  hint: see `runcard --help`\n"),
         (
             ["experiment"],
