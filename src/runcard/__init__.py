@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from runcard.encoding import Limits
     from runcard.errors import RuncardError, RuncardWarning
     from runcard.operations.amend import amend
+    from runcard.operations.archive import archive
     from runcard.operations.collect import collect
     from runcard.operations.load import load
     from runcard.operations.migrate import migrate
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from runcard.operations.record import Run, current_run, record
     from runcard.operations.recorder import MetadataRecorder
     from runcard.operations.redact import redact
+    from runcard.operations.restore import restore
     from runcard.operations.validate import validate
     from runcard.operations.verify import verify
     from runcard.operations.watch import watch
@@ -67,6 +69,7 @@ _HOMES = {
     "Team": "documents.team",
     "TestPlan": "documents.testplan",
     "amend": "operations.amend",
+    "archive": "operations.archive",
     "collect": "operations.collect",
     "current_run": "operations.record",
     "load": "operations.load",
@@ -74,6 +77,7 @@ _HOMES = {
     "open_plan": "operations.plans.opening",
     "record": "operations.record",
     "redact": "operations.redact",
+    "restore": "operations.restore",
     "validate": "operations.validate",
     "verify": "operations.verify",
     "watch": "operations.watch",
@@ -98,6 +102,7 @@ __all__ = [
     "TestPlan",
     "__version__",
     "amend",
+    "archive",
     "collect",
     "current_run",
     "load",
@@ -105,6 +110,7 @@ __all__ = [
     "open_plan",
     "record",
     "redact",
+    "restore",
     "validate",
     "verify",
     "watch",

@@ -1,14 +1,13 @@
-"""Redacting a record that is archived, or was: what is taken out is in no archive any more."""
+"""Amending a record that is archived, or was: what is taken out is in no archive any more."""
 
 import gzip
+import json
 from pathlib import Path
 
-import pytest
-
-from amending.records import CUSTOMER, entries, lines
+from amending.records import CUSTOMER, entries, everything, lines
+from collecting.teams import document
 from conftest import Cli
 from recording.runs import kinds, verdict
-from runcard.errors import UsageError
 from runcard.operations.archive import archive
 from runcard.operations.redact import redact
 from runcard.operations.restore import restore
@@ -56,9 +55,61 @@ def test_a_record_that_was_restored_still_has_an_archive_and_that_is_said(cli: C
     assert (said["intact"], said["complete"]) == (True, True)
 
 
-def test_nobody_looks_into_an_archive_and_who_is_there_is_asked(cli: Cli, run: Path) -> None:
-    packed = archive(run).archive
-    with pytest.raises(UsageError, match="is an archive"):
-        redact(packed, files=["notes.txt"], reason="x", dry_run=True)
-    assert cli("redact", packed, "--file", "notes.txt", "--reason", "x").code == 64
+def test_a_look_into_an_archive_changes_nothing(cli: Cli, run: Path, session: Path) -> None:
+    packed, other = Path(archive(run).archive), Path(archive(session).archive)
+    before = everything(run.parent) + everything(session.parent)
+    done = cli("redact", packed, "--file", "**/notes.*", "--reason", "x", "--dry-run", "--json")
+    told = json.loads(done.out)
+    assert (done.code, told["done"], told["record"]) == (0, False, str(packed))
+    assert [one["path"] for one in told["redacted"]] == ["deep/er/notes.md", "notes.txt"]
+    assert cli("redact", packed, "--file", "notes.txt", "--reason", "x").code == 64  # nobody can be asked
+    done = cli("migrate", session, "--to", "1.0.0", "--dry-run", "--json")
+    changed = {moved["path"]: moved["changed"] for moved in json.loads(done.out)["documents"]}
+    assert changed[f"{other}/metadata.json"]
+    assert everything(run.parent) + everything(session.parent) == before
+
+
+def test_a_redaction_of_an_archive_that_fails_leaves_it_as_it_was(cli: Cli, run: Path) -> None:
+    packed = Path(archive(run).archive)
+    before = packed.read_bytes()
+    assert cli("redact", packed, "--file", "nothing-like-it", *WHY).code == 1
+    assert (packed.read_bytes(), run.exists()) == (before, False)
+
+
+def test_an_archived_record_is_amended_in_its_archive(cli: Cli, run: Path) -> None:
+    packed = Path(archive(run).archive)
+    done = cli("amend", packed, "note", "a good one", "--by", "ada")
+    assert (done.code, done.out) == (0, f"{packed}: note by ada: a good one\n")
+    assert cli("amend", run, "tag", "best", "--about", "notes.txt").code == 0  # by the name that it had
     assert not run.exists()
+    shown = json.loads(cli("show", packed, "--json").out)
+    assert [entry["kind"] for entry in shown["amendments"]] == ["note", "tag"]
+    said = verdict(run.parent)
+    assert (said["intact"], said["complete"], said["findings"]) == (True, True, [])
+    assert cli("amend", run, "note", "x", "--about", "not-there").code == 1
+    assert not run.exists()
+
+
+def test_an_archived_record_is_migrated_in_its_archive(cli: Cli, session: Path) -> None:
+    packed = Path(archive(session).archive)
+    done = cli("migrate", packed, "--to", "1.0.0")
+    assert done.code == 2  # what 1.0.0 has no room for
+    assert not session.exists()
+    copy = json.loads(Path(str(packed).replace(".tar.gz", ".metadata.json")).read_bytes())
+    assert copy["version"] == "1.0.0"
+    said = verdict(session.parent)
+    assert (said["intact"], said["complete"]) == (True, True)
+    assert {kind for kind, _ in kinds(said)} == {"amended"}
+    restore(packed)
+    said = verdict(session.parent)
+    assert (said["intact"], said["complete"]) == (True, True)
+    assert [document(session)["version"], entries(session)[0]["kind"]] == ["1.0.0", "migration"]
+
+
+def test_an_archive_that_came_from_elsewhere_is_not_changed(cli: Cli, run: Path, tmp_path: Path) -> None:
+    packed = Path(archive(run).archive)
+    other = tmp_path / "elsewhere.tar.gz"
+    other.write_bytes(packed.read_bytes())
+    done = cli("amend", other, "note", "x")
+    assert (done.code, "nobody knows where" in done.err) == (64, True)
+    assert cli("migrate", tmp_path / "nothing", "--to", "1.0").err.startswith("Error: ")

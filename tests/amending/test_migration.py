@@ -118,6 +118,23 @@ def test_a_folder_that_is_no_closed_record_is_refused(cli: Cli, tmp_path: Path) 
     assert "is no record" in done.err
 
 
+def test_a_session_that_nobody_sealed_is_migrated_file_by_file(cli: Cli, session: Path) -> None:
+    """As another program leaves one: documents and files, and nothing that fixes them."""
+    for name in ("SHA256SUMS", "audit.jsonl", "manifest.json"):
+        (session / name).unlink()
+    for name in ("metadata.json", INSTANCE):
+        old = {key: value for key, value in document(session, name).items() if key != "checksums"}
+        (session / name).write_text(json.dumps(old))
+    assert cli("migrate", session, "--to", "1.0.0", "--dry-run").code == 2
+    assert not list(session.rglob("*.bak"))
+    done = cli("migrate", session, "--to", "1.0.0")
+    assert done.code == 2  # what 1.0.0 has no room for
+    assert [document(session, name)["version"] for name in ("metadata.json", INSTANCE)] == ["1.0.0"] * 2
+    assert len(list(session.rglob("*.bak"))) == 2
+    assert not (session / "amendments.jsonl").exists()
+    assert cli("amend", session, "note", "x").code == 1
+
+
 def test_old_bytes_go_with_what_is_taken_out(session: Path) -> None:
     """Whoever takes a document out wants it to lie nowhere."""
     migrate_in_record(session, "1.0.0")

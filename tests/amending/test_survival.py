@@ -1,6 +1,7 @@
 """Killed anywhere, out of space, not permitted, two at once: what is decided is finished, and nothing is half done for good."""
 
 import os
+import stat
 import subprocess
 import sys
 import threading
@@ -161,6 +162,22 @@ def test_who_may_not_write_changes_nothing_and_is_told(run: Path) -> None:
         )
         assert "deep: Permission denied give yourself permission to it" in said
         assert everything(store) == before
+
+
+def test_a_folder_that_its_owner_made_read_only_is_no_obstacle(run: Path) -> None:
+    """Workspaces have such folders, and what must go from them goes."""
+    with everybodys_directory() as folder:
+        store = folder / "outputs"
+        subprocess.run(["cp", "-a", run.parent, store], check=True)
+        record = store / run.name
+        (record / "deep").chmod(0o555)
+        subprocess.run(["chmod", "-R", "a+rX", store], check=True)
+        subprocess.run(["chown", "-R", "nobody", store], check=True)
+        said = as_nobody(record, "print(redact(root, files=['deep/log.txt'], reason='x').taken)\n", LOADED)
+        assert "deep/log.txt" in said
+        assert not (record / "deep" / "log.txt").exists()
+        assert stat.S_IMODE((record / "deep").stat().st_mode) == 0o555
+        assert verdict(store)["complete"]
 
 
 def test_a_ledger_that_nobody_may_write_is_a_warning_and_the_next_amendment_enters_it(run: Path) -> None:

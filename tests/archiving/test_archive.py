@@ -12,11 +12,14 @@ import pytest
 
 import runcard
 from archiving.records import archives, events, index, judged, make_run, make_session, state, unpacked
+from collecting.teams import lay_out
 from conftest import Cli
+from runcard.errors import StoreError
 from runcard.operations.archive import ChangedRecordError, archive
 from runcard.operations.extract import extract
 from runcard.operations.restore import restore
 from runcard.store.archive import deflate
+from runcard.views.markdown import size
 
 
 @pytest.fixture(params=["run", "session"])
@@ -216,6 +219,31 @@ def test_unknown_fields_of_the_index_stay(here: Path) -> None:
     assert (now["note"], now["archived_runs"][0]["shelf"], len(now["archived_runs"])) == ("mine", 7, 2)
 
 
+def test_an_archive_of_another_record_is_never_replaced(here: Path, run: Path) -> None:
+    """A run that is archived leaves its name to the next one of that second."""
+    archive(run)
+    (packed,) = archives(run.parent)
+    other = make_run(here / "other")
+    same = other.rename(run)
+    before = packed.read_bytes()
+    for force in (False, True):
+        with pytest.raises(StoreError, match="is the archive of another record"):
+            archive(same, force=force)
+    assert (packed.read_bytes(), same.is_dir()) == (before, True)
+    assert archive(same, to=here / "elsewhere", force=True).archive.is_file()
+
+
+def test_collections_in_one_second_are_archived_under_names_of_their_own(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ARTIFACTS_COMPRESS", "yes")
+    spec = lay_out(here)
+    results = [runcard.collect(spec) for _ in range(3)]
+    assert [result.remarks for result in results] == [(), (), ()]
+    assert len(archives(here / "artifacts")) == 3
+    assert judged(here / "artifacts")["findings"] == []
+
+
 @pytest.mark.parametrize("text", ["{", "[]", '{"archived_runs": [{"run_id": "a"}]}', '{"version": "9.0.0"}'])
 def test_an_index_that_is_no_good_stops_the_work(run: Path, cli: Cli, text: str) -> None:
     folder = run.parent / "archive"
@@ -227,6 +255,34 @@ def test_an_index_that_is_no_good_stops_the_work(run: Path, cli: Cli, text: str)
     assert (folder / "archive_index.json").read_text() == text
     assert judged(run)["findings"] == []
     assert archives(run.parent) == []
+
+
+def test_an_index_leads_nowhere_else(run: Path, here: Path, cli: Cli) -> None:
+    """Names and places in an index that somebody else wrote."""
+    other = make_run(here / "other")
+    before = state(other)
+    archive(run)
+    path = run.parent / "archive" / "archive_index.json"
+    data = index(run.parent)
+    data["archived_runs"][0] |= {"run": f"../other/{other.name}", "store": str(here / "other")}
+    path.write_text(json.dumps(data))
+    (packed,) = archives(run.parent)
+    assert cli("redact", packed, "--file", "a.txt", "--reason", "x", "--yes").code == 0
+    assert state(other) == before
+    assert (run.exists(), archives(run.parent)) == (False, [packed])
+    assert cli("restore", packed).code == 0
+    assert not (run / "a.txt").exists()
+
+
+def test_a_folder_of_archives_is_verified_as_well(run: Path, session: Path, here: Path, cli: Cli) -> None:
+    for record in (run, session):
+        archive(record, to=here / "kept")
+    verdict = judged(here / "kept")
+    assert (verdict["records"], verdict["findings"]) == (2, [])
+    packed = next((here / "kept").glob("*/*team*.tar.gz"))
+    packed.unlink()
+    outcome = cli("verify", "kept")
+    assert (outcome.code, packed.name in outcome.err) == (1, True)
 
 
 def test_an_index_that_is_gone_is_made_again_from_the_archives(here: Path, cli: Cli) -> None:
@@ -244,14 +300,81 @@ def test_an_index_that_is_gone_is_made_again_from_the_archives(here: Path, cli: 
     assert judged(here / "artifacts")["findings"] == []
 
 
-def test_what_needs_the_directory_says_so(session: Path, cli: Cli) -> None:
+def test_an_archived_record_is_shown_as_it_was(run: Path, session: Path, cli: Cli) -> None:
+    """Wherever a record lies, its agents, their files and transcripts, and the files of a run can be looked at."""
+    commands: list[tuple[str | Path, ...]] = [("log", run), ("log", session, "coordinator")]
+    commands += [("show", session, "--instance", name, "--json") for name in ("coordinator", "researcher")]
+    commands += [("show", run, "--json"), ("show", session, "--json")]
+    before = [cli(*command) for command in commands]
+    assert {one.code for one in before[1:]} == {0}
+    assert before[0].code == 1  # nobody ran a command
+    for record in (run, session):
+        archive(record)
+    for command, old in zip(commands, before, strict=True):
+        by_name = cli(command[0], Path(command[1]).name, *command[2:])
+        assert by_name.code == old.code
+        if "--json" not in command:
+            assert by_name.out == old.out
+            continue
+        was, now = json.loads(old.out), json.loads(by_name.out)
+        assert f"{Path(command[1]).name}.tar.gz" in now["path"]
+        assert {**now, "path": 0, "session": 0} == {**was, "path": 0, "session": 0}
+    assert "large.bin" in cli("show", run.name).out
+
+
+def test_a_transcript_that_is_damaged_in_the_archive_is_an_error(session: Path, cli: Cli) -> None:
     archive(session)
-    for command in (
-        ("log", session.name, "coordinator"),
-        ("show", session.name, "--instance", "coordinator"),
+    (packed,) = archives(session.parent)
+    raw = bytearray(packed.read_bytes())
+    raw[len(raw) // 2] ^= 1
+    packed.write_bytes(raw)
+    outcome = cli("log", packed, "coordinator")
+    assert outcome.code == 1
+    assert "is not what was archived" in outcome.err
+    assert cli("show", packed, "--instance", "nobody").code == 64
+
+
+def test_a_file_with_holes_takes_no_room_when_it_comes_back(here: Path) -> None:
+    with (
+        runcard.record(here / "outputs", model="m", provider="p", strict=True) as made,
+        open(made.path / "holes", "wb") as file,
     ):
-        outcome = cli(*command)
-        assert (outcome.code, "runcard extract" in outcome.err) == (1, True)
+        for place in (3_000_000, 20_000_000):
+            file.seek(place)
+            file.write(b"data")
+        file.truncate(40_000_000)
+    run = Path(made.path)
+    digest = sha256((run / "holes").read_bytes()).hexdigest()
+    archive(run)
+    assert len(list(extract(run.name, ["holes"], here / "out"))) == 1
+    restore(run.name)
+    for copy in (run / "holes", here / "out" / "holes"):
+        assert copy.stat().st_blocks * 512 < 1_000_000
+        assert sha256(copy.read_bytes()).hexdigest() == digest
+    assert judged(run)["findings"] == []
+
+
+def test_archives_of_sessions_are_for_their_owner_alone(session: Path, run: Path) -> None:
+    for record in (session, run):
+        archive(record)
+    paths = [session.parent / "archive", *(session.parent / "archive").rglob("*")]
+    assert {path.stat().st_mode & 0o077 for path in paths} == {0}
+    assert (run.parent / "archive").stat().st_mode & 0o777 == run.parent.stat().st_mode & 0o777
+
+
+def test_a_session_may_be_called_like_an_archive(here: Path, cli: Cli) -> None:
+    (here / "team").mkdir()
+    spec = lay_out(here / "team")
+    spec.write_text(spec.read_text().replace("research-team-001", "t.tar.gz"))
+    session = Path(runcard.collect(spec, artifacts="artifacts").path)
+    assert session.name.endswith("-t.tar.gz")
+    assert cli("log", session, "coordinator").code == 0
+    assert cli("redact", session, "--file", "summary.md", "--reason", "x", "--dry-run").code == 0
+    archive(session)
+    assert cli("log", session, "coordinator").code == 0
+    assert cli("restore", session.name).code == 0
+    (found,) = runcard.verify(session)
+    assert (found.path, found.verdict.findings) == (str(session), ())
 
 
 def test_amendments_of_an_archived_record_are_shown(run: Path, cli: Cli) -> None:
@@ -281,6 +404,45 @@ def test_what_another_program_packed_is_read_as_well(record: Path, here: Path, c
     assert cli("extract", "x.tar.gz", "SHA256SUMS", "-o", "out").code == 0
     assert cli("restore", "x.tar.gz", "--to", "there").code == 0
     assert state(here / "there" / record.name) == before
+
+
+def test_archives_and_an_index_that_another_program_made(session: Path, here: Path, cli: Cli) -> None:
+    """The documented fields and nothing else: no digests, no copy of the document, plain `tar`."""
+    before, name = state(session), session.name
+    packed = here / "artifacts" / "archive" / "2025-11" / f"{name}.tar.gz"
+    packed.parent.mkdir(parents=True)
+    subprocess.run(["tar", "czf", packed, "-C", session.parent, name], check=True)
+    shutil.rmtree(session)
+    shutil.rmtree(session.parent / ".runcard")
+    entry = {
+        "team_session_id": "research-team-001",
+        "archived_at": "2025-12-06T00:00:00Z",
+        "archive_file": f"2025-11/{name}.tar.gz",
+        "total_cost": 1.25,
+        "instances_count": 2,
+    }
+    (packed.parent.parent / "archive_index.json").write_text(json.dumps({"archived_sessions": [entry]}))
+    assert judged(session.parent)["findings"] == []
+    assert cli("show", "research-team-001").code == 0
+    assert cli("log", name, "researcher").out == "one\ntwo\n"
+    assert "1 to go" in cli("prune", "--older-than", "0s", "--dry-run").out
+    assert cli("archive", session).out == f"{packed}: {size(packed.stat().st_size)}\n"
+    assert cli("restore", "research-team-001").code == 0
+    assert state(session) == before
+    assert index(session.parent)["archived_sessions"][0]["restored_at"]
+    archive(session)
+    assert judged(session.parent)["findings"] == []
+
+
+def test_a_lost_copy_of_the_document_is_no_obstacle(record: Path, cli: Cli) -> None:
+    before = state(record)
+    archive(record)
+    (copy,) = (record.parent / "archive").glob("*/*.metadata.json")
+    copy.unlink()
+    assert not judged(record.parent)["complete"]
+    assert cli("show", record.name).code == 0
+    assert cli("restore", record.name).code == 0
+    assert state(record) == before
 
 
 def test_the_copy_of_the_document_is_held_to_the_archive(run: Path) -> None:

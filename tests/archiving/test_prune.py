@@ -94,9 +94,13 @@ def test_retention_comes_from_the_settings_when_asked_for(
     here: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session, run = make_session(here), make_run(here / "outputs")
-    assert "the settings say nothing" in cli("prune", "--retention", "--yes").err
+    for words in (("--retention",), ()):
+        outcome = cli("prune", *words, "--yes")
+        assert (outcome.code, "the settings say nothing" in outcome.err) == (64, True)
     monkeypatch.setenv("ARTIFACTS_RETENTION_DAYS", "1")
-    assert cli("prune", "--retention", "--yes").out == "0 to go, which frees 0 B\n"
+    for words in (("--retention",), ()):
+        assert cli("prune", *words, "--yes").out == "0 to go, which frees 0 B\n"
+    assert cli("prune", "--retention", "--older-than", "1d", "--yes").code == 64
     monkeypatch.setenv("ARTIFACTS_RETENTION_DAYS", "0")
     assert cli("prune", "--retention", "--yes").code == 1
     assert (session.exists(), run.exists()) == (True, True)

@@ -341,6 +341,22 @@ def test_what_is_given_beside_is_kept() -> None:
     assert (data["performance"]["active_seconds"], data["resources"]["cpu_seconds"]) == (5, 2.5)
 
 
+def test_response_times_of_a_team_are_told_as_far_as_they_follow() -> None:
+    one = {"count": 3, "mean": 1.0, "p50": 0.9, "p95": 1.4, "max": 1.5}
+    two = {"count": 1, "mean": 3.0, "p50": 3.0, "p95": 3.0, "max": 3.0}
+
+    def told(*times: dict[str, Any] | None) -> Any:
+        agents = [
+            instance(f"a{index}", performance={"response_times": known}) for index, known in enumerate(times)
+        ]
+        return collected(*agents)["performance"]["response_times"]
+
+    assert told(one) == one
+    assert told(one, two) == {"count": 4, "mean": 1.5, "p50": None, "p95": None, "max": 3.0}
+    assert told(one, None) is None
+    assert told(one, {"count": 2}) is None
+
+
 @pytest.mark.parametrize(
     ("options", "kept"),
     [

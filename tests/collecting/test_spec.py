@@ -185,6 +185,16 @@ def test_an_error_goes_by_either_name() -> None:
     assert [entry["error_message"] for entry in data["instances"]] == ["one", "two"]
 
 
+def test_tokens_go_by_either_name(here: Path) -> None:
+    spec = team(instance(model="claude-sonnet-4-5", tokens={"input": 10, "output": 5}))
+    (entry,) = runcard.collect(spec).document.to_dict()["instances"]
+    assert (entry["tokens"]["input"], entry["tokens_used"], entry["cost"]) == (10, 15, 0.000105)
+    bad = write_spec(here, team(instance(tokens={"input": 5, "cache_read": 9, "output": 0})))
+    with pytest.raises(runcard.InvalidDocument) as caught:
+        runcard.collect(bad)
+    assert {found.line is not None for found in caught.value.report.errors} == {True}
+
+
 def test_an_instance_of_tomorrow_that_still_runs_is_refused() -> None:
     spec = team({"name": "a", "status": "running", "created_at": "2999-01-01T00:00:00Z"})
     assert ("time.order", "/instances/0/created_at") in rules(spec)

@@ -32,7 +32,7 @@ DIGESTS = {
     "instance-1.0.0.json": "71814d31041523169846cac4d5a9d51c0b71fb615fc968d7fd975bf1602d04f5",
     "instance-2.0.0.json": "00d7f5e84e467e4dc289bdf069cb37d6f5b37e37630562d3c1c6cfcbcaa2450e",
     "manifest-1.0.0.json": "b8dd3b5a24283d66cdd638f4308c5efd435fe0246b84db94ed433fa9828e6532",
-    "session-spec-1.0.0.json": "2cb8f933e8b4d88656fe5fbb483898e1a2ded84a179c914a94fb216826c27a6a",
+    "session-spec-1.0.0.json": "b46eb458d785fe6c9e036c1ab13d8a34d80a97b73a90bf4c3b13601497bb6619",
     "team-1.0.0.json": "52e67d231982c6bf5af2632ee601491bf11922080cc40e547f29f255d52c8657",
     "team-2.0.0.json": "dcdc3a71fc86a0c6638abe310f9958437381104b04eaf07ab019eb2dfb7b9837",
     "testplan-1.3.json": "0f77705804ce490aefcd6cfa73d9c9f41b6fd9c6375c625ab46971c250834204",

@@ -138,6 +138,14 @@ def test_a_transcript_that_is_not_there(cli: Cli, session: Path, how: str) -> No
     assert done.err.startswith("Error: there is no transcript of tester\n")
 
 
+def test_a_transcript_that_was_taken_out(cli: Cli, session: Path) -> None:
+    path = f"instances/{LEAD}/output.log"
+    runcard.redact(session, files=[path], reason="it has a name", by="ada")
+    done = cli("log", session, "coordinator")
+    assert done.code == 1
+    assert "hint: withheld by ada because it has a name" in done.err
+
+
 def test_a_transcript_that_the_document_says_lies_elsewhere(cli: Cli, session: Path, tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("secret")
     folder = session / "instances" / LEAD

@@ -161,7 +161,10 @@ def test_a_tree_of_several_roots_and_a_very_deep_one() -> None:
     flat = [{"instance_id": name, "parent_instance_id": None} for name in "abc"]
     assert [lines for lines, _ in branches(flat)] == ["", "", ""]
     deep = [{"instance_id": str(n), "parent_instance_id": str(n - 1) if n else None} for n in range(5000)]
-    assert len(list(branches(deep))) == 5000
+    drawn = [lines for lines, _ in branches(deep)]
+    assert (len(drawn), drawn[2], len(drawn[50])) == (5000, "    └── ", 200)
+    assert (len(drawn[51]), drawn[51][0]) == (204, " ")
+    assert (max(map(len, drawn)), drawn[4999][0], drawn[4999][-4:]) == (204, "…", "└── ")
     assert [one["instance_id"] for _, one in branches([{"instance_id": "x"}])] == ["x"]
 
 

@@ -38,7 +38,8 @@ def command(
     """Add a remark to the closed run or session RECORD. No file of it changes.
 
     A note has a text, a tag a name, an evaluation NAME=VALUE (a number where it is one), an approval perhaps the name of
-    whoever approves. Each names the digest of what it is about. `runcard show` shows them.
+    whoever approves. Each names the digest of what it is about. `runcard show` shows them. RECORD may be archived: it is
+    restored, amended and archived again.
 
     Exit codes: 0 added, 1 not added, 2 added and something is to be known.
     """

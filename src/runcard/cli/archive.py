@@ -79,4 +79,5 @@ def command(
 def _words(done: "Archived") -> str:
     from runcard.views.markdown import size  # noqa: PLC0415
 
-    return f"{done.archive}: {size(done.uncompressed_bytes)} in {size(done.bytes)}"
+    whole = "" if done.uncompressed_bytes is None else f"{size(done.uncompressed_bytes)} in "
+    return f"{done.archive}: {whole}{size(done.bytes)}"

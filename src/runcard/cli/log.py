@@ -1,6 +1,5 @@
 """runcard log"""
 
-import os
 import re
 import sys
 from collections.abc import Iterator
@@ -25,6 +24,8 @@ _COLOURS = re.compile(r"\x1b\[[0-9;:]*m")
 def command(record: str, name: str | None) -> int:
     """Print the transcript of the agent called NAME (or with that id) in the session RECORD, or the output of a run.
 
+    RECORD is a directory, or one that was archived, by its name, its id or its archive.
+
     On a terminal it is paged ($PAGER), and characters that a terminal would act on are shown instead; elsewhere it is
     printed byte by byte as it is stored.
 
@@ -46,13 +47,12 @@ def _opened(record: str, name: str | None, limits: "Limits") -> BinaryIO:
     from runcard.files import printable  # noqa: PLC0415
     from runcard.operations.show import Shown, show_record  # noqa: PLC0415
     from runcard.operations.show_session import open_output, open_transcript  # noqa: PLC0415
-    from runcard.store import layout  # noqa: PLC0415
 
     shown = show_record(record, limits)
     if isinstance(shown, Shown):
         if name is not None:
             raise UsageError("a run has no instances", hint="leave out NAME, or name a session")
-        return open_output(os.path.join(shown.path, layout.OUTPUT), f"the run {printable(shown.path)}")
+        return open_output(shown.path, shown.amendments)
     if name is None:
         some = ", ".join(printable(entry["name"]) for entry in shown.document["instances"][:10])
         raise UsageError("a session has a transcript of each agent", hint=f"name one of: {some}")

@@ -1,6 +1,5 @@
 """runcard migrate"""
 
-import os
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -40,28 +39,27 @@ def command(
 
     A document is replaced in one step, with its old bytes kept beside it, and only when the result is valid. What an
     older version has no room for is listed. In a closed record each change is an amendment, and
-    the old bytes are kept in its store; PATH may be the record itself, for all of its documents.
+    the old bytes are kept in its store; PATH may be the record itself, archived or not, for all of its documents.
 
     Exit codes: 0 migrated, or of that version already, 1 something was not migrated, 2 migrated with losses.
     """
     from runcard.cli.printing import say_json  # noqa: PLC0415
     from runcard.errors import ExitCode, RuncardError  # noqa: PLC0415
-    from runcard.operations.migrate import migrate, migrate_folder  # noqa: PLC0415
+    from runcard.operations.migrate import migrate, migrate_record  # noqa: PLC0415
     from runcard.settings import read_settings  # noqa: PLC0415
 
     to_stdout = not dry_run and (paths[0] if output is None else output) == "-"
     _check_usage(paths, output, says_twice=as_json and to_stdout)
     options: dict[str, Any] = {"kind": kind, "zone": _zone(timezone), "dry_run": dry_run}
-    options["limits"] = read_settings().limits
+    options |= {"limits": read_settings().limits, "backup": not no_backup}
     done: list[Migrated] = []
     refused: list[tuple[str, RuncardError]] = []
     said: list[dict[str, Any]] = []
     for path in paths:
         try:
-            if output is None and os.path.isdir(path):
-                results = migrate_folder(path, target, backup=not no_backup, **options)
-            else:
-                results = (migrate(path, target, output=output, backup=not no_backup, **options),)
+            results = None if output is not None or path == "-" else migrate_record(path, target, **options)
+            if results is None:
+                results = (migrate(path, target, output=output, **options),)
         except RuncardError as error:
             refused.append((path, error))
             said.append(_refusal(path, error))

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 @click.option("--older-than", type=Age(), help="What began so long ago: 90d, 12h, 52w.")
 @click.option("--max-size", type=Size(), help="The oldest, until a store takes no more: 500MB, 20GiB.")
 @click.option(
-    "--retention", is_flag=True, help="What the settings say about sessions: their age, and the quota."
+    "--retention",
+    is_flag=True,
+    help="What the settings say about sessions, their age and the quota; so it is when nothing is said.",
 )
 @dry_run_option
 @yes_option
@@ -56,11 +58,12 @@ def command(
     from runcard.operations.prune import candidates, prune  # noqa: PLC0415
     from runcard.settings import ARTIFACTS_DIR, OUTPUTS, read_settings  # noqa: PLC0415
 
-    if retention == (older_than is not None or max_size is not None):
-        raise UsageError("say what may go", hint="--older-than and --max-size, or --retention alone")
+    is_said = older_than is not None or max_size is not None
+    if retention and is_said:
+        raise UsageError("say what may go in one way", hint="--older-than and --max-size, or --retention")
     settings = read_settings({OUTPUTS: outputs, ARTIFACTS_DIR: artifacts})
     stores = [settings[OUTPUTS], settings[ARTIFACTS_DIR]]
-    if retention:
+    if not is_said:
         older_than, max_size = _retention(settings)
         stores = [settings[ARTIFACTS_DIR]]
     chosen = candidates(stores, older_than=older_than, max_size=max_size)
@@ -102,8 +105,8 @@ def _retention(settings: "Settings") -> tuple[timedelta | None, int | None]:
     days, gigabytes = settings[ARTIFACTS_RETENTION_DAYS], settings[ARTIFACTS_MAX_SIZE_GB]
     if days is None and gigabytes is None:
         raise UsageError(
-            "the settings say nothing about how long sessions are kept",
-            hint="set artifacts.retention_days or artifacts.max_size_gb, or say --older-than",
+            "nobody says what may go, and the settings say nothing about how long sessions are kept",
+            hint="say --older-than or --max-size, or set artifacts.retention_days or artifacts.max_size_gb",
         )
     return (
         None if days is None else timedelta(days=min(days, timedelta.max.days)),

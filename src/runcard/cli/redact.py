@@ -46,15 +46,13 @@ def command(record: str, yes: bool, dry_run: bool, as_json: bool, **chosen: Any)
     from runcard.cli.printing import complain, say, say_json  # noqa: PLC0415
     from runcard.cli.progress import Progress  # noqa: PLC0415
     from runcard.errors import ExitCode  # noqa: PLC0415
-    from runcard.operations.redact import archive_of, redact  # noqa: PLC0415
+    from runcard.operations.redact import redact  # noqa: PLC0415
 
     progress = Progress("files")
     work = partial(redact, record, **chosen, progress=progress.files)
     if not dry_run and not yes:
-        planned = None
-        if archive_of(record) is None:
-            (planned,) = progress.over(work(dry_run=look) for look in (True,))
-        if (planned is None or planned.taken) and not _is_agreed(record, planned):
+        (planned,) = progress.over(work(dry_run=look) for look in (True,))
+        if planned.taken and not _is_agreed(record, planned):
             complain("Error", "nothing was redacted")
             return ExitCode.FAILED
     (done,) = progress.over(work(dry_run=look) for look in (dry_run,))
@@ -86,13 +84,13 @@ def _words(one: "Taken") -> str:
     return "withheld"
 
 
-def _is_agreed(record: str, planned: "Redacted | None") -> bool:
-    """Ask; what would go is known of a record in its directory."""
+def _is_agreed(record: str, planned: "Redacted") -> bool:
+    """Say what would go, and ask."""
     from runcard.cli.asking import is_agreed  # noqa: PLC0415
     from runcard.files import printable  # noqa: PLC0415
 
     return is_agreed(
         f"Take this out of {record} for good?",
         doing=f"take something out of {printable(record)}",
-        about=_lines(planned) if planned else ["it is restored, redacted and archived again"],
+        about=_lines(planned),
     )

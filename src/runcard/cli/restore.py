@@ -32,5 +32,5 @@ def command(archive: str, to: str | None, force: bool, as_json: bool) -> int:
     if as_json:
         say_json(restored.to_dict())
     else:
-        say(restored.path)
+        say(str(restored.path))
     return 0

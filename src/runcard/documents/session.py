@@ -287,6 +287,7 @@ def _team_measured(entries: Sequence[Fields], members: Sequence[Member]) -> Fiel
     cpu = all_known(member.spec.given.get("resources", {}).get("cpu_seconds") for member in members)
     return {
         "performance": {
+            "response_times": _response_times(members),
             "wall_seconds": summary["total_execution_time_seconds"],
             "active_seconds": None if active is None else _money(active),
         },
@@ -296,6 +297,22 @@ def _team_measured(entries: Sequence[Fields], members: Sequence[Member]) -> Fiel
             "tokens": {name: _class_total(name, members) for name in TOKEN_CLASSES},
         },
     }
+
+
+def _response_times(members: Sequence[Member]) -> Fields | None:
+    """Those of all calls of the team, as far as they follow from those of its instances: a median of many does not."""
+    known = all_known(member.spec.given.get("performance", {}).get("response_times") for member in members)
+    if not known:
+        return None
+    if len(known) == 1:
+        only: Fields = known[0]
+        return only
+    counts, means, longest = ([times.get(name) for times in known] for name in ("count", "mean", "max"))
+    if None in (*counts, *means, *longest):
+        return None
+    total = sum(counts)
+    mean = sum(count * value for count, value in zip(counts, means, strict=True)) / total if total else None
+    return {"count": total, "mean": mean, "p50": None, "p95": None, "max": max(longest)}
 
 
 def _class_total(name: str, members: Sequence[Member]) -> int | None:

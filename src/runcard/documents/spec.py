@@ -92,10 +92,12 @@ def _instance(given: Fields, own: str, parent: str | None) -> InstanceSpec:
 
 
 def _told(instance: Fields) -> Fields:
-    """What an instance says; what went wrong under one of the two names that documents have for it."""
+    """What an instance says; what documents have two names for, under one of them."""
     given = _without_null(instance)
-    error = given.pop("error", None)
-    return given if error is None else {"error_message": error, **given}
+    for other, name in (("error", "error_message"), ("tokens", "usage")):
+        if (value := given.pop(other, None)) is not None:
+            given.setdefault(name, value)
+    return given
 
 
 def _without_null(fields: Fields) -> Fields:

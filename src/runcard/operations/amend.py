@@ -47,20 +47,32 @@ def amend(
     about: Sequence[str] = (),
     by: str | None = None,
 ) -> Amended:
-    """Add a remark to a closed record: a note (its text), a tag (its name), an evaluation (`NAME=VALUE`), an approval.
+    """Add a remark to a closed record, archived or not: a note (its text), a tag (its name), an evaluation
+    (`NAME=VALUE`), an approval.
 
     It is about all that the record has, by the digest of its SHA256SUMS, or about the files that `about` names.
     """
     said = _said(kind, value)
     text = None if comment is None else mask_text(comment).value
-    signed = By(mask_text(by or user_and_host()).value, Clock().timestamp(), text)
+    who = mask_text(by or user_and_host()).value
     if sum(len(str(one)) for one in (value, comment, by)) > _LONGEST:
         raise UsageError(f"a remark has at most {_LONGEST:,} characters", hint="keep a longer text in a file")
-    with amending(os.fspath(record)) as amender:
-        said |= {"about": [_about(amender, path) for path in about] or [_everything(amender)]}
-        amender.remark(kind, said, signed)
-        remark = Remark(kind, {**signed.to_dict(), **said})
-        return Amended(os.fspath(record), remark, amender.finished, tuple(amender.remarks))
+    path = os.fspath(record)
+
+    def add(directory: str) -> Amended:
+        with amending(directory) as amender:
+            signed = By(who, Clock().timestamp(), text)
+            whole = {**said, "about": [_about(amender, one) for one in about] or [_everything(amender)]}
+            amender.remark(kind, whole, signed)
+            remark = Remark(kind, {**signed.to_dict(), **whole})
+            return Amended(path, remark, amender.finished, tuple(amender.remarks))
+
+    if os.path.isdir(path):
+        return add(path)
+    from runcard.operations.in_archive import archive_of, change_archived  # noqa: PLC0415 - it takes long to load, and is rarely needed
+
+    found = archive_of(path)
+    return add(path) if found is None else change_archived(found, add)
 
 
 def _said(kind: str, value: str | None) -> dict[str, Any]:

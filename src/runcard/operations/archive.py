@@ -1,9 +1,11 @@
 """Archiving: a sealed record becomes one file, and its directory goes when that file has been read back."""
 
+import contextlib
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 from runcard.digests import sha256_bytes
@@ -45,16 +47,16 @@ class ChangedRecordError(StoreError):
 class Archived:
     """A record that was archived."""
 
-    record: str  # where it was
-    archive: str
+    record: Path  # where it was
+    archive: Path
     bytes: int
-    uncompressed_bytes: int
+    uncompressed_bytes: int | None  # None where nobody wrote it down
     verdict: Verdict
 
     def to_dict(self) -> Fields:
         return {
-            "record": printable(self.record),
-            "archive": printable(self.archive),
+            "record": printable(str(self.record)),
+            "archive": printable(str(self.archive)),
             "bytes": self.bytes,
             "uncompressed_bytes": self.uncompressed_bytes,
             "findings": [found.to_dict() for found in self.verdict.findings],
@@ -91,8 +93,9 @@ def archive(
 def _archived_already(path: str, folder: str) -> Archived:
     """What somebody else made of a record while we waited for it."""
     for one in Shelf(folder).find(os.path.basename(path)):
-        sizes = (one.fields.get("bytes") or 0, one.fields.get("uncompressed_bytes") or 0)
-        return Archived(path, one.path, *sizes, Verdict(()))
+        if os.path.isfile(one.path):
+            size = one.fields.get("uncompressed_bytes")
+            return Archived(Path(path), Path(one.path), os.path.getsize(one.path), size, Verdict(()))
     raise StoreError(f"{printable(path)} does not exist", hint="name the directory of a run or a session")
 
 
@@ -141,7 +144,7 @@ def _file(
         shelf = Shelf(folder)
         list(shelf)  # an index that cannot be read stops the work before anything has a name
         metadata = contents.documents[layout.METADATA]
-        places = draft.place(contents, metadata, mode)
+        places = draft.place(contents, metadata, mode, replace=_is_of(target, document, shelf))
     data = document.to_dict()
     record_id = id_of(document)
     facts = {"archived_at": now, "archive_file": file, "store": os.path.relpath(store, folder)}
@@ -151,7 +154,18 @@ def _file(
     said |= {"archive": os.path.relpath(target, store), "archive_sha256": contents.sha256}
     with Ledger(store, mode) as ledger:
         ledger.append(ARCHIVED, now, said)
-    return Archived(path, target, contents.file_bytes, contents.bytes, verdict)
+    return Archived(Path(path), Path(target), contents.file_bytes, contents.bytes, verdict)
+
+
+def _is_of(archive: str, document: Document, shelf: Shelf) -> bool:
+    """Whether an archive that is there is that of this record: two can have had the same name, one after the other."""
+    copy = layout.metadata_copy(archive)
+    if layout.may_be_file(copy):
+        with contextlib.suppress(RuncardError):
+            other = load(copy)
+            return (id_of(other), begun(other)) == (id_of(document), begun(document))
+    known = shelf.at(archive)
+    return known is not None and known.id == id_of(document)
 
 
 def verdict_on(contents: Contents, kind: str, limits: Limits | None) -> Verdict:

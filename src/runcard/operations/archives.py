@@ -1,6 +1,7 @@
 """Finding archives by what people call them, and looking into them."""
 
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from runcard.digests import sha256_bytes
@@ -83,7 +84,7 @@ def _by_ledger(store: str, word: str) -> FoundArchive | None:
 
 def archive_at(path: str) -> FoundArchive | None:
     """The archive that has this path; None when it is none."""
-    if not layout.is_archive(path) or not os.path.lexists(path):
+    if not layout.is_archive(path) or not os.path.lexists(path) or os.path.isdir(path):
         return None
     return FoundArchive(path, Shelf(layout.folder_of_archive(path)).at(path))
 
@@ -103,7 +104,8 @@ def look_into(
     contents = scan(found.path, name=name, max_size=most, progress=progress)
     contents.store = found.store
     kind = found.shelved.kind if found.shelved is not None else kind_of(contents)
-    contents.faults.extend(_beside(found, contents, said.get("sha256")))
+    contents.beside = tuple(_beside(found, contents))
+    contents.faults += [*_changed(found, contents, said.get("sha256")), *contents.beside]
     return contents, verdict_on(contents, kind, limits)
 
 
@@ -113,29 +115,24 @@ def kind_of(contents: Contents) -> str:
     return "session" if is_session and not contents.has(layout.JOURNAL) else "run"
 
 
-def _beside(found: FoundArchive, contents: Contents, expected: str | None) -> list[Fault]:
-    """What does not agree with what was written down when the record was archived."""
-    faults = []
-    archive = os.path.basename(found.path)
+def _changed(found: FoundArchive, contents: Contents, expected: str | None) -> Iterator[Fault]:
     if expected is not None and expected != contents.sha256:
-        faults.append(
-            Fault(
-                "changed",
-                archive,
-                f"the archive is not the one that was made: its digest is {contents.sha256}",
-            )
-        )
-    if found.shelved is None:
-        return faults
+        message = f"the archive is not the one that was made: its digest is {contents.sha256}"
+        yield Fault("changed", os.path.basename(found.path), message)
+
+
+def _beside(found: FoundArchive, contents: Contents) -> Iterator[Fault]:
+    """What is wrong with the copy that lies beside an archive of ours; the record itself needs none."""
+    if found.shelved is None or "sha256" not in found.shelved.fields:
+        return
     copy = layout.metadata_copy(found.path)
     data = read_regular(copy) if layout.may_be_file(copy) else None
     inside = contents.read(layout.METADATA)
     if data is None:
-        faults.append(Fault("missing", os.path.basename(copy), "the copy of the metadata document is gone"))
+        yield Fault("missing", os.path.basename(copy), "the copy of the metadata document is gone")
     elif inside is not None and sha256_bytes(data) != sha256_bytes(inside):
         message = "the copy beside the archive is not the document in it"
-        faults.append(Fault("changed", os.path.basename(copy), message))
-    return faults
+        yield Fault("changed", os.path.basename(copy), message)
 
 
 def check_link(found: FoundArchive, path: str, target: str) -> None:

@@ -163,7 +163,7 @@ def _check_quota(store: str, gigabytes: float | None) -> None:
     if store_size(store) >= gigabytes * 1_000_000_000:
         raise StoreError(
             "Artifacts storage limit exceeded",
-            hint=f"`runcard prune --retention` deletes the oldest sessions, `runcard archive` packs them; or allow more than {gigabytes:g} GB",
+            hint=f"`runcard prune` deletes the oldest sessions, `runcard archive` packs them; or allow more than {gigabytes:g} GB",
         )
 
 
@@ -172,6 +172,6 @@ def _archived(path: str, remarks: tuple[str, ...]) -> tuple[str, tuple[str, ...]
     from runcard.operations.archive import archive  # noqa: PLC0415 - it takes long to load, and few want it
 
     try:
-        return archive(path).archive, remarks
+        return str(archive(path).archive), remarks
     except RuncardError as error:
         return path, (*remarks, f"the session was not archived: {error.message}")

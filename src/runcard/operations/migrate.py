@@ -53,6 +53,32 @@ def migrate(
     return moved if dry_run or target in {None, STDIN} else _written_to(moved, str(target))
 
 
+def migrate_record(
+    record: str,
+    to: str | None = None,
+    *,
+    backup: bool = True,
+    dry_run: bool = False,
+    **options: Any,  # noqa: ANN401 - as migrate has them
+) -> tuple[Migrated, ...] | None:
+    """Migrate all documents of a record, archived or not; None for what is no record, but perhaps a document."""
+    if os.path.isdir(record):
+        return migrate_folder(record, to, backup=backup, dry_run=dry_run, **options)
+    if os.path.isfile(record) and not layout.is_archive(record):
+        return None
+    from runcard.operations.in_archive import archive_of, change_archived, unpacked  # noqa: PLC0415 - it takes long to load, and is rarely needed
+
+    if (found := archive_of(record)) is None:
+        return None
+    if not dry_run:
+        return change_archived(found, lambda directory: migrate_in_record(directory, to, **options))
+    with unpacked(found) as copy:
+        results = migrate_in_record(copy, to, dry_run=True, **options)
+        return tuple(
+            replace(one, path=os.path.join(found.path, os.path.relpath(one.path, copy))) for one in results
+        )
+
+
 def migrate_folder(
     folder: str,
     to: str | None = None,

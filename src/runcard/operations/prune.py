@@ -18,7 +18,8 @@ from runcard.errors import RuncardError
 from runcard.files import failure, printable, walk_files
 from runcard.observe.clock import Clock, long_ago
 from runcard.operations.archive import begun, closed_document, id_of
-from runcard.operations.load import load
+from runcard.operations.archived_files import archived_document
+from runcard.operations.archives import FoundArchive
 from runcard.operations.verify import verify
 from runcard.store import layout
 from runcard.store.archive.filing import finish_removals, held, take_away
@@ -86,7 +87,7 @@ def _all(store: str) -> Iterator[Candidate]:
             yield _candidate(path, document, size, os.path.basename(path), None)
     for shelved in Shelf(layout.archive_folder(store)):
         with contextlib.suppress(RuncardError, OSError):
-            document = load(layout.metadata_copy(shelved.path))
+            document = archived_document(FoundArchive(shelved.path, shelved))
             size = sum(os.path.getsize(path) for path in _files(shelved) if os.path.exists(path))
             yield _candidate(shelved.path, document, size, shelved.name, shelved)
 

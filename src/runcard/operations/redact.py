@@ -1,21 +1,13 @@
-"""Taking something out of a closed record, in the open, wherever it lies.
-
-An archived record is restored, redacted and archived again, in the place that it had. Each of the three is whole before the
-next begins, so that the record is always in its archive, in its directory, or in both; calling it again goes on where it
-was killed. The digest of the old archive stays in the ledger.
-"""
+"""Taking something out of a closed record, in the open, wherever it lies."""
 
 import os
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from runcard.errors import RuncardError, UsageError
 from runcard.files import printable
-from runcard.operations.archive import archive
-from runcard.operations.archives import FoundArchive, archive_at, find_archive
+from runcard.operations.in_archive import archive_of, change_archived, unpacked
 from runcard.operations.redacting import Progress, Redacted, check_request, redact_directory
-from runcard.operations.restore import restore
 from runcard.store import layout
 from runcard.store.archive.shelf import Shelf
 
@@ -45,31 +37,9 @@ def redact(
         warning = _of_archive(os.fspath(record)) if done.taken and done.is_done else None
         return replace(done, warnings=(*done.warnings, warning)) if warning else done
     if dry_run:
-        raise UsageError(
-            f"{printable(found.path)} is an archive: nobody looks into it", hint="restore it, and look there"
-        )
-    if found.store is None:
-        raise UsageError(
-            f"nobody knows where {printable(found.path)} came from",
-            hint="restore it with --to, and redact it there",
-        )
-    directory = os.path.join(found.store, found.name)
-    if not os.path.isdir(directory):
-        restore(found.path)
-    done = work(directory)
-    archive(directory, to=layout.folder_of_archive(found.path))
-    return replace(done, path=found.path)
-
-
-def archive_of(record: str | os.PathLike[str]) -> FoundArchive | None:
-    """The archive that is meant by its path, or by the name that a record had; None for a record in its directory."""
-    path = os.fspath(record)
-    if os.path.lexists(path):
-        return archive_at(path)
-    try:
-        return find_archive(path)
-    except RuncardError:
-        return None
+        with unpacked(found) as copy:
+            return replace(work(copy, dry_run=True), path=found.path)
+    return replace(change_archived(found, work), path=found.path)
 
 
 def _of_archive(record: str) -> str | None:

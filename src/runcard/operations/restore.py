@@ -4,6 +4,7 @@ import contextlib
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from runcard.digests import sha256_bytes
 from runcard.encoding import Limits, decode_json
@@ -33,16 +34,16 @@ from runcard.store.verification import Verdict
 class Restored:
     """A record that came back."""
 
-    path: str
-    archive: str
+    path: Path
+    archive: Path
     files: int
     bytes: int
     verdict: Verdict
 
     def to_dict(self) -> Fields:
         return {
-            "path": printable(self.path),
-            "archive": printable(self.archive),
+            "path": printable(str(self.path)),
+            "archive": printable(str(self.archive)),
             "files": self.files,
             "bytes": self.bytes,
             "findings": [found.to_dict() for found in self.verdict.findings],
@@ -69,15 +70,16 @@ def restore(
             f"nobody knows where {printable(found.path)} came from", hint="say with --to where it shall go"
         )
     contents, verdict = look_into(found, limits=limits, progress=progress)
-    _check(found, contents, verdict, force=force)
+    check_archive(found, contents, verdict, force=force)
     target = os.path.join(store, contents.name)
     if not _is_back(found, contents, target):
         _bring_back(contents, store, progress)
     _enter(found, contents, store)
-    return Restored(target, found.path, len(contents.hexes), contents.bytes, verdict)
+    return Restored(Path(target), Path(found.path), len(contents.hexes), contents.bytes, verdict)
 
 
-def _check(found: FoundArchive, contents: Contents, verdict: Verdict, *, force: bool) -> None:
+def check_archive(found: FoundArchive, contents: Contents, verdict: Verdict, *, force: bool = False) -> None:
+    """Refuse an archive that must not be unpacked."""
     hint = f"`runcard verify {printable(found.path)}` tells all that is wrong with it"
     if check_relative(contents.name) or contents.name.startswith("."):
         raise StoreError(f"the archive is refused: no record is called {printable(contents.name)}", hint=hint)
@@ -88,7 +90,8 @@ def _check(found: FoundArchive, contents: Contents, verdict: Verdict, *, force: 
     wrong = [(fault.path, fault.message) for fault in contents.faults]
     if not force:
         wrong += [(one.path, one.message) for one in verdict.findings if one.breaks is not None]
-    if wrong:
+    beside = {(fault.path, fault.message) for fault in contents.beside}
+    if wrong := [one for one in wrong if one not in beside]:
         raise StoreError(
             f"{printable(found.path)} is refused: {printable(wrong[0][0])}: {wrong[0][1]}", hint=hint
         )

@@ -178,15 +178,15 @@ class Desk:
 
 
 def enter(ledger: Ledger, name: str, document: Team) -> None:
-    created = document.to_dict()["created_at"]
+    """Enter a session in the ledger: now, since the second in its name may be yet to come."""
     entry = {
         "kind": "session",
         "id": document.session_id,
         "path": name,
         "sha256": sha256_bytes(document.to_bytes()).hex,
-        "time": created,
+        "time": document.to_dict()["created_at"],
     }
-    ledger.append(CLOSED, created, entry)
+    ledger.append(CLOSED, Clock().timestamp(), entry)
 
 
 def _digest(path: str) -> str:

@@ -9,9 +9,10 @@ from runcard.documents.generation import Generation
 from runcard.documents.team import Team
 from runcard.encoding import Limits
 from runcard.errors import RuncardError, StoreError
-from runcard.files import json_name, printable, walk_files
+from runcard.files import json_name, printable
 from runcard.observe.process import is_alive
 from runcard.operations.load import load
+from runcard.operations.record_files import RecordFiles, files_of
 from runcard.operations.show_session import ShownSession, check_unpacked, session_at
 from runcard.store import layout
 from runcard.store.amendments import Amendments, parse_amendments, read_amendments
@@ -81,31 +82,29 @@ def show_record(record: str | os.PathLike[str], limits: Limits | None = None) ->
         )
     document = loaded.to_dict()
     status, remark = state_now(path, document)
-    files = tuple(_files(path, str(document["generation"]["run_id"])))
+    files = _files(path, document, {*map(os.path.basename, layout.journals(path))})
     newer = next((found.message for found in loaded.warnings if found.rule == "version.newer-minor"), None)
     return Shown(path, document, status, remark, files, read_amendments(path), newer)
 
 
 def _archived(path: str, limits: Limits | None) -> Shown | ShownSession:
     """A record that is in an archive, by the copy of its document that lies beside it."""
-    from runcard.operations.archives import find_archive  # noqa: PLC0415 - it takes long to load, and is rarely needed
+    from runcard.operations.archived_files import archived_document  # noqa: PLC0415 - it takes long to load, and is rarely needed
+    from runcard.operations.archives import find_archive  # noqa: PLC0415
 
     try:
         found = find_archive(path)
     except StoreError as error:
         raise no_record(path) from error
-    copy = layout.metadata_copy(found.path)
-    if not os.path.lexists(copy):
-        raise StoreError(
-            f"{printable(found.path)} has no copy of its document beside it",
-            hint="restore it with --to, and show it there",
-        )
-    loaded = load(copy, limits=limits)
-    document = loaded.to_dict()
-    amendments = _amendments_in(found)
+    loaded = archived_document(found, limits)
+    document, is_there = loaded.to_dict(), os.path.isfile(found.path)
+    amendments = _amendments_in(found) if is_there else Amendments()
     if isinstance(loaded, Team):
         return ShownSession(found.path, document, amendments)
-    return Shown(found.path, document, document["generation"].get("status"), None, (), amendments)
+    files: tuple[tuple[str, int], ...] = ()
+    with contextlib.suppress(StoreError):  # what is damaged in it is for `verify` to tell
+        files = _files(found.path, document, {layout.JOURNAL}) if is_there else ()
+    return Shown(found.path, document, document["generation"].get("status"), None, files, amendments)
 
 
 def _amendments_in(found: "FoundArchive") -> Amendments:
@@ -113,7 +112,7 @@ def _amendments_in(found: "FoundArchive") -> Amendments:
     from runcard.store.archive.extract import read_file  # noqa: PLC0415 - as above
     from runcard.store.archive.places import read_places  # noqa: PLC0415
 
-    places = read_places(found.path, found.index_sha256) if os.path.isfile(found.path) else None
+    places = read_places(found.path, found.index_sha256)
     return (
         Amendments() if places is None else parse_amendments(read_file(found.path, places, layout.AMENDMENTS))
     )
@@ -149,16 +148,17 @@ def _is_gone(run: str, process: dict[str, Any]) -> bool | None:
     return True if gone or is_there is False else None if gone is is_there is None else False
 
 
-def _files(run: str, run_id: str) -> list[tuple[str, int]]:
-    ours = {*layout.NOT_LISTED, *map(os.path.basename, layout.journals(run))}
-    ours |= {
-        name for name in (layout.README, layout.OTHER_README) if _is_ours(os.path.join(run, name), run_id)
-    }
-    return [(path, size) for path, size in walk_files(run) if path not in ours]
+def _files(record: str, document: dict[str, Any], journals: set[str]) -> tuple[tuple[str, int], ...]:
+    """The files of the user in a run, wherever it lies."""
+    files, run_id = files_of(record), str(document["generation"]["run_id"])
+    ours = layout.NOT_LISTED | journals
+    ours |= {name for name in (layout.README, layout.OTHER_README) if _is_ours(files, name, run_id)}
+    return tuple((path, size) for path, size in files.sizes("") if path not in ours)
 
 
-def _is_ours(readme: str, run_id: str) -> bool:
-    if not os.path.isfile(readme):
+def _is_ours(files: RecordFiles, readme: str, run_id: str) -> bool:
+    file = files.open(readme)
+    if file is None:
         return False
-    with open(readme, "rb") as file:
+    with file:
         return is_readme_of(file.read(4096), run_id)

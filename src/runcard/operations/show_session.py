@@ -1,5 +1,6 @@
 """One session, one agent of it, and what an agent or a command printed."""
 
+import contextlib
 import os
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -9,14 +10,12 @@ from runcard.documents.instance import Instance
 from runcard.documents.team import Team
 from runcard.encoding import Limits
 from runcard.errors import StoreError, UsageError
-from runcard.files import failure, json_name, printable, resolve_below, walk_files
-from runcard.operations.load import load
+from runcard.files import json_name, printable
+from runcard.operations.record_files import MissingDocumentError, RecordFiles, files_of, read_document
 from runcard.store import layout
 from runcard.store.amendments import Amendments, read_amendments
 
 Fields = dict[str, Any]
-
-_OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,65 +79,46 @@ def session_at(path: str, document: Team) -> ShownSession:
 
 def show_instance(shown: ShownSession, name: str, limits: Limits | None = None) -> ShownInstance:
     """One agent, by its name or id: its own document, and the files of its workspace."""
-    entry = shown.find(name)
-    folder = _folder(shown, entry)
-    loaded = load(_below(folder, layout.METADATA), kind=Instance.kind.name, limits=limits)
+    own = shown.find(name)["instance_id"]
+    files = files_of(shown.path)
+    document = _document(files, shown.path, own, limits)
     names = {one["instance_id"]: one["name"] for one in shown.document["instances"]}
-    files = tuple(_files(os.path.join(folder, layout.WORKSPACE)))
-    path = os.path.join(shown.path, layout.INSTANCES, entry["instance_id"])
-    return ShownInstance(shown.path, path, loaded.to_dict(), names, files)
-
-
-def _files(workspace: str) -> list[tuple[str, int]]:
-    if not os.path.isdir(workspace) or os.path.islink(workspace):
-        return []
-    return list(walk_files(workspace))
+    stored = tuple(files.sizes(layout.instance_file(own, layout.WORKSPACE)))
+    path = os.path.join(shown.path, layout.INSTANCES, own)
+    return ShownInstance(shown.path, path, document, names, stored)
 
 
 def open_transcript(shown: ShownSession, name: str, limits: Limits | None = None) -> BinaryIO:
     """What an agent printed; the caller closes it."""
     entry = shown.find(name)
-    folder = _folder(shown, entry)
-    file = layout.OUTPUT
-    metadata = os.path.join(folder, layout.METADATA)
-    if layout.may_be_file(metadata):
-        output = load(metadata, kind=Instance.kind.name, limits=limits).to_dict().get("output") or {}
-        file = output.get("file") or layout.OUTPUT
-    _below(folder, file)  # it is refused when it leads out
-    return open_output(os.path.join(folder, file), printable(entry["name"]))
+    own, files, file = entry["instance_id"], files_of(shown.path), layout.OUTPUT
+    with contextlib.suppress(MissingDocumentError):
+        output = _document(files, shown.path, own, limits).get("output") or {}
+        file = output.get("file") or file
+    path = layout.instance_file(own, file)
+    return _opened(files, path, printable(entry["name"]), shown.amendments)
+
+
+def open_output(run: str, amendments: Amendments) -> BinaryIO:
+    """What the command of a run printed; the caller closes it."""
+    return _opened(files_of(run), layout.OUTPUT, f"the run {printable(run)}", amendments)
 
 
 def check_unpacked(path: str) -> None:
     """Refuse what cannot be done with a record that is in an archive."""
-    if layout.is_archive(path):
-        raise StoreError(
-            f"{printable(path)} is an archive",
-            hint=f"`runcard extract {printable(path)} PATH` takes one file out of it, `runcard restore` puts it back",
-        )
+    if layout.is_archive(path) and not os.path.isdir(path):
+        raise StoreError(f"{printable(path)} is an archive", hint="`runcard restore` puts it back")
 
 
-def _folder(shown: ShownSession, entry: Fields) -> str:
-    """The folder of an agent; its id comes from a document, and may lead nowhere else."""
-    check_unpacked(shown.path)
-    return _below(shown.path, f"{layout.INSTANCES}/{entry['instance_id']}")
+def _document(files: RecordFiles, session: str, own: str, limits: Limits | None) -> Fields:
+    path = layout.instance_file(own, layout.METADATA)
+    return read_document(files, session, path, Instance.kind.name, limits).to_dict()
 
 
-def _below(folder: str, relative: str) -> str:
-    """A path that stays in its folder, links included; the path itself when there is nothing."""
-    try:
-        return resolve_below(folder, relative)
-    except OSError:
-        return os.path.join(folder, relative)
-
-
-def open_output(path: str, whose: str) -> BinaryIO:
-    """A file with what somebody printed, never what a link leads to."""
-    check_unpacked(os.path.dirname(path))
-    if not layout.may_be_file(path):
-        raise StoreError(
-            f"there is no transcript of {whose}", hint="none was recorded, or it was left out when collecting"
-        )
-    try:
-        return open(os.open(path, _OPEN), "rb")
-    except OSError as error:
-        raise failure(error, path, "read") from error
+def _opened(files: RecordFiles, path: str, whose: str, amendments: Amendments) -> BinaryIO:
+    file = files.open(path)
+    if file is not None:
+        return file
+    gone = [one for one in amendments.by_path.get(json_name(path).text, ()) if one.new is None]
+    why = str(gone[-1]) if gone else "none was recorded, or it was left out when collecting"
+    raise StoreError(f"there is no transcript of {whose}", hint=why)

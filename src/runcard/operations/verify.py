@@ -49,12 +49,14 @@ def verify(
         name = os.fspath(path)
         if os.path.basename(name) == layout.METADATA and os.path.isfile(name):
             name = os.path.dirname(name) or "."
-        if layout.is_archive(name) and os.path.lexists(name):
+        if layout.is_archive(name) and os.path.lexists(name) and not os.path.isdir(name):
             yield _archive(name, progress, limits)
         elif layout.is_collection(name) or _is_record(name):
             yield _Record(name, limits).verified(progress, limits)
         elif not os.path.lexists(name) and (found := _archived(name)) is not None:
             yield _archive(found, progress, limits)
+        elif layout.is_archive_folder(name):
+            yield from (_archive(one, progress, limits) for one in _shelved(name))
         else:
             yield from _folder(name, progress, limits)
 
@@ -73,6 +75,14 @@ def _archive(path: str, progress: Progress | None, limits: Limits | None) -> Ver
     from runcard.operations.archives import find_archive, look_into  # noqa: PLC0415 - as above
 
     return _guarded(path, lambda: look_into(find_archive(path), limits=limits, progress=progress)[1])
+
+
+def _shelved(folder: str) -> list[str]:
+    """The archives in a folder of them: those that its index knows, and the rest."""
+    from runcard.store.archive.shelf import Shelf  # noqa: PLC0415 - as above
+
+    known = [one.path for one in Shelf(folder)]
+    return list(dict.fromkeys([*known, *(os.path.join(folder, file) for file in layout.archives_in(folder))]))
 
 
 def _archives_of(store: str) -> list[tuple[Record, str]]:

@@ -134,7 +134,7 @@ ARTIFACTS_RETENTION_DAYS: Setting[int | None] = Setting(
     "artifacts.retention_days",
     optional(COUNT, "sessions are kept"),
     None,
-    "how old sessions are that `prune --retention` deletes",
+    "how old sessions are that `prune` deletes",
     ("ARTIFACTS_RETENTION_DAYS",),
 )
 ARTIFACTS_MAX_SIZE_GB: Setting[float | None] = Setting(

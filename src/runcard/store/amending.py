@@ -96,7 +96,9 @@ class Amender:
         if not layout.may_be_file(path := os.path.join(self.path, layout.CHECKSUMS)):
             raise StoreError(
                 f"{printable(self.path)} is not closed: it has no {layout.CHECKSUMS}",
-                hint="close it first; only a closed record can be amended",
+                hint="only what was sealed can be amended: a session that `runcard collect` made"
+                if self.is_session
+                else "close it first; only a closed record can be amended",
             )
         data = read_regular(path) or b""
         self.listing_digest = str(sha256_bytes(data))

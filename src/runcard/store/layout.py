@@ -141,10 +141,10 @@ def instance_file(instance_id: str, name: str) -> str:
 
 def is_document(path: str) -> bool:
     """Whether a file of a record is runcard's own and is read to verify it."""
+    if path.rpartition("/")[2] not in _DOCUMENTS:
+        return False
     parts = path.split("/")
-    if len(parts) == 1:
-        return path in _DOCUMENTS
-    return len(parts) == 3 and parts[0] == INSTANCES and parts[2] == METADATA
+    return len(parts) == 1 or (len(parts) == 3 and parts[0] == INSTANCES and parts[2] == METADATA)
 
 
 def archive_folder(store: str) -> str:
@@ -187,6 +187,11 @@ def places_of(archive: str) -> str:
 def folder_of_archive(archive: str) -> str:
     """The folder of archives that an archive lies in."""
     return os.path.dirname(os.path.dirname(os.path.abspath(archive)))
+
+
+def is_archive_folder(path: str) -> bool:
+    """Whether a folder is one of archives, and nothing but that."""
+    return may_be_file(os.path.join(path, ARCHIVE_INDEX)) and not records(path)
 
 
 def is_own_archive_folder(folder: str) -> bool:

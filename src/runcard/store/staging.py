@@ -9,7 +9,7 @@ import hashlib
 import os
 import shutil
 from collections.abc import Iterable, Iterator
-from stat import S_ISREG
+from stat import S_IMODE, S_ISREG
 
 from runcard.digests import sha256_bytes, sha256_descriptor
 from runcard.errors import StoreError
@@ -119,7 +119,7 @@ class Staging:
     def check_writable(self, path: str) -> None:
         """Before anything is entered, so that no change is decided that cannot be made."""
         with self._named(path), beneath(self._record, path) as (place, _):
-            if not os.access(".", os.W_OK | os.X_OK, dir_fd=place):
+            if not _is_writable(place) and os.stat(".", dir_fd=place).st_uid != os.geteuid():
                 folder = os.path.dirname(os.path.join(self._record, path))
                 raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), folder)
 
@@ -128,12 +128,30 @@ class Staging:
         staged = self._staged(path)
         if wanted is not None and not _has(staged, wanted):
             return False
-        with self._named(path), beneath(self._record, path) as (place, name):
+        with self._named(path), beneath(self._record, path) as (place, name), _writable(place):
             if wanted is None:
                 os.unlink(name, dir_fd=place)
             else:
                 os.rename(staged, name, dst_dir_fd=place)
         return True
+
+
+def _is_writable(folder: int) -> bool:
+    return os.access(".", os.W_OK | os.X_OK, dir_fd=folder)
+
+
+@contextlib.contextmanager
+def _writable(folder: int) -> Iterator[None]:
+    """A copied workspace can hold folders that not even their owner may write to: for a moment, the owner may."""
+    mode = S_IMODE(os.stat(".", dir_fd=folder).st_mode)
+    is_locked = not _is_writable(folder)
+    if is_locked:
+        os.chmod(".", mode | 0o300, dir_fd=folder)
+    try:
+        yield
+    finally:
+        if is_locked:
+            os.chmod(".", mode, dir_fd=folder)
 
 
 def _has(path: str, digest: str) -> bool:

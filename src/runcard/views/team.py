@@ -99,7 +99,7 @@ def _cell(text: str, width: int, column: int) -> str:
     if column >= 3:
         return " " * (width - columns_of(text)) + text
     if column == 0 and columns_of(text) > width:
-        name = text.lstrip("│├└─ ")
+        name = text.removeprefix("…").lstrip("│├└─ ")
         kept = max(0, width - columns_of(name) - 1)
         text = "…" + text[: len(text) - len(name)][-kept:] + name if kept > 3 else "…└── " + name
     return fitted(text, width)

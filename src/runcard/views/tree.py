@@ -6,6 +6,7 @@ from typing import Any
 Fields = dict[str, Any]
 
 _BELOW = {"": "", "├── ": "│   ", "└── ": "    "}
+_WIDEST = 4 * 50  # columns of the lines that lead to an instance; of deeper ones the beginning is cut
 
 
 def branches(instances: Sequence[Fields]) -> Iterator[tuple[str, Fields]]:
@@ -20,4 +21,5 @@ def branches(instances: Sequence[Fields]) -> Iterator[tuple[str, Fields]]:
         members = children.get(entry["instance_id"], [])
         signs = ["├── "] * (len(members) - 1) + ["└── "] * bool(members)
         below = before + _BELOW[branch]
+        below = f"…{below[1 - _WIDEST :]}" if len(below) > _WIDEST else below
         work += reversed([(member, below, sign) for member, sign in zip(members, signs, strict=True)])

@@ -30,7 +30,9 @@ Progress = Callable[[int, int], object]
 MOST_MEMBERS = 1_000_000  # before the listing of the record is found
 _MORE_THAN_LISTED = 100_000  # directories, links and the like beside the files that it lists
 _LARGEST_DOCUMENT = 1 << 29  # bytes of a journal or a listing
+_MOST_FAULTS = 1000  # enough to tell anybody
 _EVERY = 256
+_KINDS = {tar.FILE, tar.SYMLINK, tar.DIRECTORY}
 _LOST = "its bytes in the archive are damaged"
 
 
@@ -62,6 +64,7 @@ class Contents:
         self.others: tuple[str, ...] = ()
         self.documents: dict[str, bytes] = {}
         self.faults: list[Fault] = []
+        self.beside: tuple[Fault, ...] = ()  # those that are not in the archive: its record is none the worse
         self.gaps: list[tuple[str, str | None]] = []  # what lies between these two paths was lost
         self.lost: set[str] = set()
         self.places: list[Place] = []
@@ -165,14 +168,16 @@ class _Scan:
         if path is None:
             return
         named = path + "/" if member.kind == tar.DIRECTORY else path  # as it stands there
-        self._close_gap(named)
-        self._place(named, stream)
-        if self._problem(member, path):
+        if self._contents.gaps:
+            self._close_gap(named)
+        if stream.place is not self._block:
+            self._place(named, stream)
+        if member.kind not in _KINDS or path in self._contents.kinds:
+            self._refuse(member, path)
             return
-        raw = encode_name(named)
-        if raw < self._raw:
+        if member.path < self._raw:
             self._sorted = False
-        self._last, self._raw = named, raw
+        self._last, self._raw = named, member.path
         if member.kind == tar.FILE:
             self._take_file(member, path, stream)
         elif member.kind == tar.SYMLINK:
@@ -196,15 +201,12 @@ class _Scan:
             return None
         return path or None
 
-    def _problem(self, member: Member, path: str) -> bool:
-        if member.kind not in {tar.FILE, tar.SYMLINK, tar.DIRECTORY}:
+    def _refuse(self, member: Member, path: str) -> None:
+        if member.kind not in _KINDS:
             message = "it is a hard link, a device or the like, which no record has"
-        elif path in self._contents.kinds:
-            message = "it stands twice in the archive"
         else:
-            return False
+            message = "it stands twice in the archive"
         self._fault("unexpected", path, message)
-        return True
 
     def _take_file(self, member: Member, path: str, stream: TarStream) -> None:
         contents, size = self._contents, member.size
@@ -249,9 +251,8 @@ class _Scan:
 
     def _place(self, path: str, stream: TarStream) -> None:
         """Note the first path of every member of the file."""
-        block = stream.place
-        if block is not None and block is not self._block and block.first != NO_HEADER:
-            self._block = block
+        self._block = block = stream.place
+        if block is not None and block.first != NO_HEADER:
             self._contents.places.append(Place(block.offset, path))
 
     def _lose(self, reason: str | None = None) -> None:
@@ -264,12 +265,17 @@ class _Scan:
 
     def _close_gap(self, path: str) -> None:
         gaps = self._contents.gaps
-        if gaps and gaps[-1][1] is None:
+        if gaps[-1][1] is None:
             gaps[-1] = (gaps[-1][0], path)
 
     def _fault(self, kind: str, path: str, message: str) -> None:
-        if len(self._contents.faults) < 1000:  # enough to tell anybody
+        if len(self._contents.faults) < _MOST_FAULTS:
             self._contents.faults.append(Fault(kind, path, message))
+        elif kind == "unexpected":  # nothing is lost by going no further; of what is damaged the rest is read
+            raise StoreError(
+                f"the archive is refused: more than {_MOST_FAULTS:,} of its entries are hostile",
+                hint=f"the last one is {printable(path)}: {message}",
+            )
 
     def _conclude(self, *, is_whole: bool) -> None:
         contents, archive = self._contents, os.path.basename(self._contents.path)

@@ -1,6 +1,7 @@
-"""Compressing and expanding one block: by isal, ten times as fast as zlib; where there is no build of it, by zlib."""
+"""Compressing, expanding and summing up one block: by isal, many times as fast as zlib; where there is no build of it, by zlib."""
 
 import zlib
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
@@ -9,14 +10,15 @@ _CRUMB = 64  # bytes of a damaged stream that are tried at once
 _RAW = -15  # zlib's word for a stream without header and trailer
 
 
-def _isal() -> Any | None:  # noqa: ANN401 - a module, which may be missing
+def _isal(name: str) -> Any | None:  # noqa: ANN401 - a module, which may be missing
     try:
-        return import_module("isal.igzip_lib")
+        return import_module(f"isal.{name}")
     except ImportError:
         return None
 
 
-_fast = _isal()
+_fast = _isal("igzip_lib")
+crc32: Callable[[bytes], int] = (_isal("isal_zlib") or zlib).crc32
 _DAMAGED: tuple[type[Exception], ...] = (zlib.error,) if _fast is None else (_fast.IsalError,)
 
 

@@ -24,22 +24,20 @@ class Item(NamedTuple):
 
 
 def items(descriptor: int, places: Places, wanted: str) -> Iterator[Item]:
-    """What an open archive has under a path: a file, or a folder with all that is below it.
+    """What an open archive has under a path: a file, or a folder with all that is below it; all of it under an empty one.
 
     Raises LostError where that is damaged. What lies elsewhere in the archive is not looked at.
     """
     raw = encode_name(wanted)
-    below, behind = (
-        raw + b"/",
-        raw + b"0",
-    )  # which is the first name after all that begin with the folder's and a slash
+    below = raw and raw + b"/"
+    behind = raw and raw + b"0"  # the first name after all that begin with the folder's and a slash
     offset = places.before(wanted)
     stream = TarStream(read_blocks(descriptor, offset, ahead=1), skip_to_first=offset > 0)
     for member in stream:
         if isinstance(member, Gap):
             raise LostError
         path = member.path.rstrip(b"/").partition(b"/")[2]
-        if path >= behind and places.are_known:
+        if behind and path >= behind and places.are_known:
             return
         kind = _KINDS.get(member.kind)
         name = decode_name(path)

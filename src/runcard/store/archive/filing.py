@@ -44,7 +44,8 @@ class Draft:
         self._record, self._target, self._progress = record, target, progress
         folder, name = os.path.split(target)
         try:
-            os.makedirs(folder, mode | (mode & 0o444) >> 2, exist_ok=True)
+            for made in (os.path.dirname(folder), folder):  # readable for those who may read the record
+                os.makedirs(made, mode | (mode & 0o444) >> 2, exist_ok=True)
             for path in (target, layout.metadata_copy(target), layout.places_of(target)):
                 _remove_drafts(path)  # of somebody who was killed: the record is ours alone
             self._path = os.path.join(folder, f".{name}.{os.urandom(4).hex()}.tmp")
@@ -76,14 +77,20 @@ class Draft:
         contents.others = packed.others
         return contents
 
-    def place(self, contents: Contents, metadata: bytes, mode: int) -> bytes:
+    def place(self, contents: Contents, metadata: bytes, mode: int, *, replace: bool) -> bytes:
         """Give the archive its name and put beside it what belongs there; the index of places.
 
-        An archive of the same bytes stays; another one, of an earlier state of the record, is replaced.
+        An archive of the same bytes stays; another one, of an earlier state of the record, is replaced where the caller
+        knows that it is one.
         """
         places = encode_places(contents)
         try:
             if not _is_same(self._target, contents.sha256):
+                if not replace and os.path.lexists(self._target):
+                    raise StoreError(
+                        f"{printable(self._target)} is there already, and is the archive of another record",
+                        hint="nothing was changed; --to names another folder of archives",
+                    )
                 os.replace(self._path, self._target)
             write_atomic(layout.metadata_copy(self._target), metadata, mode=mode)
             write_atomic(layout.places_of(self._target), places, mode=mode)

@@ -111,7 +111,7 @@ class MemberWriter:
 
 
 def _packed(data: bytes) -> bytes:
-    return deflate.compress(data) + _TRAILER.pack(zlib.crc32(data), len(data))
+    return deflate.compress(data) + _TRAILER.pack(deflate.crc32(data), len(data))
 
 
 def read_blocks(
@@ -147,7 +147,7 @@ def _opened(block: Block, raw: bytes, *, salvage: bool) -> Block:
         return block._replace(is_whole=False)
     body, trailer = raw[: -_TRAILER.size], raw[-_TRAILER.size :]
     data = deflate.expand(body, block.size)
-    if data is not None and trailer == _TRAILER.pack(zlib.crc32(data), block.size):
+    if data is not None and trailer == _TRAILER.pack(deflate.crc32(data), block.size):
         return block._replace(data=data)
     saved = deflate.salvage(body, block.size) if salvage else b""
     return block._replace(data=saved or None, is_whole=False)

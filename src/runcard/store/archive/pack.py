@@ -118,7 +118,8 @@ class _Packing:
                 self._put(data)
             if size >= SIZE and os.read(descriptor, 1):
                 raise _unsteady(path)
-            self._put(_PADDING[: tar.padding(size)])
+            if missing := -size % tar.BLOCK:
+                self._put(_PADDING[:missing])
         finally:
             os.close(descriptor)
         self._files += 1

@@ -41,9 +41,10 @@ class Shelved(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Of the record's directory."""
+        """Of the record's directory; an index can come from anybody, and says nothing but a name."""
         said = self.fields.get(self.kind)
-        return said if isinstance(said, str) else layout.archived_name(self.path)
+        is_name = isinstance(said, str) and "/" not in said and check_relative(said) is None
+        return str(said) if is_name else layout.archived_name(self.path)
 
     @property
     def id(self) -> str:
@@ -51,9 +52,10 @@ class Shelved(NamedTuple):
 
     @property
     def store(self) -> str:
-        """The store that the record came from."""
+        """The store that the record came from, which is told relative to the folder."""
         said = self.fields.get("store")
-        return os.path.normpath(os.path.join(self.folder, said if isinstance(said, str) else ".."))
+        is_told = isinstance(said, str) and not os.path.isabs(said) and "\0" not in said
+        return os.path.normpath(os.path.join(self.folder, str(said) if is_told else ".."))
 
 
 class Shelf:

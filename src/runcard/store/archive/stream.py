@@ -89,17 +89,17 @@ class TarStream:
         if self._is_lost:
             raise LostError
         self._skip(self._left)
-        before = Before()
+        before = None
         for _ in range(_MOST_EXTRA):
             member = tar.parse(self._take(BLOCK))
             if member is None:
                 return None
             if not tar.is_extra(member):
-                member = tar.completed(member, before)
+                member = member if before is None else tar.completed(member, before)
                 self._left = member.size + tar.padding(member.size) if member.kind == tar.FILE else 0
                 return member
             data = self._take(member.size + tar.padding(member.size))
-            before = tar.noted(member, data[: member.size], before)
+            before = tar.noted(member, bytes(data[: member.size]), before or Before())
         raise TarError("there are too many headers before one file")
 
     def _load(self) -> None:
@@ -113,10 +113,10 @@ class TarStream:
             raise LostError
         self._block, self._data, self._at = block, memoryview(block.data), 0
 
-    def _take(self, size: int) -> bytes:
+    def _take(self, size: int) -> bytes | memoryview:
         if size <= len(self._data) - self._at:
             self._at += size
-            return bytes(self._data[self._at - size : self._at])
+            return self._data[self._at - size : self._at]
         parts = []
         while size:
             if self._at == len(self._data):

@@ -18,6 +18,8 @@ from runcard.store.archive.tar import Member
 
 _OPEN = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 _EVERY = 256
+_HOLE = 1 << 16
+_ZEROS = bytes(_HOLE)
 
 
 class _Later(NamedTuple):
@@ -97,7 +99,8 @@ class _Unpacking:
         try:
             for piece in stream.data(member.size):
                 hasher.update(piece)
-                write_all(descriptor, piece)
+                write_with_holes(descriptor, piece)
+            os.ftruncate(descriptor, member.size)  # when it ends with a hole
             os.fchmod(descriptor, member.mode & 0o777)
             os.utime(descriptor, (member.mtime, member.mtime))
         except LostError:
@@ -110,6 +113,16 @@ class _Unpacking:
         self._bytes += member.size
         if self._progress is not None and self._files % _EVERY == 0:
             self._progress(self._files, self._bytes)
+
+
+def write_with_holes(descriptor: int, data: memoryview) -> None:
+    """Write data, but leave long runs of zeros out: a file with holes, which an archive has as zeros, gets them back."""
+    for start in range(0, len(data), _HOLE):
+        part = data[start : start + _HOLE]
+        if len(part) == _HOLE and bytes(part) == _ZEROS:
+            os.lseek(descriptor, _HOLE, os.SEEK_CUR)
+        else:
+            write_all(descriptor, part)
 
 
 def _changed(name: str | None = None) -> StoreError:

@@ -46,11 +46,16 @@ def copy_workspace(
         try:
             top = os.open(source, _FOLDER)
         except OSError as error:
-            return _nothing(
-                f"the workspace {refusal(error)}" if os.path.lexists(source) else "there is no workspace"
-            )
+            return _nothing(_why_not(source, error))
         open_ones.callback(os.close, top)
         return _Copy(top, bottom, rules, judge, Tally(progress)).run()
+
+
+def _why_not(source: str | os.PathLike[str], error: OSError) -> str:
+    if not os.path.lexists(source):
+        return "there is no workspace"
+    is_other = os.path.exists(source) and not os.path.isdir(source)
+    return "it is no directory" if is_other else f"the workspace {refusal(error)}"
 
 
 def _make(target: str) -> int:
