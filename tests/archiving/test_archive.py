@@ -220,7 +220,7 @@ def test_unknown_fields_of_the_index_stay(here: Path) -> None:
 
 
 def test_an_archive_of_another_record_is_never_replaced(here: Path, run: Path) -> None:
-    """A run that is archived leaves its name to the next one of that second."""
+    """Such as one that has the same name in another store."""
     archive(run)
     (packed,) = archives(run.parent)
     other = make_run(here / "other")
@@ -231,6 +231,17 @@ def test_an_archive_of_another_record_is_never_replaced(here: Path, run: Path) -
             archive(same, force=force)
     assert (packed.read_bytes(), same.is_dir()) == (before, True)
     assert archive(same, to=here / "elsewhere", force=True).archive.is_file()
+
+
+def test_a_run_does_not_take_the_name_of_one_that_is_archived(here: Path) -> None:
+    names = set()
+    for _ in range(20):  # many in a second
+        with runcard.record(here / "outputs", strict=True) as run:
+            pass
+        names.add(run.path.name)
+        archive(run.path)
+    assert len(names) == len(archives(here / "outputs")) == 20
+    assert judged(here / "outputs")["findings"] == []
 
 
 def test_collections_in_one_second_are_archived_under_names_of_their_own(

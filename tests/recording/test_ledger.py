@@ -13,7 +13,9 @@ from recording.runs import copy_store, read, record_one, verdict
 from runcard.digests import sha256_bytes
 from runcard.documents import chain
 from runcard.encoding import COMPACT, encode_json
-from runcard.store.ledger import CLOSED, Ledger, entries, host_name, ledgers
+from runcard.operations.ledger import history
+from runcard.operations.ledger import in_order as ledger_in_order
+from runcard.store.ledger import CLOSED, Ledger, LedgerEntry, entries, host_name, in_order, ledgers
 
 
 @pytest.fixture(scope="module")
@@ -193,6 +195,18 @@ def test_a_ledger_longer_than_its_tail_goes_on(tmp_path: Path) -> None:
     ((_, journal, checked),) = ledgers(str(tmp_path))
     assert [entry.line["payload"]["number"] for entry in journal.entries] == [0, 1, 2, 3]
     assert checked.faults == ()
+
+
+def test_entries_of_one_host_stay_in_their_order_when_its_clock_is_set_back(tmp_path: Path) -> None:
+    times = ["2026-11-15T10:00:00.000Z", "2026-11-15T09:00:00.000Z", "2026-11-15T11:00:00.000Z"]
+    said = {"kind": "run", "path": "p", "sha256": "0" * 64}
+    with Ledger(str(tmp_path)) as ledger:
+        for number, time in enumerate(times):
+            ledger.append(CLOSED, time, said | {"id": str(number)})
+    here = next(journal for _, journal, _ in ledgers(str(tmp_path)))
+    there = [LedgerEntry(CLOSED, "run", "there", "p", "0" * 64, "", "2026-11-15T10:30:00.000Z")]
+    assert [entry.id for entry in in_order([entries(here), there])] == ["0", "1", "there", "2"]
+    assert [entry["id"] for entry in ledger_in_order(history(tmp_path))] == ["0", "1", "2"]
 
 
 def test_a_folder_without_ledgers_has_none(tmp_path: Path) -> None:

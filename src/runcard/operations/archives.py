@@ -72,7 +72,7 @@ def find_archive(word: str | os.PathLike[str], settings: Settings | None = None)
 
 def _by_ledger(store: str, word: str) -> FoundArchive | None:
     """The archive of a record that went to another folder: the ledger of its store knows which."""
-    known = in_order(entry for _, journal, _ in ledgers(store) for entry in entries(journal))
+    known = in_order(entries(journal) for _, journal, _ in ledgers(store))
     paths = [
         os.path.join(store, entry.archive)
         for entry in known

@@ -2,6 +2,8 @@
 
 import os
 from dataclasses import dataclass
+from itertools import accumulate
+from operator import itemgetter
 from typing import Any
 
 from runcard.documents.chain import Checked, Journal
@@ -44,10 +46,12 @@ def history(store: str | os.PathLike[str]) -> tuple[Book, ...]:
 
 
 def in_order(books: tuple[Book, ...]) -> list[Fields]:
-    """The entries of all hosts in the order of time."""
-    return sorted(
-        (entry for book in books for entry in book.entries), key=lambda entry: entry["timestamp"] or ""
-    )
+    """The entries of all hosts in the order of time; those of one stay in their own, whatever its clock said."""
+    timed: list[tuple[str, Fields]] = []
+    for book in books:
+        times = accumulate((str(entry["timestamp"] or "") for entry in book.entries), max)
+        timed += zip(times, book.entries, strict=True)
+    return [entry for _, entry in sorted(timed, key=itemgetter(0))]
 
 
 def _book(path: str, journal: Journal, checked: Checked) -> Book:

@@ -157,6 +157,12 @@ def archive_file(name: str, moment: datetime) -> str:
     return f"{month[0] if month else f'{moment:%Y-%m}'}/{name}{_PACKED}"
 
 
+def is_taken(store: str, name: str, moment: datetime) -> bool:
+    """Whether a record of a store has this name, or had it before it was archived."""
+    archive = os.path.join(archive_folder(store), archive_file(name, moment))
+    return os.path.lexists(os.path.join(store, name)) or os.path.lexists(archive)
+
+
 def archives_in(folder: str) -> list[str]:
     """The archives that lie in a folder of archives, relative to it."""
     from glob import glob  # noqa: PLC0415 - only archives are looked for

@@ -8,6 +8,7 @@ import contextlib
 import os
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
+from operator import itemgetter
 from typing import Any, NamedTuple, Self
 
 from runcard.documents.chain import Checked, Head, Journal, check, first_link, parse, write_line
@@ -139,9 +140,15 @@ def entries(journal: Journal) -> Iterator[LedgerEntry]:
             yield LedgerEntry(str(entry.line.get("event")), *said, entry.line["hash"], time, end, archive)
 
 
-def in_order(found: Iterable[LedgerEntry]) -> list[LedgerEntry]:
-    """Entries of all hosts in the order of time; those of one host stay in their own."""
-    return sorted(found, key=lambda entry: instant(entry.time) or _NEVER)
+def in_order(books: Iterable[Iterable[LedgerEntry]]) -> list[LedgerEntry]:
+    """The entries of all hosts' ledgers in the order of time; those of one stay in their own, whatever its clock said."""
+    timed: list[tuple[datetime, LedgerEntry]] = []
+    for book in books:
+        latest = _NEVER
+        for entry in book:
+            latest = max(latest, instant(entry.time) or _NEVER)
+            timed.append((latest, entry))
+    return [entry for _, entry in sorted(timed, key=itemgetter(0))]
 
 
 def _end(said: object) -> Head | None:

@@ -88,12 +88,13 @@ class NewRun:
 
     def _name(self, moment: datetime, directory: int) -> str:
         store = os.path.abspath(self._store)
-        paths = (os.path.join(store, name) for name in layout.run_names(moment))
+        names = (name for name in layout.run_names(moment) if not layout.is_taken(store, name, moment))
+        paths = (os.path.join(store, name) for name in names)
         return next(path for path in paths if self._takes(path, directory))
 
     def _takes(self, path: str, directory: int) -> bool:
         """Take a name, and its place on the list of open runs; False when another run has one of the two."""
-        if os.path.lexists(path) or not self._mark_open(path):
+        if not self._mark_open(path):
             return False
         try:
             rename_noreplace(os.path.relpath(self._aside, self._store), os.path.basename(path), directory)

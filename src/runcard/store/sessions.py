@@ -61,17 +61,12 @@ class Collection:
             path = layout.collection(self.store, session_id, moment)
             try:
                 if not os.path.lexists(layout.closing_mark(path)) and self._mkdir(path):
-                    if not self._is_taken(layout.session_name(moment, session_id), moment):
+                    if not layout.is_taken(self.store, layout.session_name(moment, session_id), moment):
                         return path, moment
                     os.rmdir(path)
             except OSError as error:
                 raise failure(error, path, "create") from error
             moment = moment.replace(microsecond=0) + _SECOND
-
-    def _is_taken(self, name: str, moment: datetime) -> bool:
-        """Whether a session has this name, or had it before it was archived."""
-        archive = os.path.join(layout.archive_folder(self.store), layout.archive_file(name, moment))
-        return os.path.lexists(os.path.join(self.store, name)) or os.path.lexists(archive)
 
     def _mkdir(self, path: str) -> bool:
         try:

@@ -35,9 +35,9 @@ def verify_ledgers(
     store: str, present: Collection[Record], archived: Collection[Record] = ()
 ) -> Iterator[Discrepancy]:
     """What a store's ledgers miss; `present` are the records that are there, `archived` those that have an archive."""
-    known: list[LedgerEntry] = []
+    known: list[list[LedgerEntry]] = []
     for path, journal, checked in ledgers(store):
-        known += entries(journal)
+        known.append(list(entries(journal)))
         name = os.path.relpath(path, store)
         for fault in checked.faults:
             yield said("chain", printable(name), name, f"line {fault.number}: {fault.reason}")
@@ -73,10 +73,9 @@ def _missed(
     return f"its archive {printable(entry.archive or '')} is not there"
 
 
-def _latest(known: list[LedgerEntry]) -> list[LedgerEntry]:
+def _latest(known: list[list[LedgerEntry]]) -> list[LedgerEntry]:
     """What was last said of each record, by any host; those that were deleted on purpose are no loss."""
-    records = [entry for entry in known if entry.kind in {"run", "session"}]
-    latest = {known_by(entry): entry for entry in in_order(records)}
+    latest = {known_by(entry): entry for entry in in_order(known) if entry.kind in {"run", "session"}}
     return [entry for entry in latest.values() if entry.event != DELETED]
 
 
@@ -92,8 +91,8 @@ class _Books(NamedTuple):
 )  # a store has one ledger for all of its records: to read it for each would take for ever
 def _books(store: str, _: tuple[object, ...]) -> _Books:
     by_record: dict[Record, list[LedgerEntry]] = {}
-    everything = [entry for _, journal, _ in ledgers(store) for entry in entries(journal)]
-    for entry in in_order(everything):
+    everything = in_order(entries(journal) for _, journal, _ in ledgers(store))
+    for entry in everything:
         by_record.setdefault(known_by(entry), []).append(entry)
     return _Books(by_record, frozenset(entry.hash for entry in everything))
 
