@@ -2,9 +2,10 @@
 
 import gzip
 import json
+import shutil
 from pathlib import Path
 
-from amending.records import CUSTOMER, entries, everything, lines
+from amending.records import CUSTOMER, entries, everything, lines, record
 from collecting.teams import document
 from conftest import Cli
 from recording.runs import kinds, verdict
@@ -113,3 +114,19 @@ def test_an_archive_that_came_from_elsewhere_is_not_changed(cli: Cli, run: Path,
     done = cli("amend", other, "note", "x")
     assert (done.code, "nobody knows where" in done.err) == (64, True)
     assert cli("migrate", tmp_path / "nothing", "--to", "1.0").err.startswith("Error: ")
+
+
+def test_another_record_in_the_place_of_an_archived_one_is_left_alone(
+    cli: Cli, run: Path, tmp_path: Path
+) -> None:
+    packed = Path(archive(run).archive)
+    shutil.copytree(record(tmp_path / "others"), run)
+    before = everything(run)
+    for done in (
+        cli("redact", packed, "--file", "notes.txt", *WHY),
+        cli("amend", packed, "note", "x"),
+        cli("migrate", packed),
+    ):
+        assert (done.code, "is another record than the archived one" in done.err) == (1, True)
+    assert everything(run) == before
+    assert holds(packed, CUSTOMER)

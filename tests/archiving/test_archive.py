@@ -103,6 +103,17 @@ def test_files_and_folders_come_out_alone(run: Path, here: Path, cli: Cli) -> No
     assert cli("extract", run.name, "../a.txt", "-o", "out").code == 64
 
 
+def test_showing_what_is_in_an_archive_writes_nothing(record: Path, here: Path, cli: Cli) -> None:
+    archive(record)
+    (packed,) = archives(record.parent)
+    (here / "given").mkdir()
+    shutil.copy(packed, here / "given" / "one.tar.gz")
+    packed.with_name(packed.name.replace(".tar.gz", ".index.json")).unlink()
+    before = state(here)
+    assert cli("show", packed).code == cli("show", here / "given" / "one.tar.gz").code == 0
+    assert state(here) == before
+
+
 @pytest.mark.parametrize("damage", ["missing", "corrupt", "stale"])
 def test_an_index_of_places_that_is_no_good_is_made_again(run: Path, here: Path, damage: str) -> None:
     archive(run)

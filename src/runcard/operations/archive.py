@@ -144,7 +144,7 @@ def _file(
         shelf = Shelf(folder)
         list(shelf)  # an index that cannot be read stops the work before anything has a name
         metadata = contents.documents[layout.METADATA]
-        places = draft.place(contents, metadata, mode, replace=_is_of(target, document, shelf))
+        places = draft.place(contents, metadata, mode, replace=is_of(target, document, shelf))
     data = document.to_dict()
     record_id = id_of(document)
     facts = {"archived_at": now, "archive_file": file, "store": os.path.relpath(store, folder)}
@@ -157,7 +157,7 @@ def _file(
     return Archived(Path(path), Path(target), contents.file_bytes, contents.bytes, verdict)
 
 
-def _is_of(archive: str, document: Document, shelf: Shelf) -> bool:
+def is_of(archive: str, document: Document, shelf: Shelf) -> bool:
     """Whether an archive that is there is that of this record: two can have had the same name, one after the other."""
     copy = layout.metadata_copy(archive)
     if layout.may_be_file(copy):

@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 
 
 class ArchivedFiles:
-    """The files of one archived record."""
+    """The files of one archived record; where they lie is written down for the next one only when the caller says so."""
 
-    def __init__(self, found: FoundArchive) -> None:
-        self._found = found
+    def __init__(self, found: FoundArchive, *, keeps_places: bool = False) -> None:
+        self._found, self._keeps_places = found, keeps_places
 
     @cached_property
     def _places(self) -> Places:
@@ -46,7 +46,7 @@ class ArchivedFiles:
         if (places := read_places(path, digest)) is not None:
             return places
         data = encode_places(contents := scan(path))
-        if contents.places and (digest is None or sha256_bytes(data).hex == digest):
+        if self._keeps_places and contents.places and digest in {None, sha256_bytes(data).hex}:
             with contextlib.suppress(OSError):  # nobody may write there: the next one reads the archive again
                 write_atomic(layout.places_of(path), data, mode=os.stat(path).st_mode & 0o777)
         return Places.of(contents)
