@@ -205,7 +205,7 @@ def _folder(root: str, progress: Progress | None, limits: Limits | None) -> Iter
         if records or _is_store(folder, is_named=folder == root):
             found = True
             yield from _store(folder, records, progress, limits)
-        passed_over = {*records, layout.archive_folder(folder)}
+        passed_over = set(records)
         folders += [path for path in reversed(inner) if path not in passed_over and not _is_hidden(path)]
     if not found:
         nothing = StoreError(f"{printable(root)} holds no records")
@@ -238,9 +238,8 @@ def _is_store(folder: str, *, is_named: bool) -> bool:
     """Whether a folder is a store although no record lies there now."""
     archive = layout.archive_folder(folder)
     marks = [layout.own_folder(folder), layout.collections(folder)]
-    return any(map(os.path.isdir, marks)) or (
-        os.path.isdir(archive) if is_named else os.path.isfile(os.path.join(archive, layout.ARCHIVE_INDEX))
-    )
+    is_shelf = os.path.isfile(os.path.join(archive, layout.ARCHIVE_INDEX))
+    return any(map(os.path.isdir, marks)) or is_shelf or (is_named and bool(layout.archives_in(archive)))
 
 
 def _is_hidden(path: str) -> bool:
