@@ -103,6 +103,17 @@ def test_files_and_folders_come_out_alone(run: Path, here: Path, cli: Cli) -> No
     assert cli("extract", run.name, "../a.txt", "-o", "out").code == 64
 
 
+def test_a_record_that_was_restored_and_is_gone_is_missed_also_by_its_name(record: Path, cli: Cli) -> None:
+    archive(record)
+    assert judged(record)["findings"] == []  # in its archive
+    restore(archives(record.parent)[0])
+    shutil.rmtree(record)
+    assert cli("verify", record).code == 1
+    for said in (judged(record), judged(record.parent)):
+        assert [(found["kind"], found["record"]) for found in said["findings"]] == [("ledger", record.name)]
+        assert (said["intact"], said["complete"], said["records"]) == (True, False, 1)
+
+
 def test_showing_what_is_in_an_archive_writes_nothing(record: Path, here: Path, cli: Cli) -> None:
     archive(record)
     (packed,) = archives(record.parent)
