@@ -93,9 +93,12 @@ def test_an_archived_record_is_amended_in_its_archive(cli: Cli, run: Path) -> No
 
 def test_an_archived_record_is_migrated_in_its_archive(cli: Cli, session: Path) -> None:
     packed = Path(archive(session).archive)
-    done = cli("migrate", packed, "--to", "1.0.0")
+    done = cli("migrate", packed, "--to", "1.0.0", "--json")
     assert done.code == 2  # what 1.0.0 has no room for
     assert not session.exists()
+    first = json.loads(done.out)["documents"][0]
+    assert first["path"] == first["written"] == f"{packed}/metadata.json"
+    assert Path(first["backup"]).is_file()
     copy = json.loads(Path(str(packed).replace(".tar.gz", ".metadata.json")).read_bytes())
     assert copy["version"] == "1.0.0"
     said = verdict(session.parent)
