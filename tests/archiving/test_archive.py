@@ -15,9 +15,11 @@ from archiving.records import archives, events, index, judged, make_run, make_se
 from collecting.teams import lay_out
 from conftest import Cli
 from runcard.errors import StoreError
+from runcard.operations.amend import amend
 from runcard.operations.archive import ChangedRecordError, archive
 from runcard.operations.extract import extract
 from runcard.operations.restore import restore
+from runcard.operations.show import show_record
 from runcard.store.archive import deflate
 from runcard.views.markdown import size
 
@@ -226,6 +228,20 @@ def test_archiving_again_replaces_an_archive_that_differs(record: Path, cli: Cli
     assert cli("archive", record, "--force").code == 0
     assert packed.read_bytes() != first
     assert len(archives(record.parent)) == 1
+
+
+def test_an_archive_that_lost_all_that_lay_beside_it_is_still_known_as_that_of_its_record(
+    record: Path,
+) -> None:
+    archive(record)
+    (packed,) = archives(record.parent)
+    for lost in (packed.parent.glob("*.json"), packed.parents[1].glob("*.json")):
+        for path in lost:
+            path.unlink()
+    amend(packed, "note", "found again")
+    assert not record.exists()
+    assert judged(record.parent)["findings"] == []
+    assert [entry.said["text"] for entry in show_record(packed).amendments.entries] == ["found again"]
 
 
 def test_unknown_fields_of_the_index_stay(here: Path) -> None:
