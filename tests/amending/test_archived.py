@@ -5,6 +5,8 @@ import json
 import shutil
 from pathlib import Path
 
+import pytest
+
 from amending.records import CUSTOMER, entries, everything, lines, record
 from collecting.teams import document
 from conftest import Cli
@@ -108,6 +110,20 @@ def test_an_archived_record_is_migrated_in_its_archive(cli: Cli, session: Path) 
     said = verdict(session.parent)
     assert (said["intact"], said["complete"]) == (True, True)
     assert [document(session)["version"], entries(session)[0]["kind"]] == ["1.0.0", "migration"]
+
+
+def test_of_two_archived_sessions_with_the_same_id_one_is_to_be_named(
+    cli: Cli, session: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    again = shutil.copytree(
+        session, session.with_name(f"2026-01-02_03-04-05{session.name[19:]}"), symlinks=True
+    )
+    archive(session)
+    archive(again, force=True)  # a journal knows its directory
+    monkeypatch.chdir(session.parent)
+    own = session.name[20:]
+    for change in (("amend", own, "note", "x"), ("migrate", own), ("redact", own, "--file", "*", *WHY)):
+        assert f"there are 2 archives of {own}" in cli(*change).err
 
 
 def test_an_archive_that_came_from_elsewhere_is_not_changed(cli: Cli, run: Path, tmp_path: Path) -> None:

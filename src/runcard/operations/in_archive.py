@@ -33,7 +33,7 @@ def archive_of(record: str | os.PathLike[str]) -> FoundArchive | None:
         return archive_at(path)
     try:
         return find_archive(path)
-    except RuncardError:
+    except StoreError:
         return None
 
 
