@@ -112,6 +112,18 @@ def test_retention_comes_from_the_settings_when_asked_for(
     assert (session.exists(), run.exists()) == (False, True)
 
 
+def test_the_settings_about_sessions_are_not_about_runs(
+    here: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One store can hold both."""
+    session, run = make_session(here), make_run(here / "artifacts")
+    monkeypatch.setenv("ARTIFACTS_MAX_SIZE_GB", "1")
+    with (here / "artifacts" / "large").open("wb") as file:
+        file.truncate(1_000_000_001)
+    assert cli("prune", "--yes").code == 0
+    assert (session.exists(), run.exists()) == (False, True)
+
+
 def test_over_the_quota_nothing_is_collected(here: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     spec = lay_out(here)
     monkeypatch.setenv("ARTIFACTS_MAX_SIZE_GB", "1.5")

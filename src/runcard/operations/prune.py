@@ -56,14 +56,22 @@ class Candidate:
 
 
 def candidates(
-    stores: Iterable[str], *, older_than: timedelta | None = None, max_size: int | None = None
+    stores: Iterable[str],
+    *,
+    older_than: timedelta | None = None,
+    max_size: int | None = None,
+    kind: str | None = None,
 ) -> list[Candidate]:
-    """What would go, oldest first: all that is older, and as much as is needed for stores not to take more."""
+    """What would go, oldest first: all that is older, and as much as is needed for stores not to take more.
+
+    With `kind` only sessions go, or only runs: a store can hold both.
+    """
     chosen: list[Candidate] = []
     limit = long_ago(older_than) if older_than is not None else None
     for store in stores:
         finish_removals(store)
-        found = sorted(_all(store), key=lambda one: (one.begun, one.path))
+        may_go = (one for one in _all(store) if kind in {None, one.kind})
+        found = sorted(may_go, key=lambda one: (one.begun, one.path))
         old = [one for one in found if limit is not None and one.begun <= limit]
         rest = [one for one in found if one not in old]
         held_now = store_size(store) - sum(one.bytes for one in old)
