@@ -68,7 +68,8 @@ class ArchivedFiles:
             raise self.damaged(layout.CHECKSUMS) from error
 
     @cached_property
-    def _amendments(self) -> Amendments:
+    def amendments(self) -> Amendments:
+        """What was amended before the record was archived."""
         return parse_amendments(self._unchecked(layout.AMENDMENTS))
 
     def _unchecked(self, path: str) -> bytes | None:
@@ -78,7 +79,7 @@ class ArchivedFiles:
         """The digest that a file should have; None for one that is not listed, such as the listing itself."""
         if path not in self._listing:
             return None
-        return self._amendments.accepted(json_name(path).text, self._listing[path].hex)[0]
+        return self.amendments.accepted(json_name(path).text, self._listing[path].hex)[0]
 
     def items(self, wanted: str) -> Iterator[Item]:
         """What there is under a path: a file, or a folder with all that is below it. Raises StoreError where it is damaged."""
@@ -132,12 +133,14 @@ class ArchivedFiles:
         )
 
 
-def archived_document(found: FoundArchive, limits: Limits | None = None) -> Document:
+def archived_document(
+    found: FoundArchive, limits: Limits | None = None, files: ArchivedFiles | None = None
+) -> Document:
     """The metadata document of an archived record: the copy beside its archive, or else the one in it."""
     copy = layout.metadata_copy(found.path)
     if layout.may_be_file(copy) or not os.path.isfile(found.path):
         return load(copy, limits=limits)
-    return read_document(ArchivedFiles(found), found.path, layout.METADATA, None, limits)
+    return read_document(files or ArchivedFiles(found), found.path, layout.METADATA, None, limits)
 
 
 class _Stream(io.RawIOBase):
