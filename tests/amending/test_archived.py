@@ -48,8 +48,11 @@ def test_a_redaction_that_was_killed_before_the_record_was_archived_again_goes_o
     assert [entry["path"] for entry in entries(run)] == ["deep/er/notes.md", "notes.txt"]
 
 
-def test_a_record_that_was_restored_still_has_an_archive_and_that_is_said(cli: Cli, run: Path) -> None:
-    packed = Path(archive(run).archive)
+@pytest.mark.parametrize("folder", [None, "elsewhere"])
+def test_a_record_that_was_restored_still_has_an_archive_and_that_is_said(
+    cli: Cli, run: Path, tmp_path: Path, folder: str | None
+) -> None:
+    packed = Path(archive(run, to=folder and tmp_path / folder).archive)
     restore(packed)
     done = cli("redact", run, "--file", "notes.txt", *WHY)
     assert done.code == 2
