@@ -121,22 +121,31 @@ def test_a_run_that_the_ledger_lacks_is_a_warning(cli: Cli, store: Path, tmp_pat
     assert (said["intact"], said["complete"]) == (True, True)
 
 
-def test_a_cut_ledger_is_noticed_by_what_a_later_run_saw(store: Path) -> None:
+def test_a_cut_ledger_is_noticed_by_what_a_later_run_saw(cli: Cli, store: Path) -> None:
     first, second, third = runs_of(store)
     ledger = ledger_of(store)
     lines = ledger.read_bytes().splitlines(keepends=True)
     ledger.write_bytes(lines[0])
     said = verdict(store)
-    assert said["complete"] is False
+    assert (said["intact"], said["complete"]) == (True, True)
     assert found(said) == sorted(
         [
-            ("ledger", second.name, "metadata.json"),  # not known any more: a warning
+            ("ledger", second.name, "metadata.json"),  # not known any more
             ("ledger", third.name, "metadata.json"),
             ("ledger", third.name, "metadata.json"),  # names the head of the second
         ]
     )
+    assert cli("verify", store).code == 2
     assert verdict(first)["findings"] == []
-    assert verdict(second)["complete"] is True
+
+
+def test_an_entry_that_was_cut_out_before_a_runs_own_is_a_loss(cli: Cli, store: Path) -> None:
+    third = runs_of(store)[2]
+    ledger = ledger_of(store)
+    lines = ledger.read_bytes().splitlines(keepends=True)
+    ledger.write_bytes(lines[0] + lines[2])
+    assert verdict(third)["complete"] is False
+    assert cli("verify", third).code == 1
 
 
 def test_the_very_last_entry_and_a_whole_ledger_can_be_taken_away_unseen(store: Path) -> None:

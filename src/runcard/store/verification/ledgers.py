@@ -113,7 +113,8 @@ def verify_entries(store: str | None, known: Known, amendments: Amendments) -> I
     state = _state_of(store)
     if not state:
         if known.head is not None and os.path.isdir(layout.open_folder(store)):  # runs are recorded here
-            yield _found(known, "the ledger of the store is gone", breaks=COMPLETE, expected=known.head)
+            message = "the ledger of the store is gone, or this record comes from another one"
+            yield _found(known, message, code=ExitCode.WARNINGS, expected=known.head)
         return
     books = _books(store, state)
     mine = books.by_record.get(known.record, [])
@@ -128,9 +129,16 @@ def verify_entries(store: str | None, known: Known, amendments: Amendments) -> I
     if mine:
         yield from _whereabouts(known, mine)
         yield from _cut_amendments(known, mine, amendments)
-    if known.head is not None and known.head not in books.hashes:
+    if known.head is None or known.head in books.hashes:
+        return
+    if mine:
         message = f"the ledger was cut: the entry before this {known.word}'s is gone"
         yield _found(known, message, breaks=COMPLETE, expected=known.head)
+    else:
+        message = (
+            f"the ledger was cut, or this {known.word} comes from another store: what it saw there is gone"
+        )
+        yield _found(known, message, code=ExitCode.WARNINGS, expected=known.head)
 
 
 def _whereabouts(known: Known, mine: list[LedgerEntry]) -> Iterator[Discrepancy]:
