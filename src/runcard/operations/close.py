@@ -273,7 +273,7 @@ class _Desk:
         journal = os.path.join(self.run, layout.JOURNAL)
         if self.notes or [source.path for source in self.lines.sources] != [journal]:
             return False
-        return self.is_told_by_us or _bytes_of(journal) == self._merged()
+        return _bytes_of(journal) == self._merged()
 
     def _put_in_place(self, moves: dict[str, str]) -> None:
         journal, ours = (
