@@ -11,14 +11,12 @@ import contextlib
 import os
 import sys
 from collections.abc import Callable, Sequence
-from threading import Thread
 from typing import Any
 
 from runcard.errors import RuncardError
 from runcard.observe.directories import absolute, repository_root
+from runcard.observe.helpers import PATIENCE, Helper
 from runcard.version import __version__
-
-PATIENCE = 2.0  # seconds that a program waits at its end for what is not yet known
 
 _KEYS = (
     *("runcard_version", "python_version", "platform", "timezone"),
@@ -53,7 +51,7 @@ class Background:
         self._tell = tell
         self._circumstances = _Circumstances(directory, without)
         self._process = os.getpid()
-        self._thread = Thread(target=self._work, name="runcard-environment", daemon=True)
+        self._thread = Helper(self._work, "runcard-environment")
         try:
             self._thread.start()
         except RuntimeError:  # no more threads, or the interpreter is ending
@@ -72,7 +70,7 @@ class Background:
         A forked child has no such thread: it gets what was known when it was forked.
         """
         if os.getpid() == self._process and self._thread.ident is not None:
-            self._thread.join(timeout)
+            self._thread.wait(timeout)
         return dict(self._circumstances.facts)
 
 
