@@ -214,6 +214,14 @@ def test_all_of_an_older_run_copied_into_the_new_one_is_kept(place: Path) -> Non
     assert "damaged-journal" in warnings_of(new.path)
 
 
+def test_a_folder_with_the_name_of_a_temporary_file_is_kept(place: Path) -> None:
+    with runcard.record(place / "outputs", strict=True) as run:
+        (run.path / ".metadata.json.0123abcd.tmp").mkdir()
+        (run.path / ".metadata.json.0123abcd.tmp" / "made.txt").write_text("made")
+    assert (run.path / ".metadata.json.0123abcd.tmp" / "made.txt").read_text() == "made"
+    assert_closed(place / "outputs", runs=1)
+
+
 def test_a_line_that_the_users_program_repeats_counts_once(place: Path) -> None:
     with runcard.record(place / "outputs", strict=True) as run:
         run.log("said")

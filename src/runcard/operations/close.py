@@ -256,7 +256,8 @@ class _Desk:
 
         What is odd is written down, with all lines, before anything moves: so nothing is lost to a `kill -9`.
         """
-        for name in [name for name in self._kinds if _LEFTOVER.fullmatch(name)]:
+        files = (name for name, kind in self._kinds.items() if kind is Kind.FILE)
+        for name in list(filter(_LEFTOVER.fullmatch, files)):
             os.unlink(os.path.join(self.run, name))
             del self._kinds[name]
         moves = taken.places(self.run, list(self._taken()))
