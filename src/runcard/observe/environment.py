@@ -59,18 +59,22 @@ class Background:
 
     def _work(self) -> None:
         self._circumstances.gather()
-        if self._tell is not None:
+        if (tell := self._tell) is not None:
             with contextlib.suppress(RuncardError, OSError):  # then they are still here to be asked for
-                self._tell(dict(self._circumstances.facts))
+                tell(dict(self._circumstances.facts))
                 self.told = True
 
     def result(self, timeout: float = PATIENCE) -> dict[str, Any]:
-        """The facts; those still unknown after so many seconds are None.
+        """The facts; those still unknown after so many seconds are None, and nobody is told of them later.
 
         A forked child has no such thread: it gets what was known when it was forked.
         """
         if os.getpid() == self._process and self._thread.ident is not None:
             self._thread.wait(timeout)
+            if self._thread.is_alive():
+                self._tell = (
+                    None  # the caller keeps what is known now, perhaps after more would have been told
+                )
         return dict(self._circumstances.facts)
 
 
