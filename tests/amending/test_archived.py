@@ -2,9 +2,12 @@
 
 import gzip
 import json
+import shutil
 from pathlib import Path
 
-from amending.records import CUSTOMER, entries, everything, lines
+import pytest
+
+from amending.records import CUSTOMER, entries, everything, lines, record
 from collecting.teams import document
 from conftest import Cli
 from recording.runs import kinds, verdict
@@ -45,8 +48,11 @@ def test_a_redaction_that_was_killed_before_the_record_was_archived_again_goes_o
     assert [entry["path"] for entry in entries(run)] == ["deep/er/notes.md", "notes.txt"]
 
 
-def test_a_record_that_was_restored_still_has_an_archive_and_that_is_said(cli: Cli, run: Path) -> None:
-    packed = Path(archive(run).archive)
+@pytest.mark.parametrize("folder", [None, "elsewhere"])
+def test_a_record_that_was_restored_still_has_an_archive_and_that_is_said(
+    cli: Cli, run: Path, tmp_path: Path, folder: str | None
+) -> None:
+    packed = Path(archive(run, to=folder and tmp_path / folder).archive)
     restore(packed)
     done = cli("redact", run, "--file", "notes.txt", *WHY)
     assert done.code == 2
@@ -92,9 +98,12 @@ def test_an_archived_record_is_amended_in_its_archive(cli: Cli, run: Path) -> No
 
 def test_an_archived_record_is_migrated_in_its_archive(cli: Cli, session: Path) -> None:
     packed = Path(archive(session).archive)
-    done = cli("migrate", packed, "--to", "1.0.0")
+    done = cli("migrate", packed, "--to", "1.0.0", "--json")
     assert done.code == 2  # what 1.0.0 has no room for
     assert not session.exists()
+    first = json.loads(done.out)["documents"][0]
+    assert first["path"] == first["written"] == f"{packed}/metadata.json"
+    assert Path(first["backup"]).is_file()
     copy = json.loads(Path(str(packed).replace(".tar.gz", ".metadata.json")).read_bytes())
     assert copy["version"] == "1.0.0"
     said = verdict(session.parent)
@@ -106,6 +115,20 @@ def test_an_archived_record_is_migrated_in_its_archive(cli: Cli, session: Path) 
     assert [document(session)["version"], entries(session)[0]["kind"]] == ["1.0.0", "migration"]
 
 
+def test_of_two_archived_sessions_with_the_same_id_one_is_to_be_named(
+    cli: Cli, session: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    again = shutil.copytree(
+        session, session.with_name(f"2026-01-02_03-04-05{session.name[19:]}"), symlinks=True
+    )
+    archive(session)
+    archive(again, force=True)  # a journal knows its directory
+    monkeypatch.chdir(session.parent)
+    own = session.name[20:]
+    for change in (("amend", own, "note", "x"), ("migrate", own), ("redact", own, "--file", "*", *WHY)):
+        assert f"there are 2 archives of {own}" in cli(*change).err
+
+
 def test_an_archive_that_came_from_elsewhere_is_not_changed(cli: Cli, run: Path, tmp_path: Path) -> None:
     packed = Path(archive(run).archive)
     other = tmp_path / "elsewhere.tar.gz"
@@ -113,3 +136,19 @@ def test_an_archive_that_came_from_elsewhere_is_not_changed(cli: Cli, run: Path,
     done = cli("amend", other, "note", "x")
     assert (done.code, "nobody knows where" in done.err) == (64, True)
     assert cli("migrate", tmp_path / "nothing", "--to", "1.0").err.startswith("Error: ")
+
+
+def test_another_record_in_the_place_of_an_archived_one_is_left_alone(
+    cli: Cli, run: Path, tmp_path: Path
+) -> None:
+    packed = Path(archive(run).archive)
+    shutil.copytree(record(tmp_path / "others"), run)
+    before = everything(run)
+    for done in (
+        cli("redact", packed, "--file", "notes.txt", *WHY),
+        cli("amend", packed, "note", "x"),
+        cli("migrate", packed),
+    ):
+        assert (done.code, "is another record than the archived one" in done.err) == (1, True)
+    assert everything(run) == before
+    assert holds(packed, CUSTOMER)

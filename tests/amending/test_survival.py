@@ -1,5 +1,6 @@
 """Killed anywhere, out of space, not permitted, two at once: what is decided is finished, and nothing is half done for good."""
 
+import gzip
 import os
 import stat
 import subprocess
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from amending.harness_kill import job, record_in
+from amending.harness_kill import archive_in, job, record_in
 from amending.records import CUSTOMER, KEY, assert_tidy, digest, entries, everything, lines
 from files.unprivileged import as_nobody, everybodys_directory
 from recording.runs import verdict
@@ -17,7 +18,10 @@ from runcard.documents import chain
 from runcard.encoding import COMPACT, encode_json
 from runcard.errors import StoreError
 from runcard.operations.amend import amend
+from runcard.operations.archive import archive
 from runcard.operations.redact import redact
+from runcard.operations.show import show_record
+from runcard.operations.verify import verify
 
 TESTS = Path(__file__).parents[1]
 LOADED = (  # what nobody may load any more
@@ -68,6 +72,24 @@ def test_a_redaction_that_was_killed_is_finished_by_the_next(
         assert_tidy(record)
 
 
+def test_a_redaction_of_an_archive_that_was_killed_is_finished_by_the_next(run: Path, tmp_path: Path) -> None:
+    packed = archive(run).archive
+    secret = GONE["files"].encode()
+    assert secret in gzip.decompress(packed.read_bytes())
+    stores = kill_everywhere("archived", "within", run.parent, tmp_path / "killed")
+    assert len(stores) >= 10
+    for store in stores:
+        records = [result.verdict for result in verify(store) if result.verdict.records]
+        assert any(one.intact and one.complete for one in records), (
+            store
+        )  # in its directory, or in its archive
+        job("archived", store)
+        said = verdict(store)
+        assert {found["kind"] for found in said["findings"]} == {"withheld"}, (store, said["findings"])
+        assert [path.name for path in store.iterdir() if not path.name.startswith(".")] == ["archive"]
+        assert secret not in gzip.decompress(archive_in(store).read_bytes())
+
+
 @pytest.mark.parametrize("moment", ["before", "within"])
 def test_a_migration_that_was_killed_is_finished_by_the_next(
     moment: str, session: Path, tmp_path: Path
@@ -113,6 +135,17 @@ def test_two_who_amend_at_once_come_one_after_the_other(run: Path) -> None:
     texts = [entry["text"] for entry in entries(run) if entry["kind"] == "note"]
     assert [text for text in texts if text.startswith("one")] == [f"one {number}" for number in range(10)]
     assert_tidy(run)
+
+
+def test_those_who_amend_an_archive_at_once_come_one_after_the_other(run: Path) -> None:
+    packed = archive(run).archive
+    code = "import sys; from runcard.operations.amend import amend; amend(sys.argv[1], 'note', sys.argv[2])"
+    names = ["one", "two", "three", "four"]
+    processes = [subprocess.Popen([sys.executable, "-c", code, packed, name]) for name in names]
+    assert [process.wait(60) for process in processes] == [0] * len(names)
+    assert not run.exists()
+    assert sorted(entry.said["text"] for entry in show_record(packed).amendments.entries) == sorted(names)
+    assert verdict(run.parent)["findings"] == []
 
 
 def test_two_who_take_the_same_out_leave_one_entry(run: Path) -> None:

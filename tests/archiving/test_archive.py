@@ -15,9 +15,11 @@ from archiving.records import archives, events, index, judged, make_run, make_se
 from collecting.teams import lay_out
 from conftest import Cli
 from runcard.errors import StoreError
+from runcard.operations.amend import amend
 from runcard.operations.archive import ChangedRecordError, archive
 from runcard.operations.extract import extract
 from runcard.operations.restore import restore
+from runcard.operations.show import show_record
 from runcard.store.archive import deflate
 from runcard.views.markdown import size
 
@@ -101,6 +103,31 @@ def test_files_and_folders_come_out_alone(run: Path, here: Path, cli: Cli) -> No
     assert (again.code, again.out) == (1, "")
     assert cli("extract", run.name, "nowhere", "-o", "out").code == 1
     assert cli("extract", run.name, "../a.txt", "-o", "out").code == 64
+
+
+def test_a_record_that_was_restored_and_is_gone_is_missed_also_by_its_name(record: Path, cli: Cli) -> None:
+    archive(record)
+    assert judged(record)["findings"] == []  # in its archive
+    restore(archives(record.parent)[0])
+    shutil.rmtree(record)
+    assert cli("verify", record).code == 1
+    for said in (judged(record), judged(record.parent)):
+        assert [(found["kind"], found["record"]) for found in said["findings"]] == [("ledger", record.name)]
+        assert (said["intact"], said["complete"], said["records"]) == (True, False, 1)
+
+
+def test_showing_what_is_in_an_archive_writes_nothing(record: Path, here: Path, cli: Cli) -> None:
+    amend(record, "note", "seen")
+    archive(record)
+    (packed,) = archives(record.parent)
+    (here / "given").mkdir()
+    shutil.copy(packed, here / "given" / "one.tar.gz")
+    packed.with_name(packed.name.replace(".tar.gz", ".index.json")).unlink()
+    before = state(here)
+    for one in (packed, here / "given" / "one.tar.gz"):
+        shown = json.loads(cli("show", one, "--json").out)
+        assert [entry["text"] for entry in shown["amendments"]] == ["seen"]
+    assert state(here) == before
 
 
 @pytest.mark.parametrize("damage", ["missing", "corrupt", "stale"])
@@ -204,6 +231,20 @@ def test_archiving_again_replaces_an_archive_that_differs(record: Path, cli: Cli
     assert cli("archive", record, "--force").code == 0
     assert packed.read_bytes() != first
     assert len(archives(record.parent)) == 1
+
+
+def test_an_archive_that_lost_all_that_lay_beside_it_is_still_known_as_that_of_its_record(
+    record: Path,
+) -> None:
+    archive(record)
+    (packed,) = archives(record.parent)
+    for lost in (packed.parent.glob("*.json"), packed.parents[1].glob("*.json")):
+        for path in lost:
+            path.unlink()
+    amend(packed, "note", "found again")
+    assert not record.exists()
+    assert judged(record.parent)["findings"] == []
+    assert [entry.said["text"] for entry in show_record(packed).amendments.entries] == ["found again"]
 
 
 def test_unknown_fields_of_the_index_stay(here: Path) -> None:

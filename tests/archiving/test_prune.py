@@ -11,6 +11,7 @@ import runcard
 from archiving.records import archives, events, judged, make_run, make_session, state
 from collecting.teams import lay_out
 from conftest import Cli
+from runcard.operations.amend import amend
 from runcard.operations.archive import archive
 from runcard.operations.restore import restore
 
@@ -90,6 +91,25 @@ def test_of_a_restored_record_both_can_go_one_after_the_other(here: Path, cli: C
     assert events(run.parent)[-1] == "record.deleted"
 
 
+def test_of_a_record_that_was_restored_and_amended_the_archive_goes_first(
+    here: Path, cli: Cli, run: Path
+) -> None:
+    archive(run)
+    restore(archives(run.parent)[0])
+    amend(run, "note", "since then")
+    files = [path for path in (here / "outputs").rglob("*") if path.is_file() and not path.is_symlink()]
+    too_little = sum(path.stat().st_size for path in files) - 1
+    assert cli("prune", "--max-size", str(too_little), "--yes").code == 0
+    assert (archives(run.parent), run.is_dir()) == ([], True)
+    assert judged(run.parent)["findings"] == []
+    archive(run)
+    restore(archives(run.parent)[0])
+    amend(run, "note", "and then")
+    assert cli("prune", "--older-than", "0s", "--yes").code == 0
+    assert (archives(run.parent), run.is_dir()) == ([], False)
+    assert judged(run.parent)["findings"] == []
+
+
 def test_retention_comes_from_the_settings_when_asked_for(
     here: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -109,6 +129,18 @@ def test_retention_comes_from_the_settings_when_asked_for(
     with (here / "artifacts" / "large").open("wb") as file:
         file.truncate(1_000_000_001)
     assert cli("prune", "--retention", "--yes").code == 0
+    assert (session.exists(), run.exists()) == (False, True)
+
+
+def test_the_settings_about_sessions_are_not_about_runs(
+    here: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One store can hold both."""
+    session, run = make_session(here), make_run(here / "artifacts")
+    monkeypatch.setenv("ARTIFACTS_MAX_SIZE_GB", "1")
+    with (here / "artifacts" / "large").open("wb") as file:
+        file.truncate(1_000_000_001)
+    assert cli("prune", "--yes").code == 0
     assert (session.exists(), run.exists()) == (False, True)
 
 

@@ -239,7 +239,8 @@ class TestMarks:
         project.write()
         secret = "ghp_" + "a1B2" * 9
         said = ("--error", f"401 {secret}", "--warning", secret, "--set", f"skeleton_note={secret}")
-        done = cli("plan", "mark", "skeleton", project.source, *said)
+        inside = ("--set", f'skeleton_calls=[{{"answer": ["{secret}"]}}]')
+        done = cli("plan", "mark", "skeleton", project.source, *said, *inside)
         assert (done.code, done.err) == (2, f"Warning: {project.source}: a secret was masked: github-token\n")
         assert secret not in project.plan.read_text()
         assert project.read()["automation"]["errors"] == ["401 [masked:github-token]"]

@@ -159,6 +159,16 @@ def test_all_records_below_a_folder_are_verified(
     )
 
 
+def test_a_folder_that_is_called_archive_hides_no_records(cli: Cli, run: Path, tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    (project / "archive").mkdir(parents=True)
+    assert cli("verify", project).err.startswith(f"Error: {project} holds no records\n")
+    outputs = copy_store(run.parent, project / "archive" / "outputs")
+    (outputs / run.name / "notes.txt").write_text("changed")
+    for folder in (project, tmp_path):
+        assert ("changed", "notes.txt") in kinds(verdict(folder))
+
+
 def test_what_only_looks_like_a_record_far_below_is_passed_over(cli: Cli, run: Path) -> None:
     """A mirror has lists of checksums and a package its own metadata."""
     project = run.parent.parent

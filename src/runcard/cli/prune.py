@@ -66,7 +66,8 @@ def command(
     if not is_said:
         older_than, max_size = _retention(settings)
         stores = [settings[ARTIFACTS_DIR]]
-    chosen = candidates(stores, older_than=older_than, max_size=max_size)
+    kind = None if is_said else "session"
+    chosen = candidates(stores, older_than=older_than, max_size=max_size, kind=kind)
     if not as_json:
         _announce(chosen)
     if dry_run or not chosen:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from runcard.digests import sha256_bytes
+from runcard.documents import codec
 from runcard.documents.document import Document
 from runcard.documents.generation import Generation
 from runcard.documents.team import Team
@@ -19,7 +20,7 @@ from runcard.files import printable
 from runcard.observe.clock import Clock, long_ago
 from runcard.operations.load import load
 from runcard.store import layout
-from runcard.store.archive.contents import Contents
+from runcard.store.archive.contents import Contents, scan
 from runcard.store.archive.filing import Draft, finish_removals, held, take_away
 from runcard.store.archive.pack import Progress
 from runcard.store.archive.shelf import Fields, Shelf, entry
@@ -144,7 +145,7 @@ def _file(
         shelf = Shelf(folder)
         list(shelf)  # an index that cannot be read stops the work before anything has a name
         metadata = contents.documents[layout.METADATA]
-        places = draft.place(contents, metadata, mode, replace=_is_of(target, document, shelf))
+        places = draft.place(contents, metadata, mode, replace=is_of(target, document, shelf))
     data = document.to_dict()
     record_id = id_of(document)
     facts = {"archived_at": now, "archive_file": file, "store": os.path.relpath(store, folder)}
@@ -157,15 +158,21 @@ def _file(
     return Archived(Path(path), Path(target), contents.file_bytes, contents.bytes, verdict)
 
 
-def _is_of(archive: str, document: Document, shelf: Shelf) -> bool:
+def is_of(archive: str, document: Document, shelf: Shelf) -> bool:
     """Whether an archive that is there is that of this record: two can have had the same name, one after the other."""
-    copy = layout.metadata_copy(archive)
-    if layout.may_be_file(copy):
-        with contextlib.suppress(RuncardError):
-            other = load(copy)
-            return (id_of(other), begun(other)) == (id_of(document), begun(document))
+    with contextlib.suppress(RuncardError):
+        other = _archived_document(archive)
+        return (id_of(other), begun(other)) == (id_of(document), begun(document))
     known = shelf.at(archive)
     return known is not None and known.id == id_of(document)
+
+
+def _archived_document(archive: str) -> Document:
+    """The copy beside an archive; where somebody was killed before it was written, the one in the archive."""
+    copy = layout.metadata_copy(archive)
+    if layout.may_be_file(copy):
+        return load(copy)
+    return codec.load(scan(archive).read(layout.METADATA) or b"")
 
 
 def verdict_on(contents: Contents, kind: str, limits: Limits | None) -> Verdict:

@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 
 
 class ArchivedFiles:
-    """The files of one archived record."""
+    """The files of one archived record; where they lie is written down for the next one only when the caller says so."""
 
-    def __init__(self, found: FoundArchive) -> None:
-        self._found = found
+    def __init__(self, found: FoundArchive, *, keeps_places: bool = False) -> None:
+        self._found, self._keeps_places = found, keeps_places
 
     @cached_property
     def _places(self) -> Places:
@@ -46,7 +46,7 @@ class ArchivedFiles:
         if (places := read_places(path, digest)) is not None:
             return places
         data = encode_places(contents := scan(path))
-        if contents.places and (digest is None or sha256_bytes(data).hex == digest):
+        if self._keeps_places and contents.places and digest in {None, sha256_bytes(data).hex}:
             with contextlib.suppress(OSError):  # nobody may write there: the next one reads the archive again
                 write_atomic(layout.places_of(path), data, mode=os.stat(path).st_mode & 0o777)
         return Places.of(contents)
@@ -68,7 +68,8 @@ class ArchivedFiles:
             raise self.damaged(layout.CHECKSUMS) from error
 
     @cached_property
-    def _amendments(self) -> Amendments:
+    def amendments(self) -> Amendments:
+        """What was amended before the record was archived."""
         return parse_amendments(self._unchecked(layout.AMENDMENTS))
 
     def _unchecked(self, path: str) -> bytes | None:
@@ -78,7 +79,7 @@ class ArchivedFiles:
         """The digest that a file should have; None for one that is not listed, such as the listing itself."""
         if path not in self._listing:
             return None
-        return self._amendments.accepted(json_name(path).text, self._listing[path].hex)[0]
+        return self.amendments.accepted(json_name(path).text, self._listing[path].hex)[0]
 
     def items(self, wanted: str) -> Iterator[Item]:
         """What there is under a path: a file, or a folder with all that is below it. Raises StoreError where it is damaged."""
@@ -132,12 +133,14 @@ class ArchivedFiles:
         )
 
 
-def archived_document(found: FoundArchive, limits: Limits | None = None) -> Document:
+def archived_document(
+    found: FoundArchive, limits: Limits | None = None, files: ArchivedFiles | None = None
+) -> Document:
     """The metadata document of an archived record: the copy beside its archive, or else the one in it."""
     copy = layout.metadata_copy(found.path)
     if layout.may_be_file(copy) or not os.path.isfile(found.path):
         return load(copy, limits=limits)
-    return read_document(ArchivedFiles(found), found.path, layout.METADATA, None, limits)
+    return read_document(files or ArchivedFiles(found), found.path, layout.METADATA, None, limits)
 
 
 class _Stream(io.RawIOBase):

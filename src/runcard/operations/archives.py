@@ -48,8 +48,7 @@ def find_archive(word: str | os.PathLike[str], settings: Settings | None = None)
     if (found := archive_at(given)) is not None:
         return found
     above, name = os.path.split(os.path.normpath(given))
-    chosen = settings or read_settings()
-    stores = [above] if above else [".", chosen[OUTPUTS], chosen[ARTIFACTS_DIR]]
+    stores = [above] if above else _stores(settings or read_settings())
     folders = dict.fromkeys(folder for store in stores for folder in (layout.archive_folder(store), store))
     shelved = [one for folder in folders for one in Shelf(folder).find(name)]
     places = {os.path.abspath(one.path): one for one in shelved}
@@ -68,6 +67,10 @@ def find_archive(word: str | os.PathLike[str], settings: Settings | None = None)
         )
     (one,) = places.values()
     return FoundArchive(one.path, one)
+
+
+def _stores(settings: Settings) -> list[str]:
+    return [".", settings[OUTPUTS], settings[ARTIFACTS_DIR]]
 
 
 def _by_ledger(store: str, word: str) -> FoundArchive | None:

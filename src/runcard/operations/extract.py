@@ -22,7 +22,7 @@ def extract(
     Every file is compared with the listing of the record; one that differs is removed again, and an error.
     """
     found = find_archive(archive)
-    files = ArchivedFiles(found)
+    files = ArchivedFiles(found, keeps_places=True)
     try:
         for path in paths:
             yield from _Extraction(found, files, os.fspath(output)).take(_checked(path))

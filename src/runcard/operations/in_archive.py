@@ -3,6 +3,8 @@
 To be changed, it is restored, changed, and archived again in the place that it had. Each of the three is whole before the
 next begins, so that the record is always in its archive, in its directory, or in both; changing it again goes on where
 somebody was killed. The digest of the old archive stays in the ledger.
+
+Invariants: one changes an archived record at a time; another record that has its place by now is left alone.
 """
 
 import os
@@ -11,13 +13,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TypeVar
 
-from runcard.errors import RuncardError, UsageError
+from runcard.errors import RuncardError, StoreError, UsageError
 from runcard.files import failure, printable
-from runcard.operations.archive import archive
+from runcard.operations.archive import archive, closed_document, is_of
 from runcard.operations.archives import FoundArchive, archive_at, find_archive, look_into
 from runcard.operations.restore import check_archive, restore
 from runcard.store import layout
+from runcard.store.archive.shelf import Shelf
 from runcard.store.archive.unpack import unpack
+from runcard.store.runs import alone
 
 T = TypeVar("T")
 
@@ -29,7 +33,7 @@ def archive_of(record: str | os.PathLike[str]) -> FoundArchive | None:
         return archive_at(path)
     try:
         return find_archive(path)
-    except RuncardError:
+    except StoreError:
         return None
 
 
@@ -40,19 +44,24 @@ def change_archived(found: FoundArchive, change: Callable[[str], T]) -> T:
             f"nobody knows where {printable(found.path)} came from",
             hint="restore it with --to, and change it there",
         )
-    directory = os.path.join(found.store, found.name)
-    is_ours = not os.path.isdir(directory)
-    if is_ours:
-        restore(found.path)
-    folder = layout.folder_of_archive(found.path)
-    try:
-        given = change(directory)
-    except BaseException:
+    directory, folder = os.path.join(found.store, found.name), layout.folder_of_archive(found.path)
+    with alone(os.path.dirname(os.path.abspath(found.path))):  # the archive itself is replaced meanwhile
+        is_ours = not os.path.isdir(directory)
         if is_ours:
-            with suppress(RuncardError):  # the first error is the one to tell
-                archive(directory, to=folder)
-        raise
-    archive(directory, to=folder)
+            restore(found.path)
+        elif not is_of(found.path, closed_document(directory), Shelf(folder)):
+            raise StoreError(
+                f"{printable(directory)} is another record than the archived one",
+                hint="nothing was changed; move it elsewhere, then run the command again",
+            )
+        try:
+            given = change(directory)
+        except BaseException:
+            if is_ours:
+                with suppress(RuncardError):  # the first error is the one to tell
+                    archive(directory, to=folder)
+            raise
+        archive(directory, to=folder)
     return given
 
 

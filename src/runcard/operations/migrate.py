@@ -71,12 +71,19 @@ def migrate_record(
     if (found := archive_of(record)) is None:
         return None
     if not dry_run:
-        return change_archived(found, lambda directory: migrate_in_record(directory, to, **options))
+        return change_archived(found, lambda directory: _moved(directory, found.path, to, **options))
     with unpacked(found) as copy:
-        results = migrate_in_record(copy, to, dry_run=True, **options)
-        return tuple(
-            replace(one, path=os.path.join(found.path, os.path.relpath(one.path, copy))) for one in results
-        )
+        return _moved(copy, found.path, to, dry_run=True, **options)
+
+
+def _moved(directory: str, archive: str, to: str | None, **options: Any) -> tuple[Migrated, ...]:  # noqa: ANN401 - as above
+    """Migrate a record that came out of an archive; the documents are named by where they lie in that."""
+    results = migrate_in_record(directory, to, **options)
+    places = [os.path.join(archive, os.path.relpath(one.path, directory)) for one in results]
+    return tuple(
+        replace(one, path=place, written=one.written and place)
+        for one, place in zip(results, places, strict=True)
+    )
 
 
 def migrate_folder(

@@ -18,10 +18,11 @@ from runcard.errors import RuncardError
 from runcard.files import failure, printable, walk_files
 from runcard.observe.clock import Clock, long_ago
 from runcard.operations.archive import begun, closed_document, id_of
-from runcard.operations.archived_files import archived_document
+from runcard.operations.archived_files import ArchivedFiles, archived_document
 from runcard.operations.archives import FoundArchive
 from runcard.operations.verify import verify
 from runcard.store import layout
+from runcard.store.amendments import read_amendments
 from runcard.store.archive.filing import finish_removals, held, take_away
 from runcard.store.archive.shelf import Fields, Shelf, Shelved
 from runcard.store.ledger import ARCHIVED, DELETED, Ledger
@@ -56,14 +57,22 @@ class Candidate:
 
 
 def candidates(
-    stores: Iterable[str], *, older_than: timedelta | None = None, max_size: int | None = None
+    stores: Iterable[str],
+    *,
+    older_than: timedelta | None = None,
+    max_size: int | None = None,
+    kind: str | None = None,
 ) -> list[Candidate]:
-    """What would go, oldest first: all that is older, and as much as is needed for stores not to take more."""
+    """What would go, oldest first: all that is older, and as much as is needed for stores not to take more.
+
+    With `kind` only sessions go, or only runs: a store can hold both.
+    """
     chosen: list[Candidate] = []
     limit = long_ago(older_than) if older_than is not None else None
     for store in stores:
         finish_removals(store)
-        found = sorted(_all(store), key=lambda one: (one.begun, one.path))
+        may_go = (one for one in _all(store) if kind in {None, one.kind})
+        found = sorted(may_go, key=lambda one: (one.begun, not _is_outdated(one), one.path))
         old = [one for one in found if limit is not None and one.begun <= limit]
         rest = [one for one in found if one not in old]
         held_now = store_size(store) - sum(one.bytes for one in old)
@@ -72,6 +81,17 @@ def candidates(
             held_now -= old[-1].bytes
         chosen += old
     return chosen
+
+
+def _is_outdated(one: Candidate) -> bool:
+    """Whether an archive lacks what was amended since its record was restored: it goes before the directory, which has all."""
+    if one.shelved is None:
+        return False
+    try:
+        now = read_amendments(os.path.join(one.store, one.name)).entries
+        return bool(now) and now != ArchivedFiles(FoundArchive(one.path, one.shelved)).amendments.entries
+    except (RuncardError, OSError):
+        return True
 
 
 def store_size(store: str) -> int:

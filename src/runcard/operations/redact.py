@@ -2,14 +2,15 @@
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
+from runcard.errors import RuncardError
 from runcard.files import printable
+from runcard.operations.archives import find_archive
 from runcard.operations.in_archive import archive_of, change_archived, unpacked
 from runcard.operations.redacting import Progress, Redacted, check_request, redact_directory
-from runcard.store import layout
-from runcard.store.archive.shelf import Shelf
 
 
 def redact(
@@ -43,9 +44,9 @@ def redact(
 
 
 def _of_archive(record: str) -> str | None:
-    """What is to be said about a record that was restored: its archive still has everything."""
-    path = os.path.realpath(record)
-    for one in Shelf(layout.archive_folder(layout.store_of(path))).find(os.path.basename(path)):
-        if os.path.lexists(one.path):
-            return f"{printable(one.path)} still has what was taken out: archive the record again"
+    """What is to be said about a record that was restored: its archive, wherever it lies, still has everything."""
+    with suppress(RuncardError):
+        found = find_archive(os.path.realpath(record))
+        if os.path.lexists(found.path):
+            return f"{printable(found.path)} still has what was taken out: archive the record again"
     return None

@@ -123,13 +123,16 @@ def _bring_back(contents: Contents, store: str, progress: Progress | None) -> No
     is_new = not os.path.isdir(own)
     try:
         with _place(aside):
+            # From here on nobody else brings it back: what is unpacked stays the newest archive of it.
+            if os.path.lexists(target := os.path.join(store, contents.name)):
+                raise _taken(target)
             unpack(contents, aside, progress=progress)
             sync_filesystem(aside)
             directory = os.open(store, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             try:
                 rename_noreplace(os.path.relpath(aside, store), contents.name, directory)
             except FileExistsError:
-                raise _taken(os.path.join(store, contents.name)) from None
+                raise _taken(target) from None
             finally:
                 os.close(directory)
             fsync_directory(store)

@@ -3,7 +3,7 @@
 import contextlib
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from runcard.documents.generation import Generation
 from runcard.documents.team import Team
@@ -15,13 +15,10 @@ from runcard.operations.load import load
 from runcard.operations.record_files import RecordFiles, files_of
 from runcard.operations.show_session import ShownSession, check_unpacked, session_at
 from runcard.store import layout
-from runcard.store.amendments import Amendments, parse_amendments, read_amendments
+from runcard.store.amendments import Amendments, read_amendments
 from runcard.store.no_record import no_record
 from runcard.store.runs import claimed
 from runcard.views.markdown import is_readme_of
-
-if TYPE_CHECKING:
-    from runcard.operations.archives import FoundArchive
 
 GONE = "its process is gone"
 UNKNOWN = "nobody can tell whether it is still at work"
@@ -82,40 +79,31 @@ def show_record(record: str | os.PathLike[str], limits: Limits | None = None) ->
         )
     document = loaded.to_dict()
     status, remark = state_now(path, document)
-    files = _files(path, document, {*map(os.path.basename, layout.journals(path))})
+    files = _files(files_of(path), document, {*map(os.path.basename, layout.journals(path))})
     newer = next((found.message for found in loaded.warnings if found.rule == "version.newer-minor"), None)
     return Shown(path, document, status, remark, files, read_amendments(path), newer)
 
 
 def _archived(path: str, limits: Limits | None) -> Shown | ShownSession:
     """A record that is in an archive, by the copy of its document that lies beside it."""
-    from runcard.operations.archived_files import archived_document  # noqa: PLC0415 - it takes long to load, and is rarely needed
+    from runcard.operations.archived_files import ArchivedFiles, archived_document  # noqa: PLC0415 - it takes long to load, and is rarely needed
     from runcard.operations.archives import find_archive  # noqa: PLC0415
 
     try:
         found = find_archive(path)
     except StoreError as error:
         raise no_record(path) from error
-    loaded = archived_document(found, limits)
-    document, is_there = loaded.to_dict(), os.path.isfile(found.path)
-    amendments = _amendments_in(found) if is_there else Amendments()
+    inside = ArchivedFiles(found)
+    loaded = archived_document(found, limits, inside)
+    document, amendments = loaded.to_dict(), Amendments()
+    files: tuple[tuple[str, int], ...] = ()
+    if os.path.isfile(found.path):
+        with contextlib.suppress(StoreError):  # what is damaged in it is for `verify` to tell
+            amendments = inside.amendments
+            files = () if isinstance(loaded, Team) else _files(inside, document, {layout.JOURNAL})
     if isinstance(loaded, Team):
         return ShownSession(found.path, document, amendments)
-    files: tuple[tuple[str, int], ...] = ()
-    with contextlib.suppress(StoreError):  # what is damaged in it is for `verify` to tell
-        files = _files(found.path, document, {layout.JOURNAL}) if is_there else ()
     return Shown(found.path, document, document["generation"].get("status"), None, files, amendments)
-
-
-def _amendments_in(found: "FoundArchive") -> Amendments:
-    """What was amended before a record was archived, where that is quickly found."""
-    from runcard.store.archive.extract import read_file  # noqa: PLC0415 - as above
-    from runcard.store.archive.places import read_places  # noqa: PLC0415
-
-    places = read_places(found.path, found.index_sha256)
-    return (
-        Amendments() if places is None else parse_amendments(read_file(found.path, places, layout.AMENDMENTS))
-    )
 
 
 def status_now(run: str, document: dict[str, Any]) -> str | None:
@@ -148,9 +136,9 @@ def _is_gone(run: str, process: dict[str, Any]) -> bool | None:
     return True if gone or is_there is False else None if gone is is_there is None else False
 
 
-def _files(record: str, document: dict[str, Any], journals: set[str]) -> tuple[tuple[str, int], ...]:
+def _files(files: RecordFiles, document: dict[str, Any], journals: set[str]) -> tuple[tuple[str, int], ...]:
     """The files of the user in a run, wherever it lies."""
-    files, run_id = files_of(record), str(document["generation"]["run_id"])
+    run_id = str(document["generation"]["run_id"])
     ours = layout.NOT_LISTED | journals
     ours |= {name for name in (layout.README, layout.OTHER_README) if _is_ours(files, name, run_id)}
     return tuple((path, size) for path, size in files.sizes("") if path not in ours)

@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from runcard.documents.kinds import GENERATION, INSTANCE, TEAM, detect
 from runcard.encoding import Limits, decode_json
@@ -25,6 +25,10 @@ from runcard.store.verification import (
     verify_run,
     verify_session,
 )
+
+if TYPE_CHECKING:
+    from runcard.operations.archives import FoundArchive
+    from runcard.store.archive.shelf import Shelved
 
 Progress = Callable[[int, int], object]
 
@@ -54,21 +58,39 @@ def verify(
         elif layout.is_collection(name) or _is_record(name):
             yield _Record(name, limits).verified(progress, limits)
         elif not os.path.lexists(name) and (found := _archived(name)) is not None:
-            yield _archive(found, progress, limits)
+            yield _archive(found.path, progress, limits)
+            yield from _gone(found)
         elif layout.is_archive_folder(name):
             yield from (_archive(one, progress, limits) for one in _shelved(name))
         else:
             yield from _folder(name, progress, limits)
 
 
-def _archived(name: str) -> str | None:
+def _archived(name: str) -> "FoundArchive | None":
     """The archive of a record that is called so, and is not there any more."""
     from runcard.operations.archives import find_archive  # noqa: PLC0415 - it takes long to load
 
     try:
-        return find_archive(name).path
+        return find_archive(name)
     except StoreError:
         return None
+
+
+def _gone(found: "FoundArchive") -> Iterator[Verified]:
+    """That a record was restored from its archive and is not where it was put, as far as the ledger of its store knows."""
+    store = found.store
+    if store is None or os.path.lexists(os.path.join(store, found.name)):
+        return
+    archived = {_known_by(found.shelved)} if found.shelved else set()
+    name = printable(found.name)
+    known = partial(verify_ledgers, store, (), archived)
+    result = _guarded(store, lambda: Verdict(tuple(one for one in known() if one.record == name)))
+    if result.verdict.findings:
+        yield replace(result, verdict=replace(result.verdict, records=0))
+
+
+def _known_by(shelved: "Shelved") -> Record:
+    return shelved.kind, shelved.name if shelved.kind == "session" else shelved.id
 
 
 def _archive(path: str, progress: Progress | None, limits: Limits | None) -> Verified:
@@ -93,7 +115,7 @@ def _archives_of(store: str) -> list[tuple[Record, str]]:
 
     has_ledger = any(True for _ in ledgers(store))
     return [
-        ((one.kind, one.name if one.kind == "session" else one.id), one.path)
+        (_known_by(one), one.path)
         for one in Shelf(layout.archive_folder(store))
         if os.path.lexists(one.path) or not has_ledger
     ]
@@ -205,7 +227,7 @@ def _folder(root: str, progress: Progress | None, limits: Limits | None) -> Iter
         if records or _is_store(folder, is_named=folder == root):
             found = True
             yield from _store(folder, records, progress, limits)
-        passed_over = {*records, layout.archive_folder(folder)}
+        passed_over = set(records)
         folders += [path for path in reversed(inner) if path not in passed_over and not _is_hidden(path)]
     if not found:
         nothing = StoreError(f"{printable(root)} holds no records")
@@ -238,9 +260,8 @@ def _is_store(folder: str, *, is_named: bool) -> bool:
     """Whether a folder is a store although no record lies there now."""
     archive = layout.archive_folder(folder)
     marks = [layout.own_folder(folder), layout.collections(folder)]
-    return any(map(os.path.isdir, marks)) or (
-        os.path.isdir(archive) if is_named else os.path.isfile(os.path.join(archive, layout.ARCHIVE_INDEX))
-    )
+    is_shelf = os.path.isfile(os.path.join(archive, layout.ARCHIVE_INDEX))
+    return any(map(os.path.isdir, marks)) or is_shelf or (is_named and bool(layout.archives_in(archive)))
 
 
 def _is_hidden(path: str) -> bool:

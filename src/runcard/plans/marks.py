@@ -67,14 +67,15 @@ def without_secrets(mark: Mark) -> tuple[Mark, list[str]]:
     """A report as it may be written down, and the rules by which something in it was masked."""
     if not (mark.skipped or mark.warnings or mark.errors or mark.values):
         return mark, []
-    from runcard.redaction import mask_text  # noqa: PLC0415 - its patterns take long to import
+    from runcard.redaction import mask_data, mask_text  # noqa: PLC0415 - its patterns take long to import
 
-    rules: set[str] = set()
+    values = mask_data(dict(mark.values or {}))
+    rules = set(values.counts)
 
-    def clean(value: Any) -> Any:  # noqa: ANN401 - whatever was said
-        if not isinstance(value, str):
-            return value
-        masked = mask_text(value)
+    def clean(text: Any) -> Any:  # noqa: ANN401 - whatever was said
+        if not isinstance(text, str):
+            return text
+        masked = mask_text(text)
         rules.update(masked.counts)
         return masked.value
 
@@ -83,7 +84,7 @@ def without_secrets(mark: Mark) -> tuple[Mark, list[str]]:
         skipped=clean(mark.skipped),
         warnings=[clean(text) for text in _listed(mark.warnings)],
         errors=[clean(text) for text in _listed(mark.errors)],
-        values={key: clean(value) for key, value in (mark.values or {}).items()},
+        values=values.value,
     )
     return cleaned, sorted(rules)
 
