@@ -408,10 +408,11 @@ def test_a_whole_file_system_is_made_durable(tmp_path: Path, monkeypatch: pytest
         sync_filesystem(tmp_path / "nowhere")
     steps: list[str] = []
     monkeypatch.setattr(os, "sync", lambda: steps.append("all"))
+    monkeypatch.setattr(os, "fsync", lambda _: steps.append("it"))
     monkeypatch.setattr(atomic, "_syncfs", atomic._syncfs.__wrapped__)  # which remembers nothing
     monkeypatch.setattr(ctypes, "CDLL", lambda *_, **__: object())
     sync_filesystem(tmp_path)
-    assert steps == ["all"]
+    assert steps == ["all", "it"]
 
 
 def test_a_file_system_that_fails_is_an_error_that_names_it(

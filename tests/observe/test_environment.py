@@ -26,13 +26,14 @@ KEYS = [
     "lockfiles",
     "container",
 ]
-SLOW = 'case "$*" in *{word}*) sleep 120;; esac\nexec {git} "$@"\n'
+SLOW = 'case "$*" in *{word}*) {wait};; esac\nexec {git} "$@"\n'
 
 
-def slow_git(folder: Path, word: str) -> str:
-    """A path with a git that takes its time where its arguments have this word."""
+def slow_git(folder: Path, word: str, until: Path | None = None) -> str:
+    """A path with a git that takes its time where its arguments have this word: long, or until a file is there."""
     folder.mkdir()
-    (folder / "git").write_text("#!/bin/sh\n" + SLOW.format(word=word, git=shutil.which("git")))
+    wait = "sleep 120" if until is None else f"until [ -e {until} ]; do sleep 0.05; done"
+    (folder / "git").write_text("#!/bin/sh\n" + SLOW.format(word=word, wait=wait, git=shutil.which("git")))
     (folder / "git").chmod(0o755)
     return f"{folder}:{os.environ['PATH']}"
 
@@ -162,6 +163,19 @@ class TestBackground:
         assert background.result(30) == environment(repository.path)
         assert heard == [background.result()]
         assert background.told
+
+    def test_who_asked_too_early_is_told_nothing_more(
+        self, repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Or a record would say first all, and then the less that was known when its owner asked."""
+        heard: list[dict[str, Any]] = []
+        monkeypatch.setenv("PATH", slow_git(tmp_path / "bin", "rev-parse", until=tmp_path / "go"))
+        background = Background(repository.path, tell=heard.append)
+        assert background.result(0.1)["git"] is None
+        (tmp_path / "go").touch()
+        assert background.result(60)["git"]["branch"] == "main"
+        assert heard == []
+        assert not background.told
 
     def test_who_cannot_listen_can_still_ask(self, repository: Repository) -> None:
         def full(_: dict[str, Any]) -> None:

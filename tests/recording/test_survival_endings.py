@@ -188,6 +188,29 @@ def test_a_generator_that_is_closed_elsewhere_closes_its_run(place: Path) -> Non
     assert_closed(place / "outputs", runs=1)
 
 
+LEFT_OPEN = """
+import faulthandler, sys
+import runcard
+faulthandler.dump_traceback_later(60, exit=True)
+def steps():
+    with runcard.record(sys.argv[1], strict=True):
+        yield 1
+generator = steps()
+next(generator)
+"""
+
+
+def test_a_program_ends_that_leaves_a_run_open_in_a_generator(place: Path) -> None:
+    """It does not wait for ever for a lock of a thread that the interpreter has stopped, and knows what that found."""
+    for _ in range(5):
+        done = python(LEFT_OPEN, place / "outputs")
+        assert (done.returncode, done.stderr) == (0, "")
+    close_all(*runs_of(place / "outputs"))
+    for run in runs_of(place / "outputs"):
+        assert document_of(run)["environment"]["packages"]
+    assert_closed(place / "outputs", runs=5)
+
+
 def test_inputs_that_cannot_be_recorded_do_not_leave_the_run_open(place: Path) -> None:
     wrong: Any = 3
     with pytest.raises((RuncardError, TypeError)), runcard.record(place / "outputs", inputs=[wrong]):
@@ -290,6 +313,31 @@ def test_a_signal_handler_may_record_in_the_middle_of_an_event(place: Path) -> N
     events = [line["event"] for line in lines_of(run)]
     assert events.count("said") == 600
     assert events.count("handled") > 20
+    assert_closed(place / "outputs", runs=1)
+
+
+LOGS_AT_THE_END = """
+import faulthandler, signal, sys, warnings
+import runcard
+faulthandler.dump_traceback_later(60, exit=True)
+warnings.simplefilter("ignore")
+def handle(number, frame):
+    run.log("handled")
+def interrupt(frame, event, argument):
+    if frame.f_code.co_filename.endswith("journal.py"):
+        signal.raise_signal(signal.SIGALRM)
+signal.signal(signal.SIGALRM, handle)
+with runcard.record(sys.argv[1]) as run:
+    sys.setprofile(interrupt)
+sys.setprofile(None)
+"""
+
+
+def test_a_signal_handler_may_record_while_the_journal_is_closed(place: Path) -> None:
+    done = python(LOGS_AT_THE_END, place / "outputs")
+    assert (done.returncode, done.stderr) == (0, "")
+    (run,) = runs_of(place / "outputs")
+    assert "handled" in [line["event"] for line in lines_of(run)]
     assert_closed(place / "outputs", runs=1)
 
 

@@ -214,6 +214,24 @@ def test_all_of_an_older_run_copied_into_the_new_one_is_kept(place: Path) -> Non
     assert "damaged-journal" in warnings_of(new.path)
 
 
+def test_a_folder_with_the_name_of_a_temporary_file_is_kept(place: Path) -> None:
+    with runcard.record(place / "outputs", strict=True) as run:
+        (run.path / ".metadata.json.0123abcd.tmp").mkdir()
+        (run.path / ".metadata.json.0123abcd.tmp" / "made.txt").write_text("made")
+    assert (run.path / ".metadata.json.0123abcd.tmp" / "made.txt").read_text() == "made"
+    assert_closed(place / "outputs", runs=1)
+
+
+def test_a_line_that_the_users_program_repeats_counts_once(place: Path) -> None:
+    with runcard.record(place / "outputs", strict=True) as run:
+        run.log("said")
+        journal = run.path / "experiment.jsonl"
+        with journal.open("ab") as file:
+            file.write(journal.read_bytes().splitlines(keepends=True)[-1])
+    assert_one_story(run.path)
+    assert_closed(place / "outputs", runs=1)
+
+
 def test_a_document_that_the_users_program_adds_to_is_kept_beside_ours(place: Path) -> None:
     with runcard.record(place / "outputs", config={"a": 1}, strict=True) as run:
         document = document_of(run.path)
@@ -371,6 +389,30 @@ def test_where_nothing_can_be_recorded_the_program_goes_on_and_strict_raises(oth
     said = as_nobody(others, RECORD).splitlines()
     assert said == ["outputs", "missing/outputs", "readable", "file", "file/outputs"]
     assert_closed(others / "outputs", runs=1)
+
+
+MANY_FILES = """
+import contextlib, os, sys, warnings
+import runcard
+opened = []
+with warnings.catch_warnings(record=True) as caught, runcard.record(sys.argv[1]) as run:
+    with contextlib.suppress(OSError):
+        while True:
+            opened.append(os.open(os.devnull, os.O_RDONLY))
+    run.log("said", tiny=1e-7, number={"\N{GREEK SMALL LETTER ALPHA}": 1})
+for descriptor in opened:
+    os.close(descriptor)
+print(len(opened) > 0, [warning.category.__name__ for warning in caught])
+"""
+
+
+def test_too_many_open_files_do_not_stop_the_program(place: Path) -> None:
+    done = python(MANY_FILES, place / "outputs")
+    assert (done.stdout, done.stderr) == ("True ['RuncardWarning']\n", "")
+    (run,) = runs_of(place / "outputs")
+    close_all(run)
+    assert "said" in [line["event"] for line in lines_of(run)]
+    assert_closed(place / "outputs", runs=1)
 
 
 def test_a_working_directory_that_is_gone_does_not_stop_the_program(others: Path) -> None:

@@ -80,7 +80,8 @@ def sync_filesystem(path: str | os.PathLike[str]) -> None:
 def _sync_filesystem_of(descriptor: int) -> None:
     call = _syncfs()
     if call is None:
-        os.sync()
+        os.sync()  # which may be done later, while a document must be whole before it takes its name
+        os.fsync(descriptor)
     elif number := call(descriptor):
         raise OSError(number, os.strerror(number))
 

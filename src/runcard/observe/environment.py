@@ -11,14 +11,12 @@ import contextlib
 import os
 import sys
 from collections.abc import Callable, Sequence
-from threading import Thread
 from typing import Any
 
 from runcard.errors import RuncardError
 from runcard.observe.directories import absolute, repository_root
+from runcard.observe.helpers import PATIENCE, Helper
 from runcard.version import __version__
-
-PATIENCE = 2.0  # seconds that a program waits at its end for what is not yet known
 
 _KEYS = (
     *("runcard_version", "python_version", "platform", "timezone"),
@@ -53,7 +51,7 @@ class Background:
         self._tell = tell
         self._circumstances = _Circumstances(directory, without)
         self._process = os.getpid()
-        self._thread = Thread(target=self._work, name="runcard-environment", daemon=True)
+        self._thread = Helper(self._work, "runcard-environment")
         try:
             self._thread.start()
         except RuntimeError:  # no more threads, or the interpreter is ending
@@ -61,18 +59,22 @@ class Background:
 
     def _work(self) -> None:
         self._circumstances.gather()
-        if self._tell is not None:
+        if (tell := self._tell) is not None:
             with contextlib.suppress(RuncardError, OSError):  # then they are still here to be asked for
-                self._tell(dict(self._circumstances.facts))
+                tell(dict(self._circumstances.facts))
                 self.told = True
 
     def result(self, timeout: float = PATIENCE) -> dict[str, Any]:
-        """The facts; those still unknown after so many seconds are None.
+        """The facts; those still unknown after so many seconds are None, and nobody is told of them later.
 
         A forked child has no such thread: it gets what was known when it was forked.
         """
         if os.getpid() == self._process and self._thread.ident is not None:
-            self._thread.join(timeout)
+            self._thread.wait(timeout)
+            if self._thread.is_alive():
+                self._tell = (
+                    None  # the caller keeps what is known now, perhaps after more would have been told
+                )
         return dict(self._circumstances.facts)
 
 

@@ -7,11 +7,12 @@ no text. Counting raises nothing, and keeps nobody waiting longer than they say.
 import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator
-from threading import Lock, Thread
+from threading import Lock
 from typing import Any
 
 from runcard.digests import sha256_bytes
 from runcard.files import read_regular
+from runcard.observe.helpers import Helper
 
 LARGEST = 16 << 20  # bytes of a file that is counted
 MOST = 64 << 20  # bytes of all files that are counted at once
@@ -23,7 +24,7 @@ class Counting:
     """Counts the tokens of files and hands over what it found, from threads of its own."""
 
     def __init__(self) -> None:
-        self._threads: list[Thread] = []
+        self._threads: list[Helper] = []
         self._turn = Lock()
         self._is_over = False
 
@@ -44,7 +45,7 @@ class Counting:
                 if counted and not self._is_over:
                     done(counted)
 
-        thread = Thread(target=work, name="runcard-tokens", daemon=True)
+        thread = Helper(work, "runcard-tokens")
         with contextlib.suppress(RuntimeError):  # no more threads, or the interpreter is ending
             thread.start()
             self._threads.append(thread)
@@ -52,7 +53,7 @@ class Counting:
     def end(self, timeout: float) -> None:
         """Wait for what is under way, but not for ever; whatever comes later is too late."""
         for thread in self._threads:
-            thread.join(timeout)
+            thread.wait(timeout)
         with self._turn:
             self._is_over = True
 

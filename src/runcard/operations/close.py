@@ -256,7 +256,8 @@ class _Desk:
 
         What is odd is written down, with all lines, before anything moves: so nothing is lost to a `kill -9`.
         """
-        for name in [name for name in self._kinds if _LEFTOVER.fullmatch(name)]:
+        files = (name for name, kind in self._kinds.items() if kind is Kind.FILE)
+        for name in list(filter(_LEFTOVER.fullmatch, files)):
             os.unlink(os.path.join(self.run, name))
             del self._kinds[name]
         moves = taken.places(self.run, list(self._taken()))
@@ -273,7 +274,7 @@ class _Desk:
         journal = os.path.join(self.run, layout.JOURNAL)
         if self.notes or [source.path for source in self.lines.sources] != [journal]:
             return False
-        return self.is_told_by_us or _bytes_of(journal) == self._merged()
+        return _bytes_of(journal) == self._merged()
 
     def _put_in_place(self, moves: dict[str, str]) -> None:
         journal, ours = (

@@ -272,7 +272,9 @@ def _load() -> None:
     `runcard run` does without most of it, and begins sooner.
     """
     import base64  # noqa: F401, PLC0415
+    import encodings.utf_16_be  # noqa: F401, PLC0415 - what keys are sorted by
     import pathlib  # noqa: F401, PLC0415
+    import resource  # noqa: F401, PLC0415
     import tempfile  # noqa: F401, PLC0415
 
     import jsonschema_rs  # noqa: F401, PLC0415

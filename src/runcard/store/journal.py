@@ -78,6 +78,10 @@ class JournalWriter:
 
     def append(self, fields: Mapping[str, Any], payload: Any) -> None:  # noqa: ANN401
         """Add a line; `fields` is what it says beside the chain."""
+        if (
+            self._ended
+        ):  # asked before the mutex, which a signal handler would wait for that comes while it is held
+            raise self._closed()
         with self._mutex:
             self._append(fields, payload)
 
@@ -141,15 +145,17 @@ class JournalWriter:
 
     def end(self) -> None:
         """Take no more lines, from whichever thread; the lock is held on to."""
+        self._ended = True
         with self._mutex:
-            self._ended = True
+            pass  # a line that was begun is written
 
     def close(self) -> None:
         """Let go of the journal and its lock."""
+        self._ended = True
         with self._mutex:
-            if self._descriptor >= 0:
-                os.close(self._descriptor)
-                self._descriptor = -1
+            descriptor, self._descriptor = self._descriptor, -1
+            if descriptor >= 0:
+                os.close(descriptor)
 
 
 def _forget_in_child() -> None:
