@@ -1,5 +1,6 @@
 """Hashing many files: the digests are right whoever computes them, and nothing that is swapped in can do harm."""
 
+import contextlib
 import hashlib
 import io
 import os
@@ -39,7 +40,11 @@ def _nothing_is_left_behind() -> Iterator[None]:
 
 def _children() -> set[str]:
     """The processes that were started here and not yet waited for; another test may have left some."""
-    return {pid for file in Path("/proc/self/task").glob("*/children") for pid in file.read_text().split()}
+    found: set[str] = set()
+    for file in Path("/proc/self/task").glob("*/children"):
+        with contextlib.suppress(FileNotFoundError):  # a thread that has just ended
+            found.update(file.read_text().split())
+    return found
 
 
 class Many(NamedTuple):
