@@ -270,11 +270,9 @@ class _Desk:
         self.told = fold.told(self.start, (entry.line for entry in self.entries))
 
     def _is_merged(self) -> bool:
-        """Whether the journal holds all lines, and nothing else does."""
-        journal = os.path.join(self.run, layout.JOURNAL)
-        if self.notes or [source.path for source in self.lines.sources] != [journal]:
-            return False
-        return _bytes_of(journal) == self._merged()
+        """Whether the journal holds all lines, each of them once, and nothing else does."""
+        found = [(source.path, source.journal.entries) for source in self.lines.sources]
+        return not self.notes and found == [(os.path.join(self.run, layout.JOURNAL), self.entries)]
 
     def _put_in_place(self, moves: dict[str, str]) -> None:
         journal, ours = (

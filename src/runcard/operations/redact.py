@@ -10,7 +10,7 @@ from runcard.errors import RuncardError
 from runcard.files import printable
 from runcard.operations.archives import find_archive
 from runcard.operations.in_archive import archive_of, change_archived, unpacked
-from runcard.operations.redacting import Progress, Redacted, check_request, redact_directory
+from runcard.operations.redacting import Progress, Redacted, Request, check_request, redact_directory
 
 
 def redact(
@@ -29,9 +29,9 @@ def redact(
     `files` are paths or patterns, `events` numbers or `WRITER:SEQ`, `rules` names of rules: one of the three. With
     `dry_run` nothing is written. `progress` is called with the files and bytes that were searched.
     """
-    check_request(files, events, rules, reason)
-    work = partial(redact_directory, files=files, events=events, rules=rules, reason=reason, by=by)
-    work = partial(work, progress=progress)
+    request = Request(files, events, rules, reason, by)
+    check_request(request)
+    work = partial(redact_directory, request=request, progress=progress)
     found = archive_of(record)
     if found is None:
         done = work(record, dry_run=dry_run)

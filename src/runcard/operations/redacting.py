@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import Any, NamedTuple
 
 from runcard.digests import sha256_bytes
 from runcard.documents import chain
@@ -70,28 +70,34 @@ class Redacted:
         }
 
 
+class Request(NamedTuple):
+    """What is to be taken out, and why."""
+
+    files: Sequence[str]
+    events: Sequence[str]
+    rules: Sequence[str]
+    reason: str
+    by: str | None
+
+
 def redact_directory(
     record: str | os.PathLike[str],
+    request: Request,
     *,
-    files: Sequence[str] = (),
-    events: Sequence[str] = (),
-    rules: Sequence[str] = (),
-    reason: str,
-    by: str | None = None,
     dry_run: bool = False,
     progress: Progress | None = None,
 ) -> Redacted:
-    """Take something out of a closed record; see `redact`."""
-    check_request(files, events, rules, reason)
-    signed = By(mask_text(by or user_and_host()).value, Clock().timestamp(), mask_text(reason).value)
+    """Take what was asked for, and checked, out of a closed record in its directory."""
+    by, reason = request.by or user_and_host(), request.reason
+    signed = By(mask_text(by).value, Clock().timestamp(), mask_text(reason).value)
     with amending(os.fspath(record), look=dry_run) as amender:
         desk = _Desk(amender, progress, dry_run=dry_run)
-        if files:
-            desk.withhold_files(files)
-        elif events:
-            desk.withhold_events(events)
+        if request.files:
+            desk.withhold_files(request.files)
+        elif request.events:
+            desk.withhold_events(request.events)
         else:
-            desk.mask(rules)
+            desk.mask(request.rules)
         if desk.edits and not dry_run:
             amender.change(REDACTION, desk.edits, signed)
         finished = amender.unfinished if dry_run else amender.finished
@@ -101,8 +107,9 @@ def redact_directory(
         )
 
 
-def check_request(files: Sequence[str], events: Sequence[str], rules: Sequence[str], reason: str) -> None:
+def check_request(request: Request) -> None:
     """Raise UsageError for a redaction that makes no sense, whatever the record."""
+    files, events, rules, reason, _ = request
     if sum(map(bool, (files, events, rules))) != 1:
         raise UsageError(
             "name what is to be taken out: files, events or rules", hint="one of --file, --event and --rule"
