@@ -8,6 +8,7 @@ from runcard.files.beneath import beneath
 from runcard.files.failures import failure
 from runcard.files.locks import locked
 from runcard.files.names import JsonName, decode_name, encode_name, file_type, json_name, printable
+from runcard.files.opening import NotRegularFileError, open_directory, open_regular, type_name
 from runcard.files.paths import SAFE_ID, check_relative, is_safe_id, resolve_below
 from runcard.files.reach import reach
 from runcard.files.reading import read_file, read_regular, read_stream, unreadable
@@ -18,6 +19,7 @@ __all__ = [
     "Entry",
     "JsonName",
     "Kind",
+    "NotRegularFileError",
     "OnError",
     "Sync",
     "beneath",
@@ -30,6 +32,8 @@ __all__ = [
     "is_safe_id",
     "json_name",
     "locked",
+    "open_directory",
+    "open_regular",
     "printable",
     "reach",
     "read_file",
@@ -38,6 +42,7 @@ __all__ = [
     "resolve_below",
     "sizes",
     "sync_filesystem",
+    "type_name",
     "unreadable",
     "walk",
     "walk_files",

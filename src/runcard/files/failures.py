@@ -9,6 +9,7 @@ import os
 
 from runcard.errors import MachineError, RuncardError, StoreError
 from runcard.files.names import printable
+from runcard.files.opening import NotRegularFileError
 
 _OWNER_HINTS = {
     errno.ENOENT: "put it back, or run the command again when nothing moves files there",
@@ -31,7 +32,10 @@ _MACHINE_HINTS = {
 def failure(error: OSError, path: str, doing: str) -> RuncardError:
     """The error to raise `from` an OSError that stopped `doing` something (`"read the file"`) to `path`."""
     number = error.errno or 0
-    message = f"cannot {doing} {printable(path)}: {os.strerror(number)}"
+    reason = error.strerror if isinstance(error, NotRegularFileError) else os.strerror(number)
+    message = f"cannot {doing} {printable(path)}: {reason}"
+    if isinstance(error, NotRegularFileError):
+        return StoreError(message, hint=f"put a regular file in the place of the {error.type}")
     if number in _OWNER_HINTS:
         return StoreError(message, hint=_OWNER_HINTS[number])
     return MachineError(message, hint=_MACHINE_HINTS.get(number, "see what the system says about this disk"))
