@@ -120,7 +120,11 @@ class Archives:
 
     def _is_filed(self, path: str) -> bool:
         filed = self._filed.get(path)
-        return filed is not None and filed.is_there and os.path.dirname(os.path.dirname(path)) == self.folder
+        return filed is not None and filed.is_there and self._is_here(path)
+
+    def _is_here(self, path: str) -> bool:
+        """Whether an archive lies in this folder, whose index should have it."""
+        return path.startswith(os.path.join(self.folder, ""))
 
     def _lying_here(self) -> Iterator[str]:
         """Every archive in the folder and in the folders directly in it."""
@@ -167,7 +171,7 @@ class Archives:
         if filed is not None and filed.sha256 is not None and filed.sha256 != contents.sha256:
             message = "the ledger knows this archive with another digest"
             yield self._ledger(path, message, filed.sha256, contents.sha256, is_warning=is_unfinished)
-        if path in self._indexed or self._is_damaged or os.path.dirname(os.path.dirname(path)) != self.folder:
+        if path in self._indexed or self._is_damaged or not self._is_here(path):
             return
         if filed is not None and filed.is_there:
             if self._has_index:
