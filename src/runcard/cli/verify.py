@@ -116,7 +116,8 @@ def _complain(result: "Verified") -> None:
             if found.exit_code == ExitCode.WARNINGS:
                 complain("Warning", f"{result.path}: {_told(found, result)}")
         return
-    if [found.kind for found in verdict.findings] == ["missing"] and not verdict.records:
+    only = verdict.findings[0] if len(verdict.findings) == 1 and not verdict.records else None
+    if only is not None and only.kind == "missing" and only.record == printable(result.path):
         complain("Error", verdict.findings[0].message, hint="name a run or a session, or a folder of them")
         return
     complain("Error", f"{result.path}: {_words(verdict)}")

@@ -1,5 +1,6 @@
 """Verifying records: one run or session, many, or a whole store."""
 
+import contextlib
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -13,7 +14,7 @@ from runcard.files import failure, printable, read_file
 from runcard.operations.show import state_now
 from runcard.operations.verified import Verified, guarded
 from runcard.store import layout
-from runcard.store.ledger import entries, ledgers
+from runcard.store.ledger import LedgerEntry, entries, history_of, ledgers
 from runcard.store.verification import (
     INTACT,
     Discrepancy,
@@ -73,9 +74,9 @@ def _at(name: str, progress: Progress | None, limits: Limits | None) -> Iterator
 
 def _believed(store: str) -> Iterator[Verified]:
     """What is wrong with the ledgers that a single record was held to."""
-    found = guarded(store, lambda: Verdict(tuple(verify_chains(store)), records=0), store)
-    if found.verdict.findings:
-        yield found
+    with contextlib.suppress(RuncardError):  # one that cannot be read is told with the record
+        if found := tuple(verify_chains(ledgers(store), store)):
+            yield Verified(store, Verdict(found, records=0), store)
 
 
 def _archived(name: str) -> "FoundArchive | None":
@@ -95,8 +96,12 @@ def _gone(found: "FoundArchive") -> Iterator[Verified]:
         return
     archived = {_known_by(found)} if found.shelved else set()
     name = printable(found.name)
-    known = partial(verify_ledgers, store, (), archived)
-    result = guarded(store, lambda: Verdict(tuple(one for one in known() if one.record == name)))
+
+    def check() -> Verdict:
+        missed = verify_ledgers(store, list(ledgers(store)), (), archived)
+        return Verdict(tuple(one for one in missed if one.record == name))
+
+    result = guarded(store, check, store)
     if result.verdict.findings:
         yield replace(result, verdict=replace(result.verdict, records=0))
 
@@ -120,7 +125,8 @@ def _archive_folder(folder: str, progress: Progress | None, limits: Limits | Non
 
     path = os.path.abspath(folder)
     store = os.path.dirname(path) if layout.is_own_archive_folder(path) else None
-    archives = Archives(folder, store, _present(store) if store is not None else (), is_alone=True)
+    history, present = ([], set()) if store is None else (history_of(ledgers(store)), _present(store))
+    archives = Archives(folder, store, history, present, is_alone=True)
     yield from archives.verified(progress, limits)
     if archives.found:
         yield Verified(folder, Verdict(tuple(archives.found), records=0), store)
@@ -131,16 +137,14 @@ def _present(store: str) -> set[Record]:
     return {_Record(path).known_by() for path in _folders_in(store) if _is_surely_record(path)}
 
 
-def _archives_of(store: str, present: set[Record]) -> "Archives | None":
+def _archives_of(store: str, present: set[Record], history: list[LedgerEntry]) -> "Archives | None":
     """The archives of a store; None where neither a folder nor a ledger speaks of any."""
-    has_archived = any(
-        entry.archive is not None for _, journal, _ in ledgers(store) for entry in entries(journal)
-    )
+    has_archived = any(entry.archive is not None for entry in history)
     if not has_archived and not os.path.isdir(layout.archive_folder(store)):
         return None
     from runcard.operations.verify_archives import Archives  # noqa: PLC0415 - as above
 
-    return Archives(layout.archive_folder(store), store, present)
+    return Archives(layout.archive_folder(store), store, history, present)
 
 
 def _is_record(path: str) -> bool:
@@ -294,14 +298,15 @@ def _store(
             yield record.verified(progress, limits)
         for place in layout.open_collections(store):
             yield _Record(place).verified(progress, limits)
-        archives = _archives_of(store, present)
+        books = list(ledgers(store))
+        archives = _archives_of(store, present, history_of(books))
         if archives is not None:
             yield from archives.verified(progress, limits)
             found += archives.found
-        found += verify_ledgers(store, present, archives.records if archives else ())
+        found += verify_ledgers(store, books, present, archives.records if archives else ())
         found += verify_open_marks(store)
         found += _ledger_gone(store, heads)
-        found += _beyond(store) if archives else ()
+        found += archives.beyond() if archives else ()
     except RuncardError as error:
         found += unreadable(store, error).findings
     except OSError as error:
@@ -315,12 +320,6 @@ def _ledger_gone(store: str, heads: int) -> Iterator[Discrepancy]:
     if heads > 1 and not layout.ledger_paths(store) and not is_store(store):
         message = f"{heads} records name a ledger, and there is none: it was removed, or these are copies"
         yield Discrepancy("ledger", printable(store), "", message, exit_code=ExitCode.WARNINGS)
-
-
-def _beyond(store: str) -> Iterator[Discrepancy]:
-    from runcard.operations.verify_archives import beyond  # noqa: PLC0415 - as above
-
-    yield from beyond(store)
 
 
 def summary(results: list[Verified], pin: "PinCheck | None" = None) -> dict[str, Any]:

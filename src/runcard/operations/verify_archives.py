@@ -5,10 +5,10 @@ ledgers and indexes are a stranger's. One that leads out of the store, or throug
 """
 
 import os
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from runcard.documents.kinds import GENERATION, TEAM, detect
 from runcard.encoding import Limits, decode_json
@@ -19,14 +19,13 @@ from runcard.operations.verified import Verified, guarded
 from runcard.store import layout
 from runcard.store.archive.contents import Contents
 from runcard.store.archive.shelf import Shelf, Shelved, entry
-from runcard.store.ledger import ARCHIVED, entries, in_order, ledgers
+from runcard.store.ledger import ARCHIVED, LedgerEntry
 from runcard.store.verification import INTACT, Discrepancy, Record, Verdict, known_by, said
-
-if TYPE_CHECKING:
-    from runcard.store.ledger import LedgerEntry
 
 Progress = Callable[[int, int], object]
 Fields = dict[str, Any]
+
+_NAMES = {"session": "team_session_id", "run": "run_id"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +51,17 @@ class Archives:
     """A folder of archives, and what else the ledger of its store knows as archived."""
 
     def __init__(
-        self, folder: str, store: str | None, present: Collection[Record] = (), *, is_alone: bool = False
+        self,
+        folder: str,
+        store: str | None,
+        history: Sequence[LedgerEntry],
+        present: Collection[Record],
+        *,
+        is_alone: bool = False,
     ) -> None:
         self.folder = folder
         self.store = store
+        self._history = history  # of the store, by its ledgers
         self._is_alone = is_alone  # whether only this folder is looked at, and not the rest of the store
         self._present = present  # records that lie in the store as directories
         self.records: set[Record] = set()  # that have an archive which could be read
@@ -98,10 +104,8 @@ class Archives:
     @cached_property
     def _filed(self) -> dict[str, _Filed]:
         """What the ledger says of archives inside the store, by path."""
-        if self.store is None:
-            return {}
         latest: dict[str, _Filed] = {}
-        for one in in_order(entries(journal) for _, journal, _ in ledgers(self.store)):
+        for one in self._history:
             path = self._path(one.archive)
             if path is not None:
                 before = latest.get(path)
@@ -186,6 +190,14 @@ class Archives:
         elif self._has_index or self._filed:
             yield self._said("unexpected", path, "neither the index nor the ledger has this archive")
 
+    def beyond(self) -> Iterator[Discrepancy]:
+        """The archives that the ledger has outside of the store: nobody opens them because a ledger says so."""
+        latest = {known_by(one): one for one in self._history}
+        for one in latest.values():
+            if one.event == ARCHIVED and one.archive is not None and check_relative(one.archive) is not None:
+                message = f"its archive {printable(one.archive)} lies outside of the store, and was not read: name it"
+                yield said("limits", printable(one.path), "", message)
+
     def _ledger(
         self,
         path: str,
@@ -204,19 +216,6 @@ class Archives:
 
     def _name(self, path: str) -> str:
         return printable(os.path.relpath(path, self.store or self.folder))
-
-
-def beyond(store: str) -> Iterator[Discrepancy]:
-    """The archives that the ledger has outside of the store: nobody opens them because a ledger says so."""
-    latest: dict[Record, LedgerEntry] = {}
-    for one in in_order(entries(journal) for _, journal, _ in ledgers(store)):
-        latest[known_by(one)] = one
-    for one in latest.values():
-        if one.event == ARCHIVED and one.archive is not None and check_relative(one.archive) is not None:
-            message = (
-                f"its archive {printable(one.archive)} lies outside of the store, and was not read: name it"
-            )
-            yield said("limits", printable(one.path), "", message)
 
 
 def verify_archive(path: str, progress: Progress | None, limits: Limits | None) -> Verified:
@@ -246,9 +245,15 @@ def index_findings(contents: Contents, shelved: Shelved | None) -> Iterator[Disc
         expected = entry(shelved.kind, contents, document, {})
     except (KeyError, TypeError, AttributeError):
         return  # no document of ours, which the verdict on the archive tells
-    for name, value in expected.items():
+    digest = shelved.fields.get("sha256")
+    if digest not in {None, contents.sha256}:
+        return  # another archive than the index speaks of, which the verdict tells
+    # Other programs write no digests, and what they say beside the id is their own.
+    names = expected if digest is not None else [*_NAMES.values(), "run", "session"]
+    for name in names:
+        value = expected.get(name)
         stated = shelved.fields.get(name, value)
-        if name != "sha256" and stated != value:  # which the verdict tells as well
+        if stated != value:
             facts = {"expected": str(value), "found": printable(str(stated))}
             message = f"{name} is not that of the archive"
             yield said("document", printable(contents.name), layout.ARCHIVE_INDEX, message, **facts)

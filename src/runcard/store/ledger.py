@@ -152,6 +152,11 @@ def in_order(books: Iterable[Iterable[LedgerEntry]]) -> list[LedgerEntry]:
     return [entry for _, entry in sorted(timed, key=itemgetter(0))]
 
 
+def history_of(books: Iterable[tuple[str, Journal, Checked]]) -> list[LedgerEntry]:
+    """What all hosts' ledgers say, in the order of time."""
+    return in_order(entries(journal) for _, journal, _ in books)
+
+
 def _text(said: object) -> str | None:
     return said if isinstance(said, str) else None
 

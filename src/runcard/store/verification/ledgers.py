@@ -1,18 +1,29 @@
 """Whether a store and its records are as the ledgers know them, and whether the ledgers themselves hold."""
 
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from runcard.documents.chain import Checked, Journal
 from runcard.errors import ExitCode
 from runcard.files import failure, printable
 from runcard.store import layout
 from runcard.store.amendments import Amendments
-from runcard.store.ledger import ARCHIVED, CLOSED, DELETED, LedgerEntry, entries, in_order, ledgers
+from runcard.store.ledger import (
+    ARCHIVED,
+    CLOSED,
+    DELETED,
+    LedgerEntry,
+    entries,
+    history_of,
+    in_order,
+    ledgers,
+)
 from runcard.store.verification.verdict import COMPLETE, INTACT, Discrepancy, said
 
 Record = tuple[str, str]  # its kind, and what the ledger knows it by
+Book = tuple[str, Journal, Checked]  # a ledger: its path, its lines, and what its chain says
 
 
 class Known(NamedTuple):
@@ -32,11 +43,11 @@ def known_by(entry: LedgerEntry) -> Record:
 
 
 def verify_ledgers(
-    store: str, present: Collection[Record], archived: Collection[Record] = ()
+    store: str, books: Sequence[Book], present: Collection[Record], archived: Collection[Record] = ()
 ) -> Iterator[Discrepancy]:
     """What a store's ledgers miss; `present` are the records that are there, `archived` those that have an archive."""
-    yield from verify_chains(store)
-    for entry in _latest([list(entries(journal)) for _, journal, _ in ledgers(store)]):
+    yield from verify_chains(books, store)
+    for entry in _latest(history_of(books)):
         place = _missed(store, entry, present, archived)
         if place is not None:
             fate = "it was removed" if entry.kind == "run" else "it was removed, or renamed"
@@ -51,9 +62,9 @@ def verify_ledgers(
             )
 
 
-def verify_chains(store: str) -> Iterator[Discrepancy]:
+def verify_chains(books: Iterable[Book], store: str) -> Iterator[Discrepancy]:
     """What is wrong with the ledgers of a store themselves: nobody should believe what they say then."""
-    for path, journal, checked in ledgers(store):
+    for path, journal, checked in books:
         name = os.path.relpath(path, store)
         for fault in checked.faults:
             yield said("chain", printable(name), name, f"line {fault.number}: {fault.reason}")
@@ -76,9 +87,9 @@ def _missed(
     return f"its archive {printable(entry.archive or '')} is not there"
 
 
-def _latest(known: list[list[LedgerEntry]]) -> list[LedgerEntry]:
+def _latest(history: list[LedgerEntry]) -> list[LedgerEntry]:
     """What was last said of each record, by any host; those that were deleted on purpose are no loss."""
-    latest = {known_by(entry): entry for entry in in_order(known) if entry.kind in {"run", "session"}}
+    latest = {known_by(entry): entry for entry in history if entry.kind in {"run", "session"}}
     return [entry for entry in latest.values() if entry.event != DELETED]
 
 
