@@ -23,6 +23,8 @@ from attacks.edited import (
     small_run,
     verify,
 )
+from runcard.operations.archive import archive
+from runcard.operations.close import close
 
 RECORDS = Path(__file__).parent / "data" / "records-0.1.0.tar.gz"
 
@@ -175,8 +177,6 @@ def test_a_dead_run_that_was_closed_cannot_become_a_success(here: Path) -> None:
 
 
 def runcard_close(outputs: Path) -> list[Path]:
-    from runcard.operations.close import close  # noqa: PLC0415
-
     return [Path(one.path) for one in close(store=outputs)]
 
 
@@ -257,8 +257,6 @@ def test_a_withheld_event_is_no_alarm_and_is_said(here: Path) -> None:
 
 
 def test_forgeries_are_found_in_archives(here: Path) -> None:
-    from runcard.operations.archive import archive  # noqa: PLC0415
-
     copy = alone(failed_run(here / "outputs"), here)
     edit(copy, '"status": "failed"', '"status": "completed"')
     packed = archive(copy, force=True).archive
@@ -268,8 +266,6 @@ def test_forgeries_are_found_in_archives(here: Path) -> None:
 
 
 def test_an_edited_session_in_an_archive(here: Path) -> None:
-    from runcard.operations.archive import archive  # noqa: PLC0415
-
     copy = alone(session(here), here)
     change(copy / "metadata.json", "audit/collected_by", "somebody@else")
     code, report = verify(archive(copy, force=True).archive)
