@@ -58,7 +58,7 @@ def command(paths: tuple[str, ...], pin: str | None, as_json: bool) -> int:
     if any(result.verdict.exit_code != ExitCode.FAILED for result in results):
         say(_EVIDENCE)
     if pinned is not None and pinned.is_updated:
-        say(f"{pinned.file}: {pinned.ledgers} ledgers pinned")
+        say(f"{pinned.file}: pinned {pinned.ledgers} ledger{'' if pinned.ledgers == 1 else 's'}")
     sys.stdout.flush()
     # What is wrong comes first, so that the first word on stderr tells the exit code.
     for result in sorted(results, key=lambda result: result.verdict.exit_code != ExitCode.FAILED):

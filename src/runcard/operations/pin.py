@@ -88,14 +88,15 @@ def check_pins(file: str, paths: Iterable[str], results: Iterable[Verified]) -> 
 
     `paths` are what was named: a store that is pinned and lay there must still be there.
     """
-    named = [os.path.abspath(path) for path in paths]
+    given = {os.path.abspath(path): path for path in paths}
+    named = list(given)
     stores = {os.path.abspath(result.store) for result in results if result.store is not None}
     stores |= {path for path in named if layout.ledger_paths(path)}
     with alone(os.path.dirname(os.path.abspath(file))):
         pins = read_pins(file)
         known = {store: json_name(store).text for store in stores}
         known |= {store: store for store in pins if store not in known.values() and _is_below(store, named)}
-        now = {key: _Store(store, pins.get(key)) for store, key in known.items()}
+        now = {key: _Store(given.get(store, store), pins.get(key)) for store, key in known.items()}
         found = tuple(store.result for store in now.values() if store.result.verdict.findings)
         can_move = all(store.is_sound for store in now.values())
         moved = pins | {key: store.seen for key, store in now.items() if store.seen}
