@@ -270,7 +270,7 @@ def test_an_edited_session_in_an_archive(here: Path) -> None:
     change(copy / "metadata.json", "audit/collected_by", "somebody@else")
     code, report = verify(archive(copy, force=True).archive)
     assert code == 1
-    assert any(one.startswith("/audit/collected_by: the journal") for one in messages(report, "document"))
+    assert any(one.startswith("/audit/collected_by: the rest of") for one in messages(report, "document"))
 
 
 def test_records_of_the_version_before_are_well(here: Path) -> None:

@@ -19,10 +19,10 @@ class Difference(NamedTuple):
     expected: Any
     found: Any
 
-    def __str__(self) -> str:
-        return (
-            f"{self.pointer}: the journal says {shown(self.expected)}, the document says {shown(self.found)}"
-        )
+    def told(self, source: str) -> str:
+        """What `source` says, and what the document says."""
+        says = f"{source} says {shown(self.expected)}, the document says {shown(self.found)}"
+        return f"{self.pointer}: {says}"
 
 
 def differences(expected: Any, found: Any, exempt: Collection[str] = ()) -> Iterator[Difference]:  # noqa: ANN401

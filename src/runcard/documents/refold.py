@@ -55,6 +55,8 @@ def refold(document: Fields, lines: Sequence[Line]) -> Refolded:
     silent = {line.get("event") for line in lines if "payload" not in line}
     if fold.STARTED in silent:
         return Refolded(trouble="the payload of its first event was withheld")
+    if any("truncated" in line for line in lines if line.get("event") == fold.STARTED):
+        return Refolded(trouble="its first event was too large, and was cut")
     start: Any = fold.start_of(lines)
     if start is None:
         return Refolded(trouble="the journal does not tell how the run began")

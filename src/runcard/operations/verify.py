@@ -17,6 +17,7 @@ from runcard.store import layout
 from runcard.store.ledger import LedgerEntry, entries, history_of, ledgers
 from runcard.store.verification import (
     INTACT,
+    Book,
     Discrepancy,
     Record,
     Verdict,
@@ -125,16 +126,16 @@ def _archive_folder(folder: str, progress: Progress | None, limits: Limits | Non
 
     path = os.path.abspath(folder)
     store = os.path.dirname(path) if layout.is_own_archive_folder(path) else None
-    history, present = ([], set()) if store is None else (history_of(ledgers(store)), _present(store))
+    found: list[Discrepancy] = []
+    history: list[LedgerEntry] = []
+    present: set[Record] = set()
+    if store is not None:
+        history = history_of(_books(store, found))
+        present = {_Record(one).known_by() for one in _folders_in(store) if _is_surely_record(one)}
     archives = Archives(folder, store, history, present, is_alone=True)
     yield from archives.verified(progress, limits)
-    if archives.found:
-        yield Verified(folder, Verdict(tuple(archives.found), records=0), store)
-
-
-def _present(store: str) -> set[Record]:
-    """The records that lie in a store as directories."""
-    return {_Record(path).known_by() for path in _folders_in(store) if _is_surely_record(path)}
+    if found := [*found, *archives.found]:
+        yield Verified(folder, Verdict(tuple(found), records=0), store)
 
 
 def _archives_of(store: str, present: set[Record], history: list[LedgerEntry]) -> "Archives | None":
@@ -298,7 +299,7 @@ def _store(
             yield record.verified(progress, limits)
         for place in layout.open_collections(store):
             yield _Record(place).verified(progress, limits)
-        books = list(ledgers(store))
+        books = _books(store, found)
         archives = _archives_of(store, present, history_of(books))
         if archives is not None:
             yield from archives.verified(progress, limits)
@@ -313,6 +314,15 @@ def _store(
         found += unreadable(store, failure(error, str(error.filename or store), "read")).findings
     if found:
         yield Verified(store, Verdict(tuple(found), records=0), os.path.abspath(store))
+
+
+def _books(store: str, found: list[Discrepancy]) -> list[Book]:
+    """The ledgers of a store; what cannot be read is added to what was found."""
+    try:
+        return list(ledgers(store))
+    except RuncardError as error:
+        found += unreadable(store, error).findings
+        return []
 
 
 def _ledger_gone(store: str, heads: int) -> Iterator[Discrepancy]:

@@ -64,6 +64,7 @@ class Archives:
         self._history = history  # of the store, by its ledgers
         self._is_alone = is_alone  # whether only this folder is looked at, and not the rest of the store
         self._present = present  # records that lie in the store as directories
+        self._is_damaged = False  # the index
         self.records: set[Record] = set()  # that have an archive which could be read
         self.found: list[Discrepancy] = []  # about the folder, its index and the ledger
 
@@ -98,8 +99,6 @@ class Archives:
             self._is_damaged = True
             self.found.append(said("document", self._name(self._index), "", error.message))
             return {}
-
-    _is_damaged = False
 
     @cached_property
     def _filed(self) -> dict[str, _Filed]:

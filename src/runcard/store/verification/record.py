@@ -353,10 +353,10 @@ class Inspection(ABC):
         """Where the document as it was sealed does not say what the journal says."""
         yield from ()
 
-    def difference(self, name: str, one: Difference) -> Discrepancy:
-        """What a document says and its journal does not."""
+    def difference(self, name: str, one: Difference, source: str = "the journal") -> Discrepancy:
+        """What a document says, and the journal or another source does not."""
         facts = {"expected": _as_text(one.expected), "found": _as_text(one.found)}
-        return self.said("document", name, printable(str(one)), **facts)
+        return self.said("document", name, printable(one.told(source)), **facts)
 
     def bounded(self, findings: Findings) -> Findings:
         """The first of many findings about one document, and how many there are beyond them."""

@@ -6,6 +6,7 @@ a finding about the document.
 
 import os
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from typing import Any
 
 from runcard import checksums
@@ -108,7 +109,7 @@ class _Session(Inspection):
             yield self.said("limits", layout.METADATA, message)
             return
         yield from self._team(stated, lines)
-        for own, document in self._sealed_instances().items():
+        for own, document in self._sealed_instances.items():
             name = layout.instance_file(own, layout.METADATA)
             for one in session_refold.instance_differences(document, lines):
                 yield self.difference(name, one)
@@ -116,7 +117,7 @@ class _Session(Inspection):
     def _team(self, stated: Fields, lines: list[chain.Line]) -> Findings:
         found = self._remade(stated, lines)
         for one in found or ():
-            yield self.difference(layout.METADATA, one)
+            yield self.difference(layout.METADATA, one, "the rest of the session")
         named = {one.pointer.split("/")[1] for one in found or ()}
         sections = session_refold.changed_sections(stated, lines)
         for name in sections or ():
@@ -131,9 +132,10 @@ class _Session(Inspection):
         manifest = self._as_sealed(layout.MANIFEST)
         if manifest is None or stated.get("version") != session.LATEST:
             return None
-        parts = session_refold.Parts(manifest, self._sealed_instances(), lines)
+        parts = session_refold.Parts(manifest, self._sealed_instances, lines)
         return session_refold.remade(stated, parts)
 
+    @cached_property
     def _sealed_instances(self) -> dict[str, Fields]:
         """The documents of the instances as they were sealed, as far as they are there."""
         names = {own: layout.instance_file(own, layout.METADATA) for own in self.source.instances()}
