@@ -72,7 +72,7 @@ def test_however_a_record_is_amended_it_verifies(made_run: Path, work: list[tupl
                 redact(run, reason="law", **{f"{kind}s": [what]})  # type: ignore[arg-type]
         said = verdict(store)
         assert (said["intact"], said["complete"]) == (True, True), said["findings"]
-        assert {found["kind"] for found in said["findings"]} <= {"amended", "withheld"}
+        assert {found["kind"] for found in said["findings"]} <= {"amended", "withheld", "limits"}
         if (run / "amendments.jsonl").exists():
             journal = chain.parse((run / "amendments.jsonl").read_bytes())
             first = lines(run / "amendments.jsonl")[0]["prev"]

@@ -188,7 +188,7 @@ def test_archives_can_lie_elsewhere(record: Path, here: Path, cli: Cli) -> None:
     assert judged(record.parent)["complete"]
     assert cli("show", record).code == 0
     packed.rename(here / "away")
-    assert [found["kind"] for found in judged(record.parent)["findings"]] == ["ledger"]
+    assert [found["kind"] for found in judged(record.parent)["findings"]] == ["ledger", "limits"]
     (here / "away").rename(packed)
     assert cli("restore", packed).code == 0
     assert state(record) == before
@@ -343,7 +343,8 @@ def test_an_index_that_is_gone_is_made_again_from_the_archives(here: Path, cli: 
         archive(record)
         (record.parent / "archive" / "archive_index.json").unlink()
         assert cli("show", record.name).code == 0
-        assert judged(record.parent)["complete"]
+        (lost,) = judged(record.parent)["findings"]
+        assert (lost["kind"], lost["record"]) == ("missing", "archive/archive_index.json")
     archive(other)
     first, second = index(here / "outputs")["archived_runs"]
     assert (first["run"], second["run"], "sha256" in first) == (run.name, other.name, False)

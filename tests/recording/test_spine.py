@@ -160,7 +160,7 @@ def test_a_metadata_document_rewritten_with_all_its_digests_is_found_by_the_ledg
     document["generation"]["labels"]["team"] = "other"
     (run / "metadata.json").write_text(json.dumps(document))
     said = verdict(run)
-    assert kinds(said) == {("ledger", "metadata.json")}
+    assert kinds(said) == {("ledger", "metadata.json"), ("document", "metadata.json")}
     assert said["intact"] is False
 
 

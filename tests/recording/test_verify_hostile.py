@@ -222,6 +222,7 @@ def test_the_ledger_is_read_once_for_all_records_of_a_store(
         return ledgers(store)
 
     monkeypatch.setattr("runcard.store.verification.ledgers.ledgers", counted)
+    monkeypatch.setattr("runcard.operations.verify.ledgers", counted)
     assert verdict(outputs)["findings"] == []
     assert len(read) == 2  # for what the records are held to, and for itself
     record_one(outputs)

@@ -8,7 +8,8 @@ import click
 from runcard.cli.options import PATH, json_option
 
 if TYPE_CHECKING:
-    from runcard.operations.verify import Verified
+    from runcard.operations.pin import PinCheck
+    from runcard.operations.verified import Verified
     from runcard.store.verification import Discrepancy, Verdict
 
 _EVIDENCE = (
@@ -19,21 +20,29 @@ _EVIDENCE = (
 
 @click.command("verify", short_help="Check that records are what they were when closed.")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=PATH)
+@click.option(
+    "--pin",
+    metavar="FILE",
+    type=PATH,
+    help="Compare the ledgers with FILE, which holds where they ended at the last check, and update it. Keep it elsewhere.",
+)
 @json_option
-def command(paths: tuple[str, ...], as_json: bool) -> int:
+def command(paths: tuple[str, ...], pin: str | None, as_json: bool) -> int:
     """Hash every file of the records at PATH (a run, a session, an archive, or a folder with records at any depth) and
     compare it with the record.
 
     Two verdicts: intact (nothing was changed, or only amended in the open) and complete (nothing is missing).
 
-    Exit codes: 0 intact and complete, 1 not so, 2 something to know.
+    Exit codes: 0 intact and complete, 1 problems found, 2 warnings.
     """
-    from runcard.cli.printing import say, say_json  # noqa: PLC0415
+    from runcard.cli.printing import complain, say, say_json  # noqa: PLC0415
     from runcard.cli.progress import Progress  # noqa: PLC0415
     from runcard.errors import ExitCode  # noqa: PLC0415
-    from runcard.operations.verify import summary, verify, worst  # noqa: PLC0415
+    from runcard.operations.verify import summary, verify  # noqa: PLC0415
     from runcard.settings import read_settings  # noqa: PLC0415
 
+    if pin is not None:
+        _read_pins(pin)
     results = []
     progress = Progress("records")
     for result in progress.over(verify(*paths, progress=progress.files, limits=read_settings().limits)):
@@ -41,16 +50,46 @@ def command(paths: tuple[str, ...], as_json: bool) -> int:
         if not as_json and result.verdict.exit_code != ExitCode.FAILED:
             progress.wipe()
             _approve(result)
+    pinned = None if pin is None else _check_pins(pin, paths, results)
+    results += pinned.results if pinned else ()
     if as_json:
-        say_json(summary(results))
-        return worst(results)
+        say_json(summary(results, pinned))
+        return _code(results, pinned)
     if any(result.verdict.exit_code != ExitCode.FAILED for result in results):
         say(_EVIDENCE)
+    if pinned is not None and pinned.is_updated:
+        say(f"{pinned.file}: pinned {pinned.ledgers} ledger{'' if pinned.ledgers == 1 else 's'}")
     sys.stdout.flush()
     # What is wrong comes first, so that the first word on stderr tells the exit code.
     for result in sorted(results, key=lambda result: result.verdict.exit_code != ExitCode.FAILED):
         _complain(result)
-    return worst(results)
+    if pinned is not None and not pinned.is_updated:
+        complain(
+            "Error",
+            f"{pinned.file} was not updated: a ledger is not what it was, or its chain is broken",
+            hint="find out why; to accept the ledgers as they are now, delete the file and pin again",
+        )
+    return _code(results, pinned)
+
+
+def _read_pins(file: str) -> None:
+    """A pin file that cannot be read stops the work before it begins."""
+    from runcard.operations.pin import read_pins  # noqa: PLC0415
+
+    read_pins(file)
+
+
+def _check_pins(file: str, paths: tuple[str, ...], results: "list[Verified]") -> "PinCheck":
+    from runcard.operations.pin import check_pins  # noqa: PLC0415
+
+    return check_pins(file, paths, results)
+
+
+def _code(results: "list[Verified]", pinned: "PinCheck | None") -> int:
+    from runcard.errors import ExitCode  # noqa: PLC0415
+    from runcard.operations.verify import worst  # noqa: PLC0415
+
+    return ExitCode.FAILED if pinned is not None and not pinned.is_updated else worst(results)
 
 
 def _approve(result: "Verified") -> None:
@@ -77,7 +116,8 @@ def _complain(result: "Verified") -> None:
             if found.exit_code == ExitCode.WARNINGS:
                 complain("Warning", f"{result.path}: {_told(found, result)}")
         return
-    if [found.kind for found in verdict.findings] == ["missing"] and not verdict.records:
+    only = verdict.findings[0] if len(verdict.findings) == 1 and not verdict.records else None
+    if only is not None and only.kind == "missing" and only.record == printable(result.path):
         complain("Error", verdict.findings[0].message, hint="name a run or a session, or a folder of them")
         return
     complain("Error", f"{result.path}: {_words(verdict)}")

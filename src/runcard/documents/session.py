@@ -4,7 +4,7 @@ They are made in the newest version; an older one is what migrating leaves of th
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -108,9 +108,9 @@ def team_document(
         "execution_summary": execution_summary(entries),
         "system_info": collected.system_info | _observed_system(session.given.get("system_info")),
         "errors": errors(members, collected.omissions),
-        **_team_measured(entries, members),
-        "token_source": _weakest(entries),
-        "price_rows": _distinct(member.account.price_row for member in members),
+        **team_measured(entries, [_measured(member, 0) for member in members]),
+        "token_source": weakest(entries),
+        "price_rows": distinct(member.account.price_row for member in members),
         "labels": session.given.get("labels", {}),
         "trace": session.given.get("trace"),
         "relations": session.given.get("relations", []),
@@ -162,14 +162,20 @@ def children_of(members: Sequence[Member]) -> dict[str, list[str]]:
 
 def errors(members: Sequence[Member], omissions: Sequence[str]) -> list[str]:
     """Each instance's error and each omission in a sentence."""
-    said = []
-    for member in members:
-        given = member.spec.given
-        if given.get("error_message"):
-            said.append(f"{given['name']}: {given['error_message']}")
-        elif given["status"] in {"error", "timeout"}:
-            said.append(f"{given['name']}: it ended with the status {given['status']}, without a message")
+    said = [
+        sentence
+        for member in members
+        for sentence in errors_of(member.spec.given, member.spec.given.get("error_message"))
+    ]
     return [*said, *omissions]
+
+
+def errors_of(instance: Fields, message: str | None) -> Iterator[str]:
+    """The error of one instance in a sentence, if it had one."""
+    if message:
+        yield f"{instance['name']}: {message}"
+    elif instance["status"] in {"error", "timeout"}:
+        yield f"{instance['name']}: it ended with the status {instance['status']}, without a message"
 
 
 def _entry(member: Member, children: int, collected: Collected) -> Fields:
@@ -281,27 +287,30 @@ def _measured(member: Member, seconds: int) -> Fields:
     }
 
 
-def _team_measured(entries: Sequence[Fields], members: Sequence[Member]) -> Fields:
+def team_measured(entries: Sequence[Fields], instances: Sequence[Fields]) -> Fields:
+    """Performance and resources of the team, made of those of its instances' documents."""
     summary = execution_summary(entries)
-    active = all_known(member.spec.given.get("performance", {}).get("active_seconds") for member in members)
-    cpu = all_known(member.spec.given.get("resources", {}).get("cpu_seconds") for member in members)
+    measured = [instance.get("performance", {}) for instance in instances]
+    used = [instance.get("resources", {}) for instance in instances]
+    active = all_known(one.get("active_seconds") for one in measured)
+    cpu = all_known(one.get("cpu_seconds") for one in used)
     return {
         "performance": {
-            "response_times": _response_times(members),
+            "response_times": _response_times(measured),
             "wall_seconds": summary["total_execution_time_seconds"],
             "active_seconds": None if active is None else _money(active),
         },
         "resources": {
             "cpu_seconds": None if cpu is None else _money(cpu),
-            "disk_bytes": sum(member.kept.size for member in members),
-            "tokens": {name: _class_total(name, members) for name in TOKEN_CLASSES},
+            "disk_bytes": sum(one["disk_bytes"] for one in used),
+            "tokens": {name: _class_total(name, used) for name in TOKEN_CLASSES},
         },
     }
 
 
-def _response_times(members: Sequence[Member]) -> Fields | None:
+def _response_times(measured: Sequence[Fields]) -> Fields | None:
     """Those of all calls of the team, as far as they follow from those of its instances: a median of many does not."""
-    known = all_known(member.spec.given.get("performance", {}).get("response_times") for member in members)
+    known = all_known(one.get("response_times") for one in measured)
     if not known:
         return None
     if len(known) == 1:
@@ -315,17 +324,18 @@ def _response_times(members: Sequence[Member]) -> Fields | None:
     return {"count": total, "mean": mean, "p50": None, "p95": None, "max": max(longest)}
 
 
-def _class_total(name: str, members: Sequence[Member]) -> int | None:
-    known = all_known((member.account.tokens or {}).get(name) for member in members)
+def _class_total(name: str, used: Sequence[Fields]) -> int | None:
+    known = all_known((one.get("tokens") or {}).get(name) for one in used)
     return None if known is None else sum(known)
 
 
-def _weakest(entries: Sequence[Fields]) -> str | None:
+def weakest(entries: Sequence[Fields]) -> str | None:
     """The source of the sum: the weakest of its parts; None when a part is not known."""
     return max((entry.get("token_source") for entry in entries), key=TOKEN_SOURCES.index)
 
 
-def _distinct(rows: Iterable[Fields | None]) -> list[Fields]:
+def distinct(rows: Iterable[Fields | None]) -> list[Fields]:
+    """The price rows that were used, each once."""
     found: list[Fields] = []
     for row in rows:
         if row is not None and row not in found:

@@ -147,8 +147,9 @@ def _why_not(one: Candidate, limits: Limits | None) -> str | None:
     """Why something is not deleted."""
     if one.shelved is not None and not os.path.lexists(one.path):
         return None  # somebody was killed while deleting it
-    (result,) = verify(one.path, limits=limits)
-    found = next((found for found in result.verdict.findings if found.breaks is not None), None)
+    results = verify(one.path, limits=limits)
+    wrong = (found for result in results for found in result.verdict.findings if found.breaks is not None)
+    found = next(wrong, None)
     return None if found is None else f"{found.path}: {found.message}"
 
 

@@ -14,6 +14,7 @@ from runcard.documents.instance import Instance
 from runcard.documents.kinds import TEAM
 from runcard.documents.manifest import Manifest
 from runcard.documents.session import Collected, Kept, Member
+from runcard.documents.session_refold import ENDED, section_digests
 from runcard.documents.team import Team
 from runcard.documents.times import written_briefly
 from runcard.errors import RuncardError
@@ -48,7 +49,7 @@ class Desk:
         """Keep everything, fix it, and give the session its name; the team document."""
         self._begin()
         members = self._members(progress)
-        facts = self._facts()
+        facts = self._facts(members)
         hexes = self._keeper.hexes | self._write_documents(members, facts)
         listing = Listing.from_hex(hexes).to_bytes()
         self._place.write(layout.CHECKSUMS, listing)
@@ -99,7 +100,7 @@ class Desk:
             members.append(Member(instance, self._spec.accounts[instance.instance_id], kept, environment))
         return members
 
-    def _facts(self) -> Collected:
+    def _facts(self, members: list[Member]) -> Collected:
         """What the collection knows; with its last event, so that nothing is added to its journal any more."""
         keeper = self._keeper
         spec = [
@@ -115,11 +116,12 @@ class Desk:
                 {"pattern": pattern, "count": count} for pattern, count in sorted(keeper.excluded.items())
             ],
         }
+        facts = Collected(self._place.created, PRODUCER, system_info(), audit, keeper.sentences)
+        team = assembly.team_document(self._spec.session, members, facts, {}, self._choice.schema)
         counts = {name: len(audit[name]) for name in ("omissions", "excluded")}
-        self._note(
-            "collection.ended", {**counts, "redactions": audit["redactions"], "files": len(keeper.hexes)}
-        )
-        return Collected(self._place.created, PRODUCER, system_info(), audit, keeper.sentences)
+        ended = {**counts, "redactions": audit["redactions"], "files": len(keeper.hexes)}
+        self._note(ENDED, ended | {"sections": section_digests(team)})
+        return facts
 
     def _write_documents(self, members: list[Member], facts: Collected) -> dict[str, str]:
         """All documents but the team's; the digests of what was written, by path."""

@@ -1,8 +1,9 @@
 """Verifying records: one run or session, many, or a whole store."""
 
+import contextlib
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -11,34 +12,32 @@ from runcard.encoding import Limits, decode_json
 from runcard.errors import ExitCode, RuncardError, StoreError
 from runcard.files import failure, printable, read_file
 from runcard.operations.show import state_now
+from runcard.operations.verified import Verified, guarded
 from runcard.store import layout
-from runcard.store.ledger import entries, ledgers
+from runcard.store.ledger import LedgerEntry, entries, history_of, ledgers
 from runcard.store.verification import (
     INTACT,
+    Book,
     Discrepancy,
     Record,
     Verdict,
+    is_store,
     run_id_of_journal,
     unreadable,
+    verify_chains,
     verify_collection,
     verify_ledgers,
+    verify_open_marks,
     verify_run,
     verify_session,
 )
 
 if TYPE_CHECKING:
     from runcard.operations.archives import FoundArchive
-    from runcard.store.archive.shelf import Shelved
+    from runcard.operations.pin import PinCheck
+    from runcard.operations.verify_archives import Archives
 
 Progress = Callable[[int, int], object]
-
-
-@dataclass(frozen=True, slots=True)
-class Verified:
-    """One record, or the ledgers of a store, and what was found."""
-
-    path: str
-    verdict: Verdict
 
 
 def verify(
@@ -49,21 +48,36 @@ def verify(
     A path is a run or a session, its metadata document, its archive, or a folder with records at any depth; one that is
     none of these is a finding as well. `progress` is called with the files and bytes so far of the record that is being looked at.
     """
+    named: set[str] = set()  # stores whose ledgers were checked for the sake of one record
     for path in paths:
-        name = os.fspath(path)
-        if os.path.basename(name) == layout.METADATA and os.path.isfile(name):
-            name = os.path.dirname(name) or "."
-        if layout.is_archive(name) and os.path.lexists(name) and not os.path.isdir(name):
-            yield _archive(name, progress, limits)
-        elif layout.is_collection(name) or _is_record(name):
-            yield _Record(name, limits).verified(progress, limits)
-        elif not os.path.lexists(name) and (found := _archived(name)) is not None:
-            yield _archive(found.path, progress, limits)
-            yield from _gone(found)
-        elif layout.is_archive_folder(name):
-            yield from (_archive(one, progress, limits) for one in _shelved(name))
-        else:
-            yield from _folder(name, progress, limits)
+        for result in _at(os.fspath(path), progress, limits):
+            yield result
+            if result.is_named and result.store is not None and result.store not in named:
+                named.add(result.store)
+                yield from _believed(result.store)
+
+
+def _at(name: str, progress: Progress | None, limits: Limits | None) -> Iterator[Verified]:
+    if os.path.basename(name) == layout.METADATA and os.path.isfile(name):
+        name = os.path.dirname(name) or "."
+    if layout.is_archive(name) and os.path.lexists(name) and not os.path.isdir(name):
+        yield replace(_archive(name, progress, limits), is_named=True)
+    elif layout.is_collection(name) or _is_record(name):
+        yield replace(_Record(name, limits).verified(progress, limits), is_named=True)
+    elif not os.path.lexists(name) and (found := _archived(name)) is not None:
+        yield replace(_archive(found.path, progress, limits), is_named=True)
+        yield from _gone(found)
+    elif layout.is_archive_folder(name):
+        yield from _archive_folder(name, progress, limits)
+    else:
+        yield from _folder(name, progress, limits)
+
+
+def _believed(store: str) -> Iterator[Verified]:
+    """What is wrong with the ledgers that a single record was held to."""
+    with contextlib.suppress(RuncardError):  # one that cannot be read is told with the record
+        if found := tuple(verify_chains(ledgers(store), store)):
+            yield Verified(store, Verdict(found, records=0), store)
 
 
 def _archived(name: str) -> "FoundArchive | None":
@@ -81,44 +95,57 @@ def _gone(found: "FoundArchive") -> Iterator[Verified]:
     store = found.store
     if store is None or os.path.lexists(os.path.join(store, found.name)):
         return
-    archived = {_known_by(found.shelved)} if found.shelved else set()
+    archived = {_known_by(found)} if found.shelved else set()
     name = printable(found.name)
-    known = partial(verify_ledgers, store, (), archived)
-    result = _guarded(store, lambda: Verdict(tuple(one for one in known() if one.record == name)))
+
+    def check() -> Verdict:
+        missed = verify_ledgers(store, list(ledgers(store)), (), archived)
+        return Verdict(tuple(one for one in missed if one.record == name))
+
+    result = guarded(store, check, store)
     if result.verdict.findings:
         yield replace(result, verdict=replace(result.verdict, records=0))
 
 
-def _known_by(shelved: "Shelved") -> Record:
-    return shelved.kind, shelved.name if shelved.kind == "session" else shelved.id
+def _known_by(found: "FoundArchive") -> Record:
+    shelved = found.shelved
+    if shelved is None or shelved.kind == "session":
+        return "session", found.name
+    return shelved.kind, shelved.id
 
 
 def _archive(path: str, progress: Progress | None, limits: Limits | None) -> Verified:
-    from runcard.operations.archives import find_archive, look_into  # noqa: PLC0415 - as above
+    from runcard.operations.verify_archives import verify_archive  # noqa: PLC0415 - as above
 
-    return _guarded(path, lambda: look_into(find_archive(path), limits=limits, progress=progress)[1])
-
-
-def _shelved(folder: str) -> list[str]:
-    """The archives in a folder of them: those that its index knows, and the rest."""
-    from runcard.store.archive.shelf import Shelf  # noqa: PLC0415 - as above
-
-    known = [one.path for one in Shelf(folder)]
-    return list(dict.fromkeys([*known, *(os.path.join(folder, file) for file in layout.archives_in(folder))]))
+    return verify_archive(path, progress, limits)
 
 
-def _archives_of(store: str) -> list[tuple[Record, str]]:
-    """The archives of a store, by what a ledger knows their records by; of one that is gone, the ledger knows why."""
-    if not os.path.isdir(layout.archive_folder(store)):
-        return []
-    from runcard.store.archive.shelf import Shelf  # noqa: PLC0415 - as above
+def _archive_folder(folder: str, progress: Progress | None, limits: Limits | None) -> Iterator[Verified]:
+    """All archives in a folder of them."""
+    from runcard.operations.verify_archives import Archives  # noqa: PLC0415 - as above
 
-    has_ledger = any(True for _ in ledgers(store))
-    return [
-        (_known_by(one), one.path)
-        for one in Shelf(layout.archive_folder(store))
-        if os.path.lexists(one.path) or not has_ledger
-    ]
+    path = os.path.abspath(folder)
+    store = os.path.dirname(path) if layout.is_own_archive_folder(path) else None
+    found: list[Discrepancy] = []
+    history: list[LedgerEntry] = []
+    present: set[Record] = set()
+    if store is not None:
+        history = history_of(_books(store, found))
+        present = {_Record(one).known_by() for one in _folders_in(store) if _is_surely_record(one)}
+    archives = Archives(folder, store, history, present, is_alone=True)
+    yield from archives.verified(progress, limits)
+    if found := [*found, *archives.found]:
+        yield Verified(folder, Verdict(tuple(found), records=0), store)
+
+
+def _archives_of(store: str, present: set[Record], history: list[LedgerEntry]) -> "Archives | None":
+    """The archives of a store; None where neither a folder nor a ledger speaks of any."""
+    has_archived = any(entry.archive is not None for entry in history)
+    if not has_archived and not os.path.isdir(layout.archive_folder(store)):
+        return None
+    from runcard.operations.verify_archives import Archives  # noqa: PLC0415 - as above
+
+    return Archives(layout.archive_folder(store), store, history, present)
 
 
 def _is_record(path: str) -> bool:
@@ -168,15 +195,15 @@ class _Record:
         return "run", self.run_id or run_id_of_journal(self.path) or ""
 
     def verified(self, progress: Progress | None, limits: Limits | None) -> Verified:
-        path = self.path
+        path, store = self.path, layout.store_of(self.path)
         if layout.is_collection(path):
-            return _guarded(path, partial(verify_collection, path))
+            return guarded(path, partial(verify_collection, path))
         if self.kind == INSTANCE.name:
             problem = StoreError(f"{printable(path)} is an instance, which is a part of a session")
             return Verified(path, replace(unreadable(path, problem), records=0))
         if self.kind == TEAM.name:
-            return _guarded(path, lambda: verify_session(path, progress=progress, limits=limits))
-        result = _guarded(path, lambda: verify_run(path, progress=progress, limits=limits))
+            return guarded(path, lambda: verify_session(path, progress=progress, limits=limits), store)
+        result = guarded(path, lambda: verify_run(path, progress=progress, limits=limits), store)
         is_open = any(found.kind == "open" for found in result.verdict.findings)
         return replace(result, verdict=self._as_of_now(result.verdict)) if is_open else result
 
@@ -199,15 +226,6 @@ class _Record:
         if status == "interrupted":
             return f"the run was interrupted and is not closed: {remark}"
         return f"the run is not closed: {remark or 'it is still at work'}"
-
-
-def _guarded(path: str, check: Callable[[], Verdict]) -> Verified:
-    try:
-        return Verified(path, check())
-    except RuncardError as error:
-        return Verified(path, unreadable(path, error))
-    except OSError as error:
-        return Verified(path, unreadable(path, failure(error, str(error.filename or path), "read")))
 
 
 def _folder(root: str, progress: Progress | None, limits: Limits | None) -> Iterator[Verified]:
@@ -272,33 +290,58 @@ def _store(
     store: str, records: list[str], progress: Progress | None, limits: Limits | None
 ) -> Iterator[Verified]:
     present: set[Record] = set()
-    archived: set[Record] = set()
+    heads = 0  # of ledgers, that records name
+    found: list[Discrepancy] = []
     try:
         for record in (_Record(path, limits) for path in records):
             present.add(record.known_by())
+            heads += record.document.get("ledger_head") is not None
             yield record.verified(progress, limits)
         for place in layout.open_collections(store):
             yield _Record(place).verified(progress, limits)
-        for known, path in _archives_of(store):
-            archived.add(known)
-            yield _archive(path, progress, limits)
-        found = tuple(verify_ledgers(store, present, archived))
+        books = _books(store, found)
+        archives = _archives_of(store, present, history_of(books))
+        if archives is not None:
+            yield from archives.verified(progress, limits)
+            found += archives.found
+        found += verify_ledgers(store, books, present, archives.records if archives else ())
+        found += verify_open_marks(store)
+        found += _ledger_gone(store, heads)
+        found += archives.beyond() if archives else ()
     except RuncardError as error:
-        found = unreadable(store, error).findings
+        found += unreadable(store, error).findings
     except OSError as error:
-        found = unreadable(store, failure(error, str(error.filename or store), "read")).findings
+        found += unreadable(store, failure(error, str(error.filename or store), "read")).findings
     if found:
-        yield Verified(store, Verdict(found, records=0))
+        yield Verified(store, Verdict(tuple(found), records=0), os.path.abspath(store))
 
 
-def summary(results: list[Verified]) -> dict[str, Any]:
+def _books(store: str, found: list[Discrepancy]) -> list[Book]:
+    """The ledgers of a store; what cannot be read is added to what was found."""
+    try:
+        return list(ledgers(store))
+    except RuncardError as error:
+        found += unreadable(store, error).findings
+        return []
+
+
+def _ledger_gone(store: str, heads: int) -> Iterator[Discrepancy]:
+    """Several records that name a ledger lay in a store once; one alone may have been copied."""
+    if heads > 1 and not layout.ledger_paths(store) and not is_store(store):
+        message = f"{heads} records name a ledger, and there is none: it was removed, or these are copies"
+        yield Discrepancy("ledger", printable(store), "", message, exit_code=ExitCode.WARNINGS)
+
+
+def summary(results: list[Verified], pin: "PinCheck | None" = None) -> dict[str, Any]:
     """The verdict on everything as data."""
+    pinned = {} if pin is None else {"pin": pin.to_dict()}
     return {
         "intact": all(result.verdict.intact for result in results),
         "complete": all(result.verdict.complete for result in results),
         "signed": None,
         "records": sum(result.verdict.records for result in results),
         "findings": [found.to_dict() for result in results for found in result.verdict.findings],
+        **pinned,
     }
 
 

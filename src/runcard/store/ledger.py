@@ -43,6 +43,7 @@ class LedgerEntry(NamedTuple):
     time: str = ""  # when it was entered
     amendments: Head | None = None  # where the record's amendments ended then
     archive: str | None = None  # where the archive lies, relative to the store, of one that was archived
+    archive_sha256: str | None = None  # of the archive
 
 
 def host_name() -> str:
@@ -136,8 +137,8 @@ def entries(journal: Journal) -> Iterator[LedgerEntry]:
         ):
             said = (payload["kind"], payload["id"], payload["path"], payload["sha256"])
             time, end = str(entry.line.get("timestamp")), _end(payload.get("amendments"))
-            archive = payload.get("archive") if isinstance(payload.get("archive"), str) else None
-            yield LedgerEntry(str(entry.line.get("event")), *said, entry.line["hash"], time, end, archive)
+            archive = [_text(payload.get(key)) for key in ("archive", "archive_sha256")]
+            yield LedgerEntry(str(entry.line.get("event")), *said, entry.line["hash"], time, end, *archive)
 
 
 def in_order(books: Iterable[Iterable[LedgerEntry]]) -> list[LedgerEntry]:
@@ -149,6 +150,15 @@ def in_order(books: Iterable[Iterable[LedgerEntry]]) -> list[LedgerEntry]:
             latest = max(latest, instant(entry.time) or _NEVER)
             timed.append((latest, entry))
     return [entry for _, entry in sorted(timed, key=itemgetter(0))]
+
+
+def history_of(books: Iterable[tuple[str, Journal, Checked]]) -> list[LedgerEntry]:
+    """What all hosts' ledgers say, in the order of time."""
+    return in_order(entries(journal) for _, journal, _ in books)
+
+
+def _text(said: object) -> str | None:
+    return said if isinstance(said, str) else None
 
 
 def _end(said: object) -> Head | None:

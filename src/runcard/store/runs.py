@@ -213,6 +213,14 @@ def _remove_unplaced(store: str) -> None:
     """
     folder = layout.own_folder(store)
     with alone(folder):
+        unplaced = _unplaced(store)
+        for name in _listed(store):  # first: what is left of the run says that it never had its place
+            run = os.path.join(store, name)
+            mark = layout.open_mark(run)
+            is_left = not os.path.lexists(run) and not _had_its_place(mark, unplaced)
+            if is_left and _is_abandoned(mark):
+                with contextlib.suppress(OSError):
+                    mark_closed(run)
         for name in os.listdir(folder):
             path = os.path.join(folder, name)
             if name.startswith(_NEW) and _is_abandoned(os.path.join(path, layout.JOURNAL)):
@@ -220,11 +228,41 @@ def _remove_unplaced(store: str) -> None:
             elif _LEFTOVER.fullmatch(name):
                 with contextlib.suppress(OSError):  # it may be another user's
                     os.unlink(path)
-        for name in _listed(store):
-            run = os.path.join(store, name)
-            if not os.path.lexists(run) and _is_abandoned(layout.open_mark(run)):
-                with contextlib.suppress(OSError):
-                    mark_closed(run)
+
+
+def lost_runs(store: str) -> list[tuple[str, bool]]:
+    """The open runs of a store whose directory is gone, by name, and whether their owner still lives.
+
+    The list of open runs has a second name of each journal, so the events are not lost with the directory.
+    """
+    listed = _listed(store)  # before those without a name: a run that is being made is one of the two
+    unplaced = _unplaced(store)
+    marks = {name: layout.open_mark(os.path.join(store, name)) for name in listed}
+    return [
+        (name, not _is_abandoned(mark))
+        for name, mark in marks.items()
+        if _had_its_place(mark, unplaced) and not os.path.lexists(os.path.join(store, name))
+    ]
+
+
+def _unplaced(store: str) -> set[tuple[int, int]]:
+    """The journals of runs that have no name yet, by device and inode."""
+    folder, found = layout.own_folder(store), set()
+    for name in os.listdir(folder):
+        if name.startswith(_NEW):
+            with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+                status = os.lstat(os.path.join(folder, name, layout.JOURNAL))
+                found.add((status.st_dev, status.st_ino))
+    return found
+
+
+def _had_its_place(mark: str, unplaced: set[tuple[int, int]]) -> bool:
+    """Whether an open mark is the journal of a run that had its name; on some file systems nobody can tell."""
+    try:
+        status = os.lstat(mark)
+    except FileNotFoundError:
+        return False
+    return S_ISREG(status.st_mode) and status.st_size > 0 and (status.st_dev, status.st_ino) not in unplaced
 
 
 def _listed(store: str) -> list[str]:

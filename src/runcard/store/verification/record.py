@@ -1,18 +1,21 @@
 """What holds for every closed record: document, amendments, files, links, journal, ledger."""
 
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from functools import cached_property
+from itertools import islice
 from typing import Any, ClassVar
 
 from runcard import checksums
 from runcard.checksums import comparison
 from runcard.digests import sha256_bytes
 from runcard.documents import chain, codec
+from runcard.documents.differences import Difference
+from runcard.documents.findings import brief
 from runcard.documents.kinds import Kind
 from runcard.encoding import Limits
 from runcard.errors import EncodingError, ExitCode, RuncardError
-from runcard.files import JsonName, json_name, printable
+from runcard.files import JsonName, json_name, printable, read_regular
 from runcard.store import layout
 from runcard.store.amendments import Amendments, Change
 from runcard.store.verification.ledgers import Known, Record, verify_entries
@@ -22,6 +25,8 @@ from runcard.store.verification.verdict import COMPLETE, Discrepancy, said
 Fields = dict[str, Any]
 Findings = Iterator[Discrepancy]
 Progress = Callable[[int, int], object]
+
+_MOST_DIFFERENCES = 20  # between a document and its journal: enough to tell anybody
 
 
 class Inspection(ABC):
@@ -38,6 +43,9 @@ class Inspection(ABC):
         self.name = printable(source.name)
         self.document: Fields = {}  # as far as its schema finds no fault with it
         self.seal: Fields = {}  # the document as it was sealed: what states digests, chains and links
+        self.stated: Fields | None = (
+            None  # the same word for word; None where it is not known, or of another version
+        )
         self.listing: checksums.Listing | None = None
         self.unread: dict[str, RuncardError] = {}  # why a file that is there was not read
 
@@ -130,6 +138,7 @@ class Inspection(ABC):
         # What the schema finds fault with is reported once, and not looked at any further.
         if not any(error.rule == "version.newer-major" for error in examined.report.errors):
             self.document = self.seal = codec.sound(examined)
+            self.stated = _word_for_word(examined)
         for error in examined.report.errors:
             where = f"{error.path}: " if error.path else ""
             expected = error.expected if isinstance(error.expected, str) else None
@@ -156,13 +165,23 @@ class Inspection(ABC):
 
     def _original(self, sealed: str) -> Findings:
         """What was sealed, where a migration has changed the document since."""
-        original = layout.original(self.source.store or "", sealed)
-        data = _read(original) if os.path.isfile(original) else b""
-        if sha256_bytes(data).hex == sealed:
-            self.seal = codec.sound(codec.examine(data, kind=self.kind.name, limits=self.limits))
+        data = self.original(sealed)
+        if data is not None:
+            examined = codec.examine(data, kind=self.kind.name, limits=self.limits)
+            self.seal, self.stated = codec.sound(examined), _word_for_word(examined)
         else:
+            self.stated = None
             message = "the sealed bytes are not in the store"
             yield self.said("missing", layout.METADATA, message, expected=sealed)
+
+    def original(self, sealed: str) -> bytes | None:
+        """The bytes with this digest that the store kept when an amendment replaced them."""
+        path = layout.original(self.source.store or "", sealed)
+        try:
+            data = read_regular(path)
+        except OSError:
+            return None
+        return data if data is not None and sha256_bytes(data).hex == sealed else None
 
     def _put_back(self, path: str, change: Change, wanted: str | None, found: str) -> Discrepancy:
         message = (
@@ -300,10 +319,9 @@ class Inspection(ABC):
                 "limits", self.journal, "the document states no chains: a cut tail cannot be seen"
             )
         if data is None:
-            if isinstance(error := self.unread.get(self.journal), TooLargeError):
-                yield self.said("limits", self.journal, f"{error.message}, so its chains were not checked")
+            yield from self._no_journal(heads)
             return
-        journal = chain.parse(data)
+        journal = self.events
         checked = chain.check(journal, self.record_id)
         yield from self.chain_faults(journal, checked)
         if journal.torn:
@@ -316,6 +334,35 @@ class Inspection(ABC):
             named = [change for change in changes if place in change.events] or changes
             why = printable(named[-1].by("withheld")) if named else "no amendment says why"
             yield self.said("withheld", self.journal, f"event {printable(place)}: {why}")
+        if self.stated is not None:
+            yield from self.bounded(self.against_journal(self.stated))
+
+    def _no_journal(self, heads: list[Fields] | None) -> Findings:
+        """Without its journal, nobody can tell whether the document was edited."""
+        if isinstance(error := self.unread.get(self.journal), TooLargeError):
+            yield self.said("limits", self.journal, f"{error.message}, so its chains were not checked")
+        elif heads and self.journal not in (self.listing or ()):
+            yield self.said("missing", self.journal, "the journal is gone: the document names its chains")
+
+    @cached_property
+    def events(self) -> chain.Journal:
+        """The journal of the record, read once."""
+        return chain.parse(self.read(self.journal) or b"")
+
+    def against_journal(self, stated: Fields) -> Findings:  # noqa: ARG002 - each kind has its own way
+        """Where the document as it was sealed does not say what the journal says."""
+        yield from ()
+
+    def difference(self, name: str, one: Difference, source: str = "the journal") -> Discrepancy:
+        """What a document says, and the journal or another source does not."""
+        facts = {"expected": _as_text(one.expected), "found": _as_text(one.found)}
+        return self.said("document", name, printable(one.told(source)), **facts)
+
+    def bounded(self, findings: Findings) -> Findings:
+        """The first of many findings about one document, and how many there are beyond them."""
+        yield from islice(findings, _MOST_DIFFERENCES)
+        if more := sum(1 for _ in findings):
+            yield self.said("document", layout.METADATA, f"and {more:,} more differences")
 
     def chain_faults(self, _: chain.Journal, checked: chain.Checked) -> Findings:
         """What is wrong with the chains of the record's journal."""
@@ -343,6 +390,17 @@ class Inspection(ABC):
             yield self.said("chain", self.journal, message)
 
 
+def _word_for_word(examined: codec.Examined) -> Fields | None:
+    """A document as it stands in its bytes; None where this version of runcard does not know all that it may say."""
+    is_newer = any(warning.rule == "version.newer-minor" for warning in examined.report.warnings)
+    return None if is_newer or examined.upgraded is not None else examined.data
+
+
+def _as_text(value: object) -> str | None:
+    """A value as a finding may have it; what is large is only named in the message."""
+    return None if value is None or isinstance(value, dict | list) else str(brief(value))
+
+
 def _as_name(link: Fields, key: str) -> JsonName:
     """A path or a target of a link as the document has it."""
     return JsonName(link.get(key) or "", link.get(f"{key}_base64"))
@@ -351,8 +409,3 @@ def _as_name(link: Fields, key: str) -> JsonName:
 def _why(amendments: Amendments, path: str) -> str:
     changes = amendments.by_path.get(path)
     return printable(str(changes[-1])) if changes else "no amendment says why"
-
-
-def _read(path: str) -> bytes:
-    with open(path, "rb") as file:
-        return file.read()

@@ -6,6 +6,7 @@ from functools import cached_property
 from runcard.documents import chain
 from runcard.documents.fold import data_digest
 from runcard.documents.kinds import GENERATION
+from runcard.documents.refold import refold
 from runcard.encoding import Limits
 from runcard.errors import RuncardError
 from runcard.store import layout
@@ -91,8 +92,7 @@ class _Run(Inspection):
 
     def special(self) -> set[str]:
         """An event names each that was there."""
-        lines = chain.parse(self.read(layout.JOURNAL) or b"").entries
-        payloads = [line.line.get("payload") for line in lines]
+        payloads = [entry.line.get("payload") for entry in self.events.entries]
         return {
             payload["path"]
             for payload in payloads
@@ -108,6 +108,21 @@ class _Run(Inspection):
         for fault in checked.faults:
             reason = f"line {fault.number}: {fault.reason}; it was so when the run was closed"
             yield self.said("limits", layout.JOURNAL, reason)
+
+    def against_journal(self, stated: Fields) -> Findings:
+        """The document is folded again from the events, and compared."""
+        folded = refold(stated, [entry.line for entry in self.events.entries])
+        if folded.trouble is not None:
+            message = f"{folded.trouble}: the document cannot be compared with the journal"
+            yield self.said("limits", layout.METADATA, message)
+        if folded.is_foreign:
+            message = "the events cannot be folded into a document: runcard did not write this journal"
+            yield self.said("document", layout.JOURNAL, message)
+        if folded.withheld:
+            message = "a withheld event decides these, which cannot be compared with the journal: "
+            yield self.said("limits", layout.METADATA, message + ", ".join(folded.withheld))
+        for one in folded.differences:
+            yield self.difference(layout.METADATA, one)
 
     def own(self) -> Findings:
         stated = (self.document.get("checksums") or {}).get("data")

@@ -6,13 +6,18 @@ a finding about the document.
 
 import os
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from typing import Any
 
 from runcard import checksums
-from runcard.documents import agreement, chain, codec
+from runcard.digests import sha256_bytes
+from runcard.documents import agreement, chain, codec, session, session_refold
+from runcard.documents.differences import Difference
 from runcard.documents.findings import Finding
 from runcard.documents.kinds import INSTANCE, MANIFEST, TEAM, Kind
-from runcard.encoding import Limits
+from runcard.documents.refold import is_newer
+from runcard.encoding import Limits, decode_json
+from runcard.errors import EncodingError
 from runcard.files import check_relative, printable
 from runcard.store import layout
 from runcard.store.journal import read_journal
@@ -30,11 +35,9 @@ _AT_WORK = {
 _WORKSPACE = f"{layout.WORKSPACE}/"
 
 
-def verify_session(
-    session: str, *, progress: Progress | None = None, limits: Limits | None = None
-) -> Verdict:
+def verify_session(path: str, *, progress: Progress | None = None, limits: Limits | None = None) -> Verdict:
     """Check a session against everything that was written down about it."""
-    source = opened(os.path.realpath(session))
+    source = opened(os.path.realpath(path))
     return Verdict(tuple(_Session(source, limits or Limits()).findings(progress)))
 
 
@@ -91,6 +94,67 @@ class _Session(Inspection):
             yield self.said("chain", self.journal, message)
         else:
             yield from super().chain_faults(journal, checked)
+
+    def against_journal(self, stated: Fields) -> Findings:
+        """The team document is made again from the other documents and the events, and compared."""
+        lines = [entry.line for entry in self.events.entries]
+        started = next((line for line in lines if line.get("event") == session_refold.STARTED), None)
+        if started is None:
+            return  # not collected by runcard: its documents are held to each other all the same
+        payload = started.get("payload")
+        if isinstance(payload, dict) and is_newer(payload.get("producer")):
+            message = (
+                "a newer version of runcard collected the session: it cannot be compared with its journal"
+            )
+            yield self.said("limits", layout.METADATA, message)
+            return
+        yield from self._team(stated, lines)
+        for own, document in self._sealed_instances.items():
+            name = layout.instance_file(own, layout.METADATA)
+            for one in session_refold.instance_differences(document, lines):
+                yield self.difference(name, one)
+
+    def _team(self, stated: Fields, lines: list[chain.Line]) -> Findings:
+        found = self._remade(stated, lines)
+        for one in found or ():
+            yield self.difference(layout.METADATA, one, "the rest of the session")
+        named = {one.pointer.split("/")[1] for one in found or ()}
+        sections = session_refold.changed_sections(stated, lines)
+        for name in sections or ():
+            if name not in named:
+                message = f"/{name}: the journal has another digest of it"
+                yield self.said("document", layout.METADATA, printable(message))
+        if sections is None:
+            yield self.said("limits", layout.METADATA, _not_compared(found is not None, lines))
+
+    def _remade(self, stated: Fields, lines: list[chain.Line]) -> tuple[Difference, ...] | None:
+        """None where a part is missing, or the session is of a version that does not repeat enough."""
+        manifest = self._as_sealed(layout.MANIFEST)
+        if manifest is None or stated.get("version") != session.LATEST:
+            return None
+        parts = session_refold.Parts(manifest, self._sealed_instances, lines)
+        return session_refold.remade(stated, parts)
+
+    @cached_property
+    def _sealed_instances(self) -> dict[str, Fields]:
+        """The documents of the instances as they were sealed, as far as they are there."""
+        names = {own: layout.instance_file(own, layout.METADATA) for own in self.source.instances()}
+        found = {own: self._as_sealed(name) for own, name in names.items()}
+        return {own: document for own, document in found.items() if document is not None}
+
+    def _as_sealed(self, name: str) -> Fields | None:
+        """A document that SHA256SUMS lists, as it was sealed: where it was migrated, the store has its old bytes."""
+        data = self.read(name)
+        if self.listing is None or name not in self.listing or data is None:
+            return None
+        sealed = self.listing[name]
+        if sha256_bytes(data) != sealed:
+            data = self.original(sealed.hex)
+        try:
+            document = None if data is None else decode_json(data, self.limits)
+        except EncodingError:
+            return None
+        return document if isinstance(document, dict) else None
 
     def own(self) -> Findings:
         roster = agreement.Roster(self.document)
@@ -152,6 +216,15 @@ class _Session(Inspection):
         for one in found:
             where = f"{one.path}: " if one.path else ""
             yield self.said("document", name, f"{where}{one.message}")
+
+
+def _not_compared(is_remade: bool, lines: list[chain.Line]) -> str:  # noqa: FBT001
+    """What a journal without the digests of the sections leaves open."""
+    names = list(session_refold.REPEATED_NOWHERE)
+    if any("payload" not in line for line in lines):
+        names += session_refold.TOLD_BY_EVENTS
+    what = ", ".join(f"/{name}" for name in sorted(names)) if is_remade else "the team document"
+    return f"the journal has no digests of the team document: {what} cannot be compared with it"
 
 
 def _digests(listing: Mapping[str, Any]) -> dict[str, Fields]:

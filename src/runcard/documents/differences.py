@@ -1,0 +1,54 @@
+"""Where two pieces of plain data differ, by JSON pointer. Nothing here recurses: data can be nested deeper than Python allows.
+
+A key that is absent and one that is null count as the same: neither says anything.
+"""
+
+from collections.abc import Collection, Iterator
+from typing import Any, NamedTuple
+
+from runcard.documents.findings import shown
+from runcard.encoding import join_pointer
+
+Path = tuple[str | int, ...]
+
+
+class Difference(NamedTuple):
+    """One value that is not the same in both."""
+
+    pointer: str
+    expected: Any
+    found: Any
+
+    def told(self, source: str) -> str:
+        """What `source` says, and what the document says."""
+        says = f"{source} says {shown(self.expected)}, the document says {shown(self.found)}"
+        return f"{self.pointer}: {says}"
+
+
+def differences(expected: Any, found: Any, exempt: Collection[str] = ()) -> Iterator[Difference]:  # noqa: ANN401
+    """The smallest parts that differ, in the order of their pointers; what lies at or below `exempt` is left out."""
+    waiting: list[tuple[Path, Any, Any]] = [((), expected, found)]
+    while waiting:
+        path, left, right = waiting.pop()
+        if _is_same(left, right):
+            continue
+        pointer = join_pointer(path)
+        if pointer in exempt:
+            continue
+        if isinstance(left, dict) and isinstance(right, dict):
+            keys = sorted(left.keys() | right.keys(), reverse=True)
+            waiting += [((*path, key), left.get(key), right.get(key)) for key in keys]
+        elif isinstance(left, list) and isinstance(right, list) and len(left) == len(right):
+            pairs = list(zip(left, right, strict=True))
+            waiting += [((*path, place), *pairs[place]) for place in reversed(range(len(pairs)))]
+        else:
+            yield Difference(pointer, left, right)
+
+
+def _is_same(left: Any, right: Any) -> bool:  # noqa: ANN401
+    """Whether two scalars are the same JSON value: true is not 1, but 1 and 1.0 are one number."""
+    if isinstance(left, dict | list) or isinstance(right, dict | list):
+        return left is right
+    if isinstance(left, bool) or isinstance(right, bool):
+        return left is right
+    return bool(left == right)
