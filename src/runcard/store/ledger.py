@@ -43,6 +43,7 @@ class LedgerEntry(NamedTuple):
     time: str = ""  # when it was entered
     amendments: Head | None = None  # where the record's amendments ended then
     archive: str | None = None  # where the archive lies, relative to the store, of one that was archived
+    mac: str | None = None  # by which `own_runs` knows a run that this user recorded
 
 
 def host_name() -> str:
@@ -136,8 +137,12 @@ def entries(journal: Journal) -> Iterator[LedgerEntry]:
         ):
             said = (payload["kind"], payload["id"], payload["path"], payload["sha256"])
             time, end = str(entry.line.get("timestamp")), _end(payload.get("amendments"))
-            archive = payload.get("archive") if isinstance(payload.get("archive"), str) else None
-            yield LedgerEntry(str(entry.line.get("event")), *said, entry.line["hash"], time, end, archive)
+            archive, mac = (
+                value if isinstance(value := payload.get(key), str) else None for key in ("archive", "mac")
+            )
+            yield LedgerEntry(
+                str(entry.line.get("event")), *said, entry.line["hash"], time, end, archive, mac
+            )
 
 
 def in_order(books: Iterable[Iterable[LedgerEntry]]) -> list[LedgerEntry]:
