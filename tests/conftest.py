@@ -3,7 +3,7 @@
 import io
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,6 +40,27 @@ class Cli:
         code = main()
         out, err = self._capsys.readouterr()
         return Outcome(code, out, err)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_real_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """No test, and no process that one starts, reads or writes the settings and the state of whoever runs the tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        set_user_folders(patch, tmp_path_factory.mktemp("home"))
+        yield
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The home of a user who has never used runcard."""
+    folder = tmp_path_factory.mktemp("home")
+    set_user_folders(monkeypatch, folder)
+    return folder
+
+
+def set_user_folders(patch: pytest.MonkeyPatch, home: Path) -> None:
+    patch.setenv("XDG_CONFIG_HOME", str(home / ".config"))
+    patch.setenv("XDG_STATE_HOME", str(home / ".local" / "state"))
 
 
 @pytest.fixture

@@ -114,7 +114,8 @@ def _environment(folder: Path) -> dict[str, str]:
         "COLUMNS": "80",
         "NO_COLOR": "1",
     }
-    return {**os.environ, **own}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("XDG_")}
+    return {**kept, **own}
 
 
 def run_python(block: Block, names: dict[str, Any], page: str) -> None:

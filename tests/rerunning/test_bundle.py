@@ -74,7 +74,7 @@ def test_somebody_else_runs_it_again(made: tuple[Path, Path], tmp_path: Path) ->
         "outputs",
     ]
     assert runcard(tmp_path, "verify", str(run)).returncode == 0
-    again = runcard(tmp_path / "theirs", "rerun", str(run))
+    again = runcard(tmp_path / "theirs", "rerun", "--yes", str(run))
     assert again.returncode == 0, again.stderr
     assert "  same     copy.txt" in again.stdout
 

@@ -27,7 +27,7 @@ def runs(project: Path) -> list[Path]:
 def test_the_same_again_is_identical_and_related(project: Path) -> None:
     first = record(project, "--set", "n=3", "--label", "team=ux")
     done = runcard(project, "rerun", str(first))
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, done.stderr) == (0, f"runcard: command: {sys.executable} make.py\n")
     assert done.stdout.startswith("printed 6\n")
     for line in ("  same     copy.txt", "  same     output.log", "  same     same.txt"):
         assert line in done.stdout.splitlines()
@@ -101,6 +101,7 @@ def test_a_dry_run_changes_nothing_and_says_what_it_would_do(project: Path) -> N
     plan = json.loads(runcard(project, "rerun", "--dry-run", "--json", str(first)).stdout)
     assert plan["command"] == [sys.executable, "make.py"]
     assert (plan["inputs"], plan["differences"]) == (["in/a.md"], [])
+    assert (plan["trusted"], plan["own"], plan["damage"]) == (True, True, None)
 
 
 def test_json_is_alone_on_stdout(project: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 import runcard
 from conftest import Cli
+from runcard.operations.config_trust import trust_file
 from runcard.settings import ALL
 
 PRICES = {
@@ -43,11 +44,12 @@ def test_config_lists_everything_with_its_origin(cli: Cli, monkeypatch: pytest.M
 
 def test_config_for_programs(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("runcard.toml").write_text('[artifacts]\nfile_mode = "0640"\npatern = 1\n')
+    trust_file()
     monkeypatch.setenv("ARTIFACTS_ENABLED", "maybe")
     done = cli("config", "--json")
     assert (done.code, done.err) == (1, "")
     said = json.loads(done.out)
-    assert said["file"] == "runcard.toml"
+    assert (said["file"], said["trusted"], said["user_file"]) == ("runcard.toml", True, None)
     assert [one["message"] for one in said["warnings"]] == [
         "runcard.toml:3: there is no setting artifacts.patern"
     ]

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from runcard.errors import RuncardError
+from runcard.operations.config_trust import trust_file
 from runcard.settings import (
     ARTIFACTS_DIR,
     ARTIFACTS_ENABLED,
@@ -180,6 +181,7 @@ def test_a_home_directory_and_a_list_of_excludes(tmp_path: Path, monkeypatch: py
     (tmp_path / "runcard.toml").write_text(
         'outputs = "~/runs"\n[artifacts]\nexclude_patterns = [\n  "*.bin", # big\n  "[a]=b",\n]\n'
     )
+    trust_file(str(tmp_path))
     settings = here(tmp_path)
     assert settings[OUTPUTS] == "/home/me/runs"
     assert settings[ARTIFACTS_EXCLUDE_PATTERNS] == ("*.bin", "[a]=b")

@@ -1,11 +1,13 @@
 """What a value may look like, in the environment, in a file, on the command line."""
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from runcard.errors import ExitCode
+from runcard.operations.config_trust import trust_file
 from runcard.settings import (
     ALL,
     ARTIFACTS_DIR,
@@ -31,6 +33,8 @@ def of_variable(setting: Setting[Any], text: str, folder: Path) -> Any:
 
 def of_file(setting: Setting[Any], value: str, folder: Path) -> Any:
     (folder / "runcard.toml").write_text(f"{setting.key} = {value}\n")
+    with suppress(SettingsError):  # which values count from a file that is not trusted is tested elsewhere
+        trust_file(str(folder))
     return read_settings(environ={}, directory=str(folder))[setting]
 
 

@@ -28,6 +28,15 @@ def root() -> None: ...
 
 def run(arguments: list[str]) -> int:
     """Run a command and return its exit code."""
+    _refused_settings()  # what a program asked for before is not about this command
+    code = _run(arguments)
+    refused = _refused_settings()
+    for message, hint in refused:
+        complain("Warning", message, hint=hint)
+    return ExitCode.WARNINGS if refused and code == ExitCode.OK else code
+
+
+def _run(arguments: list[str]) -> int:
     try:
         for stream in (sys.stdout, sys.stderr):
             # A name that the terminal's encoding lacks must not stop the work.
@@ -70,6 +79,15 @@ def _answered(context: click.Context) -> int:
 
             say_json({"error": printable(error.message), "hint": error.hint and printable(error.hint)})
         raise
+
+
+def _refused_settings() -> list[tuple[str, str]]:
+    """Values of settings that the command asked for and that did not count, each with what to do about it."""
+    if "runcard.settings.reading" not in sys.modules:
+        return []  # it asked for none
+    from runcard.settings import take_unreported  # noqa: PLC0415
+
+    return take_unreported()
 
 
 def _failed(error: OSError) -> int:

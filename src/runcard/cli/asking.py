@@ -1,4 +1,4 @@
-"""Asking before something is gone for good."""
+"""Asking the user before something that cannot be undone."""
 
 import sys
 from collections.abc import Iterable
@@ -9,9 +9,14 @@ from runcard.errors import UsageError
 from runcard.files import printable
 
 
+def can_ask() -> bool:
+    """Whether there is a terminal to ask on."""
+    return sys.stdin is not None and sys.stdin.isatty()
+
+
 def is_agreed(question: str, *, doing: str, about: Iterable[str] = (), hint: str = "add --yes") -> bool:
     """Whether the user says yes, having read what it is `about`; a UsageError where nobody can be asked."""
-    if not sys.stdin.isatty():
+    if not can_ask():
         raise UsageError(f"nobody can be asked whether to {doing}", hint=hint)
     for line in about:
         click.echo(printable(line), err=True)

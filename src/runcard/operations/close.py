@@ -35,6 +35,7 @@ from runcard.observe.process import is_alive
 from runcard.store import layout, taken
 from runcard.store.ledger import CLOSED, Ledger, entries, ledgers
 from runcard.store.lines import read_lines
+from runcard.store.own_runs import own_mac
 from runcard.store.runs import alone, claimed, mark_closed, open_runs
 from runcard.views.markdown import is_readme_of, readme
 
@@ -150,7 +151,7 @@ class Own(NamedTuple):
 def seal(run: str, own: Own) -> Fields:
     """Close a run that its own recorder is done with; returns its final document."""
     with _at_work(run):
-        return _seal(_Desk(run, own))
+        return _seal(_Desk(run, own), is_own=True)
 
 
 @contextlib.contextmanager
@@ -163,15 +164,19 @@ def _at_work(run: str) -> Iterator[None]:
         raise failure(error, str(error.filename or run), "close") from error
 
 
-def _seal(desk: "_Desk") -> Fields:
+def _seal(desk: "_Desk", *, is_own: bool = False) -> Fields:
+    """Close a run; `is_own` says that this process recorded it, which a run found open in a store never is."""
     run, ledger = desk.run, Ledger(layout.store_of(desk.run))
     desk.settle()
     desk.write_readme()
     document = desk.sealed(desk.list_files(), ledger.head)
     data = encode_json(document) if desk.is_told_by_us else _generation().from_dict(document).to_bytes()
     write(run, layout.METADATA, data, sync=Sync.FILE_SYSTEM)
+    entry = _ledger_entry(run, document, data)
+    if is_own and (mac := own_mac(run, entry["id"], entry["sha256"])) is not None:
+        entry["mac"] = mac
     with ledger:
-        ledger.append(CLOSED, document["generation"]["timestamp_end"], _ledger_entry(run, document, data))
+        ledger.append(CLOSED, document["generation"]["timestamp_end"], entry)
     mark_closed(run)
     return document
 

@@ -41,6 +41,8 @@ _SUMMED = (
 
 _SAID_ALONE = {"count.instances", "schema.min-length"}  # findings that the documented tool has words for
 
+_ASKED = tuple(setting for setting in known.ALL if setting is not known.OUTPUTS)
+
 
 class CollectingIsOffError(RuncardError):
     """The settings say that no sessions are collected."""
@@ -145,7 +147,7 @@ def collect(  # noqa: PLR0913 - the library's front door: each is a thing to dec
         limits=settings.limits,
         keep_secrets=keep_secrets,
     )
-    remarks = (*(f"{message}; {hint}" for message, hint in settings.warnings()), *tidy(choices.store))
+    remarks = (*(f"{message}; {hint}" for message, hint in settings.warnings(*_ASKED)), *tidy(choices.store))
     with Collection(choices.store, told.session.session_id, clock.started, choices.modes) as place:
         desk = Desk(place, told, choices, clock)
         document = desk.seal(progress)

@@ -31,7 +31,7 @@ from runcard.operations.close import Own, close_dead, seal
 from runcard.operations.endings import TerminationGuard, status_of
 from runcard.operations.events import Events, checked_prices
 from runcard.operations.start import settings_of, start_document
-from runcard.settings import OUTPUTS, read_settings
+from runcard.settings import OUTPUTS, PRICES, read_settings
 from runcard.store import experiments, layout
 from runcard.store.journal import JournalWriter, new_writer
 from runcard.store.runs import NewRun, join, open_runs
@@ -261,9 +261,17 @@ def record(  # noqa: PLR0913 - the library's front door: each is a thing to say 
         model=model, provider=provider, config=config, experiment=experiment, labels=labels, parent=parent
     )
     patterns = tuple(os.fspath(pattern) for pattern in inputs)
-    store = read_settings()[OUTPUTS] if outputs is None else os.fspath(outputs)
+    store = _configured_store() if outputs is None else os.fspath(outputs)
     order = Order(store, settings, patterns, checked_prices(prices), keep_secrets, strict)
     return Recording(order)
+
+
+def _configured_store() -> str:
+    """The store that the settings name; what they say and is refused is a warning."""
+    settings = read_settings()
+    for message, hint in settings.refusals(OUTPUTS, PRICES):
+        warnings.warn(f"{message}; {hint}", RuncardWarning, stacklevel=3)
+    return settings[OUTPUTS]
 
 
 def _load() -> None:

@@ -1,27 +1,44 @@
 """Running a command again from its record, and seeing what comes out differently.
 
-Before anything runs, what the record says about the world is compared with the world: inputs, code, packages. A difference
-is told and does not stop anybody: often it is the very thing that is to be tried.
+Before anything runs, the inputs, the code and the packages are compared with what the record says about them. A
+difference does not stop the run: often it is what the user wants to try.
+
+A record is trusted when it is intact and this user recorded it on this machine. From any other record nothing is used
+but the command and the inputs, and whoever carries out the plan must ask the user first.
 """
 
 import glob
 import os
 from base64 import b64decode
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from runcard.digests import sha256_bytes
 from runcard.errors import StoreError
-from runcard.files import printable
+from runcard.files import printable, read_regular
 from runcard.observe.environment import environment
 from runcard.observe.inputs import inputs
 from runcard.operations.compare import Comparison, compare
 from runcard.operations.run import Ran, run
 from runcard.operations.show import show
+from runcard.operations.verify import verify
+from runcard.settings import OUTPUTS, read_settings
 from runcard.store import layout
+from runcard.store.own_runs import is_own_run
 
 Fields = dict[str, Any]
+
+
+class Trust(NamedTuple):
+    """Whether a record may decide more than which command is run."""
+
+    is_own: bool  # this user recorded it on this machine
+    damage: str | None  # what verification found, if it failed
+
+    @property
+    def is_trusted(self) -> bool:
+        return self.is_own and self.damage is None
 
 
 class Difference(NamedTuple):
@@ -49,6 +66,7 @@ class Plan:
     inputs: tuple[str, ...]  # as they are written on this machine
     outputs: str  # the store that the new run goes to
     differences: tuple[Difference, ...]
+    trust: Trust
     _document: Fields
     _sha256: str
 
@@ -60,23 +78,34 @@ class Plan:
             "inputs": [printable(path) for path in self.inputs],
             "outputs": printable(self.outputs),
             "differences": [difference._asdict() for difference in self.differences],
+            "trusted": self.trust.is_trusted,
+            "own": self.trust.is_own,
+            "damage": self.trust.damage,
         }
 
     def carry_out(self) -> tuple[Ran, Comparison | None]:
         """Run the command again, and compare; there is nothing to compare where its record could not be closed."""
-        generation = self._document["generation"]
         ran = run(
             self.command,
             outputs=self.outputs,
-            experiment=generation.get("experiment_name"),
             config=self.configuration,
-            patterns=[glob.escape(path) for path in self.inputs],
-            labels=generation.get("labels") or {},
-            relations=[("derived-from", str(generation["run_id"]), self._sha256)],
-            keep_secrets=bool(self._document.get("keep_secrets")),
+            patterns=_patterns(self.inputs),
+            relations=[("derived-from", str(self._document["generation"]["run_id"]), self._sha256)],
+            **self._own_options(),
         )
         is_closed = os.path.isfile(os.path.join(ran.path, layout.CHECKSUMS))
         return ran, compare(self.path, ran.path) if is_closed else None
+
+    def _own_options(self) -> Fields:
+        """What else a trusted record decides."""
+        if not self.trust.is_trusted:
+            return {}
+        generation = self._document["generation"]
+        return {
+            "experiment": generation.get("experiment_name"),
+            "labels": generation.get("labels") or {},
+            "keep_secrets": bool(self._document.get("keep_secrets")),
+        }
 
 
 def plan_rerun(path: str | os.PathLike[str], *, outputs: str | None = None) -> Plan:
@@ -95,20 +124,29 @@ def plan_rerun(path: str | os.PathLike[str], *, outputs: str | None = None) -> P
             f"the command of {name} held a secret, which was not kept",
             hint="give the secret in a variable, and run it again with `runcard run`",
         )
-    with open(os.path.join(shown.path, layout.METADATA), "rb") as file:
-        digest = sha256_bytes(file.read()).hex
+    digest = sha256_bytes(read_regular(os.path.join(shown.path, layout.METADATA)) or b"").hex
+    trust = Trust(is_own_run(shown.path, str(document["generation"]["run_id"]), digest), _damage(shown.path))
     store = layout.store_of(shown.path)
     paths = [path_of(entry) for entry in entries_of(document)]
     return Plan(
         shown.path,
         tuple(command),
-        document["configuration"],
+        document["configuration"] if trust.is_trusted else {},
         tuple(paths),
-        outputs or store,
+        outputs or (store if trust.is_trusted else read_settings()[OUTPUTS]),
         tuple(_differences(document, paths, store)),
+        trust,
         document,
         digest,
     )
+
+
+def _damage(path: str) -> str | None:
+    """Why a record fails verification, in words."""
+    for result in verify(path):
+        if not (result.verdict.intact and result.verdict.complete):
+            return next((found.message for found in result.verdict.findings if found.breaks), "it is damaged")
+    return None
 
 
 def _was_masked(document: Fields, where: str) -> bool:
@@ -140,11 +178,16 @@ def _differences(document: Fields, paths: list[str], store: str) -> Iterator[Dif
 
 
 def _of_inputs(entries: list[Fields], paths: list[str]) -> Iterator[Difference]:
-    found, _ = inputs([glob.escape(path) for path in paths], ".")
+    found, _ = inputs(_patterns(paths), ".")
     digests = {path_of(entry): entry["sha256"] for entry in found}
     for entry, path in zip(entries, paths, strict=True):
         if entry.get("sha256") is not None and entry["sha256"] != digests.get(path):
             yield Difference("input", printable(path), _brief(entry["sha256"]), _brief(digests.get(path)))
+
+
+def _patterns(paths: Iterable[str]) -> list[str]:
+    """Input patterns for exactly these files; a folder that a record names as a file would mean all files in it."""
+    return [glob.escape(path) for path in paths if os.path.isfile(path)]
 
 
 def _of_git(then: Fields, now: Fields) -> Iterator[Difference]:

@@ -83,7 +83,7 @@ def run(  # noqa: PLR0913 - each is a thing to say about a run
     errand = _Errand(begin(Order(store, settings, (), None, keep_secrets, strict=True)), store)
     try:
         errand.prepare(patterns, relations, keep_secrets=keep_secrets)
-        for message, hint in file.warnings():
+        for message, hint in file.warnings(OUTPUTS):
             errand.warn("settings", f"{message}; {hint}")
         with Signals() as signals:
             errand.carry_out(list(command), signals, {"TRACEPARENT": passed_on})

@@ -1,4 +1,4 @@
-"""Settings, and where each value comes from: an option, a variable of the environment, a file, or the default.
+"""Settings, and where each value comes from: an option, the environment, the project's file, the user's, or the default.
 
 A value is looked at when somebody asks for it, so a command never stumbles over a setting that it does not use. What is
 wrong is an error that names the place, the value, what is allowed and what to do. Nothing here reads records.
@@ -29,7 +29,7 @@ from runcard.settings.known import (
     PRICES,
     Setting,
 )
-from runcard.settings.reading import Found, Origin, Settings, SettingsError, read_settings
+from runcard.settings.reading import Found, Origin, Settings, SettingsError, read_settings, take_unreported
 
 __all__ = [
     "ALL",
@@ -60,4 +60,5 @@ __all__ = [
     "Settings",
     "SettingsError",
     "read_settings",
+    "take_unreported",
 ]

@@ -1,26 +1,34 @@
-"""The file that settings may stand in: `runcard.toml`, or the table `[tool.runcard]` of `pyproject.toml`.
+"""The files that settings may stand in: that of the project, and the user's own.
 
-The directory nearest to where the command runs decides, upwards from there; files are not mixed. Where one directory has
-both, `runcard.toml` counts. A `pyproject.toml` that has no such table is somebody else's, and is passed over.
+The project's is `runcard.toml`, or the table `[tool.runcard]` of `pyproject.toml`. The directory nearest to where the
+command runs decides, upwards from there; files are not mixed. Where one directory has both, `runcard.toml` counts. A
+`pyproject.toml` that has no such table is passed over. The user's own is `runcard/config.toml` in the folder for
+configuration.
+
+A stranger may have written the project's file: only regular files are read, in bounded time, and which of its values
+count is decided elsewhere.
 """
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from stat import S_ISREG, S_IWOTH
+from stat import S_IWOTH
 from typing import Any, NamedTuple
 
 from runcard.errors import ExitCode, RuncardError, UsageError
-from runcard.files import failure, printable
+from runcard.files import NotRegularFileError, failure, open_regular, printable
+from runcard.files.user_folders import config_folder
 
 NAME = "runcard.toml"
 PYPROJECT = "pyproject.toml"
+USER = "config.toml"
 
 _TABLE = "tool.runcard"
-# Patterns are compiled when they are first used: mostly there is no file.
-_HEADER = r"\s*\[\s*([^\[\]]+?)\s*\]"
-_KEY = r"(?a)\s*([\w.\-\"' ]+?)\s*="
+_DEEPEST = 8  # levels; no setting has more than two
+_MOST_DOTS = 500  # in a line: the time that a dotted key takes grows with the square of its parts
+_MOST = 1 << 20  # bytes; a file of settings has some hundred
+_NAME = r"(?a)[\w.\-\"' ]+"  # compiled when it is first used: mostly there is no file
 _PLACE = r"(?s)(.*) \(at line (\d+), column \d+\)"
 
 
@@ -40,86 +48,135 @@ class Entry(NamedTuple):
 class SettingsFile(NamedTuple):
     """A file and all that it says, by key."""
 
-    path: str
+    path: str  # as messages name it
     folder: str
     entries: dict[str, Entry]
+    data: bytes  # the whole file
     ignored: str | None = None  # another file of the same directory that does not count
+
+    @property
+    def real_path(self) -> str:
+        """The file's path without links on the way; a file that is a link itself keeps its name."""
+        return os.path.join(os.path.realpath(self.folder), os.path.basename(self.path))
 
 
 def find_file(directory: str) -> SettingsFile | None:
-    """The file that counts for commands in a directory."""
+    """The project's file that counts for commands in a directory."""
     try:
         start = folder = os.path.abspath(directory)
     except FileNotFoundError:  # it was removed
         return None
     while True:
-        found = _in_folder(folder, start)
+        found = in_folder(folder, start)
         above = os.path.dirname(folder)
         if found is not None or above == folder:
             return found
         folder = above
 
 
-def _in_folder(folder: str, start: str) -> SettingsFile | None:
-    path, project = (os.path.join(folder, name) for name in (NAME, PYPROJECT))
-    shown = NAME if folder == start else path
-    entries = _project(project, os.path.basename(project) if folder == start else project)
-    if _counts(path):
-        text = _text(path)
-        own = dict(_flat(_parsed(text, shown), "", _lines(text, "")))
-        return SettingsFile(shown, folder, own, PYPROJECT if entries else None)
-    if entries is not None:
-        return SettingsFile(PYPROJECT if folder == start else project, folder, entries)
-    return None
+def in_folder(folder: str, start: str | None = None) -> SettingsFile | None:
+    """The project's file of one directory; seen from `start`, its name is enough."""
+    path, project = (name if folder == start else os.path.join(folder, name) for name in (NAME, PYPROJECT))
+    table = _project(folder, project)
+    data = _read(os.path.join(folder, NAME), path)
+    if data is not None:
+        return SettingsFile(path, folder, _entries(data, path), data, PYPROJECT if table else None)
+    return table
 
 
-def _counts(path: str) -> bool:
-    """Whether a file of settings lies there; one that a stranger put where everybody may write is none."""
-    try:
-        status = os.stat(path)
-        if not S_ISREG(status.st_mode):
-            return False
-        is_ours = status.st_uid in {0, os.geteuid()}
-        return is_ours or not os.stat(os.path.dirname(path)).st_mode & S_IWOTH
-    except OSError:
-        return False
-
-
-def _project(path: str, shown: str) -> dict[str, Entry] | None:
-    """What a project's own file says about us; None when it has no word for us."""
-    if not _counts(path):
+def user_file(environ: Mapping[str, str] | None = None) -> SettingsFile | None:
+    """The user's own file; one that belongs to somebody else is an error."""
+    folder = config_folder(environ)
+    if folder is None:
         return None
-    text = ""
+    path = os.path.join(folder, USER)
+    data = _read(path, path, is_users=True)
+    return None if data is None else SettingsFile(path, folder, _entries(data, path), data)
+
+
+def _project(folder: str, shown: str) -> SettingsFile | None:
+    """What a `pyproject.toml` says about runcard; None when it has no table for it."""
+    data = b""
     try:
-        text = _text(path)
-        if "runcard" not in text:
+        data = _read(os.path.join(folder, PYPROJECT), shown) or b""
+        if b"runcard" not in data:
             return None  # and most of them need not be parsed
-        table = _parsed(text, shown).get("tool", {})
+        table = _parsed(_text(data, shown), shown).get("tool", {})
     except (RuncardError, OSError):
-        if f"[{_TABLE}" in text:
+        if f"[{_TABLE}".encode() in data:
             raise
-        return None  # others will complain of it
+        return None  # other tools report what is wrong with it
     table = table.get("runcard") if isinstance(table, dict) else None
-    return dict(_flat(table, "", _lines(text, _TABLE))) if isinstance(table, dict) else None
+    if not isinstance(table, dict):
+        return None
+    return SettingsFile(shown, folder, dict(_flat(table, _lines(_text(data, shown), _TABLE))), data)
 
 
-def _text(path: str) -> str:
+def _entries(data: bytes, shown: str) -> dict[str, Entry]:
+    text = _text(data, shown)
+    return dict(_flat(_parsed(text, shown), _lines(text, "")))
+
+
+def _read(path: str, shown: str, *, is_users: bool = False) -> bytes | None:
+    """The bytes of a file of settings; None where none lies there, or one that does not count."""
     try:
-        with open(path, "rb") as file:
-            return file.read().decode("utf-8-sig")
+        descriptor = open_regular(path, follow=True)
+    except PermissionError as error:
+        if not os.path.lexists(path):
+            return None
+        raise failure(error, path, "read the settings in") from error
+    except (OSError, NotRegularFileError):
+        return None
+    try:
+        status = os.fstat(descriptor)
+        if is_users and status.st_uid not in _trusted_owners():
+            raise BadFileError(
+                f"{printable(shown)} belongs to another user", hint="make it your own, or remove it"
+            )
+        if not is_users and _is_planted(path, status):
+            return None
+        with open(descriptor, "rb", closefd=False) as file:
+            data = file.read(_MOST + 1)
     except OSError as error:
         raise failure(error, path, "read the settings in") from error
+    finally:
+        os.close(descriptor)
+    if len(data) > _MOST:
+        raise BadFileError(f"{printable(shown)} is larger than 1 MiB", hint="settings are a few lines")
+    return data
+
+
+def _trusted_owners() -> set[int]:
+    return {0, os.geteuid()}
+
+
+def _is_planted(path: str, status: os.stat_result) -> bool:
+    """Whether a stranger put a file, or a link to one, where everybody may write, such as /tmp."""
+    if not os.stat(os.path.dirname(path)).st_mode & S_IWOTH:
+        return False
+    return not {status.st_uid, os.lstat(path).st_uid} <= _trusted_owners()
+
+
+def _text(data: bytes, shown: str) -> str:
+    try:
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise BadFileError(f"{printable(path)} is not UTF-8 text", hint="save it as UTF-8") from error
+        raise BadFileError(f"{printable(shown)} is not UTF-8 text", hint="save it as UTF-8") from error
 
 
 @lru_cache(maxsize=4)  # a program that records many runs asks each time
 def _parsed(text: str, shown: str) -> dict[str, Any]:
     import tomllib  # noqa: PLC0415 - only where there is a file
 
+    if max(line.count(".") for line in text.split("\n")) > _MOST_DOTS:
+        raise _too_deep(shown)
     try:
         return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except RecursionError as error:
+        raise BadFileError(
+            f"{printable(shown)} is nested too deep", hint="settings are a few lines"
+        ) from error
+    except ValueError as error:  # also of a number with too many digits, which is no TOMLDecodeError
         placed = re.fullmatch(_PLACE, str(error))
         what, line = (placed[1], f":{placed[2]}") if placed else (str(error), "")
         raise BadFileError(
@@ -128,11 +185,17 @@ def _parsed(text: str, shown: str) -> dict[str, Any]:
         ) from error
 
 
-def _flat(table: dict[str, Any], above: str, lines: dict[str, int]) -> Iterator[tuple[str, Entry]]:
-    for name, value in table.items():
-        key = f"{above}{name}"
-        if isinstance(value, dict) and value:
-            yield from _flat(value, f"{key}.", lines)
+def _too_deep(shown: str) -> BadFileError:
+    return BadFileError(f"{printable(shown)} is nested too deep", hint="no setting is below two tables")
+
+
+def _flat(root: dict[str, Any], lines: dict[str, int]) -> Iterator[tuple[str, Entry]]:
+    """All values with their dotted keys; what is nested too deep to be a setting stays one value."""
+    waiting = [(name, value) for name, value in reversed(root.items())]
+    while waiting:
+        key, value = waiting.pop()
+        if isinstance(value, dict) and value and key.count(".") < _DEEPEST:
+            waiting += [(f"{key}.{name}", inner) for name, inner in reversed(value.items())]
         else:
             yield key, Entry(value, _line(key, lines))
 
@@ -142,11 +205,10 @@ def _lines(text: str, root: str) -> dict[str, int]:
     found: dict[str, int] = {}
     table = ""
     for number, line in enumerate(text.splitlines(), 1):
-        if header := re.match(_HEADER, line):
-            table = _plain(header[1])
-            name = table
-        elif key := re.match(_KEY, line):
-            name = f"{table}.{_plain(key[1])}".strip(".")
+        if header := _header(line):
+            name = table = _plain(header)
+        elif key := _key(line):
+            name = f"{table}.{_plain(key)}".strip(".")
         else:
             continue
         if not root:
@@ -154,6 +216,17 @@ def _lines(text: str, root: str) -> dict[str, int]:
         elif name.startswith(f"{root}."):
             found.setdefault(name.removeprefix(f"{root}."), number)
     return found
+
+
+def _header(line: str) -> str | None:
+    """The name of the table that a line begins."""
+    before, sign, _ = line.strip().removeprefix("[").partition("]")
+    return before if sign and line.lstrip().startswith("[") and "[" not in before else None
+
+
+def _key(line: str) -> str | None:
+    before, sign, _ = line.partition("=")
+    return before if sign and re.fullmatch(_NAME, before.strip()) else None
 
 
 def _plain(dotted: str) -> str:

@@ -1,9 +1,20 @@
-"""The settings there are: their names, their defaults, and the names they go by in the environment."""
+"""The settings there are: their names, their defaults, the names they go by in the environment, and their guards."""
 
 from typing import Any, Generic, TypeVar
 
 from runcard.encoding.limits import DEFAULT
 from runcard.settings.forms import BOOL, COUNT, MODE, NUMBER, PATH, PATTERNS, SIZE, Form, optional
+from runcard.settings.guards import (
+    INSIDE,
+    NOT_BROUGHT_BACK,
+    NOT_INCLUDED,
+    NOT_OFF,
+    NOT_OPENED,
+    NOT_RAISED,
+    SAFE,
+    UNCHANGED,
+    Guard,
+)
 
 T = TypeVar("T")
 
@@ -13,7 +24,7 @@ GIBIBYTE = 1024**3
 class Setting(Generic[T]):
     """One thing that can be set. A plain class: to make a dataclass takes as long as all the rest here."""
 
-    __slots__ = ("about", "default", "form", "key", "option", "use", "variables")
+    __slots__ = ("about", "default", "form", "guard", "key", "option", "use", "variables")
 
     def __init__(
         self,
@@ -24,19 +35,23 @@ class Setting(Generic[T]):
         variables: tuple[str, ...] = (),  # the first one that is set counts
         option: str | None = None,  # of the commands that have it
         *,
+        guard: Guard[T] | None,  # what a repository's file may not set without trust; SAFE: nothing
         use: str | None = None,  # what a path must be good for: to "write" below it, or to "read" it
     ) -> None:
         self.key, self.form, self.default, self.about = key, form, default, about
-        self.variables, self.option, self.use = variables, option, use
+        self.variables, self.option, self.guard, self.use = variables, option, guard, use
 
 
-OUTPUTS = Setting("outputs", PATH, "outputs", "where runs go", ("RUNCARD_OUTPUTS",), "--outputs", use="write")
+OUTPUTS = Setting(
+    "outputs", PATH, "outputs", "where runs go", ("RUNCARD_OUTPUTS",), "--outputs", guard=INSIDE, use="write"
+)
 PRICES = Setting(
     "prices",
     optional(PATH, "only the prices that came with runcard"),
     None,
     "a price file of your own, asked before the packaged one",
     ("RUNCARD_PRICES",),
+    guard=INSIDE,
     use="read",
 )
 
@@ -47,10 +62,16 @@ ARTIFACTS_DIR = Setting(
     "where sessions go",
     ("ARTIFACTS_DIR",),
     "--artifacts",
+    guard=INSIDE,
     use="write",
 )
 ARTIFACTS_ENABLED = Setting(
-    "artifacts.enabled", BOOL, True, "collect sessions at all", ("ARTIFACTS_ENABLED", "PRESERVE_ARTIFACTS")
+    "artifacts.enabled",
+    BOOL,
+    True,
+    "collect sessions at all",
+    ("ARTIFACTS_ENABLED", "PRESERVE_ARTIFACTS"),
+    guard=UNCHANGED,
 )
 ARTIFACTS_PATTERNS: Setting[tuple[str, ...]] = Setting(
     "artifacts.patterns",
@@ -59,6 +80,7 @@ ARTIFACTS_PATTERNS: Setting[tuple[str, ...]] = Setting(
     "what to copy of workspaces; nothing said means everything",
     ("ARTIFACTS_PATTERNS", "ARTIFACT_PATTERNS"),
     "--include",
+    guard=NOT_INCLUDED,
 )
 ARTIFACTS_EXCLUDE_PATTERNS: Setting[tuple[str, ...]] = Setting(
     "artifacts.exclude_patterns",
@@ -67,6 +89,7 @@ ARTIFACTS_EXCLUDE_PATTERNS: Setting[tuple[str, ...]] = Setting(
     "what not to copy, beside what is never copied",
     ("ARTIFACTS_EXCLUDE_PATTERNS",),
     "--exclude",
+    guard=NOT_BROUGHT_BACK,
 )
 ARTIFACTS_GITIGNORE = Setting(
     "artifacts.gitignore",
@@ -75,6 +98,7 @@ ARTIFACTS_GITIGNORE = Setting(
     "respect .gitignore in workspaces",
     ("RUNCARD_GITIGNORE",),
     "--gitignore",
+    guard=NOT_OFF,
 )
 ARTIFACTS_METADATA_ONLY = Setting(
     "artifacts.metadata_only",
@@ -83,6 +107,7 @@ ARTIFACTS_METADATA_ONLY = Setting(
     "copy no workspaces and no transcripts",
     ("ARTIFACTS_COPY_METADATA_ONLY",),
     "--metadata-only",
+    guard=UNCHANGED,
 )
 ARTIFACTS_NO_TRANSCRIPTS = Setting(
     "artifacts.no_transcripts",
@@ -91,6 +116,7 @@ ARTIFACTS_NO_TRANSCRIPTS = Setting(
     "copy no transcripts",
     ("RUNCARD_NO_TRANSCRIPTS",),
     "--no-transcripts",
+    guard=UNCHANGED,
 )
 ARTIFACTS_MASK_WORKSPACES = Setting(
     "artifacts.mask_workspaces",
@@ -99,6 +125,7 @@ ARTIFACTS_MASK_WORKSPACES = Setting(
     "mask secrets in text files of workspaces too",
     ("RUNCARD_MASK_WORKSPACES",),
     "--mask-workspaces",
+    guard=UNCHANGED,
 )
 ARTIFACTS_MAX_FILE_SIZE: Setting[int | None] = Setting(
     "artifacts.max_file_size",
@@ -107,6 +134,7 @@ ARTIFACTS_MAX_FILE_SIZE: Setting[int | None] = Setting(
     "a larger file is not copied",
     ("RUNCARD_MAX_FILE_SIZE",),
     "--max-file-size",
+    guard=NOT_RAISED,
 )
 ARTIFACTS_MAX_SIZE: Setting[int | None] = Setting(
     "artifacts.max_size",
@@ -115,6 +143,7 @@ ARTIFACTS_MAX_SIZE: Setting[int | None] = Setting(
     "what one session may hold in all",
     ("RUNCARD_MAX_SIZE",),
     "--max-size",
+    guard=NOT_RAISED,
 )
 ARTIFACTS_DIRECTORY_MODE = Setting(
     "artifacts.directory_mode",
@@ -122,13 +151,24 @@ ARTIFACTS_DIRECTORY_MODE = Setting(
     0o700,
     "permissions of a session's directories",
     ("RUNCARD_DIRECTORY_MODE",),
+    guard=NOT_OPENED,
 )
 ARTIFACTS_FILE_MODE = Setting(
-    "artifacts.file_mode", MODE, 0o600, "permissions of a session's files", ("RUNCARD_FILE_MODE",)
+    "artifacts.file_mode",
+    MODE,
+    0o600,
+    "permissions of a session's files",
+    ("RUNCARD_FILE_MODE",),
+    guard=NOT_OPENED,
 )
 
 ARTIFACTS_COMPRESS = Setting(
-    "artifacts.compress", BOOL, False, "archive a session right after collecting it", ("ARTIFACTS_COMPRESS",)
+    "artifacts.compress",
+    BOOL,
+    False,
+    "archive a session right after collecting it",
+    ("ARTIFACTS_COMPRESS",),
+    guard=SAFE,
 )
 ARTIFACTS_RETENTION_DAYS: Setting[int | None] = Setting(
     "artifacts.retention_days",
@@ -136,6 +176,7 @@ ARTIFACTS_RETENTION_DAYS: Setting[int | None] = Setting(
     None,
     "how old sessions are that `prune` deletes",
     ("ARTIFACTS_RETENTION_DAYS",),
+    guard=UNCHANGED,
 )
 ARTIFACTS_MAX_SIZE_GB: Setting[float | None] = Setting(
     "artifacts.max_size_gb",
@@ -143,16 +184,32 @@ ARTIFACTS_MAX_SIZE_GB: Setting[float | None] = Setting(
     None,
     "how many GB all sessions may have; with more, nothing is collected",
     ("ARTIFACTS_MAX_SIZE_GB",),
+    guard=UNCHANGED,
 )
 
 LIMITS_SIZE = Setting(
-    "limits.size", SIZE, DEFAULT.size, "the largest document that is read", ("RUNCARD_LIMITS_SIZE",)
+    "limits.size",
+    SIZE,
+    DEFAULT.size,
+    "the largest document that is read",
+    ("RUNCARD_LIMITS_SIZE",),
+    guard=NOT_RAISED,
 )
 LIMITS_DEPTH = Setting(
-    "limits.depth", COUNT, DEFAULT.depth, "how deep a document may be nested", ("RUNCARD_LIMITS_DEPTH",)
+    "limits.depth",
+    COUNT,
+    DEFAULT.depth,
+    "how deep a document may be nested",
+    ("RUNCARD_LIMITS_DEPTH",),
+    guard=NOT_RAISED,
 )
 LIMITS_DIGITS = Setting(
-    "limits.digits", COUNT, DEFAULT.digits, "how long an integer may be", ("RUNCARD_LIMITS_DIGITS",)
+    "limits.digits",
+    COUNT,
+    DEFAULT.digits,
+    "how long an integer may be",
+    ("RUNCARD_LIMITS_DIGITS",),
+    guard=NOT_RAISED,
 )
 LIMITS_EXPANSION = Setting(
     "limits.expansion",
@@ -160,6 +217,7 @@ LIMITS_EXPANSION = Setting(
     DEFAULT.expansion,
     "how many values the aliases of YAML may stand for",
     ("RUNCARD_LIMITS_EXPANSION",),
+    guard=NOT_RAISED,
 )
 
 ALL: tuple[Setting[Any], ...] = (

@@ -44,6 +44,7 @@ class LedgerEntry(NamedTuple):
     amendments: Head | None = None  # where the record's amendments ended then
     archive: str | None = None  # where the archive lies, relative to the store, of one that was archived
     archive_sha256: str | None = None  # of the archive
+    mac: str | None = None  # by which `own_runs` knows a run that this user recorded
 
 
 def host_name() -> str:
@@ -137,8 +138,8 @@ def entries(journal: Journal) -> Iterator[LedgerEntry]:
         ):
             said = (payload["kind"], payload["id"], payload["path"], payload["sha256"])
             time, end = str(entry.line.get("timestamp")), _end(payload.get("amendments"))
-            archive = [_text(payload.get(key)) for key in ("archive", "archive_sha256")]
-            yield LedgerEntry(str(entry.line.get("event")), *said, entry.line["hash"], time, end, *archive)
+            texts = (_text(payload.get(key)) for key in ("archive", "archive_sha256", "mac"))
+            yield LedgerEntry(str(entry.line.get("event")), *said, entry.line["hash"], time, end, *texts)
 
 
 def in_order(books: Iterable[Iterable[LedgerEntry]]) -> list[LedgerEntry]:

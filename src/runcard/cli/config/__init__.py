@@ -1,26 +1,52 @@
-"""runcard config"""
+"""runcard config: shows the settings; its subcommands change which of them count."""
 
 import sys
 from typing import TYPE_CHECKING
 
 import click
 
+from runcard.cli.groups import Group
 from runcard.cli.options import json_option
 
 if TYPE_CHECKING:
     from runcard.operations.config import Configured
 
 
-@click.command("config", short_help="Show every setting and where it comes from.")
+COMMANDS: dict[str, str] = {"trust": "Let the project's file set anything."}
+
+
+class _Config(Group):
+    """A group that does something without a subcommand as well."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return click.Group.parse_args(self, ctx, args)
+
+
+@click.group(
+    "config",
+    cls=_Config,
+    package=__name__,
+    table=COMMANDS,
+    no_args_is_help=False,
+    invoke_without_command=True,
+    subcommand_metavar="[COMMAND]",
+    short_help="Show every setting and where it comes from.",
+)
 @json_option
-def command(as_json: bool) -> int:
+@click.pass_context
+def command(context: click.Context, as_json: bool) -> int:
     """Show every setting, its value, and where that comes from.
 
-    An option of a command counts before a variable of the environment, that before runcard.toml (or [tool.runcard] in
-    pyproject.toml) of the nearest directory upwards, and that before the default.
+    The first of these that has a value counts: an option of a command, a variable of the environment, runcard.toml (or
+    [tool.runcard] in pyproject.toml) of the nearest directory upwards, your own settings in
+    ~/.config/runcard/config.toml, the default. The project's file may not loosen anything before you trust it.
 
-    Exit codes: 0 good, 1 a value is wrong, 2 the file has settings that do not exist.
+    Exit codes: 0 good, 1 a value is wrong, 2 warnings: unknown keys, or values that do not count.
     """
+    return 0 if context.invoked_subcommand else _show(as_json=as_json)
+
+
+def _show(*, as_json: bool) -> int:
     from runcard.cli.printing import complain, say, say_json  # noqa: PLC0415
     from runcard.errors import ExitCode  # noqa: PLC0415
     from runcard.operations.config import config, summary  # noqa: PLC0415
@@ -30,7 +56,7 @@ def command(as_json: bool) -> int:
     found, warnings = config(settings)
     errors = [one.error for one in found if one.error is not None]
     if as_json:
-        say_json(summary(found, warnings, settings.file.path if settings.file else None))
+        say_json(summary(found, warnings, settings))
     else:
         good = [one for one in found if one.error is None]
         keys, values = (max(map(len, texts), default=0) for texts in _columns(good))

@@ -1,0 +1,78 @@
+"""Trusting the settings file of a project, so that it may set anything.
+
+The file is read once: what is shown is what is trusted, whatever happens to the file meanwhile.
+"""
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+from runcard.digests import sha256_bytes
+from runcard.errors import StoreError
+from runcard.files import printable
+from runcard.settings import Found, Setting, Settings
+from runcard.settings.files import NAME, PYPROJECT, SettingsFile, find_file, in_folder
+from runcard.settings.trust import Trusted, is_trusted, revoke, trust
+
+
+@dataclass(frozen=True, slots=True)
+class TrustedFile:
+    """A file that is trusted now, and what it may set because of that."""
+
+    file: Trusted
+    allowed: tuple[tuple[Setting[Any], Found[Any]], ...]
+    is_new: bool  # whether it was not trusted before
+
+    def to_dict(self) -> dict[str, Any]:
+        allowed = [{"key": setting.key, "value": shown(setting, found)} for setting, found in self.allowed]
+        return {**self.file._asdict(), "new": self.is_new, "allowed": allowed}
+
+
+def shown(setting: Setting[Any], found: Found[Any]) -> str:
+    """A value as a person would write it."""
+    return printable(setting.form.show(found.value))
+
+
+def trust_file(path: str | None = None) -> TrustedFile:
+    """Trust the settings file of a project: the one that counts here, or the one at `path`, a file or a folder."""
+    file = _file_at(path)
+    if file is None:
+        where = "here" if path is None else f"at {printable(path)}"
+        raise StoreError(
+            f"there is no settings file of a project {where}",
+            hint=f"it is {NAME}, or {PYPROJECT} with a table [tool.runcard]",
+        )
+    allowed = tuple(Settings({}, os.environ, file).guarded())
+    is_new = not is_trusted(file)
+    trust(file)
+    return TrustedFile(Trusted(file.real_path, sha256_bytes(file.data).hex), allowed, is_new)
+
+
+def revoke_trust(path: str | None = None) -> str:
+    """Trust a file no longer, also one that is gone; its path."""
+    place = _place_of(path)
+    if not revoke(place):
+        raise StoreError(
+            f"{printable(place)} is not trusted", hint="`runcard config trust --list` shows which are"
+        )
+    return place
+
+
+def _file_at(path: str | None) -> SettingsFile | None:
+    if path is None:
+        return find_file(".")
+    folder = os.path.abspath(path)
+    if os.path.isdir(folder):
+        return in_folder(folder)
+    folder, name = os.path.split(folder)
+    found = in_folder(folder)
+    return found if found is not None and os.path.basename(found.path) == name else None
+
+
+def _place_of(path: str | None) -> str:
+    """The path under which a file is on the list; one that is gone has to be named."""
+    file = _file_at(path)
+    if file is not None:
+        return file.real_path
+    folder, name = os.path.split(os.path.abspath(NAME if path is None else path))
+    return os.path.join(os.path.realpath(folder), name)

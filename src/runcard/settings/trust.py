@@ -1,0 +1,83 @@
+"""The settings files that the user trusts: a list in the user's state folder, by path and SHA-256 of the content.
+
+An edited file is not trusted any more, and neither is a copy at another path. Only `runcard config trust` writes the
+list. A list that cannot be read, or that belongs to somebody else, trusts nothing.
+"""
+
+import os
+from json import dumps, loads
+from typing import NamedTuple
+
+from runcard.digests import sha256_bytes
+from runcard.errors import MachineError
+from runcard.files import failure, locked, open_regular, write_atomic
+from runcard.files.user_folders import is_own, make_own_folder, state_folder
+from runcard.settings.files import SettingsFile
+
+_NAME = "trusted.json"
+_MOST = 1 << 24  # bytes
+_PATIENCE = 10.0  # seconds
+
+
+class Trusted(NamedTuple):
+    """A file that is trusted, as long as its content is the same."""
+
+    path: str
+    sha256: str
+
+
+def is_trusted(file: SettingsFile) -> bool:
+    """Whether the user trusts this file with this content."""
+    return Trusted(file.real_path, sha256_bytes(file.data).hex) in trusted_files()
+
+
+def trusted_files() -> list[Trusted]:
+    """All files on the list, in the order of their paths."""
+    folder = state_folder()
+    try:
+        listed = loads(_read(os.path.join(folder, _NAME))) if folder else {}
+    except (OSError, ValueError, RecursionError):
+        return []
+    if not isinstance(listed, dict):
+        return []
+    return [Trusted(path, sha256) for path, sha256 in sorted(listed.items()) if isinstance(sha256, str)]
+
+
+def trust(file: SettingsFile) -> None:
+    """Put a file on the list, with its content as it was read."""
+    _change(file.real_path, sha256_bytes(file.data).hex)
+
+
+def revoke(path: str) -> bool:
+    """Take a file off the list; whether it was on it."""
+    if path not in {file.path for file in trusted_files()}:
+        return False
+    _change(path, None)
+    return True
+
+
+def _change(path: str, sha256: str | None) -> None:
+    folder = state_folder()
+    if folder is None:
+        raise MachineError("there is no home directory", hint="set HOME or XDG_STATE_HOME")
+    try:
+        make_own_folder(folder)
+        with locked(folder, timeout=_PATIENCE):
+            listed = {file.path: file.sha256 for file in trusted_files() if file.path != path}
+            if sha256 is not None:
+                listed[path] = sha256
+            text = dumps(dict(sorted(listed.items())), indent=2) + "\n"
+            write_atomic(os.path.join(folder, _NAME), text.encode(), mode=0o600)
+    except OSError as error:
+        raise failure(error, folder, "write the list of trusted files in") from error
+
+
+def _read(path: str) -> bytes:
+    descriptor = open_regular(path)
+    try:
+        if not is_own(os.fstat(descriptor)):
+            return b""
+        with open(descriptor, "rb", closefd=False) as file:
+            return file.read(_MOST)
+    finally:
+        os.close(descriptor)
