@@ -137,9 +137,10 @@ def is_suspicious(text: str) -> bool:
     Patterns take long to compile, and most texts have nothing of what they begin with: so that is looked for first.
     """
     raw = text.encode("utf-8", "surrogatepass")
+    if prefixes.is_suspicious(raw):
+        return True
     lowered = raw.lower()
     for hints, patterns, searched in (
-        (prefixes.hints(), prefixes.patterns, raw),
         (addresses.HINTS, addresses.patterns, raw),
         (keyblocks.HINTS, keyblocks.patterns, raw),
         (assignments.HINTS, assignments.patterns, lowered),
