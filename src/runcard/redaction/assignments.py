@@ -79,7 +79,7 @@ def _judge(text: bytes, match: re.Match[bytes]) -> Found | None:
     said = telling(spot.name) if spot else None
     if spot and said is None and spot.name.lower().lstrip("-") == "key":
         return _judge_bare_key(text, match, spot)
-    if spot is None or said is None or (spot.place is Place.LOOSE and spot.name == "pass"):
+    if spot is None or said is None:
         return None
     start = match.start("value")
     span = spans.at(text, start, match["quote"], spans.HEADER if match["sign"] == b":" else spot.ends)
@@ -141,7 +141,8 @@ def _judge_value(text: bytes, match: re.Match[bytes], spot: _Spot) -> Found | No
     value = spans.value(text, start, span)
     if spot.ends == spans.MARKUP and text[span.end : span.end + 2] != b"</":
         return None
-    if len(value) < _SHORTEST or (match["quote"] and _is_joined(value)):
+    is_bare_pass = spot.place is Place.LOOSE and spot.name == "pass"  # a word that means many things
+    if len(value) < (_LONG if is_bare_pass else _SHORTEST) or (match["quote"] and _is_joined(value)):
         return None
     rule = verdict(spot.name, value, spot.place)
     return Found(start, span.end, rule, span.more) if rule else None
