@@ -33,12 +33,22 @@ _WORDS = (
 # What stands in every text, in lower case, in which `patterns` find something.
 HINTS = (b"key", b"token", b"cookie", b"pass", b"pw", b"_pat", b"secret", b"cred", b"auth")
 _COLOUR = rb"(?:\x1b\[[0-9;]{0,12}m)?"
-_SIGNS = (
+_SIGNS = (  # each begins with a fixed character, so that `re` passes over it fast
     rb":[ \t]{0,2}&?(?:'static )?(?:string|str)[ \t]{0,2}=",  # a type and then the value: const key: string = …
     rb"=>|:=|={1,3}|:|%3d|\|",
-    rb"(?<=[ \t])value=",  # <add key="ApiKey" value="…"/>
-    rb"</key><string>|>|(?<=[ \t])[a-z:]{1,20}=\"[^\"<>\r\n]{0,60}\">",  # <password>…</password>, with an attribute or without
-    rb"(?<=[ \t])(?:is|ist|lautet|(?:was |has been )?(?:changed|reset|set) to)(?:[ \t]?:)?(?=[ \t])",  # prose
+    rb"value=",  # <add key="ApiKey" value="…"/>
+    rb"</key><string>|>|type=\"[^\"<>\r\n]{0,60}\">",  # <password>…</password>, with an attribute or without
+    *(
+        verb + rb"(?:[ \t]?:)?(?=[ \t])"
+        for verb in (
+            rb"ist?",
+            rb"lautet",
+            rb"changed to",
+            rb"set to",
+            rb"was (?:changed|reset|set) to",
+            rb"has been (?:changed|reset|set) to",
+        )
+    ),
 )
 _VALUE = (
     rb"(?=(?P<rest>[a-z0-9_.\-]{0,40}+)(?:\\{0,7}[\"'])?\]?" + _COLOUR + rb"(?:"

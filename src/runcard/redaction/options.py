@@ -36,7 +36,9 @@ HINTS = (b"--", b"-u", b"-p", b"-a", b"pass")
 def find_options(text: bytes, lowered: bytes, begin: int) -> Iterator[Clue]:
     for pattern in patterns():
         for match in pattern.finditer(lowered, begin):
-            judge = _judge_named if match["name"] else _judge_short if match["short"] else _judge_user
+            judge = (
+                _judge_named if match["name"] else _judge_short if match["short"] is not None else _judge_user
+            )
             yield Clue(match.start(match.lastindex or 0), partial(judge, text, match))
 
 
@@ -55,10 +57,9 @@ def _judge_user(text: bytes, match: re.Match[bytes]) -> Found | None:
 
 
 def _judge_short(text: bytes, match: re.Match[bytes]) -> Found | None:
-    option, is_apart = match["short"], match["gap"] is not None
-    if option.endswith(b"pass") or option.startswith(b"pass"):
+    if match["short"]:  # -passin, -storepass: a name that says enough
         return _judge_of(b"", "password", text, match)
-    programs = (_PROGRAMS if is_apart else _ATTACHED).get(option)
+    programs = (_PROGRAMS if match["gap"] else _ATTACHED).get(text[match.start() + 1 : match.end()])
     return _judge_of(programs, "password", text, match) if programs else None
 
 
@@ -88,17 +89,19 @@ def patterns() -> list[re.Pattern[bytes]]:
     space = rb"(?:[\"'],[ \t]{1,4}(?=\\{0,7}[\"'])|[ \t]{1,4})"  # a space, or the comma of a list that was printed
     value = rb"(\\{0,7}[\"'])?([^\s\"'\\:=,;)}\]-])"
     password = rb"(?:=|" + space + rb")(\\{0,7}[\"'])?[^\s:%\[\"'\\]{1,64}[:%]([^\s\"'\\,;)}\]])"
-    short = (
-        rb"pass(?:in|out)?(?=[ \t]pass:)|(?:src|dest)?(?:store|key)pass|p(?<!"
-        + outside
-        + rb"-p)|a(?<!"
-        + outside
-        + rb"-a)"
-    )
+    short = rb"ass(?:in|out)?(?=[ \t]pass:)|torepass|eypass|(?:rc|est)(?:store|key)pass|(?<=-[pa])"  # its first letter apart
     whole = (
         rb"-(?:-(?<!" + outside + rb"--)(?:(?=(?:proxy-)?user" + password + rb")"
         rb"|(?=(?P<name>[a-z][a-z0-9_\-]{1,40}+)" + space + value + rb"))"
         rb"|u(?<!" + outside + rb"-u)(?=" + password + rb")"
-        rb"|(?=(?P<short>" + short + rb")(?P<gap>" + space + rb")?(?:pass:)?" + value + rb"))"
+        rb"|[adkps](?<!"
+        + outside
+        + rb"-[adkps])(?=(?P<short>"
+        + short
+        + rb")(?P<gap>"
+        + space
+        + rb")?(?:pass:)?"
+        + value
+        + rb"))"
     )
     return [re.compile(whole)]
