@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from runcard.redaction import RULES, mask_text
-from runcard.redaction.keyblocks import WINDOW
+from runcard.redaction.keyfiles import WINDOW
 from runcard.redaction.rules import PREFIXES
 
 PAGE = (Path(__file__).parents[2] / "docs" / "masking.md").read_text("utf-8")

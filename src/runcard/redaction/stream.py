@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator
 from functools import cache
 from itertools import groupby
 
-from runcard.redaction import addresses, assignments, headers, keyblocks, options, prefixes
+from runcard.redaction import addresses, assignments, headers, keyblocks, options, own, prefixes
 from runcard.redaction.found import AHEAD, BEHIND, REACH, Clue, Found
 from runcard.redaction.marks import Masked, mark
 from runcard.redaction.rules import RULES
@@ -25,9 +25,10 @@ _RANK = {rule: rank for rank, rule in enumerate(RULES)}
 class Masker:
     """Masks a stream of bytes, in memory that does not grow with it; with `only`, what these rules find and no more."""
 
-    def __init__(self, only: Collection[str] = RULES) -> None:
+    def __init__(self, only: Collection[str] | None = None) -> None:
         self.counts: dict[str, int] = {}
-        self._only = only
+        self._own = own.own_patterns()
+        self._only = own.rule_names() if only is None else only
         self._text = b""  # what is held back, behind up to `BEHIND` bytes that are dealt with
         self._searched = 0  # what begins before this is dealt with
         self._done = 0  # what lies before this is out; a secret may reach beyond what is searched
@@ -80,8 +81,9 @@ class Masker:
 
     def _clues(self, ready: int, blocks: list[Clue]) -> list[Clue]:
         """The clues to what begins before `ready` and was not searched before, in order."""
-        begin = max(0, max(self._searched, self._done) - REACH)
-        clues = [*blocks, *_find(self._text, begin)]
+        open_from = max(self._searched, self._done)
+        clues = [*blocks, *_find(self._text, max(0, open_from - REACH))]
+        clues += own.find_own(self._own, self._text, open_from)
         return sorted((clue for clue in clues if self._searched <= clue.start < ready), key=_start)
 
     def _masked(self, clues: list[Clue], ready: int, *, final: bool) -> Iterator[bytes]:
@@ -137,7 +139,7 @@ def is_suspicious(text: str) -> bool:
     Patterns take long to compile, and most texts have nothing of what they begin with: so that is looked for first.
     """
     raw = text.encode("utf-8", "surrogatepass")
-    if prefixes.is_suspicious(raw):
+    if prefixes.is_suspicious(raw) or own.is_suspicious(raw):
         return True
     lowered = raw.lower()
     for hints, patterns, searched in (
@@ -169,7 +171,7 @@ def _find(text: bytes, begin: int) -> Iterator[Clue]:
 
 
 def _rank(found: Found) -> int:
-    return _RANK[found.rule]
+    return _RANK.get(found.rule, -1)  # the user's own come first
 
 
 def _start(clue: Clue) -> int:

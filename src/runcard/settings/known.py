@@ -1,9 +1,12 @@
 """The settings there are: their names, their defaults, and the names they go by in the environment."""
 
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from runcard.encoding.limits import DEFAULT
-from runcard.settings.forms import BOOL, COUNT, MODE, NUMBER, PATH, PATTERNS, SIZE, Form, optional
+from runcard.settings.forms import BOOL, COUNT, MODE, NUMBER, PATH, PATTERNS, SECRETS, SIZE, Form, optional
+
+if TYPE_CHECKING:
+    from runcard.redaction import OwnPattern
 
 T = TypeVar("T")
 
@@ -145,6 +148,14 @@ ARTIFACTS_MAX_SIZE_GB: Setting[float | None] = Setting(
     ("ARTIFACTS_MAX_SIZE_GB",),
 )
 
+MASKING_PATTERNS: "Setting[tuple[OwnPattern, ...]]" = Setting(
+    "masking.patterns",
+    SECRETS,
+    (),
+    "patterns of your own secrets, masked beside those that runcard knows",
+    ("RUNCARD_MASKING_PATTERNS",),
+)
+
 LIMITS_SIZE = Setting(
     "limits.size", SIZE, DEFAULT.size, "the largest document that is read", ("RUNCARD_LIMITS_SIZE",)
 )
@@ -180,6 +191,7 @@ ALL: tuple[Setting[Any], ...] = (
     ARTIFACTS_COMPRESS,
     ARTIFACTS_RETENTION_DAYS,
     ARTIFACTS_MAX_SIZE_GB,
+    MASKING_PATTERNS,
     LIMITS_SIZE,
     LIMITS_DEPTH,
     LIMITS_DIGITS,
