@@ -70,7 +70,7 @@ def plainly(text: bytes) -> bytes:
 PLAIN = [
     *(
         re.compile(
-            f"(?<![{prefix.edge}]){prefix.before}{re.escape(prefix.literal)}{prefix.body}[{prefix.more or 'a'}]*".encode()
+            f"(?<![{prefix.edge}]){'|'.join(prefix.before) and f'(?:{chr(124).join(prefix.before)})'}{re.escape(prefix.literal)}{prefix.body}[{prefix.more or 'a'}]*".encode()
         )
         for prefix in PREFIXES
     ),

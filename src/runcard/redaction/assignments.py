@@ -25,7 +25,7 @@ _LONG = 16  # a value that is a secret under a name that says little
 _BEFORE = 16  # bytes before a name that say what it is
 
 _WORDS = (
-    rb"k(?:ey(?:(?<=[a-z0-9_\-. ?&\n]key)|(?<=\Akey))|en(?!s)(?<=token)|ie(?<=cookie))",
+    rb"k(?:ey(?:(?<=[a-z0-9_\-. ?&\n]key)|(?<=\Akey))|en(?!s|=token=)(?<=token)|ie(?<=cookie))",
     rb"p(?:ass|wd|w(?![a-z0-9])|at(?<=_pat)(?![a-z0-9]))",
     rb"c(?:ret(?<=secret)|red)",
     rb"u(?:th(?<=auth))",
@@ -37,7 +37,7 @@ _SIGNS = (  # each begins with a fixed character, so that `re` passes over it fa
     rb":[ \t]{0,2}&?(?:'static )?(?:string|str)[ \t]{0,2}=",  # a type and then the value: const key: string = …
     rb"=>|:=|={1,3}|:|%3d|\|",
     rb"value=",  # <add key="ApiKey" value="…"/>
-    rb"</key><string>|>|type=\"[^\"<>\r\n]{0,60}\">",  # <password>…</password>, with an attribute or without
+    rb"</key><string>|>(?!<)|type=\"[^\"<>\r\n]{0,60}\">",  # <password>…</password>, with an attribute or without
     *(
         verb + rb"(?:[ \t]?:)?(?=[ \t])"
         for verb in (
@@ -50,12 +50,16 @@ _SIGNS = (  # each begins with a fixed character, so that `re` passes over it fa
         )
     ),
 )
+# A value that is a name with a sign of its own is none: the search finds that name as well.
+_NAMES_AGAIN = (
+    rb"(?:password|passwd|secret|authorization)(?:[=:|>'\"]|[ \t](?:[=:|]|is[ \t]))|define\(|[?&]key="
+)
 _VALUE = (
     rb"(?=(?P<rest>[a-z0-9_.\-]{0,40}+)(?:\\{0,7}[\"'])?\]?" + _COLOUR + rb"(?:"
     rb"[ \t]{0,16}+(?P<sign>" + b"|".join(_SIGNS) + rb")[ \t]{0,16}+" + _COLOUR + rb"|"
     rb"(?P<weak>,[ \t]{0,16}(?=[\"'])|[ \t](?=[\"'])|[ \t](?=[a-z0-9+/=_\-]{20})))"
-    rb"(?:[bfru]{0,2}(?P<quote>\\{0,7}[\"'`])|(?![0-9.]{1,20}+[^A-Za-z0-9_./+-]))"  # a bare number is no secret
-    rb"(?P<value>[^\s\"'`\\:=,;)}\]][^\r\n\"'`]{2}))"
+    rb"(?:[bfru]{0,2}(?P<quote>\\{0,7}[\"'`])|(?=[^\s\"'`]{3})(?![0-9.]{1,20}+[^A-Za-z0-9_./+-]))"  # a bare number is no secret
+    rb"(?!" + _NAMES_AGAIN + rb")(?P<value>[^\s\"'`\\:=,;)}\]][^\r\n\"'`]{2}))"
 )
 
 
@@ -91,13 +95,26 @@ def _judge(text: bytes, match: re.Match[bytes]) -> Found | None:
         return _judge_bare_key(text, match, spot)
     if spot is None or said is None:
         return None
+    if said.rule in {"authorization", "cookie"} and (header := _judge_header(text, match, spot, said.rule)):
+        return header.found
+    return _judge_value(text, match, spot)
+
+
+class _Header(NamedTuple):
+    """The value of a header, and what is secret in it, if anything."""
+
+    found: Found | None
+
+
+def _judge_header(text: bytes, match: re.Match[bytes], spot: _Spot, rule: str) -> _Header | None:
+    """What is secret in an `Authorization` or `Cookie` header; None when the value has not the form of one."""
     start = match.start("value")
     span = spans.at(text, start, match["quote"], spans.HEADER if match["sign"] == b":" else spot.ends)
-    if said.rule == "authorization":
-        return headers.authorization(text, start, span)
-    if said.rule == "cookie" and headers.has_cookies(text, start, span):
-        return headers.cookie(text, start, span, is_set=spot.name.lower().startswith("set"))
-    return _judge_value(text, match, spot)
+    if rule == "authorization":
+        return _Header(headers.authorization(text, start, span))
+    if headers.has_cookies(text, start, span):
+        return _Header(headers.cookie(text, start, span, is_set=spot.name.lower().startswith("set")))
+    return None
 
 
 def _spot(name: str, before: bytes, match: re.Match[bytes]) -> _Spot | None:

@@ -54,17 +54,16 @@ def find_blocks(text: bytes, begin: int, *, final: bool) -> Blocks:
 
 def _find_pem(text: bytes, begin: int, *, final: bool) -> Blocks:
     clues: list[Clue] = []
-    start = text.find(b"-----BEGIN ", begin)
-    while start >= 0:
-        after = start + 1
-        if header := in_bytes(BEGIN).match(text, start):
-            after = header.end()
-            if not final and _needs_more(text, after):
-                return Blocks(clues, start)
-            if end := _end(text, after):
-                clues.append(Clue(start, partial(Found, start, end, RULE)))
-                after = end
-        start = text.find(b"-----BEGIN ", after)
+    done = begin
+    for header in in_bytes(BEGIN).finditer(text, begin) if text.find(b"-----BEGIN ", begin) >= 0 else ():
+        start, after = header.span()
+        if start < done:
+            continue
+        if not final and _needs_more(text, after):
+            return Blocks(clues, start)
+        if end := _end(text, after):
+            clues.append(Clue(start, partial(Found, start, end, RULE)))
+            done = end
     return Blocks(clues, None)
 
 

@@ -15,7 +15,6 @@ from runcard.redaction.found import Clue, Found
 from runcard.redaction.marks import MARK
 from runcard.redaction.patterns import in_bytes
 from runcard.redaction.rules import PREFIXES, Prefix
-from runcard.redaction.vendors import LONGEST_BEFORE
 
 # Bytes by how rare they are in logs, code, prose and JSON. Each one used costs a pass over the text.
 _RAREST_FIRST = "AxkvyGRQpfg/_."
@@ -26,7 +25,10 @@ _GUARDS = {
     ".": "(?=[A-Za-z0-9_-]{6}[.A-Za-z0-9_-]{20})",
 }
 _LONGEST_MARK = 128
+_LONGEST_BEFORE = 64
+_OUTSIDE = "(?<![A-Za-z0-9_.~-])"
 # The end of a line in a JSON string, a character of an address, a colour of the terminal.
+_BEHIND_ESCAPE = r"(?:\\[nrt]|[0-9A-Fa-f]{2}|[0-9\[]m)"
 _ESCAPE = rb"\\[nrt]\Z|%[0-9A-Fa-f]{2}\Z|[0-9\[]m\Z"
 
 _Sweep = tuple[re.Pattern[bytes], list[Prefix]]  # with a prefix for each group of the pattern
@@ -86,24 +88,28 @@ def _sweep(byte: str) -> _Sweep:
 
 
 def _rest(begun: str, prefix: Prefix) -> str:
-    """The rest of the literal, what of it precedes, and in a group the body."""
+    """The rest of the literal, what must precede it (roughly: `_start` looks closer), and in a group the body."""
     literal, rest = re.escape(prefix.literal), re.escape(prefix.literal.partition(begun)[2])
-    return f"{rest}(?<={literal})(?=({prefix.body}))"
+    if prefix.before:
+        edge = "|".join(f"(?<={_OUTSIDE}{before}{literal})" for before in prefix.before)
+    else:
+        edge = f"(?<![{prefix.edge}]{literal})|(?<={_BEHIND_ESCAPE}{literal})"
+    return f"{rest}(?<={literal})(?:{edge})(?=({prefix.body}))"
 
 
 def _start(text: bytes, literal: int, prefix: Prefix) -> int | None:
     """Where the secret begins whose literal is at `literal`; None when what precedes it says that it is none."""
     if prefix.before:
-        match = _before(prefix.before).search(text, max(0, literal - LONGEST_BEFORE), literal)
+        match = _before(prefix.before).search(text, max(0, literal - _LONGEST_BEFORE), literal)
         return match.start() if match else None
-    return literal if _is_edge(text[max(0, literal - 3) : literal], prefix.edge) else None
+    if literal and text[literal - 1] in _bytes_of(prefix.edge):
+        return literal if in_bytes(_ESCAPE).search(text, max(0, literal - 3), literal) else None
+    return literal
 
 
-def _is_edge(before: bytes, edge: str) -> bool:
-    """Whether a secret may begin behind these bytes: no letter, or one that belongs to an escape."""
-    return not in_bytes(f"[{edge}]".encode("ascii")).match(before[-1:]) or bool(
-        in_bytes(_ESCAPE).search(before)
-    )
+@cache
+def _bytes_of(edge: str) -> frozenset[int]:
+    return frozenset(b"".join(re.findall(f"[{edge}]".encode("ascii"), bytes(range(256)))))
 
 
 def _is_behind_mark(text: bytes, start: int) -> bool:
@@ -115,8 +121,8 @@ def _is_behind_mark(text: bytes, start: int) -> bool:
 
 
 @cache
-def _before(pattern: str) -> re.Pattern[bytes]:
-    return re.compile(f"(?<![A-Za-z0-9_.-])(?:{pattern})\\Z".encode("ascii"))
+def _before(patterns: tuple[str, ...]) -> re.Pattern[bytes]:
+    return re.compile(f"{_OUTSIDE}(?:{'|'.join(patterns)})\\Z".encode("ascii"))
 
 
 @cache

@@ -37,10 +37,10 @@ class Prefix(NamedTuple):
     more: str = ""
     edge: str = "A-Za-z0-9"
     keep: int = 0
-    before: str = ""
+    before: tuple[str, ...] = ()
 
 
-_JWT = Form("eyJ", "[A-Za-z0-9_-]{7,2000}+\\.eyJ[A-Za-z0-9_-]{8}", ".A-Za-z0-9_-", edge="A-Za-z0-9_+/-")
+_JWT = Form("eyJ", "[A-Za-z0-9_-]{7,1000}+\\.eyJ[A-Za-z0-9_-]{8}", ".A-Za-z0-9_-", edge="A-Za-z0-9_+/-")
 
 # Every form, the longer literal first where one begins like another.
 PREFIXES: tuple[Prefix, ...] = (

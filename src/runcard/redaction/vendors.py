@@ -18,9 +18,9 @@ class Form(NamedTuple):
     more: str = ""  # characters that belong to the secret as well if they follow the body, however many
     edge: str = "A-Za-z0-9"  # characters that must not precede the literal
     keep: int = 0  # this many characters of the literal are not secret and stay
-    before: str = (
-        ""  # a pattern that must precede the literal, and is secret too; at most `LONGEST_BEFORE` long
-    )
+    before: tuple[
+        str, ...
+    ] = ()  # one of these must precede the literal, and is secret too; each of fixed length
 
 
 class Vendor(NamedTuple):
@@ -30,8 +30,6 @@ class Vendor(NamedTuple):
     masks: str
     forms: tuple[Form, ...]
 
-
-LONGEST_BEFORE = 40
 
 _ALNUM = "A-Za-z0-9"
 _WORD = "A-Za-z0-9_-"
@@ -128,7 +126,7 @@ VENDORS: tuple[Vendor, ...] = (
         "azure-key",
         "what stands under `AccountKey`, `SharedAccessKey`, `AZURE_…_KEY`; `sig=` of a signed address; `…Q~…`",
         Form("sig=", f"[%+/{_WORD}]{{40}}", f"%+/={_WORD}", edge="^?&", keep=4),
-        Form("Q~", f"[.~{_WORD}]{{31,34}}", before=f"[{_ALNUM}_.~]{{3}}[0-9]"),
+        Form("Q~", f"[.~{_WORD}]{{31,34}}", before=(f"[{_ALNUM}_.~]{{3}}[0-9]",)),
     ),
     _row(
         "cloudflare-key", "`v1.0-…` of the origin CA", Form("v1.0-", "[0-9a-f]{24}-[0-9a-f]{120}", "0-9a-f")
@@ -194,7 +192,7 @@ VENDORS: tuple[Vendor, ...] = (
     _row(
         "terraform-token",
         "`….atlasv1.…`",
-        Form(".atlasv1.", f"[{_WORD}]{{50}}", _WORD, before=f"[{_ALNUM}]{{14}}"),
+        Form(".atlasv1.", f"[{_WORD}]{{50}}", _WORD, before=(f"[{_ALNUM}]{{14}}",)),
     ),
     _row(
         "vault-token",
@@ -255,7 +253,7 @@ VENDORS: tuple[Vendor, ...] = (
         "`NRAK-…`, `NRII-…` and their kin, `…NRAL`",
         Form("NRAK-", f"[A-Z0-9]{{27}}{_END}"),
         *(_word(literal, 19) for literal in ("NRII-", "NRIQ-", "NRRA-", "NRJS-", "NRBR-")),
-        Form("NRAL", _END, before="[0-9a-f]{36}"),
+        Form("NRAL", _END, before=("[0-9a-f]{36}",)),
     ),
     _row("honeycomb-key", "`hcaik_…`", Form("hcaik_", "[a-z0-9]{50}", "a-z0-9")),
     _row("dynatrace-token", "`dt0c01.….…`", Form("dt0c01.", f"[A-Z0-9]{{24}}\\.[A-Z0-9]{{64}}{_END}")),
@@ -293,7 +291,11 @@ VENDORS: tuple[Vendor, ...] = (
     _row(
         "discord-token",
         "a bot's token: three parts, the first one begins with `M`, `N` or `O`",
-        Form(".", f"[{_WORD}]{{6}}\\.[{_WORD}]{{27,45}}(?![.{_WORD}])", before=f"[MNO][{_ALNUM}]{{22,27}}"),
+        Form(
+            ".",
+            f"[{_WORD}]{{6}}\\.[{_WORD}]{{27,45}}(?![.{_WORD}])",
+            before=tuple(f"[MNO][{_ALNUM}]{{{length}}}" for length in range(22, 28)),
+        ),
     ),
     _row(
         "discord-webhook",
