@@ -34,9 +34,10 @@ class Vendor(NamedTuple):
 _ALNUM = "A-Za-z0-9"
 _WORD = "A-Za-z0-9_-"
 _BASE64 = "A-Za-z0-9+/"
+_IN_BASE64 = "A-Za-z0-9_+/-"  # what precedes a literal that is only a part of base64
 _UUID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 _END = "(?![A-Za-z0-9])"
-_DIGIT = "(?=[A-Za-z]{0,30}+[0-9])"  # long names in programs have no digit
+_DIGIT = "(?=[A-Za-z_-]{0,30}+[0-9])"  # long names in programs have no digit
 
 
 def _row(rule: str, masks: str, *forms: Form) -> Vendor:
@@ -99,7 +100,7 @@ VENDORS: tuple[Vendor, ...] = (
     _row("llamacloud-key", "`llx-…`", _alnum("llx-", 40, edge=_WORD)),
     _row("anyscale-key", "`esecret_…`", Form("esecret_", f"{_DIGIT}[a-z0-9]{{24}}", "a-z0-9", edge=_WORD)),
     # Clouds
-    _row("google-api-key", "`AIza…`", _word("AIza", 30, edge="A-Za-z0-9_+/-")),
+    _row("google-api-key", "`AIza…`", _word("AIza", 30, edge=_IN_BASE64)),
     _row(
         "google-oauth",
         "`ya29.…`, `GOCSPX-…`, `1//0…`",
@@ -111,7 +112,7 @@ VENDORS: tuple[Vendor, ...] = (
         "aws-access-key",
         "`AKIA…`, `ASIA…` and their kin, with 16 more characters; `ABSK…`",
         *(Form(literal, f"[A-Z0-9]{{16}}{_END}") for literal in ("AKIA", "ASIA", "ABIA", "ACCA")),
-        Form("ABSK", f"[{_BASE64}]{{100}}", f"{_BASE64}="),
+        Form("ABSK", f"[{_BASE64}]{{100}}", f"{_BASE64}=", edge=_IN_BASE64),
         Form("amzn.mws.", f"{_UUID}{_END}"),
     ),
     _row("aws-secret-key", "what stands under a name such as `AWS_SECRET_ACCESS_KEY`"),
@@ -141,7 +142,7 @@ VENDORS: tuple[Vendor, ...] = (
     _row("render-key", "`rnd_…`", Form("rnd_", f"{_DIGIT}[{_ALNUM}]{{28}}", _ALNUM, edge=_WORD)),
     _row("netlify-token", "`nfp_…`", _alnum("nfp_", 36, edge=_WORD)),
     _row("alibaba-key", "`LTAI…`", Form("LTAI", f"{_DIGIT}[{_ALNUM}]{{12,20}}{_END}")),
-    _row("yandex-key", "`AQVN…`", _word("AQVN", 35)),
+    _row("yandex-key", "`AQVN…`", _word("AQVN", 35, edge=_IN_BASE64)),
     _row(
         "tailscale-key",
         "`tskey-auth-…`, `tskey-api-…` and their kin",
@@ -166,13 +167,13 @@ VENDORS: tuple[Vendor, ...] = (
             Form(f"gl{kind}-", f"[{_WORD}]{{20}}", f".{_WORD}")
             for kind in ("pat", "dt", "rt", "cbt", "ptt", "ft", "soat", "imt", "agent", "oas", "ffct")
         ),
-        _word("GR1348941", 20),
+        _word("GR1348941", 20, edge=_IN_BASE64),
     ),
     _row(
         "atlassian-token",
         "`ATATT3…`, `ATCTT3…`, `ATBB…`, `ATTA…`",
         *(Form(literal, f"[{_WORD}]{{150}}", f"={_WORD}") for literal in ("ATATT3", "ATCTT3")),
-        _alnum("ATBB", 32),
+        _alnum("ATBB", 32, edge=_IN_BASE64),
         Form("ATTA", "[0-9a-f]{60}", "0-9A-Fa-f"),
     ),
     _row("npm-token", "`npm_…`", _alnum("npm_", 30)),
@@ -181,7 +182,12 @@ VENDORS: tuple[Vendor, ...] = (
     _row("nuget-key", "`oy2…`", Form("oy2", f"[a-z0-9]{{43}}{_END}")),
     _row("docker-token", "`dckr_pat_…`, `dckr_oat_…`", _word("dckr_pat_", 20), _word("dckr_oat_", 20)),
     _row("clojars-token", "`CLOJARS_…`", Form("CLOJARS_", f"[0-9a-z]{{60}}{_END}")),
-    _row("artifactory-token", "`AKCp…`, `cmVmdGtu…`", _alnum("AKCp", 60), _alnum("cmVmdGtu", 50)),
+    _row(
+        "artifactory-token",
+        "`AKCp…`, `cmVmdGtu…`",
+        _alnum("AKCp", 60, edge=_IN_BASE64),
+        _alnum("cmVmdGtu", 50, edge=_IN_BASE64),
+    ),
     _row("circleci-token", "`CCIPAT_…`", Form("CCIPAT_", f"[{_ALNUM}]{{18,26}}_[0-9a-f]{{40}}{_END}")),
     _row("buildkite-token", "`bkua_…`", _hex("bkua_", 40)),
     _row(
@@ -246,7 +252,7 @@ VENDORS: tuple[Vendor, ...] = (
         "`glsa_…`, `glc_eyJ…`, `eyJrIjoi…`",
         Form("glsa_", f"[{_ALNUM}]{{32}}_[0-9A-Fa-f]{{8}}{_END}"),
         Form("glc_", f"eyJ[{_BASE64}]{{32}}", f"{_BASE64}="),
-        Form("eyJrIjoi", f"[{_BASE64}]{{40}}", f"{_BASE64}=", edge="A-Za-z0-9_+/-"),
+        Form("eyJrIjoi", f"[{_BASE64}]{{40}}", f"{_BASE64}=", edge=_IN_BASE64),
     ),
     _row(
         "newrelic-key",
@@ -280,7 +286,11 @@ VENDORS: tuple[Vendor, ...] = (
     _row(
         "slack-token",
         "`xoxb-…`, `xoxp-…` and their kin, `xapp-…`",
-        Form("xox", f"[abcdeoprs](?:\\.xox[a-z])?-[{_ALNUM}-]{{16}}", _WORD),
+        Form(
+            "xox",
+            f"(?:[abceoprs](?:\\.xox[a-z])?-[0-9][{_ALNUM}-]{{15}}|d-[{_ALNUM}%+/]{{16}})",
+            f"%+/={_WORD}",
+        ),
         Form("xapp-", f"[0-9]-[{_ALNUM}-]{{20}}", f"{_ALNUM}-"),
     ),
     _row(
@@ -322,7 +332,7 @@ VENDORS: tuple[Vendor, ...] = (
     _row("mailgun-key", "`key-…` with 32 hexadecimal digits", _hex("key-", 32, edge=_WORD)),
     _row("brevo-key", "`xkeysib-…`", Form("xkeysib-", f"[0-9a-f]{{64}}-[{_ALNUM}]{{12}}", _ALNUM)),
     _row("resend-key", "`re_…_…`", Form("re_", f"[{_ALNUM}]{{8}}_[{_ALNUM}]{{24}}{_END}", edge=_WORD)),
-    _row("facebook-token", "`EAA…`", _alnum("EAA", 100, edge="A-Za-z0-9_+/-")),
+    _row("facebook-token", "`EAA…`", _alnum("EAA", 100, edge=_IN_BASE64)),
     # Payment, trade and other services
     _row(
         "stripe-key",
