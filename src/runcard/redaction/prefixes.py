@@ -10,6 +10,7 @@ Invariant: a pattern takes no more than the rest of its literal, so no secret hi
 import re
 from collections.abc import Iterator
 from functools import cache, partial
+from typing import NamedTuple
 
 from runcard.redaction.found import Clue, Found
 from runcard.redaction.marks import MARK
@@ -31,20 +32,35 @@ _OUTSIDE = "(?<![A-Za-z0-9_.~-])"
 _BEHIND_ESCAPE = r"(?:\\[nrt]|[0-9A-Fa-f]{2}|[0-9\[]m)"
 _ESCAPE = rb"\\[nrt]\Z|%[0-9A-Fa-f]{2}\Z|[0-9\[]m\Z"
 
-_Sweep = tuple[re.Pattern[bytes], list[Prefix]]  # with a prefix for each group of the pattern
+_BRACKET = ord("]")  # the end of a mark
+
+
+class _Row(NamedTuple):
+    """A prefix with what is needed for each match, made once."""
+
+    prefix: Prefix
+    size: int  # of the literal
+    edge: frozenset[int]
+    more: re.Pattern[bytes] | None
+
+
+_Sweep = tuple[re.Pattern[bytes], list[_Row]]  # with a row for each group of the pattern
 
 
 def find_prefixed(text: bytes, begin: int) -> Iterator[Clue]:
     for byte in by_byte():
-        pattern, prefixes = _sweep(byte)
+        pattern, rows = _sweep(byte)
         for match in pattern.finditer(text, begin):
             group = match.lastindex or 0
-            prefix, end = prefixes[group - 1], match.end(group)
-            literal = match.end() - len(prefix.literal)
-            start = _start(text, literal, prefix)
-            if start is not None and not _is_behind_mark(text, start):
+            prefix, size, edge, more = rows[group - 1]
+            start: int | None = match.end() - size
+            if prefix.before or (start and text[start - 1] in edge):
+                start = _start(text, match.end() - size, prefix)
+            if start is not None and not (
+                start and text[start - 1] == _BRACKET and _is_behind_mark(text, start)
+            ):
                 start += prefix.keep
-                yield Clue(start, partial(Found, start, end, prefix.rule, _more(prefix.more)))
+                yield Clue(start, partial(Found, start, match.end(group), prefix.rule, more))
 
 
 def is_suspicious(text: bytes) -> bool:
@@ -84,7 +100,13 @@ def _sweep(byte: str) -> _Sweep:
         for after, group in by_next.items()
     ]
     pattern = re.compile(f"{re.escape(byte)}(?:{'|'.join(branches)})".encode("ascii"))
-    return pattern, [prefix for group in by_next.values() for prefix in group]
+    return pattern, [_row(prefix) for group in by_next.values() for prefix in group]
+
+
+def _row(prefix: Prefix) -> _Row:
+    edge = frozenset(b"".join(re.findall(f"[{prefix.edge}]".encode("ascii"), bytes(range(256)))))
+    more = in_bytes(f"[{prefix.more}]*+".encode("ascii")) if prefix.more else None
+    return _Row(prefix, len(prefix.literal), edge, more)
 
 
 def _rest(begun: str, prefix: Prefix) -> str:
@@ -102,20 +124,11 @@ def _start(text: bytes, literal: int, prefix: Prefix) -> int | None:
     if prefix.before:
         match = _before(prefix.before).search(text, max(0, literal - _LONGEST_BEFORE), literal)
         return match.start() if match else None
-    if literal and text[literal - 1] in _bytes_of(prefix.edge):
-        return literal if in_bytes(_ESCAPE).search(text, max(0, literal - 3), literal) else None
-    return literal
-
-
-@cache
-def _bytes_of(edge: str) -> frozenset[int]:
-    return frozenset(b"".join(re.findall(f"[{edge}]".encode("ascii"), bytes(range(256)))))
+    return literal if in_bytes(_ESCAPE).search(text, max(0, literal - 3), literal) else None
 
 
 def _is_behind_mark(text: bytes, start: int) -> bool:
-    """Whether a mark ends right before `start`: what follows a secret that was masked is not another one."""
-    if text[start - 1 : start] != b"]":
-        return False
+    """Whether the bracket before `start` ends a mark: what follows a secret that was masked is not another one."""
     before = text[max(0, start - _LONGEST_MARK) : start - 1]
     return b"]" not in before[before.rfind(MARK.encode("ascii")) :] and MARK.encode("ascii") in before
 
@@ -123,8 +136,3 @@ def _is_behind_mark(text: bytes, start: int) -> bool:
 @cache
 def _before(patterns: tuple[str, ...]) -> re.Pattern[bytes]:
     return re.compile(f"{_OUTSIDE}(?:{'|'.join(patterns)})\\Z".encode("ascii"))
-
-
-@cache
-def _more(characters: str) -> re.Pattern[bytes] | None:
-    return re.compile(f"[{characters}]*+".encode("ascii")) if characters else None
