@@ -14,8 +14,10 @@ HERE = Path(__file__).parent / "corpus"
 _ALPHABETS = {
     "a": string.ascii_letters + string.digits,
     "b": string.ascii_letters + string.digits + "+/",
+    "C": string.ascii_uppercase + string.digits,
     "d": string.digits,
     "h": "0123456789abcdef",
+    "l": string.ascii_lowercase + string.digits,
     "U": string.ascii_uppercase + "234567",
     "W": string.ascii_letters + string.digits + "_-",
 }
@@ -38,7 +40,7 @@ def read(name: str, seed: int = 1) -> list[Line]:
 
 
 def _line(row: dict[str, str], random: Random) -> Line:
-    filled = re.sub(r"\{\{(\w):(\d+)\}\}", lambda part: _made_up(part[1], int(part[2]), random), row["text"])
+    filled = fill_in(row["text"], random)
     return Line(
         text=re.sub("[«»]", "", filled),
         secrets=re.findall("«(.*?)»", filled, re.DOTALL),
@@ -46,6 +48,11 @@ def _line(row: dict[str, str], random: Random) -> Line:
         rule=row["rule"],
         note=row["note"],
     )
+
+
+def fill_in(text: str, random: Random) -> str:
+    """`text` with random characters in place of `{{a:36}}`."""
+    return re.sub(r"\{\{(\w):(\d+)\}\}", lambda part: _made_up(part[1], int(part[2]), random), text)
 
 
 def _made_up(alphabet: str, length: int, random: Random) -> str:

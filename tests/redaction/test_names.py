@@ -102,7 +102,7 @@ def test_paths_addresses_and_sentences_stay(value: str) -> None:
         "!hunter2",
         "$ecret1",
         "/Ab3+xY",
-        "пароль",
+        "пароль№1",
         "123456",
         "secret",
     ],

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from runcard.redaction import RULES, mask_text
-from runcard.redaction.keyblocks import WINDOW
+from runcard.redaction.keyfiles import WINDOW
 from runcard.redaction.rules import PREFIXES
 
 PAGE = (Path(__file__).parents[2] / "docs" / "masking.md").read_text("utf-8")
@@ -12,7 +12,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "masking.md").read_text("utf-8")
 
 def test_the_table_of_rules_is_that_of_the_code() -> None:
     table = PAGE.partition("| rule | masks |")[2].partition("\n\n")[0]
-    told = dict(re.findall(r"^\| `([a-z-]+)` \| (.*) \|$", table, re.MULTILINE))
+    told = dict(re.findall(r"^\| `([a-z0-9-]+)` \| (.*) \|$", table, re.MULTILINE))
     assert list(told.items()) == list(RULES.items())
 
 

@@ -7,7 +7,7 @@ import pytest
 from redaction.corpus_lines import read
 from runcard.redaction import Masker, mask_bytes
 from runcard.redaction.found import AHEAD, BEHIND
-from runcard.redaction.keyblocks import WINDOW
+from runcard.redaction.keyfiles import WINDOW
 
 KEY = b"sk-ant-api03-" + b"a1B2-c3D4_" * 9 + b"AA"
 BLOCK = b"-----BEGIN PRIVATE KEY-----\n" + (b"a1B2" * 16 + b"\n") * 20 + b"-----END PRIVATE KEY-----"

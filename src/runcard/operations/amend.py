@@ -10,6 +10,7 @@ from runcard.errors import EncodingError, StoreError, UsageError
 from runcard.files import check_relative, json_name, printable
 from runcard.observe.clock import Clock
 from runcard.observe.machine import user_and_host
+from runcard.operations.masking import use_masking_settings
 from runcard.redaction import mask_data, mask_text
 from runcard.store import layout
 from runcard.store.amending import Amender, By, amending
@@ -52,6 +53,7 @@ def amend(
 
     It is about all that the record has, by the digest of its SHA256SUMS, or about the files that `about` names.
     """
+    use_masking_settings()
     said = _said(kind, value)
     text = None if comment is None else mask_text(comment).value
     who = mask_text(by or user_and_host()).value

@@ -22,6 +22,7 @@ from runcard.operations.accounts import Accounts
 from runcard.operations.choices import Choices
 from runcard.operations.keeping import Progress
 from runcard.operations.leftovers import tidy
+from runcard.operations.masking import use_masking_settings
 from runcard.operations.sealing import Desk
 from runcard.operations.spec import InvalidSpec, read_spec, session_id_of
 from runcard.settings import read_settings
@@ -137,6 +138,7 @@ def collect(  # noqa: PLR0913 - the library's front door: each is a thing to dec
         raise CollectingIsOffError(
             f"nothing was collected: {printable(str(origin))} switches it off", hint="set it to true"
         )
+    use_masking_settings(settings)
     choices = Choices(settings, schema, keep_secrets=keep_secrets)
     _check_quota(choices.store, settings[known.ARTIFACTS_MAX_SIZE_GB])
     clock = Clock()

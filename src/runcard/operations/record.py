@@ -30,8 +30,9 @@ from runcard.observe.process import resources
 from runcard.operations.close import Own, close_dead, seal
 from runcard.operations.endings import TerminationGuard, status_of
 from runcard.operations.events import Events, checked_prices
+from runcard.operations.masking import use_masking_settings
 from runcard.operations.start import settings_of, start_document
-from runcard.settings import OUTPUTS, PRICES, read_settings
+from runcard.settings import OUTPUTS, PRICES, Settings, read_settings
 from runcard.store import experiments, layout
 from runcard.store.journal import JournalWriter, new_writer
 from runcard.store.runs import NewRun, join, open_runs
@@ -204,6 +205,7 @@ def _joined(path: str) -> Run | None:
 
     _load()
     try:
+        use_masking_settings()
         document = load(os.path.join(path, layout.METADATA), kind="generation").to_dict()
         if document["generation"].get("status") != "running":
             raise StoreError(f"the run in {path} is closed", hint="unset RUNCARD_RUN_DIR")
@@ -261,14 +263,15 @@ def record(  # noqa: PLR0913 - the library's front door: each is a thing to say 
         model=model, provider=provider, config=config, experiment=experiment, labels=labels, parent=parent
     )
     patterns = tuple(os.fspath(pattern) for pattern in inputs)
-    store = _configured_store() if outputs is None else os.fspath(outputs)
+    configured = read_settings()
+    use_masking_settings(configured)
+    store = _configured_store(configured) if outputs is None else os.fspath(outputs)
     order = Order(store, settings, patterns, checked_prices(prices), keep_secrets, strict)
     return Recording(order)
 
 
-def _configured_store() -> str:
+def _configured_store(settings: Settings) -> str:
     """The store that the settings name; what they say and is refused is a warning."""
-    settings = read_settings()
     for message, hint in settings.refusals(OUTPUTS, PRICES):
         warnings.warn(f"{message}; {hint}", RuncardWarning, stacklevel=3)
     return settings[OUTPUTS]

@@ -19,6 +19,7 @@ from runcard.observe.ids import new_id
 from runcard.observe.process import resources
 from runcard.operations.events import Events, checked_prices
 from runcard.operations.experiments import identify
+from runcard.operations.masking import use_masking_settings
 from runcard.operations.start import settings_of, start_document
 
 Fields = dict[str, Any]
@@ -55,6 +56,7 @@ class MetadataRecorder(Events):
         settings = settings_of(
             model=model, provider=provider, config=config, experiment=experiment, labels=labels, parent=parent
         )
+        use_masking_settings()
         self._clock = Clock()
         self._directory = os.getcwd()
         self._background = Background(self._directory)

@@ -10,6 +10,7 @@ from runcard.errors import RuncardError
 from runcard.files import printable
 from runcard.operations.archives import find_archive
 from runcard.operations.in_archive import archive_of, change_archived, unpacked
+from runcard.operations.masking import use_masking_settings
 from runcard.operations.redacting import Progress, Redacted, Request, check_request, redact_directory
 
 
@@ -29,6 +30,7 @@ def redact(
     `files` are paths or patterns, `events` numbers or `WRITER:SEQ`, `rules` names of rules: one of the three. With
     `dry_run` nothing is written. `progress` is called with the files and bytes that were searched.
     """
+    use_masking_settings()
     request = Request(files, events, rules, reason, by)
     check_request(request)
     work = partial(redact_directory, request=request, progress=progress)

@@ -19,7 +19,7 @@ from runcard.errors import StoreError, UsageError
 from runcard.files import check_relative, failure, json_name, printable
 from runcard.observe.clock import Clock
 from runcard.observe.machine import user_and_host
-from runcard.redaction import RULES, Masker, mask_data, mask_text
+from runcard.redaction import Masker, mask_data, mask_text, rule_names
 from runcard.store import layout
 from runcard.store.amending import Amender, By, Edit, amending
 from runcard.store.amendments import REDACTION
@@ -123,9 +123,9 @@ def check_request(request: Request) -> None:
                 hint="name files as the record's SHA256SUMS does",
             )
     for rule in rules:
-        if rule not in RULES:
-            near = get_close_matches(rule, RULES, 1)
-            hint = f"did you mean {near[0]}?" if near else f"one of {', '.join(RULES)}"
+        if rule not in (known := rule_names()):
+            near = get_close_matches(rule, known, 1)
+            hint = f"did you mean {near[0]}?" if near else f"one of {', '.join(known)}"
             raise UsageError(f"there is no rule of masking called {printable(rule)}", hint=hint)
     for event in events:
         if not _EVENT.fullmatch(event):

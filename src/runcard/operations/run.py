@@ -20,6 +20,7 @@ from runcard.observe.environment import Background
 from runcard.observe.inputs import Watched, inputs
 from runcard.observe.tree import Tree
 from runcard.operations.endings import status_of
+from runcard.operations.masking import use_masking_settings
 from runcard.operations.record import Order, Run, begin
 from runcard.operations.running.child import Child, Streams, adopt_orphans
 from runcard.operations.running.lookup import CannotRun, Command, find_command
@@ -78,6 +79,7 @@ def run(  # noqa: PLR0913 - each is a thing to say about a run
     settings["command"] = [json_name(argument).text for argument in command]
     settings["trace"] = {"traceparent": caller, "passed_on": passed_on}
     file = read_settings()
+    use_masking_settings(file)
     store = _store(outputs or file[OUTPUTS])
     _open_streams()
     errand = _Errand(begin(Order(store, settings, (), None, keep_secrets, strict=True)), store)

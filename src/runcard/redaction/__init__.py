@@ -11,6 +11,7 @@ Invariants: masking what has been masked changes nothing; text without a secret 
 from runcard.redaction.command import mask_command
 from runcard.redaction.data import mask_data, mask_environment
 from runcard.redaction.marks import Masked
+from runcard.redaction.own import OwnPattern, rule_names, use_patterns
 from runcard.redaction.rules import RULES
 from runcard.redaction.stream import Masker, mask_bytes, mask_text
 
@@ -18,9 +19,12 @@ __all__ = [
     "RULES",
     "Masked",
     "Masker",
+    "OwnPattern",
     "mask_bytes",
     "mask_command",
     "mask_data",
     "mask_environment",
     "mask_text",
+    "rule_names",
+    "use_patterns",
 ]

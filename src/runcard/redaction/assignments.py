@@ -15,28 +15,51 @@ from runcard.redaction import headers, spans
 from runcard.redaction.found import Clue, Found
 from runcard.redaction.marks import MARK
 from runcard.redaction.names import Strength, telling
-from runcard.redaction.values import Place, verdict
+from runcard.redaction.values import Place, is_placeholder, looks_random, verdict
 
 _NAME_BYTES = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-."
 _LONGEST_NAME = 64  # before the telling word
 _LONGEST_JOINED = 24  # a name in a program; a key in base64 is longer
 _SHORTEST = 3  # a value that is shorter is no secret in a text
+_LONG = 16  # a value that is a secret under a name that says little
+_BEFORE = 16  # bytes before a name that say what it is
 
 _WORDS = (
-    rb"k(?:ey(?<=[a-z0-9_\-. ]key)|en(?!s)(?<=token)|ie(?<=cookie))",
-    rb"p(?:ass|wd)",
+    rb"k(?:ey(?:(?<=[a-z0-9_\-. ?&\n]key)|(?<=\Akey))|en(?!s|=token=)(?<=token)|ie(?<=cookie))",
+    rb"p(?:ass|wd|w(?![a-z0-9])|at(?<=_pat)(?![a-z0-9]))",
     rb"c(?:ret(?<=secret)|red)",
     rb"u(?:th(?<=auth))",
 )
 # What stands in every text, in lower case, in which `patterns` find something.
-HINTS = (b"key", b"token", b"cookie", b"pass", b"pwd", b"secret", b"cred", b"auth")
+HINTS = (b"key", b"token", b"cookie", b"pass", b"pw", b"_pat", b"secret", b"cred", b"auth")
 _COLOUR = rb"(?:\x1b\[[0-9;]{0,12}m)?"
+_SIGNS = (  # each begins with a fixed character, so that `re` passes over it fast
+    rb":[ \t]{0,2}&?(?:'static )?(?:string|str)[ \t]{0,2}=",  # a type and then the value: const key: string = …
+    rb"=>|:=|={1,3}|:|%3d|\|",
+    rb"value=",  # <add key="ApiKey" value="…"/>
+    rb"</key><string>|>(?!<)|type=\"[^\"<>\r\n]{0,60}\">",  # <password>…</password>, with an attribute or without
+    *(
+        verb + rb"(?:[ \t]?:)?(?=[ \t])"
+        for verb in (
+            rb"ist?",
+            rb"lautet",
+            rb"changed to",
+            rb"set to",
+            rb"was (?:changed|reset|set) to",
+            rb"has been (?:changed|reset|set) to",
+        )
+    ),
+)
+# A value that is a name with a sign of its own is none: the search finds that name as well.
+_NAMES_AGAIN = (
+    rb"(?:password|passwd|secret|authorization)(?:[=:|>'\"]|[ \t](?:[=:|]|is[ \t]))|define\(|[?&]key="
+)
 _VALUE = (
     rb"(?=(?P<rest>[a-z0-9_.\-]{0,40}+)(?:\\{0,7}[\"'])?\]?" + _COLOUR + rb"(?:"
-    rb"[ \t]{0,16}+(?P<sign>=>|:=|={1,3}|:|>|%3d)[ \t]{0,16}+" + _COLOUR + rb"|"
-    rb"(?P<weak>,[ \t]{0,4}(?=[\"'])|[ \t](?=[\"'])|[ \t](?=[a-z0-9+/=_\-]{20})))"
-    rb"(?:[bfru]{0,2}(?P<quote>\\{0,7}[\"'`])|(?![0-9.]{1,20}+[^A-Za-z0-9_./+-]))"  # a bare number is no secret
-    rb"(?P<value>[^\s\"'`\\:=,;)}\]][^\r\n\"'`]{2}))"
+    rb"[ \t]{0,16}+(?P<sign>" + b"|".join(_SIGNS) + rb")[ \t]{0,16}+" + _COLOUR + rb"|"
+    rb"(?P<weak>,[ \t]{0,16}(?=[\"'])|[ \t](?=[\"'])|[ \t](?=[a-z0-9+/=_\-]{20})))"
+    rb"(?:[bfru]{0,2}(?P<quote>\\{0,7}[\"'`])|(?=[^\s\"'`]{3})(?![0-9.]{1,20}+[^A-Za-z0-9_./+-]))"  # a bare number is no secret
+    rb"(?!" + _NAMES_AGAIN + rb")(?P<value>[^\s\"'`\\:=,;)}\]][^\r\n\"'`]{2}))"
 )
 
 
@@ -61,32 +84,44 @@ def patterns() -> list[re.Pattern[bytes]]:
 
 def _judge(text: bytes, match: re.Match[bytes]) -> Found | None:
     name, at = _name(text, match.start(), match.end("rest"))
-    before = text[max(0, at - len(MARK)) : at]
-    if before == MARK.encode("ascii"):
+    before = text[max(0, at - _BEFORE) : at]
+    if before.endswith(MARK.encode("ascii")):
         return None
     spot = _spot(name, before, match) if match["sign"] else _weak_spot(name, before, match)
     if spot and before.endswith(b" "):
         spot = spot._replace(name=_with_word_before(text, at, name))
     said = telling(spot.name) if spot else None
-    if spot is None or said is None or (spot.place is Place.LOOSE and spot.name == "pass"):
+    if spot and said is None and spot.name.lower().lstrip("-") == "key":
+        return _judge_bare_key(text, match, spot)
+    if spot is None or said is None:
         return None
+    if said.rule in {"authorization", "cookie"} and (header := _judge_header(text, match, spot, said.rule)):
+        return header.found
+    return _judge_value(text, match, spot)
+
+
+class _Header(NamedTuple):
+    """The value of a header, and what is secret in it, if anything."""
+
+    found: Found | None
+
+
+def _judge_header(text: bytes, match: re.Match[bytes], spot: _Spot, rule: str) -> _Header | None:
+    """What is secret in an `Authorization` or `Cookie` header; None when the value has not the form of one."""
     start = match.start("value")
     span = spans.at(text, start, match["quote"], spans.HEADER if match["sign"] == b":" else spot.ends)
-    if said.rule == "authorization":
-        return headers.authorization(text, start, span)
-    if said.rule == "cookie" and headers.has_cookies(text, start, span):
-        return headers.cookie(text, start, span, is_set=spot.name.lower().startswith("set"))
-    return _judge_value(text, match, spot)
+    if rule == "authorization":
+        return _Header(headers.authorization(text, start, span))
+    if headers.has_cookies(text, start, span):
+        return _Header(headers.cookie(text, start, span, is_set=spot.name.lower().startswith("set")))
+    return None
 
 
 def _spot(name: str, before: bytes, match: re.Match[bytes]) -> _Spot | None:
     """What a sign between name and value makes of the place; `before` is what stands before the name."""
     sign, quote = match["sign"], match["quote"]
-    if sign == b">":
-        in_markup = (
-            before.endswith(b"<") and not before.endswith((b"P<", b"?<")) and not quote
-        )  # (?P<password>…)
-        return _Spot(name, Place.STRICT, spans.MARKUP) if in_markup else None
+    if sign.endswith(b">") and sign != b"=>":
+        return None if quote or not _is_markup(sign, before) else _Spot(name, Place.STRICT, spans.MARKUP)
     tight = (
         sign == b"=" and match.end("rest") == match.start("sign") and match.end("sign") == _beginning(match)
     )
@@ -100,17 +135,27 @@ def _spot(name: str, before: bytes, match: re.Match[bytes]) -> _Spot | None:
     return _Spot(name, Place.STRICT if quote or in_list else Place.LOOSE, spans.LOOSE)
 
 
+def _is_markup(sign: bytes, before: bytes) -> bool:
+    """Whether a name is that of an element, and not of a group in a pattern: (?P<password>…)."""
+    if sign.startswith(b"</"):
+        return before.endswith(b"<key>")
+    return before.endswith((b"<", b":")) and not before.endswith((b"P<", b"?<"))
+
+
 def _weak_spot(name: str, before: bytes, match: re.Match[bytes]) -> _Spot | None:
     """No sign, but `('NAME', 'value')` of a call, `PASSWORD 'value'` of SQL, or `api_key` and a long random word."""
     said, quote = telling(name), match["quote"]
     if said is None or said.strength is not Strength.HARD:
         return None
     if match["weak"].startswith(b","):
-        return _Spot(name, Place.LOOSE, spans.LOOSE) if before.endswith((b"('", b'("')) else None
+        call = before.replace(b" ", b"")[:-1]
+        place = Place.STRICT if call.endswith(b"define(") else Place.LOOSE
+        return _Spot(name, place, spans.LOOSE) if call.endswith(b"(") else None
     closed = match.end("rest") != match.start("weak")
     if closed or (quote and said.rule != "password"):
         return None
-    return _Spot(name, Place.LOOSE, spans.LOOSE)
+    in_sql = quote is not None and name == "PASSWORD"
+    return _Spot(name, Place.STRICT if in_sql else Place.LOOSE, spans.LOOSE)
 
 
 def _beginning(match: re.Match[bytes]) -> int:
@@ -123,10 +168,21 @@ def _judge_value(text: bytes, match: re.Match[bytes], spot: _Spot) -> Found | No
     value = spans.value(text, start, span)
     if spot.ends == spans.MARKUP and text[span.end : span.end + 2] != b"</":
         return None
-    if len(value) < _SHORTEST or (match["quote"] and _is_joined(value)):
+    is_bare_pass = spot.place is Place.LOOSE and spot.name == "pass"  # a word that means many things
+    if len(value) < (_LONG if is_bare_pass else _SHORTEST) or (match["quote"] and _is_joined(value)):
         return None
     rule = verdict(spot.name, value, spot.place)
     return Found(start, span.end, rule, span.more) if rule else None
+
+
+def _judge_bare_key(text: bytes, match: re.Match[bytes], spot: _Spot) -> Found | None:
+    """`KEY=…`, `--key=…`, `?key=…`: the name alone says little, so the value must be long and random."""
+    start = match.start("value")
+    span = spans.at(text, start, match["quote"], spot.ends)
+    value = spans.value(text, start, span)
+    if spot.ends not in {spans.SHELL, spans.QUERY} or len(value) < _LONG or is_placeholder(value):
+        return None
+    return Found(start, span.end, "named-secret", span.more) if looks_random(value) else None
 
 
 def _is_joined(value: str) -> bool:

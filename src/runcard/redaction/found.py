@@ -29,3 +29,10 @@ class Clue(NamedTuple):
 
     start: int
     judge: Callable[[], Found | None]
+
+
+class Blocks(NamedTuple):
+    """Secrets over many lines, and where one begins that cannot be judged before more of the text is there."""
+
+    clues: list[Clue]
+    waiting: int | None

@@ -25,6 +25,10 @@ _SCHEME = (
     rb"(?i:(bearer|basic|token|bot|api-?key|key|oauth|digest|negotiate|ntlm|hawk|aws4-hmac-sha256|sharedkey(?:lite)?))"
     rb"[ \t]+"
 )
+_OTHER_SCHEME = rb"[A-Za-z][A-Za-z-]{1,20}[ \t]+"
+_PARAMETER = rb"[A-Za-z-]{1,32}=(?:\"[^\"\r\n\\,:]{1,512}\"|[^\s\",]{1,512})"
+_PARAMETERS = _PARAMETER + rb"(?:,[ \t]*" + _PARAMETER + rb"){1,16}"  # username="bob", response="…"
+_LEAST = 16  # characters of a credential whose scheme is unknown
 _PAIR = rb"[^\s=;\"'\\\[]{1,64}=(?=[^\s;\"'\\])"
 BEARER = rb"b(?<![a-z0-9_]b)(?=earer[ \t]{1,4}([a-z0-9._~+/=-]{16}))"
 
@@ -41,11 +45,30 @@ def authorization(text: bytes, start: int, span: Span) -> Found | None:
     at, name = (scheme.end(), scheme[1].lower()) if scheme else (start, b"")
     if scheme and name not in _ONE_WORD:
         known = is_placeholder(spans.value(text, at, span))
-        return None if known else Found(at, span.end, "authorization", span.more)
+        return None if known else _whole(text, at, span)
+    if scheme is None and (other := in_bytes(_OTHER_SCHEME).match(text, start, span.end)):
+        return _of_other_scheme(text, other.end(), span)
     word = spans.bare(text, at, spans.LOOSE)
     word = word._replace(end=min(word.end, span.end))
     rule = {b"bearer": "bearer-token", b"basic": "basic-auth"}.get(name, "authorization")
     return Found(at, word.end, rule, word.more) if _is_credential(name, spans.value(text, at, word)) else None
+
+
+def _whole(text: bytes, at: int, span: Span) -> Found:
+    """A credential that goes to the end of the value, over the quotes of its parameters."""
+    parameters = in_bytes(_PARAMETERS).match(text, at)
+    if parameters and parameters.end() > span.end:
+        return Found(at, parameters.end(), "authorization")
+    return Found(at, span.end, "authorization", span.more)
+
+
+def _of_other_scheme(text: bytes, at: int, span: Span) -> Found | None:
+    """`Authorization: SSWS …`: a word that is not a known scheme, and then something long and random."""
+    word = spans.bare(text, at, spans.LOOSE)
+    word = word._replace(end=min(word.end, span.end))
+    value = spans.value(text, at, word)
+    is_secret = len(value) >= _LEAST and looks_random(value) and not is_placeholder(value)
+    return Found(at, word.end, "authorization", word.more) if is_secret else None
 
 
 def has_cookies(text: bytes, start: int, span: Span) -> bool:

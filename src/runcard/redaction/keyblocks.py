@@ -9,13 +9,12 @@ Invariant: what is decided depends on the `WINDOW` bytes after a BEGIN line and 
 
 import re
 from functools import partial
-from typing import NamedTuple
 
-from runcard.redaction.found import Clue, Found
+from runcard.redaction import keyfiles
+from runcard.redaction.found import Blocks, Clue, Found
+from runcard.redaction.keyfiles import RULE, WINDOW  # the longest keys in use take half of the window
 from runcard.redaction.patterns import in_bytes
 
-WINDOW = 32 * 1024  # the longest keys in use take half of it
-_RULE = "private-key"
 _LONGEST_LINE = 160  # from the dashes of an END line so much is looked at
 _KIND = rb" (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
 BEGIN = rb"-----BEGIN" + _KIND
@@ -33,33 +32,38 @@ _CUT_OFF = (
     + rb"{1,8}+[A-Za-z0-9+/]{40})))+"
 )
 
-HINTS = (b"-----BEGIN",)  # what stands in every text in which `patterns` find something
-
-
-class Blocks(NamedTuple):
-    """The blocks of a text, and where one begins that cannot be judged before more of the text is there."""
-
-    clues: list[Clue]
-    waiting: int | None
+HINTS = (
+    b"-----BEGIN",
+    b"PuTTY-User-Key",
+    b"LS0tLS1CRUdJTi",
+)  # what stands in every text in which `patterns` find something
 
 
 def patterns() -> list[re.Pattern[bytes]]:
-    return [in_bytes(BEGIN)]
+    return [in_bytes(BEGIN), in_bytes(keyfiles.PUTTY), in_bytes(keyfiles.BASE64)]
 
 
 def find_blocks(text: bytes, begin: int, *, final: bool) -> Blocks:
+    """Private keys of all forms."""
+    found = [
+        find(text, begin, final=final) for find in (_find_pem, keyfiles.find_putty, keyfiles.find_in_base64)
+    ]
+    waiting = [one.waiting for one in found if one.waiting is not None]
+    return Blocks([clue for one in found for clue in one.clues], min(waiting, default=None))
+
+
+def _find_pem(text: bytes, begin: int, *, final: bool) -> Blocks:
     clues: list[Clue] = []
-    start = text.find(b"-----BEGIN ", begin)
-    while start >= 0:
-        after = start + 1
-        if header := in_bytes(BEGIN).match(text, start):
-            after = header.end()
-            if not final and _needs_more(text, after):
-                return Blocks(clues, start)
-            if end := _end(text, after):
-                clues.append(Clue(start, partial(Found, start, end, _RULE)))
-                after = end
-        start = text.find(b"-----BEGIN ", after)
+    done = begin
+    for header in in_bytes(BEGIN).finditer(text, begin) if text.find(b"-----BEGIN ", begin) >= 0 else ():
+        start, after = header.span()
+        if start < done:
+            continue
+        if not final and _needs_more(text, after):
+            return Blocks(clues, start)
+        if end := _end(text, after):
+            clues.append(Clue(start, partial(Found, start, end, RULE)))
+            done = end
     return Blocks(clues, None)
 
 

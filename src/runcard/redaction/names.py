@@ -33,20 +33,26 @@ def words_of(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_PASSWORDS = ("password", "passwords", "passwd", "passphrase", "passcode", "pwd")
+_PASSWORDS = (
+    *("password", "passwords", "passwd", "passphrase", "passcode", "pwd"),
+    *("passwort", "kennwort", "wachtwoord", "lozinka", "senha"),
+)
 _PASS_OF = words_of(
     "account admin auth basic become bind database db ftp http keystore ldap login mail mongo mysql pg postgres "
     "proxy rabbitmq redis root smtp ssh sudo user wifi"
 )
 _VENDORS = words_of(
-    "anthropic aws azure bitbucket claude cohere databricks datadog deepseek discord elevenlabs fireworks "
-    "gemini gh github gitlab google groq heroku hf hub huggingface jira langfuse langsmith linear mistral "
-    "netlify notion npm nvidia openai openrouter perplexity pinecone pypi qdrant replicate sendgrid sentry "
-    "slack stripe tavily telegram together twilio vault vercel voyage wandb xai"
+    "airtable algolia anthropic asana atlassian aws azure bitbucket cf circleci claude cloudflare codecov cohere "
+    "databricks datadog dd deepseek digitalocean discord doppler dropbox elastic elevenlabs exa fastly figma firecrawl "
+    "fireworks fly gemini gh github gitlab google grafana groq hcloud heroku hf honeycomb hub hubspot huggingface jira "
+    "langfuse langsmith launchdarkly linear linode mailchimp mailgun mistral neon netlify newrelic notion npm nvidia okta "
+    "openai openrouter pagerduty perplexity pinecone plaid planetscale posthog postman postmark pulumi pypi qdrant railway "
+    "render replicate resend scaleway scw sendgrid sentry serper shopify slack snyk sonar stripe supabase tailscale tavily "
+    "telegram terraform together turso twilio typeform upstash vault vercel voyage vultr wandb xai zendesk"
 )
 _KEY_OF = _VENDORS | words_of(
-    "access account admin api app auth client consumer deploy encryption master private role secret service "
-    "session shared signing subscription webhook"
+    "access account admin aes api app application auth cipher client consumer crypto deploy encryption fernet hmac ingest "
+    "insert jwt license master private role secret service session shared signing subscription webhook write"
 )
 _TOKEN_OF = _VENDORS | words_of(
     "access api auth authentication bearer bot ci csrf deploy id identity jwt oauth personal push refresh "
@@ -58,6 +64,7 @@ _HARD_ENDS = (  # a name may also be written in one word: `dbpassword`, `apikey`
     *("apikey", "apikeys", "accesskey", "accountkey", "privatekey", "secretkey", "sessionkey", "signingkey"),
     *("accesstoken", "apitoken", "authtoken", "bearertoken", "oauthtoken", "refreshtoken", "sessiontoken"),
 )
+_HARD_WORDS = frozenset({"pw", "dsn", "passe"})
 _SOFT = frozenset({"auth", "cookie", "cookies", "bearer", "jwt"})
 # Telling wherever they stand in a name.
 _INSIDE = (*_PASSWORDS, "secret", "secrets", "credential", "credentials", "apikey", "privatekey")
@@ -135,8 +142,10 @@ def expects_secret(name: str) -> Telling | None:
 
 def _strength(words: list[str]) -> Strength | None:
     last, before = words[-1], words[-2] if len(words) > 1 else ""
-    if last.endswith(_HARD_ENDS) or last in {"pw", "dsn"} or _is_pair(before, last):
+    if last.endswith(_HARD_ENDS) or last in _HARD_WORDS or _is_pair(before, last):
         return Strength.HARD
+    if last == "pat" and before:  # GITHUB_PAT
+        return Strength.SOFT
     if last.endswith("token"):
         return None if before in _PLAIN_TOKENS else Strength.SOFT
     inside = any(word.endswith(_INSIDE) for word in words)
@@ -156,7 +165,7 @@ def _is_pair(first: str, second: str) -> bool:
 
 
 def _rule(words: list[str]) -> str:
-    if any(word.endswith((*_PASSWORDS, "pass", "pw")) for word in words):
+    if any(word.endswith((*_PASSWORDS, "pass", "passe", "pw")) for word in words):
         return "password"
     for end, rule in _RULE_BY_END.items():
         if tuple(words[-len(end) :]) == end:

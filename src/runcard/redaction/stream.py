@@ -7,11 +7,13 @@ Invariant: the pieces do not matter. Any cutting of the same bytes gives the sam
 """
 
 import re
+from collections import deque
 from collections.abc import Collection, Iterable, Iterator
 from functools import cache
 from itertools import groupby
+from operator import itemgetter
 
-from runcard.redaction import addresses, assignments, headers, keyblocks, options, prefixes
+from runcard.redaction import addresses, assignments, headers, keyblocks, options, own, prefixes
 from runcard.redaction.found import AHEAD, BEHIND, REACH, Clue, Found
 from runcard.redaction.marks import Masked, mark
 from runcard.redaction.rules import RULES
@@ -19,19 +21,25 @@ from runcard.redaction.rules import RULES
 _BLOCK = 128 * 1024  # so much is searched at once: it fits into the processor's cache
 _PATIENCE = 4 * AHEAD  # an unfinished line is searched when it has grown by this much
 _SHORT = 1024  # a text that is shorter costs less to look at than to mask
+_DENSE = 64  # clues that are so near to each other are compared with the last ones
+_REMEMBERED = 4
+_start = itemgetter(0)  # of a clue
 _RANK = {rule: rank for rank, rule in enumerate(RULES)}
 
 
 class Masker:
     """Masks a stream of bytes, in memory that does not grow with it; with `only`, what these rules find and no more."""
 
-    def __init__(self, only: Collection[str] = RULES) -> None:
+    def __init__(self, only: Collection[str] | None = None) -> None:
         self.counts: dict[str, int] = {}
-        self._only = only
+        self._own = own.own_patterns()
+        self._only = own.rule_names() if only is None else only
         self._text = b""  # what is held back, behind up to `BEHIND` bytes that are dealt with
         self._searched = 0  # what begins before this is dealt with
         self._done = 0  # what lies before this is out; a secret may reach beyond what is searched
         self._inside: re.Pattern[bytes] | None = None  # the rest of a secret that goes on in the next piece
+        self._judged_at = -_DENSE  # where a clue was judged last
+        self._recent: deque[tuple[tuple[int, bytes], int, Found | None]] = deque(maxlen=_REMEMBERED)
 
     def feed(self, data: bytes) -> bytes:
         """Take `data`; give back what is certain by now."""
@@ -41,7 +49,8 @@ class Masker:
     def flush(self) -> bytes:
         """Give back the rest; what is fed afterwards is a new text."""
         rest = self._advance(b"", final=True)
-        self._text, self._searched, self._done, self._inside = b"", 0, 0, None
+        self._text, self._searched, self._done, self._inside, self._judged_at = b"", 0, 0, None, -_DENSE
+        self._recent.clear()
         return rest
 
     def _advance(self, data: bytes, *, final: bool = False) -> bytes:
@@ -57,6 +66,7 @@ class Masker:
         pieces = list(self._masked(self._clues(ready, blocks.clues), ready, final=final))
         keep = max(0, ready - BEHIND)
         self._text, self._searched, self._done = self._text[keep:], ready - keep, self._done - keep
+        self._judged_at -= keep
         return b"".join(pieces)
 
     def _skip(self, *, final: bool) -> None:
@@ -80,24 +90,41 @@ class Masker:
 
     def _clues(self, ready: int, blocks: list[Clue]) -> list[Clue]:
         """The clues to what begins before `ready` and was not searched before, in order."""
-        begin = max(0, max(self._searched, self._done) - REACH)
-        clues = [*blocks, *_find(self._text, begin)]
-        return sorted((clue for clue in clues if self._searched <= clue.start < ready), key=_start)
+        open_from = max(self._searched, self._done)
+        clues = [*blocks, *_find(self._text, max(0, open_from - REACH))]
+        clues += own.find_own(self._own, self._text, open_from)
+        searched = self._searched
+        return sorted([clue for clue in clues if searched <= clue[0] < ready], key=_start)
 
     def _masked(self, clues: list[Clue], ready: int, *, final: bool) -> Iterator[bytes]:
         for start, group in groupby(clues, _start):
-            found = self._judged(group) if start >= self._done else None
+            found = self._judged_once(start, group) if start >= self._done else None
             if found is None or found.rule not in self._only:
                 continue
             yield self._text[self._done : found.start]
-            yield mark(found.rule).encode("ascii")
+            yield _mark(found.rule)
             self.counts[found.rule] = self.counts.get(found.rule, 0) + 1
             self._done = _end(found.more, self._text, found.end)
-            if found.more and not final and self._may_go_on():
+            if found.more and self._done + 1 >= len(self._text) and not final and self._may_go_on():
                 self._inside = found.more
         if self._done < ready:
             yield self._text[self._done : ready]
             self._done = ready
+
+    def _judged_once(self, start: int, clues: Iterable[Clue]) -> Found | None:
+        """What clues lead to; where the same bytes come again and again, they are judged once."""
+        is_dense, self._judged_at = start - self._judged_at < _DENSE, start
+        if not is_dense:
+            return self._judged(clues)
+        begin = start - BEHIND if start > BEHIND else 0
+        around = (start - begin, self._text[begin : start + AHEAD])
+        for known, first, found in self._recent:
+            if known == around:
+                moved = start - first
+                return found and Found(found[0] + moved, found[1] + moved, found[2], found[3])
+        found = self._judged(clues)
+        self._recent.append((around, start, found))
+        return found
 
     def _judged(self, clues: Iterable[Clue]) -> Found | None:
         """What clues to the same place lead to: the name of the upper rule, and the longest reach."""
@@ -137,9 +164,10 @@ def is_suspicious(text: str) -> bool:
     Patterns take long to compile, and most texts have nothing of what they begin with: so that is looked for first.
     """
     raw = text.encode("utf-8", "surrogatepass")
+    if prefixes.is_suspicious(raw) or own.is_suspicious(raw):
+        return True
     lowered = raw.lower()
     for hints, patterns, searched in (
-        (prefixes.hints(), prefixes.patterns, raw),
         (addresses.HINTS, addresses.patterns, raw),
         (keyblocks.HINTS, keyblocks.patterns, raw),
         (assignments.HINTS, assignments.patterns, lowered),
@@ -168,11 +196,12 @@ def _find(text: bytes, begin: int) -> Iterator[Clue]:
 
 
 def _rank(found: Found) -> int:
-    return _RANK[found.rule]
+    return _RANK.get(found.rule, -1)  # the user's own come first
 
 
-def _start(clue: Clue) -> int:
-    return clue.start
+@cache
+def _mark(rule: str) -> bytes:
+    return mark(rule).encode("ascii")
 
 
 @cache

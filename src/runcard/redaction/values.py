@@ -10,6 +10,7 @@ Invariant: what has been masked is a placeholder.
 
 from enum import IntEnum
 
+from runcard.redaction.labels import is_label
 from runcard.redaction.marks import MARK
 from runcard.redaction.names import Strength, telling, words_of
 from runcard.redaction.patterns import in_text
@@ -20,8 +21,12 @@ _PLACEHOLDERS = words_of(
     "omit omitted on optional placeholder prompt redacted removed required same-origin str string tbd todo true "
     "undefined unknown unset withheld yes"
 )
+_FUNCTION_WORDS = words_of(
+    "a an and are as at be by can can't cannot contain do does enter for from has have here if in is least may more must "
+    "need not of on or please required should than that the this to too use was with your"
+)
 _LEAST = {Strength.HARD: 6, Strength.SOFT: 10}  # characters, where a value must look random
-_LONG = 16  # from here on mixed case alone looks random
+_LONG_WORD = 10  # from here on mixed case alone looks random
 
 
 _PLACEHOLDER = (
@@ -30,7 +35,7 @@ _PLACEHOLDER = (
     r"|\$[A-Z_][A-Z0-9_]*|\$[a-z_]+|%\(\w+\)s|%[A-Za-z_]+%|.*%s.*|.*\{([a-z_][\w.!:]*|[0-9]?)\}.*|!(env|secret|vault|Ref|Sub|GetAtt)\b.*"  # a variable
     r"|[A-Z][A-Z0-9]*(_[A-Z0-9]+)+|(KEY|NAME|PASSWORD|SECRET|STR|STRING|TEXT|TOKEN|VALUE)\]?"  # the name of one
     r"|(env|vault|op|ssm|arn|file|keyring|keychain|secretmanager|aws-sm|gcp-sm|sops)[:/].*"  # the place where it lies
-    r"|(?i:your|insert|enter)[-_ ].*|(?i:your(api)?(key|token|password|secret))"
+    r"|(?i:your|insert|enter)[-_ ].*|.*[-_ ](?i:here)|(?i:string|str|text)[!?;,\]]+|(?i:your(api)?(key|token|password|secret))"
     r"|(?i:change|replace|fill)[-_ ]?(?i:me|it|this|in)[!.]*"
     r"|.{0,16}(\.{3}|…).{0,8}"  # shortened already
 )
@@ -73,6 +78,8 @@ def verdict(name: str, value: str, place: Place) -> str | None:
         return None
     if in_text(_PATH).fullmatch(value) or (name.lower().endswith("pwd") and value.startswith(("/", "~"))):
         return None
+    if place is not Place.SURE and is_label(value):
+        return None
     if place is Place.SURE or (place is Place.STRICT and said.strength is Strength.HARD):
         return said.rule
     return said.rule if len(value) >= _LEAST[said.strength] and looks_random(value) else None
@@ -89,7 +96,7 @@ def looks_random(value: str) -> bool:
         return False
     if in_text(_WORDS).fullmatch(value) or in_text(_QUANTITY).fullmatch(value) or _is_name(value):
         return False
-    return not value.isalpha() or len(value) >= _LONG
+    return not value.isalpha() or len(value) >= _LONG_WORD
 
 
 def _is_name(value: str) -> bool:
@@ -104,8 +111,12 @@ def _is_name(value: str) -> bool:
 
 
 def _is_sentence(value: str) -> bool:
+    """Whether somebody says something: a passphrase of random words has neither a full stop nor function words."""
     words = value.split()
-    return len(words) >= 9 or (len(words) >= 3 and words[-1][-1] in ".!?:…")
+    if len(words) < 3:
+        return False
+    spoken = sum(word.lower() in _FUNCTION_WORDS for word in words)
+    return len(words) >= 9 or spoken >= 2 or words[-1][-1] in ".!?:…"
 
 
 def _speaks_for_itself(value: str) -> bool:

@@ -6,7 +6,10 @@ Invariant: a form either gives a value of its type or raises NotAllowed; it neve
 import os
 import re
 from collections.abc import Callable
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+
+if TYPE_CHECKING:
+    from runcard.redaction import OwnPattern
 
 T = TypeVar("T")
 
@@ -17,6 +20,7 @@ _NOTHING = frozenset({"", "null", "none"})
 _SIZE = r"(?ai)([0-9][0-9_]*(?:\.[0-9]+)?)\s*([kmgt]?)(i?)b?"
 _POWERS = "kmgt"
 _MODE = "(?:0o?)?([0-7]{3})"
+_LONGEST_NAME = 64  # of a pattern of secrets
 
 
 class NotAllowedError(ValueError):
@@ -167,6 +171,50 @@ def _malformed(pattern: str) -> str | None:
     return None
 
 
+def _secrets_of_text(text: str) -> "tuple[OwnPattern, ...]":
+    if is_nothing(text):
+        return ()
+    from json import loads  # noqa: PLC0415 - where somebody says something
+
+    try:
+        return _secrets(loads(text))
+    except ValueError as error:
+        raise NotAllowedError(*error.args if isinstance(error, NotAllowedError) else ()) from None
+
+
+def _secrets(value: object) -> "tuple[OwnPattern, ...]":
+    from runcard.redaction import OwnPattern  # noqa: PLC0415 - where somebody says something
+
+    if not isinstance(value, list | tuple):
+        raise NotAllowedError
+    patterns: dict[str, OwnPattern] = {}
+    for item in value:
+        if not isinstance(item, dict) or set(item) != {"name", "pattern"}:
+            raise NotAllowedError("each entry has a name and a pattern")
+        own = OwnPattern(_text(item["name"]), _text(item["pattern"]))
+        if (reason := _no_secret(own, patterns)) is not None:
+            raise NotAllowedError(f"'{own.name}': {reason}")
+        patterns[own.name] = own
+    return tuple(patterns.values())
+
+
+def _no_secret(own: "OwnPattern", others: "dict[str, OwnPattern]") -> str | None:
+    """Why a pattern of secrets is refused, if so."""
+    from runcard.files import is_safe_id  # noqa: PLC0415
+    from runcard.redaction import RULES  # noqa: PLC0415
+    from runcard.redaction.safe_patterns import UnsafePatternError, safe  # noqa: PLC0415
+
+    if not is_safe_id(own.name) or len(own.name) > _LONGEST_NAME:
+        return f"a name has letters, digits, dots, dashes and underscores, at most {_LONGEST_NAME}"
+    if own.name in RULES or own.name in others:
+        return "the name is taken"
+    try:
+        safe(own.pattern)
+    except UnsafePatternError as error:
+        return f"the pattern is refused: {error}"
+    return None
+
+
 def _number_of_text(text: str) -> float:
     try:
         return _number(float(text))
@@ -196,6 +244,10 @@ def _patterns_shown(patterns: tuple[str, ...]) -> str:
     return ", ".join(patterns) or "none"
 
 
+def _secrets_shown(patterns: "tuple[OwnPattern, ...]") -> str:
+    return ", ".join(own.name for own in patterns) or "none"
+
+
 PATH: Form[str] = Form("a path", _path, _path, is_path=True)
 BOOL: Form[bool] = Form("true, 1, yes, on, false, 0, no or off", _bool_of_text, _bool, _bool_shown)
 SIZE: Form[int] = Form(
@@ -211,5 +263,12 @@ PATTERNS: Form[tuple[str, ...]] = Form(
     _patterns_of_text,
     _patterns,
     _patterns_shown,
+    nothing=True,
+)
+SECRETS: "Form[tuple[OwnPattern, ...]]" = Form(
+    'a list such as [{name = "acme-token", pattern = "acme_[a-z0-9]{20}"}], in a variable as JSON',
+    _secrets_of_text,
+    _secrets,
+    _secrets_shown,
     nothing=True,
 )

@@ -1,11 +1,12 @@
 """The settings there are: their names, their defaults, the names they go by in the environment, and their guards."""
 
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from runcard.encoding.limits import DEFAULT
-from runcard.settings.forms import BOOL, COUNT, MODE, NUMBER, PATH, PATTERNS, SIZE, Form, optional
+from runcard.settings.forms import BOOL, COUNT, MODE, NUMBER, PATH, PATTERNS, SECRETS, SIZE, Form, optional
 from runcard.settings.guards import (
     INSIDE,
+    NONE_DROPPED,
     NOT_BROUGHT_BACK,
     NOT_INCLUDED,
     NOT_OFF,
@@ -15,6 +16,9 @@ from runcard.settings.guards import (
     UNCHANGED,
     Guard,
 )
+
+if TYPE_CHECKING:
+    from runcard.redaction import OwnPattern
 
 T = TypeVar("T")
 
@@ -187,6 +191,15 @@ ARTIFACTS_MAX_SIZE_GB: Setting[float | None] = Setting(
     guard=UNCHANGED,
 )
 
+MASKING_PATTERNS: "Setting[tuple[OwnPattern, ...]]" = Setting(
+    "masking.patterns",
+    SECRETS,
+    (),
+    "patterns of your own secrets, masked beside those that runcard knows",
+    ("RUNCARD_MASKING_PATTERNS",),
+    guard=NONE_DROPPED,
+)
+
 LIMITS_SIZE = Setting(
     "limits.size",
     SIZE,
@@ -238,6 +251,7 @@ ALL: tuple[Setting[Any], ...] = (
     ARTIFACTS_COMPRESS,
     ARTIFACTS_RETENTION_DAYS,
     ARTIFACTS_MAX_SIZE_GB,
+    MASKING_PATTERNS,
     LIMITS_SIZE,
     LIMITS_DEPTH,
     LIMITS_DIGITS,

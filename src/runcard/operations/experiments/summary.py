@@ -9,6 +9,7 @@ from runcard.documents.sums import exact_sum, plain_number, whole_sum
 from runcard.files import printable
 from runcard.operations.experiments import Experiment, find, no_experiment
 from runcard.operations.experiments.runs import ReadRun, read_run, run_folders
+from runcard.operations.masking import use_masking_settings
 from runcard.operations.show import status_now
 from runcard.redaction import mask_data
 from runcard.store import layout
@@ -78,6 +79,7 @@ class Summary:
         return Total(whole_sum(known) if known else None, len(self.runs) - len(known))
 
     def to_dict(self) -> Fields:
+        use_masking_settings()
         found = self.experiment
         return {
             "name": self.name,

@@ -6,6 +6,7 @@ from typing import Any
 from runcard.encoding import Limits
 from runcard.errors import RuncardError
 from runcard.files import json_name
+from runcard.operations.masking import use_masking_settings
 from runcard.plans.agents import Agent, agent_named, later_than, predecessor
 from runcard.plans.freshness import status_of
 from runcard.plans.marks import Mark, without_secrets
@@ -93,6 +94,7 @@ def mark(
 ) -> Marked:
     """Write what an agent reports; a predecessor that has not left its marker is a warning."""
     plan = plan_at(place_of(path, root=root, asked=asked, limits=limits))
+    use_masking_settings()
     said, masked = without_secrets(said)
     written = plan.mark(
         agent,
