@@ -8,7 +8,7 @@ Invariant: the pieces do not matter. Any cutting of the same bytes gives the sam
 """
 
 import re
-from collections.abc import Iterator
+from functools import cache
 
 from runcard.redaction import keyblocks, prefixes
 from runcard.redaction.found import AHEAD, BEHIND, REACH, Clue
@@ -18,9 +18,10 @@ from runcard.redaction.patterns import in_bytes
 _SHOWN = rb"(?i:example|x{12}|your[-_])"
 
 
-def clues() -> list[re.Pattern[bytes]]:
+@cache
+def clues() -> tuple[re.Pattern[bytes], ...]:
     """Patterns of which at least one is found in every text that has a secret: a fast first look."""
-    return [*prefixes.patterns(), *keyblocks.patterns()]
+    return (*prefixes.patterns(), *keyblocks.patterns())
 
 
 class SecretScanner:
@@ -40,16 +41,16 @@ class SecretScanner:
 
     def _search(self, data: bytes, *, final: bool) -> str | None:
         self._text += data
-        ready = len(self._text) if final else max(self._searched, len(self._text) - AHEAD)
-        blocks = keyblocks.find_blocks(self._text, self._searched, final=final)
-        for clue in (*blocks.clues, *self._prefixed()):
-            if self._searched <= clue.start < ready and (rule := self._judged(clue)):
-                return rule
-        self._forget(ready if blocks.waiting is None else min(ready, blocks.waiting))
+        decided = len(self._text) if final else max(self._searched, len(self._text) - AHEAD)
+        begin = max(0, self._searched - REACH)
+        if any(clue.search(self._text, begin) for clue in clues()):
+            blocks = keyblocks.find_blocks(self._text, self._searched, final=final)
+            for clue in (*blocks.clues, *prefixes.find_prefixed(self._text, begin)):
+                if self._searched <= clue.start < decided and (rule := self._judged(clue)):
+                    return rule
+            decided = decided if blocks.waiting is None else min(decided, blocks.waiting)
+        self._forget(decided)
         return None
-
-    def _prefixed(self) -> Iterator[Clue]:
-        return prefixes.find_prefixed(self._text, max(0, self._searched - REACH))
 
     def _judged(self, clue: Clue) -> str | None:
         found = clue.judge()

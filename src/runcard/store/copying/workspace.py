@@ -115,7 +115,7 @@ class _Copy:
         largest = self._rules.max_file_size
         if self._rules.mask or (largest is not None and largest < SMALL):
             return [*self._paths(), *self._named]
-        clues = scan.clues() if self._rules.scan else []
+        clues = scan.clues() if self._rules.scan else ()
         passing = Passing(self._top, self._bottom, self._rules.kept_mode, self._limits, self._tally, clues)
         passing.run(self._paths())
         self._files += passing.files
