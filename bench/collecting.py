@@ -3,6 +3,8 @@
 Ours is all that a session does with a workspace: walking, judging, copying, hashing. Many small files are made durable,
 by us and by the peer, in one step at the end. Every copy goes to a fresh directory, and nothing is deleted before the
 end, because creating files is slow on a disk where many have just been deleted.
+
+Text is searched for secrets on its way and binary data is not, so both are measured. The text is our own source code.
 """
 
 import os
@@ -14,41 +16,56 @@ from functools import partial
 from itertools import count
 from pathlib import Path
 
+import runcard
 from hashing import MIB, Runner, race, timed, two_cores
 from runcard.files import sync_filesystem
+from runcard.redaction.scan import secret_in
 from runcard.store.copying import CopyRules, copy_workspace
 from table import Row, print_table
 
 
 def measure(*, quick: bool = False) -> list[Row]:
+    number, mebibytes, rounds = (2_000, 256, 3) if quick else (10_000, 1024, 5)
     with two_cores(), tempfile.TemporaryDirectory(prefix="runcard-bench-") as folder:
         return [
-            *small_files(Path(folder), 2_000 if quick else 10_000, rounds=3 if quick else 5),
-            *large_files(Path(folder), 256 if quick else 1024, rounds=3 if quick else 5),
+            row
+            for kind, data in (("binary", os.urandom(MIB)), ("text", text(MIB)))
+            for row in (
+                *small_files(Path(folder, kind), kind, data, number, rounds=rounds),
+                *large_files(Path(folder, kind), kind, data, mebibytes, rounds=rounds),
+            )
         ]
 
 
-def small_files(folder: Path, number: int, *, rounds: int) -> Iterator[Row]:
+def text(size: int) -> bytes:
+    """So many bytes of source code without secrets."""
+    pages = (path.read_bytes() for path in sorted(Path(runcard.__file__).parent.rglob("*.py")))
+    data = b"".join(page for page in pages if secret_in(page) is None)
+    return (data * (size // len(data) + 1))[:size]
+
+
+def small_files(folder: Path, kind: str, data: bytes, number: int, *, rounds: int) -> Iterator[Row]:
     source = folder / "small"
     for first in range(0, number, 100):
         (source / f"{first:06d}").mkdir(parents=True)
         for file in range(first, first + 100):
-            (source / f"{first:06d}" / f"{file:06d}.txt").write_bytes(os.urandom(4096))
+            at = file * 4096 % (len(data) - 4096)
+            (source / f"{first:06d}" / f"{file:06d}.txt").write_bytes(data[at : at + 4096])
     best = race(runners(source, durable=True), rounds)
     each = {name: seconds / number * 1e6 for name, seconds in best.items()}
-    work = f"collect {number:,} files of 4 KiB"
+    work = f"collect {number:,} {kind} files of 4 KiB"
     yield row(work, each["ours"], "cp -r; sync -f", each["cp"], "µs/file", 1.5)
 
 
-def large_files(folder: Path, mebibytes: int, *, rounds: int) -> Iterator[Row]:
+def large_files(folder: Path, kind: str, data: bytes, mebibytes: int, *, rounds: int) -> Iterator[Row]:
     source = folder / "large"
     source.mkdir()
-    block = os.urandom(MIB)
     for name in "abcd":
         with (source / name).open("wb") as file:
-            file.writelines(name.encode() + block[1:] for _ in range(mebibytes // 4))
+            file.writelines(name.encode() + data[1:] for _ in range(mebibytes // 4))
     best = race(runners(source, durable=False), rounds)
-    yield row(f"collect {mebibytes:,} MiB in 4 files", best["ours"], "cp -r", best["cp"], "s", 1.8)
+    work = f"collect {mebibytes:,} MiB in 4 {kind} files"
+    yield row(work, best["ours"], "cp -r", best["cp"], "s", 1.8)
 
 
 def runners(source: Path, *, durable: bool) -> dict[str, Runner]:

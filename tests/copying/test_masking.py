@@ -11,7 +11,7 @@ import pytest
 from copying.workspaces import copy, make, paths, target_of
 from runcard.errors import MachineError, StoreError
 from runcard.redaction import Masker
-from runcard.store.copying import CopiedLog, CopyRules, Redaction, closely, copy_log
+from runcard.store.copying import CopiedLog, CopyRules, Omission, Redaction, closely, copy_log
 
 KEY = b"sk-ant-api03-" + b"Zq7" * 30
 LINE = b"export ANTHROPIC_API_KEY=" + KEY + b"\n"
@@ -26,9 +26,16 @@ def log(data: bytes, folder: Path, **rules: Any) -> CopiedLog:
 class TestWorkspaces:
     def test_nothing_is_masked_unless_asked_for(self, tmp_path: Path) -> None:
         source = make(tmp_path / "ws", {"a.txt": LINE})
-        copied = copy(source)
+        copied = copy(source, scan=False)
         assert (target_of(source) / "a.txt").read_bytes() == LINE
         assert copied.redactions == ()
+
+    def test_a_text_with_a_secret_is_left_out_unless_asked_otherwise(self, tmp_path: Path) -> None:
+        source = make(tmp_path / "ws", {"a.txt": LINE, "b.txt": b"password=hunter2\n"})
+        copied = copy(source)
+        assert paths(copied) == ["b.txt"]
+        assert copied.omissions == (Omission("a.txt", "contains a secret (anthropic-key)"),)
+        assert not (target_of(source) / "a.txt").exists()
 
     def test_text_is_masked_and_counted_and_both_digests_are_told(self, tmp_path: Path) -> None:
         source = make(tmp_path / "ws", {"a.txt": LINE * 2, "b.txt": "harmless", "empty": b""})

@@ -22,6 +22,7 @@ from runcard.store.copying import (
     copy_workspace,
     passing,
     survey,
+    threads,
     workspace,
 )
 from runcard.store.copying.closely import Transfer
@@ -257,3 +258,25 @@ class TestTheDisk:
             copy_workspace(source, small / "copy", rules=CopyRules())
         assert "free some space" in (caught.value.hint or "")
         assert len(list(source.iterdir())) == 3_000_000 // size
+
+
+class TestEveryFileHasAnOutcome:
+    def test_a_file_without_one_is_named(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Nothing leads there today; if something does one day, it must show."""
+        source = make(tmp_path / "ws", {"large": b"x" * 1_000_000, "small": "x"})
+        monkeypatch.setattr(workspace, "copy_all", lambda *_: {})
+        copied = copy(source)
+        assert paths(copied) == ["small"]
+        assert reasons(copied) == {"large": "got lost: a defect of runcard, please report it"}
+
+    def test_an_error_in_a_thread_that_nobody_expected_is_raised(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        source = make(tmp_path / "ws", {"large": b"x" * 1_000_000})
+
+        def fail(*_: object) -> None:
+            raise IndexError("unexpected")
+
+        monkeypatch.setattr(threads, "copy_closely", fail)
+        with pytest.raises(IndexError, match="unexpected"):
+            copy(source)

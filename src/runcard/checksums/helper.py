@@ -62,6 +62,7 @@ class Helper(Generic[C]):
         while (chunk := self._waiting.get()) is not None:
             reply = self._ask(chunk.question, chunk.length)
             if reply is None:
+                self.kill()  # somebody else does its chunk now
                 return
             chunk.answer(reply)
 

@@ -39,11 +39,13 @@ if TYPE_CHECKING:
     "--max-size", metavar="SIZE", help="Copy no more than this in all; the setting, 100 GiB, unless given."
 )
 @click.option(
-    "--mask-workspaces", is_flag=True, default=None, help="Mask secrets in text files of workspaces as well."
+    "--mask-workspaces", is_flag=True, default=None, help="Keep text files with secrets, and mask them."
 )
 @click.option("--no-transcripts", is_flag=True, default=None, help="Keep no transcripts.")
 @click.option("--metadata-only", is_flag=True, default=None, help="Keep no workspaces and no transcripts.")
-@click.option("--keep-secrets", is_flag=True, help="Mask nothing. The record says so.")
+@click.option(
+    "--keep-secrets", is_flag=True, help="Mask nothing, keep files with secrets. The record says so."
+)
 @json_option
 def command(spec: str | None, template: bool, as_json: bool, **options: Any) -> int:  # noqa: ANN401 - as click has them
     """Collect the session that SPEC describes, a YAML or JSON file: workspaces, transcripts, tokens and costs.

@@ -30,6 +30,7 @@ class Choices:
             max_file_size=settings[known.ARTIFACTS_MAX_FILE_SIZE],
             max_size=settings[known.ARTIFACTS_MAX_SIZE],
             mask=settings[known.ARTIFACTS_MASK_WORKSPACES] and not keep_secrets,
+            scan=not keep_secrets,
             kept_mode=0o700 | self.modes.folder | self.modes.file,
             skip=(self.store,),
         )

@@ -125,7 +125,7 @@ class Keeper:
             mask=not self._wanted.keep_secrets,
         )
         for omission in copied.omissions:
-            self._omit(instance, omission, self._shown(source), is_stored=copied.file is not None)
+            self._omit(instance, omission, self._shown(source))
         self._redact(copied.redactions, relative)
         if copied.file is None:
             return None, {}
@@ -142,9 +142,8 @@ class Keeper:
         self.symlinks += [
             symlink_entry(Symlink(f"{relative}/{link.path}", link.target)) for link in copied.symlinks
         ]
-        stored = {file.path for file in copied.files}
         for omission in copied.omissions:
-            self._omit(instance, omission, omission.path, is_stored=omission.path in stored)
+            self._omit(instance, omission, omission.path)
         self._redact(copied.redactions, relative)
         self.excluded.update(copied.excluded)
         for pattern, count in copied.excluded.items():
@@ -158,12 +157,12 @@ class Keeper:
             said = {**_named(path), "source_sha256": file.source_sha256, "sha256": file.sha256}
             self._note("file.masked", said)
 
-    def _omit(self, instance: InstanceSpec, omission: Omission, path: str, *, is_stored: bool) -> None:
+    def _omit(self, instance: InstanceSpec, omission: Omission, path: str) -> None:
         named = _named(path)
         said = {"instance_id": instance.instance_id, **named, "reason": omission.reason}
         self.omissions.append(said)
         what = "the workspace" if path == "." else named["path"]
-        how = omission.reason if is_stored else f"was not stored: {omission.reason}"
+        how = omission.reason if omission.is_stored else f"was not stored: {omission.reason}"
         self.sentences.append(f"{instance.given['name']}: {what} {how}")
         self._note("file.omitted", said)
 

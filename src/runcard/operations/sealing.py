@@ -176,7 +176,14 @@ class Desk:
                 f"the session is not in the ledger, the next collection enters it: {error.message}",
             )
         else:
+            self._conclude()
+
+    def _conclude(self) -> None:
+        try:
             self._place.conclude()
+        except OSError as error:
+            reason = os.strerror(error.errno or 0)
+            self.remarks = (f"a mark in .open/ was not removed, the next collection removes it: {reason}",)
 
 
 def enter(ledger: Ledger, name: str, document: Team) -> None:

@@ -1,10 +1,11 @@
 """Copying one file of any size, and finding out what is wrong with it.
 
-Blocks are read, hashed and written; holes are hashed as zeros and stay holes. It reads as far as the file reached when it
-was opened, so that a file that grows without end is copied all the same. It never maps a file into memory: one that
-is cut meanwhile would kill the process.
+Blocks are read, searched for secrets, hashed and written; holes are hashed as zeros and stay holes. It reads as far as
+the file reached when it was opened, so that a file that grows without end is copied all the same. It never maps a file
+into memory: one that is cut meanwhile would kill the process.
 
-Invariant: what was not copied leaves nothing in the target; what is wrong with the target is raised as MachineError.
+Invariant: what was not copied leaves nothing in the target. What is wrong with one file raises NotCopiedError or OSError;
+what is wrong with the store as a whole, such as a full disk, raises another RuncardError.
 """
 
 import errno
@@ -14,22 +15,33 @@ from hashlib import sha256
 from stat import S_ISREG
 from typing import NamedTuple
 
-from runcard.errors import RuncardError
 from runcard.files import encode_name, failure
 from runcard.redaction import Masker
-from runcard.store.copying.refusals import CHANGED, refusal, special_kind
+from runcard.redaction.scan import SecretScanner
+from runcard.store.copying.refusals import (
+    CHANGED,
+    NotCopiedError,
+    incomplete,
+    not_stored,
+    refusal,
+    special_kind,
+)
 from runcard.store.copying.results import CopiedFile, Redaction
-from runcard.store.copying.worker import Folder, create, is_same, is_sparse, open_source
+from runcard.store.copying.worker import (
+    HEAD,
+    Folder,
+    close_reader,
+    create,
+    is_same,
+    is_sparse,
+    open_source,
+    searchable,
+)
 
 BLOCK = 256 * 1024  # large enough that a call costs little, small enough for the processor's cache
 _ZEROS = bytes(BLOCK)
-_LOOKED_AT = 8 * 1024  # a file is text when so much of its beginning has no NUL
 
 OnBlock = Callable[[int], object]  # hears of each block, and may raise to stop
-
-
-class NotCopiedError(Exception):
-    """Something is wrong with the source; the text says what."""
 
 
 class Outcome(NamedTuple):
@@ -41,10 +53,11 @@ class Outcome(NamedTuple):
 
 
 class Order(NamedTuple):
-    """How files are copied: which permission bits are kept, whether text is masked, who may refuse a size."""
+    """How files are copied: permission bits that are kept, whether text is masked or scanned, who may refuse a size."""
 
     kept_mode: int
     mask: bool
+    scan: bool
     refuse: Callable[[int, int], str | None]
 
 
@@ -60,12 +73,9 @@ class Places(NamedTuple):
 
 
 def copy_closely(places: Places, path: str, expected: int, order: Order, on_block: OnBlock) -> Outcome:
-    """Copy a file whose size was `expected` a moment ago; raises NotCopiedError or MachineError."""
+    """Copy a file whose size was `expected` a moment ago."""
     parent, _, name = encode_name(path).rpartition(b"/")
-    try:
-        descriptor = open_source(name, places.source.enter(parent))
-    except OSError as error:
-        raise NotCopiedError(refusal(error)) from error
+    descriptor = open_source(name, places.source.enter(parent))
     try:
         status = os.fstat(descriptor)
         if not S_ISREG(status.st_mode):
@@ -74,7 +84,7 @@ def copy_closely(places: Places, path: str, expected: int, order: Order, on_bloc
             raise NotCopiedError(reason)
         return _copy_open(descriptor, status, places.target, path, order, on_block)
     finally:
-        os.close(descriptor)
+        close_reader(descriptor)
 
 
 def _copy_open(
@@ -85,18 +95,41 @@ def _copy_open(
         folder = target.enter(parent)
         out = create(name, folder, status.st_mode & order.kept_mode)
     except OSError as error:
-        raise failure(error, path, "write the copy of") from error
-    try:
+        raise NotCopiedError(not_stored(error, path)) from error
+    with Draft(out, name, folder, path):
+        outcome = Transfer(descriptor, out, path, on_block).run(status, order)
         try:
-            transfer = Transfer(descriptor, out, path, on_block)
-            outcome = transfer.run(status, mask=order.mask)
             os.utime(out, ns=(status.st_atime_ns, status.st_mtime_ns))
-        finally:
-            os.close(out)
-    except BaseException:
-        os.unlink(name, dir_fd=folder)
-        raise
+        except OSError as error:
+            remarks = (outcome.remark, incomplete(error, "times"))
+            outcome = outcome._replace(remark="; ".join(filter(None, remarks)))
     return outcome
+
+
+class Draft:
+    """A new file in the target: closed at the end of the `with` block, and removed when anything in it or that fails."""
+
+    def __init__(self, descriptor: int, name: str | bytes, folder: int | None, path: str) -> None:
+        self._descriptor, self._name, self._folder, self._path = descriptor, name, folder, path
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:
+            close_reader(self._descriptor)
+            self._remove()
+            return
+        try:
+            os.close(self._descriptor)
+        except OSError as error:  # a network disk says here that it did not take what was written
+            self._remove()
+            raise NotCopiedError(not_stored(error, self._path)) from error
+
+    def _remove(self) -> None:
+        try:
+            os.unlink(self._name, dir_fd=self._folder)
+        except OSError as error:  # half a file must not stay, and nothing else can be done about it
+            raise failure(error, self._path, "remove the incomplete copy of") from error
 
 
 class Transfer:
@@ -114,12 +147,13 @@ class Transfer:
         """The lines of what was masked and stored: newlines, and a last line without one."""
         return self._newlines + self._is_line_open
 
-    def run(self, status: os.stat_result, *, mask: bool) -> Outcome:
-        """Copy all of it; `mask` masks it when it is text."""
-        if mask and b"\0" not in self._read(_LOOKED_AT, 0):
+    def run(self, status: os.stat_result, order: Order) -> Outcome:
+        """Copy all of it; text is masked or scanned as the order says."""
+        head = self._read(HEAD, 0) if order.mask or order.scan else b""
+        if order.mask and 0 not in head:
             file, redactions = self.masked(status.st_size, Masker())
         else:
-            file, redactions = self._as_it_is(status), ()
+            file, redactions = self._as_it_is(status, _search(head) if order.scan else None), ()
         return Outcome(file, redactions, self.remark(status))
 
     def remark(self, status: os.stat_result) -> str | None:
@@ -145,7 +179,7 @@ class Transfer:
             Redaction(rule, self._path, count) for rule, count in sorted(masker.counts.items())
         )
 
-    def _as_it_is(self, status: os.stat_result) -> CopiedFile:
+    def _as_it_is(self, status: os.stat_result, search: "Search | None") -> CopiedFile:
         hasher, reached = sha256(), 0
         for start, end in _data(self._source, status):
             for size in _steps(reached, start):  # a hole
@@ -154,10 +188,14 @@ class Transfer:
             reached = start
             for data in self._blocks(start, end):
                 hasher.update(data)
+                if search is not None:
+                    search.feed(data)
                 self._write(data, reached)
                 reached += len(data)
             if reached < end:  # it was cut
                 break
+        if search is not None:
+            search.end()
         self._stored = reached
         self._end()
         return CopiedFile(self._path, reached, hasher.hexdigest())
@@ -192,7 +230,7 @@ class Transfer:
                 count = os.pwrite(self._target, data, start)
                 data, start = data[count:], start + count
         except OSError as error:
-            raise self._failure(error) from error
+            raise NotCopiedError(not_stored(error, self._path)) from error
 
     def _end(self) -> None:
         """Make it as long as it is, when it ends with a hole."""
@@ -200,10 +238,28 @@ class Transfer:
             if os.fstat(self._target).st_size != self._stored:
                 os.ftruncate(self._target, self._stored)
         except OSError as error:
-            raise self._failure(error) from error
+            raise NotCopiedError(not_stored(error, self._path)) from error
 
-    def _failure(self, error: OSError) -> RuncardError:
-        return failure(error, self._path, "write the copy of")
+
+class Search:
+    """The search for secrets in a file that begins with `head`; raises NotCopiedError at the first one."""
+
+    def __init__(self, head: bytes) -> None:
+        self._head, self._scanner = head, SecretScanner()
+
+    def feed(self, data: memoryview) -> None:
+        self._judge(self._scanner.feed(searchable(self._head, bytes(data)) or b""))
+
+    def end(self) -> None:
+        self._judge(self._scanner.flush())
+
+    def _judge(self, rule: str | None) -> None:
+        if rule is not None:
+            raise NotCopiedError(f"contains a secret ({rule})")
+
+
+def _search(head: bytes) -> Search | None:
+    return None if searchable(head, b"") is None else Search(head)
 
 
 def _data(descriptor: int, status: os.stat_result) -> Iterator[tuple[int, int]]:

@@ -49,6 +49,10 @@ class Judge:
         """Whether only some files are wanted, so that most directories would be empty."""
         return bool(self._include)
 
+    def is_named(self, path: str) -> bool:
+        """Whether a pattern with `!` names the file itself: the user wants it, whatever it holds."""
+        return bool(self._named) and patterns.last(self._named, path, is_folder=False) is not None
+
     def leads_on(self, path: str) -> bool:
         """Whether a directory is entered although it is left out: the user named something below it."""
         return path in self._on_the_way
@@ -71,8 +75,7 @@ class Judge:
             found = LeftOut(pattern, is_credential=True)
         else:
             return None
-        named = not is_folder and patterns.last(self._named, path, is_folder=False) is not None
-        return None if named else found
+        return None if not is_folder and self.is_named(path) else found
 
     def _other(
         self, path: str, above: LeftOut | None, ignored: Sequence[IgnoreFile], *, is_folder: bool

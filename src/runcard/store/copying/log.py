@@ -2,19 +2,21 @@
 
 The user named the file, so that a link to it is followed; what is no regular file is never opened. Lines are counted in
 what is stored: newlines, and one more for a last line without one.
+
+Invariant: a transcript is stored with every byte that was read, or an omission says why it is not.
 """
 
 import errno
 import os
 from stat import S_ISREG
 
-from runcard.files import failure
 from runcard.redaction import Masker
-from runcard.store.copying.closely import NotCopiedError, Transfer
+from runcard.store.copying.closely import Draft, Transfer
 from runcard.store.copying.limits import Limits
-from runcard.store.copying.refusals import refusal, special_kind
+from runcard.store.copying.refusals import NotCopiedError, not_stored, refusal, special_kind
 from runcard.store.copying.results import CopiedLog, Omission
 from runcard.store.copying.rules import CopyRules
+from runcard.store.copying.worker import close_reader
 
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -46,8 +48,10 @@ def copy_log(
         return _copy(descriptor, status, os.fspath(target), path, mode, Masker() if mask else _Unmasked())
     except NotCopiedError as error:
         return _nothing(path, str(error))
+    except OSError as error:
+        return _nothing(path, refusal(error))
     finally:
-        os.close(descriptor)
+        close_reader(descriptor)
 
 
 class _Unmasked(Masker):
@@ -63,18 +67,14 @@ def _copy(
     try:
         out = os.open(target, _NEW, mode)
     except OSError as error:
-        raise failure(error, target, "write the transcript") from error
-    try:
-        try:
-            transfer = Transfer(descriptor, out, path, lambda _: None)
-            file, redactions = transfer.masked(status.st_size, masker)
-            remark = transfer.remark(status)
-        finally:
-            os.close(out)
-    except BaseException:
-        os.unlink(target)
-        raise
-    return CopiedLog(file, transfer.lines, (Omission(path, remark),) if remark else (), redactions)
+        raise NotCopiedError(not_stored(error, target)) from error
+    with Draft(out, target, None, path):
+        transfer = Transfer(descriptor, out, path, lambda _: None)
+        file, redactions = transfer.masked(status.st_size, masker)
+        remark = transfer.remark(status)
+    return CopiedLog(
+        file, transfer.lines, (Omission(path, remark, is_stored=True),) if remark else (), redactions
+    )
 
 
 def _nothing(path: str, reason: str) -> CopiedLog:

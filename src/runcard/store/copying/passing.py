@@ -1,19 +1,19 @@
 """Copying small files in passing, by this process and its helpers, while the directories are still walked through.
 
-Whatever is not a small file that can be copied at once is handed back. So is everything when the limit for all files
-comes so near that each has to be looked at.
+Whatever is not a small file that can be copied at once is handed back, and so is a text in which a secret may be. So is
+everything when the limit for all files comes so near that each has to be looked at.
 
 Invariant: every path given is among the copied files or in the rest, and of the rest nothing is in the target.
 """
 
-import contextlib
 import os
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
 from runcard.checksums.crew import Crew, Task, cores
-from runcard.files import encode_name
+from runcard.files import encode_name, failure
 from runcard.store.copying import worker
 from runcard.store.copying.limits import Limits
 from runcard.store.copying.results import CopiedFile
@@ -57,12 +57,21 @@ class _Chunk:
 class Passing:
     """The small files of one workspace; `files` and `rest` have the outcome."""
 
-    def __init__(self, top: int, bottom: int, kept_mode: int, limits: Limits, tally: Tally) -> None:
+    def __init__(
+        self,
+        top: int,
+        bottom: int,
+        kept_mode: int,
+        limits: Limits,
+        tally: Tally,
+        clues: Sequence[re.Pattern[bytes]],
+    ) -> None:
         self.files: list[CopiedFile] = []
         self.rest: list[str] = []
         self._source, self._target, self._kept_mode = Folder(top), Folder(bottom), kept_mode
-        self._limits, self._tally = limits, tally
-        arguments = (str(top), str(bottom), str(kept_mode))
+        self._limits, self._tally, self._clues = limits, tally, clues
+        patterns = (clue.pattern.decode("ascii") for clue in clues)
+        arguments = (str(top), str(bottom), str(kept_mode), *patterns)
         self._task = Task(worker.__file__, arguments, (top, bottom))
 
     def run(self, paths: Iterable[str]) -> None:
@@ -93,14 +102,18 @@ class Passing:
                 self._copy(waiting)
 
     def _copy(self, chunk: _Chunk) -> None:
-        chunk.answer(copy_small(self._source, self._target, chunk.question, self._kept_mode))
+        chunk.answer(copy_small(self._source, self._target, chunk.question, self._kept_mode, self._clues))
 
     def _copy_again(self, chunk: _Chunk) -> None:
         """Its helper died, and may have left a part of it."""
         for path in chunk.paths:
             parent, _, name = encode_name(path).rpartition(b"/")
-            with contextlib.suppress(FileNotFoundError):
+            try:
                 os.unlink(name, dir_fd=self._target.enter(parent))
+            except FileNotFoundError:
+                pass
+            except OSError as error:
+                raise failure(error, path, "remove the incomplete copy of") from error
         self._copy(chunk)
 
     def _sort_out(self, chunk: _Chunk) -> None:

@@ -1,7 +1,7 @@
 """What became of a workspace and of a transcript: plain values, for whoever writes the documents.
 
-Invariant: a path is in `files` or `symlinks` exactly when it was stored; a stored file that changed while it was read has
-an omission beside.
+Invariant: a path is in `files` or `symlinks` exactly when it was stored; what is stored and not quite as it was in the
+source has an omission beside.
 """
 
 from collections import Counter
@@ -22,10 +22,11 @@ class CopiedFile(NamedTuple):
 
 
 class Omission(NamedTuple):
-    """What was not stored, or not as a whole, and why; the workspace itself has the path `.`."""
+    """What was not stored, or not as it was in the source, and why; the workspace itself has the path `.`."""
 
     path: str
     reason: str
+    is_stored: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,11 @@ _UNITS = ((GIB, "GiB"), (1024**2, "MiB"), (1024, "KiB"))
 class CopyRules:
     """Which files are copied, and how; the defaults are those of `runcard collect`.
 
-    `include` and `exclude` are patterns in the syntax of `.gitignore`. `max_size` is the limit for all
-    files of a session together, of which `used` bytes are taken already. None is no limit. `kept_mode` are the permission bits that a copy keeps of its source. Directories
-    in `skip` are never entered, by whatever path they are found: the store itself, for one.
+    `include` and `exclude` are patterns in the syntax of `.gitignore`. `max_size` is the limit for all files of a session
+    together, of which `used` bytes are taken already. None is no limit. With `scan`, a text file that contains a private
+    key or a vendor's key is not stored; with `mask`, text files are stored without their secrets. `kept_mode` are the
+    permission bits that a copy keeps of its source. Directories in `skip` are never entered, by whatever path they are
+    found: the store itself, for one.
     """
 
     include: tuple[str, ...] = ()
@@ -25,6 +27,7 @@ class CopyRules:
     max_size: int | None = MAX_SIZE
     used: int = 0
     mask: bool = False
+    scan: bool = True
     kept_mode: int = 0o700
     skip: tuple[str, ...] = ()
 

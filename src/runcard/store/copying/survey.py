@@ -18,10 +18,10 @@ from runcard.files import Kind, decode_name, encode_name, printable
 from runcard.store.copying import patterns
 from runcard.store.copying.judge import IgnoreFile, Judge, LeftOut
 from runcard.store.copying.links import stays_inside
-from runcard.store.copying.refusals import refusal, special_kind
+from runcard.store.copying.refusals import not_stored, refusal, special_kind
 from runcard.store.copying.results import Omission
 from runcard.store.copying.tree import Tree
-from runcard.store.copying.worker import Folder, open_source
+from runcard.store.copying.worker import Folder, close_reader, open_source
 
 _IGNORE_FILE = ".gitignore"
 _LARGEST_IGNORE_FILE = 1024 * 1024
@@ -87,8 +87,8 @@ class Survey:
             else:
                 self._name_special(path, visit.path, name)
 
-    def omit(self, path: str, reason: str) -> None:
-        self.omissions.append(Omission(path, reason))
+    def omit(self, path: str, reason: str, *, is_stored: bool = False) -> None:
+        self.omissions.append(Omission(path, reason, is_stored))
 
     def _enter(self, visit: _Visit) -> dict[str, Kind]:
         """What is in a directory: nothing, when it cannot be read or is the store itself."""
@@ -100,7 +100,11 @@ class Survey:
         if (status.st_dev, status.st_ino) in self._skip:
             self._leave_out_the_store(visit.path)
             return {}
-        self._tree.note(visit.path, status, wanted=visit.left_out is None)
+        try:
+            self._tree.note(visit.path, status, wanted=visit.left_out is None)
+        except OSError as error:
+            self.omit(visit.path, not_stored(error, visit.path))
+            return {}
         return kinds
 
     def _leave_out_the_store(self, path: str) -> None:
@@ -124,7 +128,7 @@ class Survey:
                     else:
                         kinds[name] = _SYMLINK if entry.is_symlink() else _OTHER
         finally:
-            os.close(descriptor)
+            close_reader(descriptor)
         return kinds, status
 
     def _ignore_file(self, path: str) -> list[IgnoreFile]:
@@ -138,7 +142,7 @@ class Survey:
                     return []
                 data = os.read(descriptor, _LARGEST_IGNORE_FILE)
             finally:
-                os.close(descriptor)
+                close_reader(descriptor)
         except OSError as error:
             self.omit(name, f"not heeded: it cannot be read: {error.strerror}")
             return []
@@ -152,14 +156,22 @@ class Survey:
         except OSError as error:
             self.omit(path, f"a symbolic link, and nobody can tell where it leads: {error.strerror}")
             return
-        text = decode_name(target)
         if inside:
-            self._tree.link(folder, name, target, status)
-            self.symlinks.append(Symlink(path, text))
+            self._store_link(path, target, status)
         else:
-            self.omit(
-                path, f"a symbolic link that leads out of the workspace, to {printable(text)}: not followed"
-            )
+            text = printable(decode_name(target))
+            self.omit(path, f"a symbolic link that leads out of the workspace, to {text}: not followed")
+
+    def _store_link(self, path: str, target: bytes, status: os.stat_result) -> None:
+        folder, _, name = path.rpartition("/")
+        try:
+            remark = self._tree.link(folder, name, target, status)
+        except OSError as error:
+            self.omit(path, not_stored(error, path))
+            return
+        self.symlinks.append(Symlink(path, decode_name(target)))
+        if remark is not None:
+            self.omit(path, remark, is_stored=True)
 
     def _name_special(self, path: str, folder: str, name: str) -> None:
         try:

@@ -2,7 +2,7 @@
 
 While a block is read, hashed or written the interpreter is free, so threads use all cores.
 
-Invariants: every job has an outcome; an interrupt or a full disk ends all threads within a block.
+Invariants: every job has an outcome, or an error is raised; an interrupt or a full disk ends all threads within a block.
 """
 
 import contextlib
@@ -12,17 +12,18 @@ from threading import Thread
 from typing import NamedTuple
 
 from runcard.checksums.tally import PERIOD
-from runcard.errors import RuncardError
-from runcard.store.copying.closely import NotCopiedError, Order, Outcome, Places, copy_closely
+from runcard.store.copying.closely import Order, Outcome, Places, copy_closely
+from runcard.store.copying.refusals import NotCopiedError, refusal
 from runcard.store.copying.tally import Tally
 from runcard.store.copying.worker import Folder
 
 
 class Job(NamedTuple):
-    """A file, and how large it was when it was looked at."""
+    """A file, how large it was when it was looked at, and whether it is searched for secrets if the order says so."""
 
     path: str
     size: int
+    scan: bool = True
 
 
 class _StoppedError(Exception):
@@ -32,7 +33,7 @@ class _StoppedError(Exception):
 def copy_all(
     source: int, target: int, jobs: Iterable[Job], order: Order, tally: Tally, count: int
 ) -> dict[str, Outcome]:
-    """The outcome of each job; raises MachineError when the target cannot take it."""
+    """The outcome of each job; raises what ends the work: the target takes nothing more, or a thread failed."""
     work = _Work(source, target, sorted(jobs, key=_size, reverse=True), order, tally)
     work.run(count)
     return work.outcomes
@@ -45,7 +46,7 @@ class _Work:
         self.outcomes: dict[str, Outcome] = {}
         self._roots = source, target
         self._waiting, self._order, self._tally = deque(jobs), order, tally
-        self._error: RuncardError | None = None
+        self._error: BaseException | None = None
         self._stopped = False
 
     def run(self, count: int) -> None:
@@ -75,21 +76,29 @@ class _Work:
     def _work(self) -> None:
         places = Places(Folder(self._roots[0]), Folder(self._roots[1]))
         try:
-            while not self._stopped:
-                job = self._waiting.popleft()
+            while not self._stopped and (job := self._next()) is not None:
                 self.outcomes[job.path] = self._copy(job, places)
-        except (IndexError, _StoppedError):
+        except _StoppedError:
             pass
-        except RuncardError as error:
+        except BaseException as error:  # noqa: BLE001 - it is raised again by the thread that waits for this one
             self._error, self._stopped = error, True
         finally:
             places.close()
 
-    def _copy(self, job: Job, places: Places) -> Outcome:
+    def _next(self) -> Job | None:
         try:
-            outcome = copy_closely(places, job.path, job.size, self._order, self._on_block)
+            return self._waiting.popleft()
+        except IndexError:
+            return None
+
+    def _copy(self, job: Job, places: Places) -> Outcome:
+        order = self._order if job.scan else self._order._replace(scan=False)
+        try:
+            outcome = copy_closely(places, job.path, job.size, order, self._on_block)
         except NotCopiedError as error:
             return Outcome(None, remark=str(error))
+        except OSError as error:
+            return Outcome(None, remark=refusal(error))
         self._tally.add(1, 0)
         return outcome
 

@@ -2,11 +2,15 @@
 
 A directory is made with all its owner's rights. The permissions and times of its source are given to it at the very
 end, when nothing is written into it any more.
+
+Invariant: what the system refuses is raised as OSError, or returned where the thing itself is there.
 """
 
 import os
 
-from runcard.files import encode_name, failure
+from runcard.files import encode_name
+from runcard.store.copying.refusals import incomplete
+from runcard.store.copying.results import Omission
 from runcard.store.copying.worker import Folder
 
 
@@ -36,35 +40,35 @@ class Tree:
             path = path.rpartition("/")[0]
         for path in reversed(missing):
             parent, _, name = path.rpartition("/")
-            try:
-                os.mkdir(encode_name(name), 0o700, dir_fd=self._folder.enter(encode_name(parent)))
-            except OSError as error:
-                raise failure(error, path, "make the directory") from error
+            os.mkdir(encode_name(name), 0o700, dir_fd=self._folder.enter(encode_name(parent)))
             self._made.add(path)
 
-    def link(self, folder: str, name: str, target: bytes, status: os.stat_result) -> None:
-        """Make a symbolic link, with the times of its source."""
+    def link(self, folder: str, name: str, target: bytes, status: os.stat_result) -> str | None:
+        """Make a symbolic link with the times of its source; what is missing of it, if anything."""
         self.ensure(folder)
+        where, raw = self._folder.enter(encode_name(folder)), encode_name(name)
+        os.symlink(target, raw, dir_fd=where)
         try:
-            where, raw = self._folder.enter(encode_name(folder)), encode_name(name)
-            os.symlink(target, raw, dir_fd=where)
             times = (status.st_atime_ns, status.st_mtime_ns)
             os.utime(raw, ns=times, dir_fd=where, follow_symlinks=False)
         except OSError as error:
-            raise failure(error, f"{folder}/{name}", "make the symbolic link") from error
+            return incomplete(error, "times")
+        return None
 
-    def finish(self) -> None:
-        """Give the directories the times and permissions of their sources."""
-        try:
-            self._finish()
-        except OSError as error:
-            raise failure(error, ".", "set the times of the copy of") from error
-
-    def _finish(self) -> None:
-        found = {path: seen for path, seen in self._seen.items() if path in self._made}
-        for path, (_, accessed, modified) in found.items():
-            os.utime(b".", ns=(accessed, modified), dir_fd=self._folder.enter(encode_name(path)))
+    def finish(self) -> list[Omission]:
+        """Give the directories the times and permissions of their sources; those for which that failed."""
+        omissions: list[Omission] = []
+        seen = {path: each for path, each in self._seen.items() if path in self._made}
+        for path, (_, accessed, modified) in seen.items():
+            try:
+                os.utime(b".", ns=(accessed, modified), dir_fd=self._folder.enter(encode_name(path)))
+            except OSError as error:
+                omissions.append(Omission(path or ".", incomplete(error, "times"), is_stored=True))
         # From the inside out: a directory may forbid its owner to enter.
-        for path, (mode, _, _) in reversed(found.items()):
+        for path, (mode, _, _) in reversed(seen.items()):
             if mode & self._kept_mode != 0o700:
-                os.chmod(b".", mode & self._kept_mode, dir_fd=self._folder.enter(encode_name(path)))
+                try:
+                    os.chmod(b".", mode & self._kept_mode, dir_fd=self._folder.enter(encode_name(path)))
+                except OSError as error:
+                    omissions.append(Omission(path or ".", incomplete(error, "permissions"), is_stored=True))
+        return omissions

@@ -4,18 +4,24 @@ A helper is started without site-packages, so this file imports the standard lib
 bytes of length, then names separated by NUL) and answers on stdout (for each name its size and SHA-256) until stdin
 ends.
 
-What is large, sparse, unreadable, changing or not a regular file is not done here: the answer says so, and the one who
-asked looks closely and explains what is wrong.
+What is large, sparse, unreadable, changing or not a regular file is not done here, nor is a text in which a secret may
+be: the answer says so, and the one who asked looks closely and explains what is wrong.
 
 Invariants: no symbolic link is followed at any level, nothing is read that could block, and of what is not copied
 nothing is left in the target.
 """
 
 import os
+import re
 import struct
 import sys
+from contextlib import suppress
 from hashlib import sha256
 from stat import S_ISREG
+
+TYPE_CHECKING = False  # as in typing, whose import takes as long as all of this
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 SMALL = 128 * 1024  # from here on threads are as fast as processes
 QUESTION = struct.Struct("=Q")
@@ -27,6 +33,9 @@ _UNSEEN = getattr(os, "O_NOATIME", 0)  # only the owner of a file may read it wi
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _PAGE = 4096
+
+HEAD = 8 * 1024  # so much of its beginning says whether a file is text
+_UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
 class Folder:
@@ -46,8 +55,7 @@ class Folder:
         try:
             for name in rest.split(b"/") if rest else ():
                 inner = os.open(name, _FOLDER, dir_fd=self.descriptor)
-                if self.descriptor != self._root:
-                    os.close(self.descriptor)
+                self._leave()
                 self.descriptor = inner
         except OSError:
             self.close()
@@ -57,9 +65,18 @@ class Folder:
 
     def close(self) -> None:
         """Go back to the root, which belongs to the caller."""
-        if self.descriptor != self._root:
-            os.close(self.descriptor)
+        self._leave()
         self.descriptor, self.path = self._root, b""
+
+    def _leave(self) -> None:
+        if self.descriptor != self._root:
+            close_reader(self.descriptor)
+
+
+def close_reader(descriptor: int) -> None:
+    """Close what was only read from: it is closed even when the system reports an error, and nothing is lost by it."""
+    with suppress(OSError):
+        os.close(descriptor)
 
 
 def open_source(name: bytes, folder: int, flags: int = 0) -> int:
@@ -74,7 +91,12 @@ def create(name: bytes, folder: int, mode: int) -> int:
     """Make a new file with exactly these permission bits, whatever the umask says of those for others."""
     descriptor = os.open(name, _NEW, mode & 0o700, dir_fd=folder)
     if mode & 0o077:
-        os.fchmod(descriptor, mode)
+        try:
+            os.fchmod(descriptor, mode)
+        except OSError:
+            close_reader(descriptor)
+            os.unlink(name, dir_fd=folder)
+            raise
     return descriptor
 
 
@@ -92,19 +114,43 @@ def is_sparse(status: os.stat_result) -> bool:
     return status.st_size > _PAGE and status.st_blocks * 512 < status.st_size
 
 
-def copy_small(source: Folder, target: Folder, names: bytes, kept_mode: int) -> bytes:
-    """The answer about files whose names are separated by NUL: what is no small file is left ELSEWHERE."""
+def searchable(head: bytes, data: bytes) -> bytes | None:
+    """The part of `data` to search for ASCII text, in a file that begins with `head`; None when it is not text.
+
+    Text has no NUL byte, or is UTF-16: there every second byte of a Latin letter is NUL, and is left out here.
+    """
+    if 0 not in head:
+        return data
+    return data.replace(b"\0", b"") if _is_utf16(head) else None
+
+
+def _is_utf16(head: bytes) -> bool:
+    if head.startswith(_UTF16_MARKS):
+        return True
+    first, second = head[::2].count(0), head[1::2].count(0)
+    return not (first and second) and 3 * (first + second) > len(head)
+
+
+def copy_small(
+    source: Folder, target: Folder, names: bytes, kept_mode: int, clues: "Sequence[re.Pattern[bytes]]" = ()
+) -> bytes:
+    """The answer about files whose names are separated by NUL: what is no small file is left ELSEWHERE.
+
+    So is a text in which one of the `clues` to a secret is found.
+    """
     records = []
     for path in names.split(b"\0"):
         parent, _, name = path.rpartition(b"/")
         try:
-            records.append(_copy(name, source.enter(parent), target.enter(parent), kept_mode))
+            records.append(_copy(name, source.enter(parent), target.enter(parent), kept_mode, clues))
         except OSError:  # who asked finds out what is wrong
             records.append(ELSEWHERE)
     return b"".join(records)
 
 
-def _copy(name: bytes, source: int, target: int, kept_mode: int) -> bytes:
+def _copy(
+    name: bytes, source: int, target: int, kept_mode: int, clues: "Sequence[re.Pattern[bytes]]"
+) -> bytes:
     descriptor = open_source(name, source)
     try:
         status = os.fstat(descriptor)
@@ -115,32 +161,50 @@ def _copy(name: bytes, source: int, target: int, kept_mode: int) -> bytes:
         if len(data) != size or not is_same(status, os.fstat(descriptor)):
             return ELSEWHERE
     finally:
-        os.close(descriptor)
+        close_reader(descriptor)
+    if clues and _is_suspect(data, clues):
+        return ELSEWHERE
     _store(name, target, data, status, kept_mode)
     return RECORD.pack(size, sha256(data).digest())
+
+
+def _is_suspect(data: bytes, clues: "Sequence[re.Pattern[bytes]]") -> bool:
+    text = searchable(data[:HEAD], data)
+    if not text:
+        return False
+    for clue in clues:  # noqa: SIM110 - `any` takes longer, and this is done for every file
+        if clue.search(text):
+            return True
+    return False
 
 
 def _store(name: bytes, target: int, data: bytes, status: os.stat_result, kept_mode: int) -> None:
     descriptor = create(name, target, status.st_mode & kept_mode)
     try:
-        while data:  # once, but for the last bytes of a disk
-            data = data[os.write(descriptor, data) :]
-        os.utime(descriptor, ns=(status.st_atime_ns, status.st_mtime_ns))
+        try:
+            while data:  # once, but for the last bytes of a disk
+                data = data[os.write(descriptor, data) :]
+            os.utime(descriptor, ns=(status.st_atime_ns, status.st_mtime_ns))
+        finally:
+            os.close(descriptor)  # an error here means that the data may not have reached the disk
     except OSError:
         os.unlink(name, dir_fd=target)
         raise
-    finally:
-        os.close(descriptor)
 
 
 def main() -> None:
-    """Be a helper: the arguments are the descriptors of both directories, and the permission bits that are kept."""
-    source, target, kept_mode = map(int, sys.argv[1:])
+    """Be a helper.
+
+    The arguments are the descriptors of both directories, the permission bits that are kept, and patterns that are clues
+    to secrets.
+    """
+    source, target, kept_mode = map(int, sys.argv[1:4])
+    clues = [re.compile(pattern.encode("ascii")) for pattern in sys.argv[4:]]
     folders = Folder(source), Folder(target)
     questions, answers = sys.stdin.buffer, sys.stdout.buffer
     while header := questions.read(QUESTION.size):
         (length,) = QUESTION.unpack(header)
-        answers.write(copy_small(*folders, questions.read(length), kept_mode))
+        answers.write(copy_small(*folders, questions.read(length), kept_mode, clues))
         answers.flush()
 
 

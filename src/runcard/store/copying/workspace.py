@@ -2,6 +2,8 @@
 
 Small files are copied in passing while the directories are walked through, by this process and helpers. What is large or
 odd is left for threads that look closely. The caller sees none of this.
+
+Invariant: every file that was to be copied is stored or an omission; none is lost in silence.
 """
 
 import contextlib
@@ -12,18 +14,19 @@ from stat import S_ISREG
 from runcard.checksums import Symlink
 from runcard.checksums.crew import cores
 from runcard.files import encode_name, failure
+from runcard.redaction import scan
 from runcard.store.copying.closely import Order, Outcome
 from runcard.store.copying.judge import Judge
 from runcard.store.copying.limits import Limits
 from runcard.store.copying.passing import Passing
-from runcard.store.copying.refusals import refusal
+from runcard.store.copying.refusals import not_stored, refusal
 from runcard.store.copying.results import Copied, CopiedFile, Omission, Redaction
 from runcard.store.copying.rules import CopyRules
 from runcard.store.copying.survey import Survey
 from runcard.store.copying.tally import Progress, Tally
 from runcard.store.copying.threads import Job, copy_all
 from runcard.store.copying.tree import Tree
-from runcard.store.copying.worker import SMALL, Folder
+from runcard.store.copying.worker import SMALL, Folder, close_reader
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
@@ -42,12 +45,12 @@ def copy_workspace(
     judge = Judge(rules)  # first, because it knows when a pattern is wrong
     with contextlib.ExitStack() as open_ones:
         bottom = _make(os.fspath(target))
-        open_ones.callback(os.close, bottom)
+        open_ones.callback(close_reader, bottom)
         try:
             top = os.open(source, _FOLDER)
         except OSError as error:
             return _nothing(_why_not(source, error))
-        open_ones.callback(os.close, top)
+        open_ones.callback(close_reader, top)
         return _Copy(top, bottom, rules, judge, Tally(progress)).run()
 
 
@@ -75,6 +78,7 @@ class _Copy:
 
     def __init__(self, top: int, bottom: int, rules: CopyRules, judge: Judge, tally: Tally) -> None:
         self._top, self._bottom, self._rules, self._tally = top, bottom, rules, tally
+        self._judge = judge
         self._limits = Limits(rules)
         self._tree = Tree(bottom, rules.kept_mode, lazy=judge.is_choosy)
         self._survey = Survey(
@@ -86,14 +90,17 @@ class _Copy:
         )
         self._files: list[CopiedFile] = []
         self._redactions: list[Redaction] = []
+        self._planned: list[str] = []
+        self._named: list[str] = []  # files that the user named, which are not searched for secrets
 
     def run(self) -> Copied:
         try:
             rest = self._in_passing()
             self._closely(rest)
-            self._tree.finish()
+            self._survey.omissions += self._tree.finish()
         finally:
             self._tree.close()
+        self._name_the_lost()
         self._tally.finish()
         return Copied(
             tuple(sorted(self._files, key=_by_path)),
@@ -107,21 +114,31 @@ class _Copy:
         """Copy the small files; returns the paths of those still to do."""
         largest = self._rules.max_file_size
         if self._rules.mask or (largest is not None and largest < SMALL):
-            return list(self._paths())
-        passing = Passing(self._top, self._bottom, self._rules.kept_mode, self._limits, self._tally)
+            return [*self._paths(), *self._named]
+        clues = scan.clues() if self._rules.scan else ()
+        passing = Passing(self._top, self._bottom, self._rules.kept_mode, self._limits, self._tally, clues)
         passing.run(self._paths())
         self._files += passing.files
-        return passing.rest
+        return passing.rest + self._named
 
     def _paths(self) -> Iterator[str]:
-        """The files to be copied; each has its directory in the target by then."""
+        """The files to be copied but the named ones; each has its directory in the target by then."""
         for path in self._survey:
-            self._tree.ensure(path.rpartition("/")[0])
-            yield path
+            try:
+                self._tree.ensure(path.rpartition("/")[0])
+            except OSError as error:
+                self._survey.omit(path, not_stored(error, path))
+                continue
+            self._planned.append(path)
+            if self._judge.is_named(path):
+                self._named.append(path)
+            else:
+                yield path
 
     def _closely(self, paths: Iterable[str]) -> None:
         """Copy the rest; what goes beyond the limits is decided in the order of the paths, before anything starts."""
         jobs: list[Job] = []
+        named = set(self._named)
         folder = Folder(self._top)
         try:
             for path in sorted(paths, key=encode_name):
@@ -129,11 +146,11 @@ class _Copy:
                 if reason := self._limits.refuse(size):
                     self._survey.omit(path, reason)
                 else:
-                    jobs.append(Job(path, size))
+                    jobs.append(Job(path, size, scan=path not in named))
         finally:
             folder.close()
         self._tally.expect(len(jobs), sum(job.size for job in jobs))
-        order = Order(self._rules.kept_mode, self._rules.mask, self._limits.refuse)
+        order = Order(self._rules.kept_mode, self._rules.mask, self._rules.scan, self._limits.refuse)
         # Masking keeps the interpreter busy, so a second thread would only get in its way.
         self._write_down(
             copy_all(self._top, self._bottom, jobs, order, self._tally, 1 if order.mask else cores())
@@ -144,8 +161,15 @@ class _Copy:
             if file is not None:
                 self._files.append(file)
             if remark is not None:
-                self._survey.omit(path, remark)
+                self._survey.omit(path, remark, is_stored=file is not None)
             self._redactions += redactions
+
+    def _name_the_lost(self) -> None:
+        """Compare what was planned with what has an outcome: there should be no difference."""
+        done = {file.path for file in self._files} | {each.path for each in self._survey.omissions}
+        for path in self._planned:
+            if path not in done:
+                self._survey.omit(path, "got lost: a defect of runcard, please report it")
 
 
 def _identities(paths: Iterable[str], target: int) -> set[tuple[int, int]]:
