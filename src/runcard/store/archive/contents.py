@@ -17,7 +17,7 @@ from runcard.checksums import Listing, Symlink
 from runcard.checksums.comparison import Comparison, judge
 from runcard.digests import sha256_descriptor
 from runcard.errors import StoreError
-from runcard.files import Entry, Kind, check_relative, decode_name, encode_name, failure, printable
+from runcard.files import Entry, Kind, check_relative, decode_name, encode_name, failure, open_regular, printable
 from runcard.store import layout
 from runcard.store.amendments import Amendments, parse_amendments
 from runcard.store.archive import tar
@@ -30,6 +30,8 @@ Progress = Callable[[int, int], object]
 MOST_MEMBERS = 1_000_000  # before the listing of the record is found
 _MORE_THAN_LISTED = 100_000  # directories, links and the like beside the files that it lists
 _LARGEST_DOCUMENT = 1 << 29  # bytes of a journal or a listing
+_MOST_DOCUMENTS = 1 << 30  # bytes of all of them
+_MOST_NAMES = 1 << 31  # bytes of long names, and of the folders that the archive does not list
 _MOST_FAULTS = 1000  # enough to tell anybody
 _EVERY = 256
 _KINDS = {tar.FILE, tar.SYMLINK, tar.DIRECTORY}
@@ -112,7 +114,7 @@ def scan(
 ) -> Contents:
     """Read an archive from end to end; `name` is that of the record, where somebody knows it."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = open_regular(path, follow=True)
         try:
             return _Scan(Contents(path, name), descriptor, max_size, progress).done()
         finally:
@@ -133,6 +135,8 @@ class _Scan:
         self._sorted = True
         self._most = MOST_MEMBERS
         self._files = 0
+        self._document_bytes = self._implied_bytes = 0
+        self._folders = {""}
         self._is_damaged = False
         self._block: Block | None = None
 
@@ -148,10 +152,10 @@ class _Scan:
                     self._lose(member.reason)
                     continue
                 self._take(member, stream)
-            stream.rest()
+            has_more = stream.is_whole and not stream.ends_clean()
             contents.sha256, contents.file_bytes = whole.result()
             contents.tar_sha256 = scribe.digest("stream")
-        self._conclude(is_whole=stream.is_whole)
+        self._conclude(is_whole=stream.is_whole, has_more=has_more)
         return contents
 
     def _noted(self, blocks: Iterator[Block], scribe: Scribe) -> Iterator[Block]:
@@ -172,12 +176,13 @@ class _Scan:
             self._close_gap(named)
         if stream.place is not self._block:
             self._place(named, stream)
-        if member.kind not in _KINDS or path in self._contents.kinds:
+        if member.kind not in _KINDS or path in self._contents.kinds or not _is_target(member):
             self._refuse(member, path)
             return
         if member.path < self._raw:
             self._sorted = False
         self._last, self._raw = named, member.path
+        self._note_folders(path, stream)
         if member.kind == tar.FILE:
             self._take_file(member, path, stream)
         elif member.kind == tar.SYMLINK:
@@ -204,9 +209,21 @@ class _Scan:
     def _refuse(self, member: Member, path: str) -> None:
         if member.kind not in _KINDS:
             message = "it is a hard link, a device or the like, which no record has"
+        elif not _is_target(member):
+            message = "it is a link without a target that a link can have"
         else:
             message = "it stands twice in the archive"
         self._fault("unexpected", path, message)
+
+    def _note_folders(self, path: str, stream: TarStream) -> None:
+        """Count the folders that a path needs: a few long names can stand for very many."""
+        above = path.rpartition("/")[0]
+        while above not in self._folders:
+            self._folders.add(above)
+            self._implied_bytes += len(above)
+            above = above.rpartition("/")[0]
+            if self._implied_bytes + stream.extra_bytes > _MOST_NAMES:
+                raise _too_much(f"more than {_MOST_NAMES:,} bytes of names")
 
     def _take_file(self, member: Member, path: str, stream: TarStream) -> None:
         contents, size = self._contents, member.size
@@ -214,8 +231,10 @@ class _Scan:
         if self._max_size is not None and contents.bytes > self._max_size:
             raise _too_much(f"more than {self._max_size:,} bytes")
         is_kept = layout.is_document(path)
-        if is_kept and size > _LARGEST_DOCUMENT:
-            raise _too_much(f"a {printable(path)} of {size:,} bytes")
+        if is_kept:
+            self._document_bytes += size
+        if is_kept and (size > _LARGEST_DOCUMENT or self._document_bytes > _MOST_DOCUMENTS):
+            raise _too_much(f"a {printable(path)} of {size:,} bytes, or too many such documents")
         contents.kinds[path] = Kind.FILE
         if (piece := stream.whole(size)) is not None:
             contents.hexes[path] = hashlib.sha256(piece).hexdigest()
@@ -277,7 +296,7 @@ class _Scan:
                 hint=f"the last one is {printable(path)}: {message}",
             )
 
-    def _conclude(self, *, is_whole: bool) -> None:
+    def _conclude(self, *, is_whole: bool, has_more: bool) -> None:
         contents, archive = self._contents, os.path.basename(self._contents.path)
         if not self._sorted:  # nobody can tell by their names what lay in a gap
             contents.gaps = [("", None)] if contents.gaps or not is_whole else []
@@ -292,10 +311,16 @@ class _Scan:
             self._fault("missing", archive, "the archive was cut, or its end is damaged")
         elif contents.gaps or self._is_damaged:
             self._fault("changed", archive, "the archive is damaged")
+        elif has_more:
+            self._fault("unexpected", archive, "there are more data after the end of the archive")
+
+
+def _is_target(member: Member) -> bool:
+    return member.kind != tar.SYMLINK or bool(member.target and b"\0" not in member.target)
 
 
 def _digest(path: str) -> tuple[str, int]:
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    descriptor = open_regular(path, follow=True)
     try:
         return sha256_descriptor(descriptor).hex, os.fstat(descriptor).st_size
     finally:

@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from runcard.files import Kind, check_relative, decode_name, encode_name
+from runcard.files import Kind, check_relative, decode_name, encode_name, open_regular
 from runcard.store.archive import tar
 from runcard.store.archive.members import read_blocks
 from runcard.store.archive.places import Places
@@ -47,7 +47,7 @@ def items(descriptor: int, places: Places, wanted: str) -> Iterator[Item]:
 
 def read_file(archive: str, places: Places, name: str) -> bytes | None:
     """A file of the record in an archive; None when it is not there, or damaged."""
-    descriptor = os.open(archive, os.O_RDONLY | os.O_CLOEXEC)
+    descriptor = open_regular(archive, follow=True)
     try:
         for item in items(descriptor, places, name):
             if item.path == name and item.kind is Kind.FILE:

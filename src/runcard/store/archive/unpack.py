@@ -9,7 +9,7 @@ import os
 from typing import NamedTuple
 
 from runcard.errors import StoreError
-from runcard.files import Kind, decode_name, encode_name, printable, reach, write_all
+from runcard.files import Kind, decode_name, encode_name, open_regular, printable, reach, write_all
 from runcard.store.archive import tar
 from runcard.store.archive.contents import Contents, Progress
 from runcard.store.archive.members import read_blocks
@@ -32,7 +32,7 @@ class _Later(NamedTuple):
 
 def unpack(contents: Contents, target: str, *, progress: Progress | None = None) -> None:
     """Write what an archive holds into an empty directory."""
-    descriptor = os.open(contents.path, os.O_RDONLY | os.O_CLOEXEC)
+    descriptor = open_regular(contents.path, follow=True)
     top = os.open(target, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         _Unpacking(contents, top, progress).write(TarStream(read_blocks(descriptor)))
@@ -85,11 +85,14 @@ class _Unpacking:
 
     def _make_folder(self, path: str) -> None:
         """A directory, and those above it that the archive has not named yet."""
-        if path and path not in self._made:
-            self._make_folder(os.path.dirname(path))
-            with reach(self._top, path) as (place, rest):
+        missing = []
+        while path and path not in self._made:
+            missing.append(path)
+            path = os.path.dirname(path)
+        for folder in reversed(missing):
+            with reach(self._top, folder) as (place, rest):
                 os.mkdir(rest, 0o700, dir_fd=place)
-            self._made.add(path)
+            self._made.add(folder)
 
     def _write(self, path: str, member: Member, stream: TarStream) -> None:
         self._make_folder(os.path.dirname(path))
