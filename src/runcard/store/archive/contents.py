@@ -17,7 +17,16 @@ from runcard.checksums import Listing, Symlink
 from runcard.checksums.comparison import Comparison, judge
 from runcard.digests import sha256_descriptor
 from runcard.errors import StoreError
-from runcard.files import Entry, Kind, check_relative, decode_name, encode_name, failure, open_regular, printable
+from runcard.files import (
+    Entry,
+    Kind,
+    check_relative,
+    decode_name,
+    encode_name,
+    failure,
+    open_regular,
+    printable,
+)
 from runcard.store import layout
 from runcard.store.amendments import Amendments, parse_amendments
 from runcard.store.archive import tar
@@ -31,10 +40,15 @@ MOST_MEMBERS = 1_000_000  # before the listing of the record is found
 _MORE_THAN_LISTED = 100_000  # directories, links and the like beside the files that it lists
 _LARGEST_DOCUMENT = 1 << 29  # bytes of a journal or a listing
 _MOST_DOCUMENTS = 1 << 30  # bytes of all of them
-_MOST_NAMES = 1 << 31  # bytes of long names, and of the folders that the archive does not list
+_MOST_NAMES = (
+    1 << 28
+)  # bytes of the links' targets, and of folders that stand there only as a part of other names
+_MOST_EXTRA = 1 << 31  # bytes of the records that hold long names
+_LONGEST_TARGET = 4095  # bytes that Linux takes
 _MOST_FAULTS = 1000  # enough to tell anybody
+LONGEST_PATH = 1 << 14  # four times as long as Linux takes in one piece
 _EVERY = 256
-_KINDS = {tar.FILE, tar.SYMLINK, tar.DIRECTORY}
+KINDS = {tar.FILE: Kind.FILE, tar.SYMLINK: Kind.SYMLINK, tar.DIRECTORY: Kind.DIRECTORY}
 _LOST = "its bytes in the archive are damaged"
 
 
@@ -51,6 +65,28 @@ class Place(NamedTuple):
 
     offset: int
     path: str
+
+
+class Limits(NamedTuple):
+    """How much an archive may hold."""
+
+    bytes: int | None
+    members: int
+
+
+class TooMuchError(StoreError):
+    """An archive holds more than it may."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(
+            f"the archive is refused: it holds {what}",
+            hint="`artifacts.max_size` in the settings allows more bytes",
+        )
+        self.what = what
+
+
+class NoArchiveError(StoreError):
+    """A file has nothing in it that could be read as an archive."""
 
 
 class Contents:
@@ -90,6 +126,20 @@ class Contents:
     def amendments(self) -> Amendments:
         return parse_amendments(self.read(layout.AMENDMENTS))
 
+    def below(self, folder: str) -> "Contents":
+        """A record that lies in a folder of the archive, as if it had one of its own; for an archive without faults."""
+        inner, start = Contents(self.path, os.path.basename(folder)), len(folder) + 1
+        inside = f"{folder}/"
+        inner.hexes = {path[start:]: digest for path, digest in self.hexes.items() if path.startswith(inside)}
+        inner.kinds = {path[start:]: kind for path, kind in self.kinds.items() if path.startswith(inside)}
+        inner.symlinks = [
+            Symlink(link.path[start:], link.target) for link in self.symlinks if link.path.startswith(inside)
+        ]
+        inner.documents = {
+            path[start:]: data for path, data in self.documents.items() if path.startswith(inside)
+        }
+        return inner
+
     def compare(self, listing: Listing, progress: Progress | None) -> Comparison:  # noqa: ARG002 - all is read
         entries = (Entry(path, kind) for path, kind in self.kinds.items())
         unreadable = {path: _LOST for path in listing if self._is_lost(path)}
@@ -110,13 +160,23 @@ class Contents:
 
 
 def scan(
-    path: str, *, name: str = "", max_size: int | None = None, progress: Progress | None = None
+    path: str,
+    *,
+    name: str = "",
+    max_size: int | None = None,
+    max_members: int | None = None,
+    is_kept: Callable[[str], bool] = layout.is_document,
+    progress: Progress | None = None,
 ) -> Contents:
-    """Read an archive from end to end; `name` is that of the record, where somebody knows it."""
+    """Read an archive from end to end; `name` is that of the record, where somebody knows it.
+
+    What the files hold for which `is_kept` is true is in the result. Raises TooMuchError beyond the limits.
+    """
     try:
         descriptor = open_regular(path, follow=True)
         try:
-            return _Scan(Contents(path, name), descriptor, max_size, progress).done()
+            limits = Limits(max_size, MOST_MEMBERS if max_members is None else max_members)
+            return _Scan(Contents(path, name), descriptor, limits, is_kept, progress).done()
         finally:
             os.close(descriptor)
     except OSError as error:
@@ -127,15 +187,20 @@ class _Scan:
     """An archive that is being read."""
 
     def __init__(
-        self, contents: Contents, descriptor: int, max_size: int | None, progress: Progress | None
+        self,
+        contents: Contents,
+        descriptor: int,
+        limits: Limits,
+        is_kept: Callable[[str], bool],
+        progress: Progress | None,
     ) -> None:
-        self._descriptor, self._max_size, self._progress = descriptor, max_size, progress
+        self._descriptor, self._is_kept, self._progress = descriptor, is_kept, progress
+        self._max_size, self._most = limits
         self._contents = contents
         self._last, self._raw = "", b""
         self._sorted = True
-        self._most = MOST_MEMBERS
         self._files = 0
-        self._document_bytes = self._implied_bytes = 0
+        self._document_bytes = self._name_bytes = 0
         self._folders = {""}
         self._is_damaged = False
         self._block: Block | None = None
@@ -147,7 +212,7 @@ class _Scan:
             stream = TarStream(self._noted(read_blocks(self._descriptor, salvage=True), scribe))
             for number, member in enumerate(stream):
                 if number > self._most:
-                    raise _too_much(f"more than {self._most:,} entries")
+                    raise TooMuchError(f"more than {self._most:,} entries")
                 if isinstance(member, Gap):
                     self._lose(member.reason)
                     continue
@@ -176,18 +241,20 @@ class _Scan:
             self._close_gap(named)
         if stream.place is not self._block:
             self._place(named, stream)
-        if member.kind not in _KINDS or path in self._contents.kinds or not _is_target(member):
-            self._refuse(member, path)
+        if (message := self._refusal(member, path)) is not None:
+            self._fault("unexpected", path, message)
             return
         if member.path < self._raw:
             self._sorted = False
         self._last, self._raw = named, member.path
-        self._note_folders(path, stream)
+        if stream.extra_bytes > _MOST_EXTRA:
+            raise TooMuchError(f"more than {_MOST_EXTRA:,} bytes of long names")
         if member.kind == tar.FILE:
             self._take_file(member, path, stream)
         elif member.kind == tar.SYMLINK:
             self._contents.kinds[path] = Kind.SYMLINK
             self._contents.symlinks.append(Symlink(path, decode_name(member.target)))
+            self._count_names(len(member.target))
         else:
             self._contents.kinds[path] = Kind.DIRECTORY
 
@@ -197,6 +264,8 @@ class _Scan:
         reason = check_relative(given)
         top, slash, path = given.partition("/")
         name = self._contents.name = self._contents.name or ("" if reason else top)
+        if len(given) > LONGEST_PATH:
+            reason = f"it is longer than {LONGEST_PATH:,} characters"
         if reason is None and top != name:
             reason = f"it lies outside of {printable(name)}"
         if reason is None and not slash and member.kind != tar.DIRECTORY:
@@ -206,35 +275,50 @@ class _Scan:
             return None
         return path or None
 
-    def _refuse(self, member: Member, path: str) -> None:
-        if member.kind not in _KINDS:
-            message = "it is a hard link, a device or the like, which no record has"
-        elif not _is_target(member):
-            message = "it is a link without a target that a link can have"
-        else:
-            message = "it stands twice in the archive"
-        self._fault("unexpected", path, message)
+    def _refusal(self, member: Member, path: str) -> str | None:
+        """Why a member must not be unpacked; None for a good one."""
+        kind = KINDS.get(member.kind)
+        if kind is None:
+            return "it is a hard link, a device or the like, which no record has"
+        if path in self._contents.kinds:
+            return "it stands twice in the archive"
+        if kind is Kind.SYMLINK and not _is_target(member.target):
+            return "it is a link whose target no link can have"
+        if not self._is_placed(path, kind):
+            return "a file or a link stands where a folder must be"
+        return None
 
-    def _note_folders(self, path: str, stream: TarStream) -> None:
-        """Count the folders that a path needs: a few long names can stand for very many."""
+    def _is_placed(self, path: str, kind: Kind) -> bool:
+        """Whether a path can be where it says: below nothing but folders. The folders that it needs are noted.
+
+        They are counted, because a few long names can need very many.
+        """
+        if kind is not Kind.DIRECTORY and path in self._folders:
+            return False
         above = path.rpartition("/")[0]
         while above not in self._folders:
+            if self._contents.kinds.get(above, Kind.DIRECTORY) is not Kind.DIRECTORY:
+                return False
             self._folders.add(above)
-            self._implied_bytes += len(above)
+            self._count_names(len(above))
             above = above.rpartition("/")[0]
-            if self._implied_bytes + stream.extra_bytes > _MOST_NAMES:
-                raise _too_much(f"more than {_MOST_NAMES:,} bytes of names")
+        return True
+
+    def _count_names(self, size: int) -> None:
+        self._name_bytes += size
+        if self._name_bytes > _MOST_NAMES:
+            raise TooMuchError(f"more than {_MOST_NAMES:,} bytes of names of links and folders")
 
     def _take_file(self, member: Member, path: str, stream: TarStream) -> None:
         contents, size = self._contents, member.size
         contents.bytes += size
         if self._max_size is not None and contents.bytes > self._max_size:
-            raise _too_much(f"more than {self._max_size:,} bytes")
-        is_kept = layout.is_document(path)
+            raise TooMuchError(f"more than {self._max_size:,} bytes")
+        is_kept = self._is_kept(path)
         if is_kept:
             self._document_bytes += size
         if is_kept and (size > _LARGEST_DOCUMENT or self._document_bytes > _MOST_DOCUMENTS):
-            raise _too_much(f"a {printable(path)} of {size:,} bytes, or too many such documents")
+            raise TooMuchError(f"a {printable(path)} of {size:,} bytes, or too many such documents")
         contents.kinds[path] = Kind.FILE
         if (piece := stream.whole(size)) is not None:
             contents.hexes[path] = hashlib.sha256(piece).hexdigest()
@@ -303,8 +387,9 @@ class _Scan:
         elif not is_whole and not any(before is None for _, before in contents.gaps):
             contents.gaps.append((self._last, None))
         if not contents.name:
-            raise StoreError(
-                f"{printable(contents.path)} is no archive of a record",
+            reason = f": {contents.faults[0].message}" if contents.faults else ""
+            raise NoArchiveError(
+                f"{printable(contents.path)} is no archive of a record{reason}",
                 hint="name a .tar.gz that `archive` made",
             )
         if not is_whole:
@@ -315,8 +400,8 @@ class _Scan:
             self._fault("unexpected", archive, "there are more data after the end of the archive")
 
 
-def _is_target(member: Member) -> bool:
-    return member.kind != tar.SYMLINK or bool(member.target and b"\0" not in member.target)
+def _is_target(target: bytes) -> bool:
+    return 0 < len(target) <= _LONGEST_TARGET and b"\0" not in target
 
 
 def _digest(path: str) -> tuple[str, int]:
@@ -325,10 +410,3 @@ def _digest(path: str) -> tuple[str, int]:
         return sha256_descriptor(descriptor).hex, os.fstat(descriptor).st_size
     finally:
         os.close(descriptor)
-
-
-def _too_much(what: str) -> StoreError:
-    return StoreError(
-        f"the archive is refused: it holds {what}",
-        hint="`artifacts.max_size` in the settings allows more bytes",
-    )

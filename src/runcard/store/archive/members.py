@@ -35,7 +35,7 @@ _HEADER = struct.Struct("<16sIIQI")  # then: how long the member is, and as in B
 _TRAILER = struct.Struct("<II")
 _AHEAD = 4  # members for each core that are on their way
 _STEP = 1 << 18
-_FOREIGN_STEP = 1 << 16  # smaller, because what follows a member is copied for each member
+_FIRST_STEP = 1 << 12  # at the beginning of a member, which may be tiny: what follows it is read again
 _MOST_REREAD = 1 << 28  # bytes, after members whose stated length is wrong
 _MOST_EMPTY = 1000  # gzip members without contents in a file of another program
 
@@ -216,26 +216,24 @@ class _Members:
 def _foreign(descriptor: int) -> Iterator[Block]:
     """The stream of a .tar.gz that another program made; it ends with a block without data where it is damaged."""
     offset = start = empty = 0
-    rest = b""
-    while rest or (rest := os.pread(descriptor, _FOREIGN_STEP, offset)):
+    while rest := os.pread(descriptor, _FIRST_STEP, offset):
         worker, first = zlib.decompressobj(31), start
-        while not worker.eof:
+        while True:
             try:
                 data = worker.decompress(rest, SIZE)
             except zlib.error:
-                yield Block(offset, start, 0, NO_HEADER, None)
-                return
-            # At the end of a member zlib may give what follows it twice: as unused, and as unconsumed.
-            left = worker.unused_data if worker.eof else worker.unconsumed_tail
+                data, rest = b"", b""
+            is_over = worker.eof
+            # At the end of a member zlib can report what follows it twice: as unused, and as unconsumed.
+            left = worker.unused_data if is_over else worker.unconsumed_tail
             offset += len(rest) - len(left)
-            rest = left or (b"" if worker.eof else os.pread(descriptor, _FOREIGN_STEP, offset))
             if data:
                 yield Block(offset, start, len(data), NO_HEADER, data)
                 start += len(data)
-            elif not rest and not worker.eof:  # the file was cut
-                yield Block(offset, start, 0, NO_HEADER, None)
-                return
+            if is_over or not (data or rest):  # the latter for what is damaged, or cut
+                break
+            rest = left or os.pread(descriptor, _STEP, offset)
         empty += first == start
-        if empty > _MOST_EMPTY:
+        if not is_over or empty > _MOST_EMPTY:
             yield Block(offset, start, 0, NO_HEADER, None)
             return
