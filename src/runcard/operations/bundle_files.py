@@ -93,11 +93,10 @@ class BundleFiles:
     @property
     def _is_recorded_here(self) -> bool:
         """Whether this machine's ledger of the store knows the run as it is."""
-        try:
-            journal = read_journal(Ledger(layout.store_of(self._run)).path)
-        except OSError:
+        ledger = Ledger(layout.store_of(self._run)).path
+        if not layout.may_be_file(ledger):
             return False
-        return any(entry.sha256 == self._sha256 for entry in entries(journal))
+        return any(entry.sha256 == self._sha256 for entry in entries(read_journal(ledger)))
 
 
 def _lies_in(path: str, folder: str) -> bool:

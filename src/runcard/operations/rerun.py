@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from runcard.digests import sha256_bytes
 from runcard.errors import StoreError
-from runcard.files import printable
+from runcard.files import open_regular, printable
 from runcard.observe.environment import environment
 from runcard.observe.inputs import inputs
 from runcard.operations.compare import Comparison, compare
@@ -95,7 +95,7 @@ def plan_rerun(path: str | os.PathLike[str], *, outputs: str | None = None) -> P
             f"the command of {name} held a secret, which was not kept",
             hint="give the secret in a variable, and run it again with `runcard run`",
         )
-    with open(os.path.join(shown.path, layout.METADATA), "rb") as file:
+    with open(open_regular(os.path.join(shown.path, layout.METADATA)), "rb") as file:
         digest = sha256_bytes(file.read()).hex
     store = layout.store_of(shown.path)
     paths = [path_of(entry) for entry in entries_of(document)]

@@ -12,12 +12,13 @@ from stat import S_ISREG, S_IWOTH
 from typing import Any, NamedTuple
 
 from runcard.errors import ExitCode, RuncardError, UsageError
-from runcard.files import failure, printable
+from runcard.files import failure, open_regular, printable, read_stream
 
 NAME = "runcard.toml"
 PYPROJECT = "pyproject.toml"
 
 _TABLE = "tool.runcard"
+_LARGEST = 1 << 24  # bytes
 # Patterns are compiled when they are first used: mostly there is no file.
 _HEADER = r"\s*\[\s*([^\[\]]+?)\s*\]"
 _KEY = r"(?a)\s*([\w.\-\"' ]+?)\s*="
@@ -105,8 +106,13 @@ def _project(path: str, shown: str) -> dict[str, Entry] | None:
 
 def _text(path: str) -> str:
     try:
-        with open(path, "rb") as file:
-            return file.read().decode("utf-8-sig")
+        with open(open_regular(path, follow=True), "rb") as file:
+            data = read_stream(file, _LARGEST)
+        if len(data) > _LARGEST:
+            raise BadFileError(
+                f"{printable(path)} is larger than {_LARGEST:,} bytes", hint="settings take a few lines"
+            )
+        return data.decode("utf-8-sig")
     except OSError as error:
         raise failure(error, path, "read the settings in") from error
     except UnicodeDecodeError as error:

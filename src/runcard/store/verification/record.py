@@ -12,7 +12,7 @@ from runcard.documents import chain, codec
 from runcard.documents.kinds import Kind
 from runcard.encoding import Limits
 from runcard.errors import EncodingError, ExitCode, RuncardError
-from runcard.files import JsonName, json_name, printable
+from runcard.files import JsonName, json_name, open_regular, printable
 from runcard.store import layout
 from runcard.store.amendments import Amendments, Change
 from runcard.store.verification.ledgers import Known, Record, verify_entries
@@ -354,5 +354,5 @@ def _why(amendments: Amendments, path: str) -> str:
 
 
 def _read(path: str) -> bytes:
-    with open(path, "rb") as file:
+    with open(open_regular(path, follow=True), "rb") as file:
         return file.read()
