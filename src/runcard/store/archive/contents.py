@@ -30,23 +30,26 @@ from runcard.files import (
 from runcard.store import layout
 from runcard.store.amendments import Amendments, parse_amendments
 from runcard.store.archive import tar
+from runcard.store.archive.limits import (
+    LARGEST_DOCUMENT,
+    LONGEST_PATH,
+    LONGEST_TARGET,
+    MORE_THAN_LISTED,
+    MOST_DOCUMENTS,
+    MOST_EXTRA,
+    MOST_FAULTS,
+    MOST_MEMBERS,
+    SHORTEST_LINE,
+    Limits,
+    TooMuchError,
+)
 from runcard.store.archive.members import NO_HEADER, Block, Scribe, read_blocks
 from runcard.store.archive.stream import Gap, LostError, TarStream
 from runcard.store.archive.tar import Member
+from runcard.store.archive.tree import FolderTree
 
 Progress = Callable[[int, int], object]
 
-MOST_MEMBERS = 1_000_000  # before the listing of the record is found
-_MORE_THAN_LISTED = 100_000  # directories, links and the like beside the files that it lists
-_LARGEST_DOCUMENT = 1 << 29  # bytes of a journal or a listing
-_MOST_DOCUMENTS = 1 << 30  # bytes of all of them
-_MOST_NAMES = (
-    1 << 28
-)  # bytes of the links' targets, and of folders that stand there only as a part of other names
-_MOST_EXTRA = 1 << 31  # bytes of the records that hold long names
-_LONGEST_TARGET = 4095  # bytes that Linux takes
-_MOST_FAULTS = 1000  # enough to tell anybody
-LONGEST_PATH = 1 << 14  # four times as long as Linux takes in one piece
 _EVERY = 256
 KINDS = {tar.FILE: Kind.FILE, tar.SYMLINK: Kind.SYMLINK, tar.DIRECTORY: Kind.DIRECTORY}
 _LOST = "its bytes in the archive are damaged"
@@ -65,24 +68,6 @@ class Place(NamedTuple):
 
     offset: int
     path: str
-
-
-class Limits(NamedTuple):
-    """How much an archive may hold."""
-
-    bytes: int | None
-    members: int
-
-
-class TooMuchError(StoreError):
-    """An archive holds more than it may."""
-
-    def __init__(self, what: str) -> None:
-        super().__init__(
-            f"the archive is refused: it holds {what}",
-            hint="`artifacts.max_size` in the settings allows more bytes",
-        )
-        self.what = what
 
 
 class NoArchiveError(StoreError):
@@ -175,7 +160,7 @@ def scan(
     try:
         descriptor = open_regular(path, follow=True)
         try:
-            limits = Limits(max_size, MOST_MEMBERS if max_members is None else max_members)
+            limits = Limits(max_size, max_members or MOST_MEMBERS, max_members is None)
             return _Scan(Contents(path, name), descriptor, limits, is_kept, progress).done()
         finally:
             os.close(descriptor)
@@ -195,13 +180,13 @@ class _Scan:
         progress: Progress | None,
     ) -> None:
         self._descriptor, self._is_kept, self._progress = descriptor, is_kept, progress
-        self._max_size, self._most = limits
+        self._max_size, self._most, self._can_grow = limits
         self._contents = contents
         self._last, self._raw = "", b""
         self._sorted = True
         self._files = 0
-        self._document_bytes = self._name_bytes = 0
-        self._folders = {""}
+        self._document_bytes = 0
+        self._tree = FolderTree(contents.kinds)
         self._is_damaged = False
         self._block: Block | None = None
 
@@ -212,7 +197,7 @@ class _Scan:
             stream = TarStream(self._noted(read_blocks(self._descriptor, salvage=True), scribe))
             for number, member in enumerate(stream):
                 if number > self._most:
-                    raise TooMuchError(f"more than {self._most:,} entries")
+                    self._allow_more(number)
                 if isinstance(member, Gap):
                     self._lose(member.reason)
                     continue
@@ -222,6 +207,28 @@ class _Scan:
             contents.tar_sha256 = scribe.digest("stream")
         self._conclude(is_whole=stream.is_whole, has_more=has_more)
         return contents
+
+    def _allow_more(self, number: int) -> None:
+        """Allow as many members as the listing has lines; it may stand behind all of them."""
+        if self._can_grow:
+            self._can_grow = False
+            if size := self._listing_size():
+                self._most = max(self._most, size // SHORTEST_LINE + MORE_THAN_LISTED)
+        if number > self._most:
+            raise TooMuchError(f"more than {self._most:,} entries")
+
+    def _listing_size(self) -> int:
+        """The size of the record's listing; 0 when there is none that may be read."""
+        path, passed = encode_name(f"{self._contents.name}/{layout.CHECKSUMS}"), 0
+        for member in TarStream(read_blocks(self._descriptor)):
+            if isinstance(member, Gap):
+                break
+            passed += member.size
+            if member.path == path and member.size <= LARGEST_DOCUMENT:
+                return member.size
+            if self._max_size is not None and passed > self._max_size:
+                break
+        return 0
 
     def _noted(self, blocks: Iterator[Block], scribe: Scribe) -> Iterator[Block]:
         """The pieces, hashed on their way."""
@@ -247,14 +254,14 @@ class _Scan:
         if member.path < self._raw:
             self._sorted = False
         self._last, self._raw = named, member.path
-        if stream.extra_bytes > _MOST_EXTRA:
-            raise TooMuchError(f"more than {_MOST_EXTRA:,} bytes of long names")
+        if stream.extra_bytes > MOST_EXTRA:
+            raise TooMuchError(f"more than {MOST_EXTRA:,} bytes of long names")
         if member.kind == tar.FILE:
             self._take_file(member, path, stream)
         elif member.kind == tar.SYMLINK:
             self._contents.kinds[path] = Kind.SYMLINK
             self._contents.symlinks.append(Symlink(path, decode_name(member.target)))
-            self._count_names(len(member.target))
+            self._tree.count(len(member.target))
         else:
             self._contents.kinds[path] = Kind.DIRECTORY
 
@@ -284,30 +291,9 @@ class _Scan:
             return "it stands twice in the archive"
         if kind is Kind.SYMLINK and not _is_target(member.target):
             return "it is a link whose target no link can have"
-        if not self._is_placed(path, kind):
+        if not self._tree.has_room(path, kind):
             return "a file or a link stands where a folder must be"
         return None
-
-    def _is_placed(self, path: str, kind: Kind) -> bool:
-        """Whether a path can be where it says: below nothing but folders. The folders that it needs are noted.
-
-        They are counted, because a few long names can need very many.
-        """
-        if kind is not Kind.DIRECTORY and path in self._folders:
-            return False
-        above = path.rpartition("/")[0]
-        while above not in self._folders:
-            if self._contents.kinds.get(above, Kind.DIRECTORY) is not Kind.DIRECTORY:
-                return False
-            self._folders.add(above)
-            self._count_names(len(above))
-            above = above.rpartition("/")[0]
-        return True
-
-    def _count_names(self, size: int) -> None:
-        self._name_bytes += size
-        if self._name_bytes > _MOST_NAMES:
-            raise TooMuchError(f"more than {_MOST_NAMES:,} bytes of names of links and folders")
 
     def _take_file(self, member: Member, path: str, stream: TarStream) -> None:
         contents, size = self._contents, member.size
@@ -317,7 +303,7 @@ class _Scan:
         is_kept = self._is_kept(path)
         if is_kept:
             self._document_bytes += size
-        if is_kept and (size > _LARGEST_DOCUMENT or self._document_bytes > _MOST_DOCUMENTS):
+        if is_kept and (size > LARGEST_DOCUMENT or self._document_bytes > MOST_DOCUMENTS):
             raise TooMuchError(f"a {printable(path)} of {size:,} bytes, or too many such documents")
         contents.kinds[path] = Kind.FILE
         if (piece := stream.whole(size)) is not None:
@@ -349,8 +335,9 @@ class _Scan:
 
     def _keep(self, path: str, data: bytes) -> None:
         self._contents.documents[path] = data
-        if path == layout.CHECKSUMS:
-            self._most = max(data.count(b"\n"), len(self._contents.kinds)) + _MORE_THAN_LISTED
+        if path == layout.CHECKSUMS and self._can_grow:
+            self._can_grow = False
+            self._most = max(len(data) // SHORTEST_LINE, len(self._contents.kinds)) + MORE_THAN_LISTED
 
     def _place(self, path: str, stream: TarStream) -> None:
         """Note the first path of every member of the file."""
@@ -372,11 +359,11 @@ class _Scan:
             gaps[-1] = (gaps[-1][0], path)
 
     def _fault(self, kind: str, path: str, message: str) -> None:
-        if len(self._contents.faults) < _MOST_FAULTS:
+        if len(self._contents.faults) < MOST_FAULTS:
             self._contents.faults.append(Fault(kind, path, message))
         elif kind == "unexpected":  # nothing is lost by going no further; of what is damaged the rest is read
             raise StoreError(
-                f"the archive is refused: more than {_MOST_FAULTS:,} of its entries are hostile",
+                f"the archive is refused: more than {MOST_FAULTS:,} of its entries are hostile",
                 hint=f"the last one is {printable(path)}: {message}",
             )
 
@@ -401,7 +388,7 @@ class _Scan:
 
 
 def _is_target(target: bytes) -> bool:
-    return 0 < len(target) <= _LONGEST_TARGET and b"\0" not in target
+    return 0 < len(target) <= LONGEST_TARGET and b"\0" not in target
 
 
 def _digest(path: str) -> tuple[str, int]:

@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from runcard.files import Kind, check_relative, decode_name, encode_name, open_regular
-from runcard.store.archive.contents import KINDS, LONGEST_PATH
+from runcard.store.archive.contents import KINDS
+from runcard.store.archive.limits import LONGEST_PATH
 from runcard.store.archive.members import read_blocks
 from runcard.store.archive.places import Places
 from runcard.store.archive.stream import Gap, LostError, TarStream

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from runcard.errors import DocumentError
 from runcard.files import json_name, printable
 from runcard.store import layout
-from runcard.store.archive.contents import Contents, NoArchiveError, TooMuchError, scan
+from runcard.store.archive.contents import Contents, NoArchiveError, scan
+from runcard.store.archive.limits import TooMuchError
 from runcard.store.archive.links import escaping_link
 from runcard.store.bundles.manifest import MANIFEST, OUTPUTS, Fields, read_manifest, refused
 from runcard.store.bundles.tool_files import is_tool_file
