@@ -10,7 +10,10 @@ from runcard.cli.options import PATH, Size, json_option
 @click.argument("folder", metavar="[FOLDER]", required=False, type=PATH)
 @click.option("--max-size", type=Size(), help="Refuse more than this; 10 GiB unless given.")
 @click.option(
-    "--max-files", type=click.IntRange(min=1), help="Refuse more files than this; 100,000 unless given."
+    "--max-files",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Refuse more files than this; 100,000 unless given.",
 )
 @json_option
 def command(
