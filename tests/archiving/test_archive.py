@@ -20,7 +20,7 @@ from runcard.operations.archive import ChangedRecordError, archive
 from runcard.operations.extract import extract
 from runcard.operations.restore import restore
 from runcard.operations.show import show_record
-from runcard.store.archive import deflate
+from runcard.store.archive import contents, deflate
 from runcard.views.markdown import size
 
 
@@ -515,3 +515,18 @@ def test_a_fifo_that_came_later_is_a_change(run: Path, cli: Cli) -> None:
     os.mkfifo(run / "pipe")
     assert "pipe: neither a file nor a link" in cli("archive", run).err
     assert run.is_dir()
+
+
+def test_a_run_with_more_files_than_any_archive_may_have_unseen_is_archived(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The list of checksums says how many there are, wherever it stands among them."""
+    monkeypatch.setattr(contents, "MOST_MEMBERS", 1000)
+    monkeypatch.setattr(contents, "MORE_THAN_LISTED", 100)
+    with runcard.record(here / "outputs", model="m", provider="p", strict=True) as run:
+        for number in range(2000):
+            (run.path / f"{number:04}").touch()
+    archive(run.path)
+    (made,) = archives(here / "outputs")
+    assert judged(made)["findings"] == []
+    assert len(list(restore(made).path.iterdir())) > 2000

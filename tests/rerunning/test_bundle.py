@@ -107,31 +107,67 @@ def test_nothing_is_overwritten(made: tuple[Path, Path], tmp_path: Path) -> None
     assert [name for name in os.listdir(project) if name.endswith(".tmp")] == []
 
 
-def test_a_run_or_an_input_that_changed_is_not_packed(tmp_path: Path) -> None:
-    make_project(tmp_path / "project")
+def test_a_run_that_changed_is_not_packed(tmp_path: Path) -> None:
     project = tmp_path / "project"
+    make_project(project)
     run = record(project)
-    (project / "in" / "a.md").write_text("other\n")
-    done = runcard(project, "export", str(run), "--to", "bundle")
-    assert done.stderr.startswith("Error: the input in/a.md is not what the run read")
-    (project / "in" / "a.md").unlink()
-    assert runcard(project, "export", str(run), "--to", "bundle").returncode == 1
-    (project / "in" / "a.md").write_text("hello\n")
     (run / "copy.txt").write_text("forged\n")
     forged = runcard(project, "export", str(run), "--to", "bundle")
+    assert forged.returncode == 1
     assert "is not what it was when it was closed" in forged.stderr
     assert [name for name in os.listdir(project) if "tar" in name] == []
 
 
-def test_an_input_from_elsewhere_is_kept_aside_and_told(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("change", "reason"), [("changed", "it is not what the run read"), ("gone", "it is gone")]
+)
+def test_an_input_that_changed_is_left_out_and_told(tmp_path: Path, change: str, reason: str) -> None:
+    project = tmp_path / "project"
+    make_project(project)
+    run = record(project)
+    if change == "changed":
+        (project / "in" / "a.md").write_text("other\n")
+    else:
+        (project / "in" / "a.md").unlink()
+    done = runcard(project, "export", str(run), "--to", "bundle", "--output", "b.tar.gz")
+    assert (done.returncode, done.stdout) == (2, "b.tar.gz\n")
+    assert done.stderr == f"Warning: the input in/a.md was left out: {reason}\n"
+    assert not any(name.endswith("in/a.md") for name in members(project / "b.tar.gz"))
+    opened = runcard(tmp_path, "import-bundle", "project/b.tar.gz", "theirs")
+    assert opened.returncode == 2
+    assert opened.stderr == "Warning: the input in/a.md is not in the bundle\n"
+
+
+def test_an_input_from_elsewhere_is_packed_when_it_is_named(tmp_path: Path) -> None:
     make_project(tmp_path / "project")
     (tmp_path / "elsewhere.md").write_text("far\n")
     run = record(tmp_path / "project", "--input", str(tmp_path / "elsewhere.md"))
-    runcard(tmp_path / "project", "export", str(run), "--to", "bundle", "--output", "b.tar.gz")
+    export = ("export", str(run), "--to", "bundle", "--output")
+    without = runcard(tmp_path / "project", *export, "a.tar.gz")
+    assert without.returncode == 2
+    assert "elsewhere.md was left out: it lies outside of the current directory" in without.stderr
+    assert runcard(tmp_path / "project", *export, "b.tar.gz", "--with", "../elsewhere.md").returncode == 0
     done = runcard(tmp_path, "import-bundle", "project/b.tar.gz", "theirs")
     assert done.returncode == 2
     assert done.stderr.startswith(f"Warning: the run read {tmp_path}/elsewhere.md, which is now in ")
     assert (tmp_path / f"theirs/inputs-outside{tmp_path}/elsewhere.md").read_text() == "far\n"
+
+
+def test_permissions_are_those_of_new_files(made: tuple[Path, Path], tmp_path: Path) -> None:
+    def change(member: tarfile.TarInfo, data: bytes) -> Iterator[tuple[tarfile.TarInfo, bytes]]:
+        member.mode = 0o4777 if member.name.endswith("make.py") else 0o000
+        yield member, data
+
+    bundle = rewritten(made[1], tmp_path / "b.tar.gz", change)
+    before = os.umask(0o077)
+    try:
+        import_bundle(bundle, str(tmp_path / "theirs"))
+    finally:
+        os.umask(before)
+    modes = {
+        name: (tmp_path / "theirs" / name).stat().st_mode & 0o7777 for name in ("make.py", "in/a.md", "in")
+    }
+    assert modes == {"make.py": 0o700, "in/a.md": 0o600, "in": 0o700}
 
 
 @pytest.mark.parametrize(

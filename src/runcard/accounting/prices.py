@@ -18,9 +18,9 @@ from runcard.accounting.format import read_table
 from runcard.accounting.providers import canonical
 from runcard.accounting.rows import PriceRow, cost
 from runcard.accounting.table import Hit, Table
-from runcard.encoding import decode_json
+from runcard.encoding import Limits, decode_json
 from runcard.errors import DocumentError, EncodingError, UsageError
-from runcard.files import failure, printable
+from runcard.files import failure, open_regular, printable, read_stream
 
 _PACKAGED = Path(__file__).with_name("prices.json")
 _USUAL = {"standard", "default"}
@@ -50,7 +50,8 @@ class Prices:
         """The prices of a file, and the packaged ones for what it leaves out; raises DocumentError for a bad file."""
         name = printable(os.fspath(path))
         try:
-            data = decode_json(Path(path).read_bytes())
+            with open(open_regular(path, follow=True), "rb") as file:
+                data = decode_json(read_stream(file, Limits().size))
         except OSError as error:
             raise failure(error, os.fspath(path), "read the price file") from error
         except EncodingError as error:

@@ -8,6 +8,7 @@ from typing import BinaryIO
 from runcard.errors import RuncardError, StoreError
 from runcard.files.failures import failure
 from runcard.files.names import printable
+from runcard.files.opening import NotRegularFileError, open_regular
 
 _MORE = 1 << 20  # bytes, of a file that grows meanwhile
 _STEP = 1 << 16  # to ask for much more than there is would take longer than reading it
@@ -16,10 +17,14 @@ _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _OPEN = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 
 
-def read_file(path: str, most: int) -> bytes:
-    """The bytes of a file, at most one more than `most`, so that the caller sees when there are too many."""
+def read_file(path: str, most: int, *, only_regular: bool = False) -> bytes:
+    """The bytes of a file, at most one more than `most`, so that the caller sees when there are too many.
+
+    A pipe that the user named is read to its end. With `only_regular`, for paths that a document or a folder gave, what is
+    not a regular file is an error.
+    """
     try:
-        descriptor = os.open(path, _OPEN)
+        descriptor = open_regular(path, follow=True) if only_regular else os.open(path, _OPEN)
         try:
             if S_ISDIR(os.fstat(descriptor).st_mode):
                 raise StoreError(f"{printable(path)} is a directory", hint="name a file")
@@ -45,7 +50,9 @@ def unreadable(error: OSError, path: str) -> RuncardError:
     """Why a file that somebody named cannot be read."""
     if isinstance(error, FileNotFoundError):
         return StoreError(f"{printable(path) or repr('')} does not exist", hint="check the path")
-    if isinstance(error, IsADirectoryError):
+    if isinstance(error, NotRegularFileError) and error.type != "directory":
+        return StoreError(f"{printable(path)} is a {error.type}, not a file", hint="name a file")
+    if isinstance(error, IsADirectoryError | NotRegularFileError):
         return StoreError(f"{printable(path)} is a directory", hint="name a file")
     if error.errno == errno.ENXIO:
         return StoreError(f"{printable(path)} is a socket or a device, not a file", hint="name a file")

@@ -12,6 +12,8 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 
+from runcard.files import open_regular
+
 _LABELLED = re.compile(
     r"([A-Za-z0-9][A-Za-z0-9._-]*?)-([0-9A-Za-z][0-9A-Za-z.!+_]*)(?:-py\d[\d.]*(?:-.*)?)?\.(?:dist-info|egg-info|egg)"
 )
@@ -59,7 +61,7 @@ def _stated(entry: str) -> tuple[str, str] | None:
     """Name and version as the metadata file states them; the entry of an old installation can be that file itself."""
     for file in (os.path.join(entry, "METADATA"), os.path.join(entry, "PKG-INFO"), entry):
         try:
-            with open(file, encoding="utf-8", errors="replace") as text:
+            with open(open_regular(file, follow=True), encoding="utf-8", errors="replace") as text:
                 head = text.read(_HEAD).split("\n\n", 1)[0]
         except OSError:
             continue

@@ -18,7 +18,7 @@ from runcard.digests import sha256_bytes
 from runcard.documents.document import Document
 from runcard.encoding import Limits, decode_json
 from runcard.errors import EncodingError, StoreError
-from runcard.files import Kind, failure, json_name, printable, write_atomic
+from runcard.files import Kind, failure, json_name, open_regular, printable, write_atomic
 from runcard.operations.archives import FoundArchive
 from runcard.operations.load import load
 from runcard.operations.record_files import read_document
@@ -84,7 +84,7 @@ class ArchivedFiles:
     def items(self, wanted: str) -> Iterator[Item]:
         """What there is under a path: a file, or a folder with all that is below it. Raises StoreError where it is damaged."""
         try:
-            descriptor = os.open(self._found.path, os.O_RDONLY | os.O_CLOEXEC)
+            descriptor = open_regular(self._found.path, follow=True)
             try:
                 for item in items(descriptor, self._places, wanted):
                     yield item._replace(data=partial(self._whole, item))

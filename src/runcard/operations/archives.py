@@ -1,9 +1,10 @@
 """Finding archives by what people call them, and looking into them."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from runcard.checksums import Symlink
 from runcard.digests import sha256_bytes
 from runcard.encoding import Limits
 from runcard.errors import StoreError, UsageError
@@ -12,6 +13,7 @@ from runcard.operations.archive import verdict_on
 from runcard.settings import ARTIFACTS_DIR, ARTIFACTS_MAX_SIZE, OUTPUTS, Settings, read_settings
 from runcard.store import layout
 from runcard.store.archive.contents import Contents, Fault, Progress, scan
+from runcard.store.archive.links import escaping_link
 from runcard.store.archive.shelf import Shelf, Shelved
 from runcard.store.ledger import entries, in_order, ledgers
 from runcard.store.verification import Verdict
@@ -138,11 +140,14 @@ def _beside(found: FoundArchive, contents: Contents) -> Iterator[Fault]:
         yield Fault("changed", os.path.basename(copy), message)
 
 
-def check_link(found: FoundArchive, path: str, target: str) -> None:
-    """Refuse a link that leads out, unless the archive is one of ours: whoever follows it would be led astray."""
-    place = os.path.normpath(os.path.join(os.path.dirname(path), target))
-    if found.shelved is None and (os.path.isabs(target) or place.split("/")[0] == ".."):
-        raise StoreError(
-            f"the archive is refused: the link {printable(path)} leads out",
-            hint=f"`runcard verify {printable(found.path)}` tells more about it",
-        )
+def check_links(found: FoundArchive, links: Iterable[Symlink]) -> None:
+    """Refuse links that lead out of the record, unless the archive is one of ours: whoever follows one would be misled."""
+    if found.shelved is None and (link := escaping_link(links)) is not None:
+        raise leads_out(found, link.path)
+
+
+def leads_out(found: FoundArchive, link: str) -> StoreError:
+    return StoreError(
+        f"the archive is refused: the link {printable(link)} leads out of the record, or nowhere",
+        hint=f"`tar tvzf {printable(found.path)}` lists the links and their targets",
+    )

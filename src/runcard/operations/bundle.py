@@ -2,50 +2,79 @@
 
 import contextlib
 import os
-import shutil
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 from runcard.digests import sha256_bytes
-from runcard.errors import StoreError
-from runcard.files import failure, json_name, printable, sync_filesystem, unreadable
+from runcard.documents import codec
+from runcard.errors import StoreError, UsageError
+from runcard.files import failure, json_name, open_regular, printable, sync_filesystem
 from runcard.files.noreplace import rename_noreplace
+from runcard.operations.bundle_files import BundleFiles
 from runcard.operations.rerun import entries_of, path_of
-from runcard.operations.show import Shown, show
+from runcard.operations.show import show
 from runcard.store import layout
-from runcard.store.bundles.manifest import OUTSIDE, refused
-from runcard.store.bundles.pack import Carried, pack
-from runcard.store.bundles.unpack import unpack
-from runcard.store.verification import verify_run
+from runcard.store.archive.contents import Contents
+from runcard.store.archive.unpack import unpack
+from runcard.store.bundles.judge import read_bundle
+from runcard.store.bundles.manifest import refused
+from runcard.store.bundles.pack import pack
+from runcard.store.bundles.tool_files import is_tool_name
+from runcard.store.removal import remove_tree
+from runcard.store.verification import Verdict, verify_archived_run, verify_run
 from runcard.version import __version__
 
 GIB = 1 << 30
 MAX_SIZE = 10 * GIB  # bytes that a bundle may hold unless the user allows more
+MAX_FILES = 100_000  # files, folders and links, likewise
 
 Fields = dict[str, Any]
 
 
-def export_bundle(run: str | os.PathLike[str], output: str | None = None) -> str:
-    """Pack a run with its inputs and programs; returns the path of the bundle, which must not exist yet.
+class Bundle(NamedTuple):
+    """What became of a bundle that was made or opened."""
 
-    The run must be closed and intact, and its inputs, looked for from the current directory, what they were.
+    path: str  # of the bundle, or of the run that was in it
+    warnings: list[str]
+
+
+def export_bundle(
+    run: str | os.PathLike[str], output: str | None = None, *, including: Sequence[str] = ()
+) -> Bundle:
+    """Pack a run with its inputs and programs into a new file.
+
+    The run must be closed and intact. Inputs and programs are looked for from the current directory; those that are no
+    longer what they were, or may not be packed, are left out with a warning. `including` names files and folders that
+    may be packed although they lie elsewhere, or although this machine did not record the run.
     """
     shown = show(run)
     _check_whole(shown.path)
     name = os.path.basename(os.path.abspath(shown.path))
-    target = output or f"{name}.tar.gz"
+    digest = _metadata_digest(shown.path)
+    files = BundleFiles(shown.path, shown.document, digest, including)
+    carried = files.carried()
     facts = {
         "producer": {"name": "runcard", "version": __version__},
         "run_id": shown.document["generation"]["run_id"],
-        "metadata_sha256": _metadata_digest(shown.path),
+        "metadata_sha256": digest,
     }
-    carried = [*_inputs(shown.document), *_programs(shown)]
+    with _new_file(target := output or f"{name}.tar.gz") as file:
+        count = pack(file, name, os.path.abspath(shown.path), carried, facts)
+    warnings = [one.words() for one in files.left_out]
+    if count > MAX_FILES:
+        warnings.append(f"the bundle has {count:,} files: `import-bundle` needs --max-files {count}")
+    return Bundle(target, warnings)
+
+
+@contextlib.contextmanager
+def _new_file(target: str) -> Iterator[Any]:
+    """A file that gets its name when all is in it, so that nobody finds half a bundle."""
     folder, base = os.path.split(target)
-    aside = os.path.join(folder, f".{base}.{os.urandom(4).hex()}.tmp")  # so that nobody finds half a bundle
+    aside = os.path.join(folder, f".{base}.{os.urandom(4).hex()}.tmp")
     try:
         with open(aside, "xb") as file:
             try:
-                pack(file, name, os.path.abspath(shown.path), carried, facts)
+                yield file
                 file.flush()
                 os.fsync(file.fileno())
                 _take_name(os.path.basename(aside), target)
@@ -55,7 +84,6 @@ def export_bundle(run: str | os.PathLike[str], output: str | None = None) -> str
                 raise
     except OSError as error:
         raise failure(error, target, "write the bundle") from error
-    return target
 
 
 def _take_name(temporary: str, target: str) -> None:
@@ -72,90 +100,87 @@ def _take_name(temporary: str, target: str) -> None:
 
 
 def _check_whole(run: str) -> None:
-    verdict = verify_run(run)
-    if not verdict.intact or not verdict.complete:
+    if (problem := _problem(verify_run(run))) is not None:
         raise StoreError(
-            f"{printable(run)} is not what it was when it was closed: {verdict.findings[0].message}",
+            f"{printable(run)} is not what it was when it was closed: {problem}",
             hint=f"`runcard verify {printable(run)}` tells more",
         )
 
 
+def _problem(verdict: Verdict) -> str | None:
+    return None if verdict.intact and verdict.complete else verdict.findings[0].message
+
+
 def _metadata_digest(run: str) -> str:
-    with open(os.path.join(run, layout.METADATA), "rb") as file:
+    with open(open_regular(os.path.join(run, layout.METADATA)), "rb") as file:
         return sha256_bytes(file.read()).hex
 
 
-def _inputs(document: Fields) -> Iterator[Carried]:
-    for entry in entries_of(document):
-        path = path_of(entry)
-        place = f"{OUTSIDE}{path}" if os.path.isabs(path) else path
-        yield Carried(path, place, path, "input", entry.get("sha256"))
-
-
-def _programs(shown: Shown) -> Iterator[Carried]:
-    """Files below the current directory that the command names: without them it could not be run elsewhere."""
-    known = {path_of(entry) for entry in entries_of(shown.document)}
-    store = layout.store_of(shown.path)
-    for argument in dict.fromkeys(shown.document["generation"].get("command") or ()):
-        path = os.path.normpath(argument) if argument else ""
-        is_below = path and not os.path.isabs(path) and path.split("/")[0] != ".."
-        if is_below and path not in known and os.path.isfile(path) and not _lies_in(path, store):
-            yield Carried(path, path, path, "program", None)
-
-
-def _lies_in(path: str, folder: str) -> bool:
-    return os.path.abspath(path).startswith(os.path.join(folder, ""))
-
-
 def import_bundle(
-    bundle: str | os.PathLike[str], folder: str | None = None, *, max_size: int = MAX_SIZE
-) -> tuple[str, list[str]]:
-    """Open and check a bundle; returns the path of the run in the new folder, and what to know about it, in words.
+    bundle: str | os.PathLike[str],
+    folder: str | None = None,
+    *,
+    max_size: int = MAX_SIZE,
+    max_files: int = MAX_FILES,
+) -> Bundle:
+    """Open a bundle into a new folder, by default named like its run, after all of it was checked.
 
-    The folder, by default the name of the run, appears when all is there and has been checked, and must not exist yet.
+    The folder appears when everything is in it, and must not exist yet.
     """
-    name = os.fspath(bundle)
-    parent = os.path.dirname(os.path.abspath(folder)) if folder else os.getcwd()
+    contents, manifest = read_bundle(os.fspath(bundle), max_size=max_size, max_files=max_files)
+    missing = _check_run(contents.below(manifest["run"]), manifest)
+    target = folder or _default_folder(manifest)
+    parent = os.path.dirname(os.path.abspath(target))
     aside = f".runcard-bundle-{os.urandom(4).hex()}"
     path = os.path.join(parent, aside)
     try:
-        source = open(name, "rb")  # noqa: SIM115 - it is closed below
+        os.mkdir(path)
+        try:
+            unpack(contents, path, keep_modes=False)
+            sync_filesystem(path)
+            _take_name(aside, target)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                remove_tree(path)
+            raise
     except OSError as error:
-        raise unreadable(error, name) from error
-    try:
-        with source:
-            os.mkdir(path)
-            try:
-                manifest = unpack(source, path, max_size=max_size)
-                _check_run(path, manifest)
-                target = folder or os.path.basename(manifest["run"])
-                sync_filesystem(path)
-                _take_name(aside, target)
-            except BaseException:
-                shutil.rmtree(path, ignore_errors=True)
-                raise
-    except OSError as error:
-        raise failure(error, os.fspath(error.filename or path), "open the bundle in") from error
-    return os.path.join(target, manifest["run"]), list(_remarks(manifest, target))
+        raise failure(error, os.fsdecode(error.filename or path), "open the bundle in") from error
+    return Bundle(os.path.join(target, manifest["run"]), [*missing, *_moved(manifest, target)])
 
 
-def _check_run(folder: str, manifest: Fields) -> None:
-    """The run is intact, the one that the manifest names, and every input is what it read."""
-    run = os.path.join(folder, manifest["run"])
-    if not os.path.isfile(os.path.join(run, layout.METADATA)):
+def _default_folder(manifest: Fields) -> str:
+    name: str = os.path.basename(manifest["run"])
+    if is_tool_name(name):
+        raise UsageError(
+            f"its run is called {printable(name)}, a name that other programs obey", hint="name a FOLDER"
+        )
+    return name
+
+
+def _check_run(run: Contents, manifest: Fields) -> list[str]:
+    """Refuse a run that is not intact, or another one than the manifest names; what to know about its inputs."""
+    metadata = run.read(layout.METADATA)
+    if metadata is None:
         raise refused("there is no run in it")
-    verdict = verify_run(run)
-    if not verdict.intact or not verdict.complete:
-        raise refused(f"its run is not what it was when it was closed: {verdict.findings[0].message}")
-    if _metadata_digest(run) != manifest.get("metadata_sha256"):
+    if (problem := _problem(verify_archived_run(run))) is not None:
+        raise refused(f"its run is not what it was when it was closed: {problem}")
+    if sha256_bytes(metadata).hex != manifest.get("metadata_sha256"):
         raise refused("its run is another one than its manifest says")
+    return list(_missing_inputs(codec.load(metadata).to_dict(), manifest))
+
+
+def _missing_inputs(document: Fields, manifest: Fields) -> Iterator[str]:
+    """The inputs that the bundle does not have; one that is not what the run read is refused."""
     carried = {file["path"]: file["sha256"] for file in manifest["files"]}
-    for entry in entries_of(show(run).document):
-        if entry.get("sha256") is not None and carried.get(json_name(path_of(entry)).text) != entry["sha256"]:
-            raise refused(f"the input {printable(entry['path'])} is missing, or not what the run read")
+    for entry in entries_of(document):
+        digest = carried.get(json_name(path_of(entry)).text)
+        if digest is None:
+            yield f"the input {printable(entry['path'])} is not in the bundle"
+        elif entry.get("sha256") not in {None, digest}:
+            raise refused(f"the input {printable(entry['path'])} is not what the run read")
 
 
-def _remarks(manifest: Fields, target: str) -> Iterator[str]:
+def _moved(manifest: Fields, target: str) -> Iterator[str]:
     for file in manifest["files"]:
         if file["place"] != file["path"]:
             place = os.path.join(target, file["place"])

@@ -11,7 +11,7 @@ from typing import Any
 
 from runcard.encoding import Limits
 from runcard.errors import StoreError
-from runcard.files import failure, locked, printable, unreadable, write_atomic
+from runcard.files import failure, locked, open_regular, printable, unreadable, write_atomic
 from runcard.operations.load import STDIN, check_kind
 from runcard.operations.migrate_record import migrate_in_record, own_documents
 from runcard.operations.migrating import Migrated, become
@@ -138,9 +138,7 @@ def _in_place(moved: Migrated, *, keep: bool) -> Migrated:
 def _holds(path: str, data: bytes) -> bool:
     """Whether a regular file has these bytes; what else may have its name is neither read nor followed."""
     try:
-        if not stat.S_ISREG(os.lstat(path).st_mode):
-            return False
-        with open(path, "rb") as file:
+        with open(open_regular(path), "rb") as file:
             return file.read(len(data) + 1) == data
     except OSError:
         return False

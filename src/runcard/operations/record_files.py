@@ -9,10 +9,8 @@ from runcard.documents.document import Document
 from runcard.documents.findings import InvalidDocument
 from runcard.encoding import Limits
 from runcard.errors import StoreError
-from runcard.files import failure, printable, read_stream, resolve_below, walk_files
+from runcard.files import failure, open_regular, printable, read_stream, resolve_below, walk_files
 from runcard.store import layout
-
-_OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class MissingDocumentError(StoreError):
@@ -59,7 +57,7 @@ class _Directory:
         if not layout.may_be_file(file):
             return None
         try:
-            return open(os.open(file, _OPEN), "rb")
+            return open(open_regular(file), "rb")
         except OSError as error:
             raise failure(error, file, "read") from error
 

@@ -20,7 +20,7 @@ from runcard.files import (
 )
 from runcard.files.noreplace import rename_noreplace
 from runcard.observe.clock import Clock
-from runcard.operations.archives import FoundArchive, check_link, find_archive, kind_of, look_into
+from runcard.operations.archives import FoundArchive, check_links, find_archive, kind_of, look_into
 from runcard.store import layout
 from runcard.store.archive.contents import Contents, Progress
 from runcard.store.archive.shelf import Fields, Shelf
@@ -95,8 +95,7 @@ def check_archive(found: FoundArchive, contents: Contents, verdict: Verdict, *, 
         raise StoreError(
             f"{printable(found.path)} is refused: {printable(wrong[0][0])}: {wrong[0][1]}", hint=hint
         )
-    for link in contents.symlinks:
-        check_link(found, link.path, link.target)
+    check_links(found, contents.symlinks)
 
 
 def _is_back(found: FoundArchive, contents: Contents, target: str) -> bool:

@@ -18,7 +18,7 @@ from runcard.documents.session_refold import ENDED, section_digests
 from runcard.documents.team import Team
 from runcard.documents.times import written_briefly
 from runcard.errors import RuncardError
-from runcard.files import Sync, failure, sync_filesystem
+from runcard.files import Sync, failure, open_regular, sync_filesystem
 from runcard.observe.clock import Clock
 from runcard.observe.machine import locality, system_info, user_and_host
 from runcard.operations.choices import Choices
@@ -200,7 +200,7 @@ def enter(ledger: Ledger, name: str, document: Team) -> None:
 
 def _digest(path: str) -> str:
     try:
-        with open(path, "rb") as file:
+        with open(open_regular(path), "rb") as file:
             return sha256_bytes(file.read()).hex
     except OSError as error:
         raise failure(error, path, "read") from error

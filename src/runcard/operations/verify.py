@@ -169,7 +169,7 @@ class _Record:
         if not layout.may_be_file(path):  # a link is not followed, and nobody waits for a FIFO
             return {}
         try:
-            document = decode_json(read_file(path, self._limits.size), self._limits)
+            document = decode_json(read_file(path, self._limits.size, only_regular=True), self._limits)
         except RuncardError:
             return {}
         return document if isinstance(document, dict) else {}

@@ -11,7 +11,7 @@ from typing import Any
 
 from runcard.digests import sha256_descriptor
 from runcard.errors import RuncardError
-from runcard.files import unreadable
+from runcard.files import open_regular, unreadable
 from runcard.plans.places import Place
 
 NOT_FOUND = "metadata not found"
@@ -90,7 +90,7 @@ def _is_unchanged(place: Place, mtime: int, analyzer: dict[str, Any]) -> bool:
 
 def _digest(path: str) -> str:
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
+        descriptor = open_regular(path, follow=True)
         try:
             return sha256_descriptor(descriptor).hex
         finally:

@@ -55,7 +55,7 @@ class Stored:
 def read_stored(path: str, limits: Limits) -> Stored:
     """The plan file at a path, which need not exist."""
     try:
-        return Stored(path, read_file(path, limits.size), limits)
+        return Stored(path, read_file(path, limits.size, only_regular=True), limits)
     except RuncardError as error:
         if isinstance(error.__cause__, FileNotFoundError | NotADirectoryError):
             return Stored(path, None, limits)

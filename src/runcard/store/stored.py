@@ -5,7 +5,7 @@ from collections import Counter
 from typing import Any
 
 from runcard.documents.agreement import Stored
-from runcard.files import check_relative, failure, file_type, walk_files
+from runcard.files import check_relative, failure, file_type, open_regular, walk_files
 from runcard.store import layout
 
 _BLOCK = 1024 * 1024
@@ -37,7 +37,7 @@ def _lines(path: str) -> tuple[int, int]:
     size = newlines = 0
     last = b"\n"
     try:
-        with open(path, "rb", buffering=0) as file:
+        with open(open_regular(path), "rb", buffering=0) as file:
             while block := file.read(_BLOCK):
                 size += len(block)
                 newlines += block.count(b"\n")

@@ -108,7 +108,7 @@ def _written(path: str, text: bytes, *, force: bool) -> bool:
     """Write the file; False when it is there, word for word."""
     if os.path.lexists(path) and not force:
         with suppress(RuncardError):
-            if read_file(path, len(text)) == text:
+            if read_file(path, len(text), only_regular=True) == text:
                 return False
         raise _exists(path)
     try:

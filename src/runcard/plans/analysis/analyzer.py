@@ -195,7 +195,7 @@ def _read(path: str) -> tuple[Fields, bytes]:
         seconds = os.stat(path).st_mtime_ns // 10**9
     except OSError as error:
         raise unreadable(error, path) from error
-    data = read_file(path, LARGEST)
+    data = read_file(path, LARGEST, only_regular=True)
     if len(data) > LARGEST:
         raise DocumentError(f"{printable(path)} is larger than {LARGEST:,} bytes", hint="name a smaller file")
     if seconds <= 0:

@@ -38,7 +38,7 @@ class Source:
 def read_source(path: str, limits: Limits | None = None) -> Source:
     """Read a Ruby file; raises RuncardError for what is no text or too much of it."""
     most = limits.size if limits else LARGEST
-    data = read_file(path, most)
+    data = read_file(path, most, only_regular=True)
     if len(data) > most:
         raise DocumentError(f"{printable(path)} is larger than {most:,} bytes", hint="name a smaller file")
     return source_of(data, path)

@@ -17,22 +17,41 @@ from runcard.checksums import Listing, Symlink
 from runcard.checksums.comparison import Comparison, judge
 from runcard.digests import sha256_descriptor
 from runcard.errors import StoreError
-from runcard.files import Entry, Kind, check_relative, decode_name, encode_name, failure, printable
+from runcard.files import (
+    Entry,
+    Kind,
+    check_relative,
+    decode_name,
+    encode_name,
+    failure,
+    open_regular,
+    printable,
+)
 from runcard.store import layout
 from runcard.store.amendments import Amendments, parse_amendments
 from runcard.store.archive import tar
+from runcard.store.archive.limits import (
+    LARGEST_DOCUMENT,
+    LONGEST_PATH,
+    LONGEST_TARGET,
+    MORE_THAN_LISTED,
+    MOST_DOCUMENTS,
+    MOST_EXTRA,
+    MOST_FAULTS,
+    MOST_MEMBERS,
+    SHORTEST_LINE,
+    Limits,
+    TooMuchError,
+)
 from runcard.store.archive.members import NO_HEADER, Block, Scribe, read_blocks
 from runcard.store.archive.stream import Gap, LostError, TarStream
 from runcard.store.archive.tar import Member
+from runcard.store.archive.tree import FolderTree
 
 Progress = Callable[[int, int], object]
 
-MOST_MEMBERS = 1_000_000  # before the listing of the record is found
-_MORE_THAN_LISTED = 100_000  # directories, links and the like beside the files that it lists
-_LARGEST_DOCUMENT = 1 << 29  # bytes of a journal or a listing
-_MOST_FAULTS = 1000  # enough to tell anybody
 _EVERY = 256
-_KINDS = {tar.FILE, tar.SYMLINK, tar.DIRECTORY}
+KINDS = {tar.FILE: Kind.FILE, tar.SYMLINK: Kind.SYMLINK, tar.DIRECTORY: Kind.DIRECTORY}
 _LOST = "its bytes in the archive are damaged"
 
 
@@ -49,6 +68,10 @@ class Place(NamedTuple):
 
     offset: int
     path: str
+
+
+class NoArchiveError(StoreError):
+    """A file has nothing in it that could be read as an archive."""
 
 
 class Contents:
@@ -88,6 +111,20 @@ class Contents:
     def amendments(self) -> Amendments:
         return parse_amendments(self.read(layout.AMENDMENTS))
 
+    def below(self, folder: str) -> "Contents":
+        """A record that lies in a folder of the archive, as if it had one of its own; for an archive without faults."""
+        inner, start = Contents(self.path, os.path.basename(folder)), len(folder) + 1
+        inside = f"{folder}/"
+        inner.hexes = {path[start:]: digest for path, digest in self.hexes.items() if path.startswith(inside)}
+        inner.kinds = {path[start:]: kind for path, kind in self.kinds.items() if path.startswith(inside)}
+        inner.symlinks = [
+            Symlink(link.path[start:], link.target) for link in self.symlinks if link.path.startswith(inside)
+        ]
+        inner.documents = {
+            path[start:]: data for path, data in self.documents.items() if path.startswith(inside)
+        }
+        return inner
+
     def compare(self, listing: Listing, progress: Progress | None) -> Comparison:  # noqa: ARG002 - all is read
         entries = (Entry(path, kind) for path, kind in self.kinds.items())
         unreadable = {path: _LOST for path in listing if self._is_lost(path)}
@@ -108,13 +145,23 @@ class Contents:
 
 
 def scan(
-    path: str, *, name: str = "", max_size: int | None = None, progress: Progress | None = None
+    path: str,
+    *,
+    name: str = "",
+    max_size: int | None = None,
+    max_members: int | None = None,
+    is_kept: Callable[[str], bool] = layout.is_document,
+    progress: Progress | None = None,
 ) -> Contents:
-    """Read an archive from end to end; `name` is that of the record, where somebody knows it."""
+    """Read an archive from end to end; `name` is that of the record, where somebody knows it.
+
+    What the files hold for which `is_kept` is true is in the result. Raises TooMuchError beyond the limits.
+    """
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = open_regular(path, follow=True)
         try:
-            return _Scan(Contents(path, name), descriptor, max_size, progress).done()
+            limits = Limits(max_size, max_members or MOST_MEMBERS, max_members is None)
+            return _Scan(Contents(path, name), descriptor, limits, is_kept, progress).done()
         finally:
             os.close(descriptor)
     except OSError as error:
@@ -125,14 +172,21 @@ class _Scan:
     """An archive that is being read."""
 
     def __init__(
-        self, contents: Contents, descriptor: int, max_size: int | None, progress: Progress | None
+        self,
+        contents: Contents,
+        descriptor: int,
+        limits: Limits,
+        is_kept: Callable[[str], bool],
+        progress: Progress | None,
     ) -> None:
-        self._descriptor, self._max_size, self._progress = descriptor, max_size, progress
+        self._descriptor, self._is_kept, self._progress = descriptor, is_kept, progress
+        self._max_size, self._most, self._can_grow = limits
         self._contents = contents
         self._last, self._raw = "", b""
         self._sorted = True
-        self._most = MOST_MEMBERS
         self._files = 0
+        self._document_bytes = 0
+        self._tree = FolderTree(contents.kinds)
         self._is_damaged = False
         self._block: Block | None = None
 
@@ -143,16 +197,38 @@ class _Scan:
             stream = TarStream(self._noted(read_blocks(self._descriptor, salvage=True), scribe))
             for number, member in enumerate(stream):
                 if number > self._most:
-                    raise _too_much(f"more than {self._most:,} entries")
+                    self._allow_more(number)
                 if isinstance(member, Gap):
                     self._lose(member.reason)
                     continue
                 self._take(member, stream)
-            stream.rest()
+            has_more = stream.is_whole and not stream.ends_clean()
             contents.sha256, contents.file_bytes = whole.result()
             contents.tar_sha256 = scribe.digest("stream")
-        self._conclude(is_whole=stream.is_whole)
+        self._conclude(is_whole=stream.is_whole, has_more=has_more)
         return contents
+
+    def _allow_more(self, number: int) -> None:
+        """Allow as many members as the listing has lines; it may stand behind all of them."""
+        if self._can_grow:
+            self._can_grow = False
+            if size := self._listing_size():
+                self._most = max(self._most, size // SHORTEST_LINE + MORE_THAN_LISTED)
+        if number > self._most:
+            raise TooMuchError(f"more than {self._most:,} entries")
+
+    def _listing_size(self) -> int:
+        """The size of the record's listing; 0 when there is none that may be read."""
+        path, passed = encode_name(f"{self._contents.name}/{layout.CHECKSUMS}"), 0
+        for member in TarStream(read_blocks(self._descriptor)):
+            if isinstance(member, Gap):
+                break
+            passed += member.size
+            if member.path == path and member.size <= LARGEST_DOCUMENT:
+                return member.size
+            if self._max_size is not None and passed > self._max_size:
+                break
+        return 0
 
     def _noted(self, blocks: Iterator[Block], scribe: Scribe) -> Iterator[Block]:
         """The pieces, hashed on their way."""
@@ -172,17 +248,20 @@ class _Scan:
             self._close_gap(named)
         if stream.place is not self._block:
             self._place(named, stream)
-        if member.kind not in _KINDS or path in self._contents.kinds:
-            self._refuse(member, path)
+        if (message := self._refusal(member, path)) is not None:
+            self._fault("unexpected", path, message)
             return
         if member.path < self._raw:
             self._sorted = False
         self._last, self._raw = named, member.path
+        if stream.extra_bytes > MOST_EXTRA:
+            raise TooMuchError(f"more than {MOST_EXTRA:,} bytes of long names")
         if member.kind == tar.FILE:
             self._take_file(member, path, stream)
         elif member.kind == tar.SYMLINK:
             self._contents.kinds[path] = Kind.SYMLINK
             self._contents.symlinks.append(Symlink(path, decode_name(member.target)))
+            self._tree.count(len(member.target))
         else:
             self._contents.kinds[path] = Kind.DIRECTORY
 
@@ -192,6 +271,8 @@ class _Scan:
         reason = check_relative(given)
         top, slash, path = given.partition("/")
         name = self._contents.name = self._contents.name or ("" if reason else top)
+        if len(given) > LONGEST_PATH:
+            reason = f"it is longer than {LONGEST_PATH:,} characters"
         if reason is None and top != name:
             reason = f"it lies outside of {printable(name)}"
         if reason is None and not slash and member.kind != tar.DIRECTORY:
@@ -201,21 +282,29 @@ class _Scan:
             return None
         return path or None
 
-    def _refuse(self, member: Member, path: str) -> None:
-        if member.kind not in _KINDS:
-            message = "it is a hard link, a device or the like, which no record has"
-        else:
-            message = "it stands twice in the archive"
-        self._fault("unexpected", path, message)
+    def _refusal(self, member: Member, path: str) -> str | None:
+        """Why a member must not be unpacked; None for a good one."""
+        kind = KINDS.get(member.kind)
+        if kind is None:
+            return "it is a hard link, a device or the like, which no record has"
+        if path in self._contents.kinds:
+            return "it stands twice in the archive"
+        if kind is Kind.SYMLINK and not _is_target(member.target):
+            return "it is a link whose target no link can have"
+        if not self._tree.has_room(path, kind):
+            return "a file or a link stands where a folder must be"
+        return None
 
     def _take_file(self, member: Member, path: str, stream: TarStream) -> None:
         contents, size = self._contents, member.size
         contents.bytes += size
         if self._max_size is not None and contents.bytes > self._max_size:
-            raise _too_much(f"more than {self._max_size:,} bytes")
-        is_kept = layout.is_document(path)
-        if is_kept and size > _LARGEST_DOCUMENT:
-            raise _too_much(f"a {printable(path)} of {size:,} bytes")
+            raise TooMuchError(f"more than {self._max_size:,} bytes")
+        is_kept = self._is_kept(path)
+        if is_kept:
+            self._document_bytes += size
+        if is_kept and (size > LARGEST_DOCUMENT or self._document_bytes > MOST_DOCUMENTS):
+            raise TooMuchError(f"a {printable(path)} of {size:,} bytes, or too many such documents")
         contents.kinds[path] = Kind.FILE
         if (piece := stream.whole(size)) is not None:
             contents.hexes[path] = hashlib.sha256(piece).hexdigest()
@@ -246,8 +335,9 @@ class _Scan:
 
     def _keep(self, path: str, data: bytes) -> None:
         self._contents.documents[path] = data
-        if path == layout.CHECKSUMS:
-            self._most = max(data.count(b"\n"), len(self._contents.kinds)) + _MORE_THAN_LISTED
+        if path == layout.CHECKSUMS and self._can_grow:
+            self._can_grow = False
+            self._most = max(len(data) // SHORTEST_LINE, len(self._contents.kinds)) + MORE_THAN_LISTED
 
     def _place(self, path: str, stream: TarStream) -> None:
         """Note the first path of every member of the file."""
@@ -269,41 +359,41 @@ class _Scan:
             gaps[-1] = (gaps[-1][0], path)
 
     def _fault(self, kind: str, path: str, message: str) -> None:
-        if len(self._contents.faults) < _MOST_FAULTS:
+        if len(self._contents.faults) < MOST_FAULTS:
             self._contents.faults.append(Fault(kind, path, message))
         elif kind == "unexpected":  # nothing is lost by going no further; of what is damaged the rest is read
             raise StoreError(
-                f"the archive is refused: more than {_MOST_FAULTS:,} of its entries are hostile",
+                f"the archive is refused: more than {MOST_FAULTS:,} of its entries are hostile",
                 hint=f"the last one is {printable(path)}: {message}",
             )
 
-    def _conclude(self, *, is_whole: bool) -> None:
+    def _conclude(self, *, is_whole: bool, has_more: bool) -> None:
         contents, archive = self._contents, os.path.basename(self._contents.path)
         if not self._sorted:  # nobody can tell by their names what lay in a gap
             contents.gaps = [("", None)] if contents.gaps or not is_whole else []
         elif not is_whole and not any(before is None for _, before in contents.gaps):
             contents.gaps.append((self._last, None))
         if not contents.name:
-            raise StoreError(
-                f"{printable(contents.path)} is no archive of a record",
+            reason = f": {contents.faults[0].message}" if contents.faults else ""
+            raise NoArchiveError(
+                f"{printable(contents.path)} is no archive of a record{reason}",
                 hint="name a .tar.gz that `archive` made",
             )
         if not is_whole:
             self._fault("missing", archive, "the archive was cut, or its end is damaged")
         elif contents.gaps or self._is_damaged:
             self._fault("changed", archive, "the archive is damaged")
+        elif has_more:
+            self._fault("unexpected", archive, "there are more data after the end of the archive")
+
+
+def _is_target(target: bytes) -> bool:
+    return 0 < len(target) <= LONGEST_TARGET and b"\0" not in target
 
 
 def _digest(path: str) -> tuple[str, int]:
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    descriptor = open_regular(path, follow=True)
     try:
         return sha256_descriptor(descriptor).hex, os.fstat(descriptor).st_size
     finally:
         os.close(descriptor)
-
-
-def _too_much(what: str) -> StoreError:
-    return StoreError(
-        f"the archive is refused: it holds {what}",
-        hint="`artifacts.max_size` in the settings allows more bytes",
-    )

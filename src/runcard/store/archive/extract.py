@@ -4,14 +4,13 @@ import os
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from runcard.files import Kind, check_relative, decode_name, encode_name
-from runcard.store.archive import tar
+from runcard.files import Kind, check_relative, decode_name, encode_name, open_regular
+from runcard.store.archive.contents import KINDS
+from runcard.store.archive.limits import LONGEST_PATH
 from runcard.store.archive.members import read_blocks
 from runcard.store.archive.places import Places
 from runcard.store.archive.stream import Gap, LostError, TarStream
 from runcard.store.archive.tar import Member
-
-_KINDS = {tar.FILE: Kind.FILE, tar.SYMLINK: Kind.SYMLINK, tar.DIRECTORY: Kind.DIRECTORY}
 
 
 class Item(NamedTuple):
@@ -39,15 +38,16 @@ def items(descriptor: int, places: Places, wanted: str) -> Iterator[Item]:
         path = member.path.rstrip(b"/").partition(b"/")[2]
         if behind and path >= behind and places.are_known:
             return
-        kind = _KINDS.get(member.kind)
-        name = decode_name(path)
-        if kind is not None and (path == raw or path.startswith(below)) and check_relative(name) is None:
+        if path != raw and not path.startswith(below):
+            continue
+        kind, name = KINDS.get(member.kind), decode_name(path)
+        if kind is not None and len(path) <= LONGEST_PATH and check_relative(name) is None:
             yield Item(name, kind, member, lambda size=member.size: stream.data(size))  # type: ignore[misc]
 
 
 def read_file(archive: str, places: Places, name: str) -> bytes | None:
     """A file of the record in an archive; None when it is not there, or damaged."""
-    descriptor = os.open(archive, os.O_RDONLY | os.O_CLOEXEC)
+    descriptor = open_regular(archive, follow=True)
     try:
         for item in items(descriptor, places, name):
             if item.path == name and item.kind is Kind.FILE:

@@ -5,7 +5,8 @@ in the field that gzip leaves to others: how long they are, where their contents
 the first header of a file is. So they are packed and opened on all cores, one file is found without opening the rest, and
 after a damaged member the next one is found again.
 
-Invariant: no member makes us hold more than `LARGEST` bytes, whatever it claims.
+Invariants: no member makes us hold more than `LARGEST` bytes, whatever it claims; reading a file takes time in proportion
+to its length, because every step moves forward and only `_MOST_REREAD` bytes are read twice.
 """
 
 import hashlib
@@ -34,6 +35,9 @@ _HEADER = struct.Struct("<16sIIQI")  # then: how long the member is, and as in B
 _TRAILER = struct.Struct("<II")
 _AHEAD = 4  # members for each core that are on their way
 _STEP = 1 << 18
+_FIRST_STEP = 1 << 12  # at the beginning of a member, which may be tiny: what follows it is read again
+_MOST_REREAD = 1 << 28  # bytes, after members whose stated length is wrong
+_MOST_EMPTY = 1000  # gzip members without contents in a file of another program
 
 
 class Block(NamedTuple):
@@ -160,6 +164,7 @@ class _Members:
         self._descriptor, self._offset = descriptor, offset
         self._expected = None if offset else 0  # where the next piece should begin
         self._behind = offset  # where to look for the next member, when there is none where it should be
+        self._reread = 0  # bytes that were read twice, because a member was shorter than it said
         self._end = os.fstat(descriptor).st_size
 
     @property
@@ -170,58 +175,65 @@ class _Members:
     def __iter__(self) -> Iterator[tuple[Block, bytes]]:
         while self._offset < self._end:
             found = self._header(self._offset) or self._search()
-            if found is None:
+            if found is None or self._reread > _MOST_REREAD:
                 yield Block(self._offset, self._expected or 0, 0, NO_HEADER, None), b""
                 return
             length, block = found
             if self._expected is not None and block.start > self._expected:
                 yield Block(self._behind, self._expected, block.start - self._expected, NO_HEADER, None), b""
             raw = os.pread(self._descriptor, length - _HEADER.size, block.offset + _HEADER.size)
+            self._reread += max(self._offset - block.offset, 0)
             self._behind, self._offset = block.offset + 1, block.offset + length
             self._expected = block.start + block.size
             yield block, raw
 
     def _header(self, offset: int) -> tuple[int, Block] | None:
         """The length of the member that begins there, and its piece; None when none of ours begins there."""
-        raw = os.pread(self._descriptor, _HEADER.size, offset)
-        if len(raw) < _HEADER.size or not raw.startswith(_BEGIN):
+        return self._parsed(os.pread(self._descriptor, _HEADER.size, offset), 0, offset)
+
+    def _parsed(self, data: bytes, at: int, offset: int) -> tuple[int, Block] | None:
+        if len(data) - at < _HEADER.size or not data.startswith(_BEGIN, at):
             return None
-        _, length, size, start, first = _HEADER.unpack(raw)
-        if size > LARGEST or not _HEADER.size < length <= 2 * LARGEST or start < (self._expected or 0):
+        _, length, size, start, first = _HEADER.unpack_from(data, at)
+        is_sane = 0 < size <= LARGEST and _HEADER.size < length <= 2 * LARGEST
+        if not is_sane or start < (self._expected or 0):
             return None
         return length, Block(offset, start, size, first, None)
 
     def _search(self) -> tuple[int, Block] | None:
         """The next member that can be found, wherever the last one said that it ends."""
         at = self._behind
-        while chunk := os.pread(self._descriptor, _STEP + len(_BEGIN), at):
+        while chunk := os.pread(self._descriptor, _STEP + _HEADER.size, at):
             place = chunk.find(_BEGIN)
-            if place < 0:
-                at += _STEP
-                continue
-            if (found := self._header(at + place)) is not None:
-                return found
-            at += place + 1
+            while 0 <= place < _STEP:
+                if (found := self._parsed(chunk, place, at + place)) is not None:
+                    return found
+                place = chunk.find(_BEGIN, place + 1)
+            at += _STEP
         return None
 
 
 def _foreign(descriptor: int) -> Iterator[Block]:
-    """The stream of a .tar.gz that another program made."""
-    offset = start = 0
-    worker = zlib.decompressobj(31)
-    rest = b""
-    while rest or (rest := os.pread(descriptor, _STEP, offset)):
-        try:
-            data = worker.decompress(rest, SIZE)
-        except zlib.error:
+    """The stream of a .tar.gz that another program made; it ends with a block without data where it is damaged."""
+    offset = start = empty = 0
+    while rest := os.pread(descriptor, _FIRST_STEP, offset):
+        worker, first = zlib.decompressobj(31), start
+        while True:
+            try:
+                data = worker.decompress(rest, SIZE)
+            except zlib.error:
+                data, rest = b"", b""
+            is_over = worker.eof
+            # At the end of a member zlib can report what follows it twice: as unused, and as unconsumed.
+            left = worker.unused_data if is_over else worker.unconsumed_tail
+            offset += len(rest) - len(left)
+            if data:
+                yield Block(offset, start, len(data), NO_HEADER, data)
+                start += len(data)
+            if is_over or not (data or rest):  # the latter for what is damaged, or cut
+                break
+            rest = left or os.pread(descriptor, _STEP, offset)
+        empty += first == start
+        if not is_over or empty > _MOST_EMPTY:
             yield Block(offset, start, 0, NO_HEADER, None)
             return
-        offset += len(rest) - len(worker.unconsumed_tail) - len(worker.unused_data)
-        rest = worker.unconsumed_tail
-        if data:
-            yield Block(offset, start, len(data), NO_HEADER, data)
-            start += len(data)
-        if worker.eof:
-            worker, rest = zlib.decompressobj(31), b""
-    if not worker.eof and offset and worker.unconsumed_tail:
-        yield Block(offset, start, 0, NO_HEADER, None)

@@ -12,6 +12,7 @@ from runcard.store.archive.members import Block
 from runcard.store.archive.tar import BLOCK, Before, Member, TarError
 
 _MOST_EXTRA = 8  # records before one file
+_MOST_PADDING = 1 << 20  # bytes of zeros after the end; `tar` writes up to 10 KiB unless told otherwise
 
 
 class LostError(Exception):
@@ -35,6 +36,7 @@ class TarStream:
         self._is_lost = False  # whether a part of that was damaged
         self._skip_to_first = skip_to_first
         self.is_whole = False  # whether its end was seen
+        self.extra_bytes = 0  # of the records that stood before headers
 
     @property
     def place(self) -> Block | None:
@@ -80,10 +82,18 @@ class TarStream:
         self._left -= size
         return piece
 
-    def rest(self) -> None:
-        """Read to the end of the file, which may have more pieces than the archive."""
-        for _ in self._blocks:
-            pass
+    def ends_clean(self) -> bool:
+        """Whether nothing but a moderate number of zeros follows the end; more than that is not read."""
+        piece, left = self._data[self._at :], _MOST_PADDING
+        while True:
+            left -= len(piece)
+            if left < 0 or any(piece):
+                return False
+            if (block := next(self._blocks, None)) is None:
+                return True
+            if block.data is None or not block.is_whole:
+                return False
+            piece = memoryview(block.data)
 
     def _next(self) -> Member | None:
         if self._is_lost:
@@ -99,6 +109,7 @@ class TarStream:
                 self._left = member.size + tar.padding(member.size) if member.kind == tar.FILE else 0
                 return member
             data = self._take(member.size + tar.padding(member.size))
+            self.extra_bytes += len(data)
             before = tar.noted(member, bytes(data[: member.size]), before or Before())
         raise TarError("there are too many headers before one file")
 

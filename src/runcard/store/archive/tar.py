@@ -20,6 +20,7 @@ _LONG_NAME, _LONG_LINK = b"L", b"K"
 _EXTRA = {_LONG_NAME, _LONG_LINK, b"x", b"g"}  # the last two as POSIX has them (pax)
 _FILES = {b"0", b"\0", b"7"}
 _LARGEST_EXTRA = 1 << 20  # bytes of a long name, or of a record of pax
+_LATEST = 1 << 40  # seconds; a time beyond it, before or after 1970, is no time that a file could have
 
 _FIELDS = struct.Struct("100s8s16x12s12s8s1s100s8s80x155s12x")  # those that say something
 _NOBODIES = b"0000000\0" * 2  # neither an owner nor a group; and no device
@@ -137,6 +138,8 @@ def parse(raw: bytes | memoryview) -> Member | None:
     path = name.partition(b"\0")[0]
     if prefix[0] and magic == _USTAR:
         path = b"%b/%b" % (prefix.partition(b"\0")[0], path)
+    if abs(time) > _LATEST:
+        raise TarError("a header in it has a time that no file can have")
     leads_to = target.partition(b"\0")[0] if target[0] else b""
     return Member(FILE if kind in _FILES else kind, path, length, permissions, time, leads_to)
 

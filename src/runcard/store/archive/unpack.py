@@ -9,9 +9,9 @@ import os
 from typing import NamedTuple
 
 from runcard.errors import StoreError
-from runcard.files import Kind, decode_name, encode_name, printable, reach, write_all
+from runcard.files import decode_name, encode_name, open_regular, printable, reach, write_all
 from runcard.store.archive import tar
-from runcard.store.archive.contents import Contents, Progress
+from runcard.store.archive.contents import KINDS, Contents, Progress
 from runcard.store.archive.members import read_blocks
 from runcard.store.archive.stream import Gap, LostError, TarStream
 from runcard.store.archive.tar import Member
@@ -30,12 +30,17 @@ class _Later(NamedTuple):
     mtime: int
 
 
-def unpack(contents: Contents, target: str, *, progress: Progress | None = None) -> None:
-    """Write what an archive holds into an empty directory."""
-    descriptor = os.open(contents.path, os.O_RDONLY | os.O_CLOEXEC)
+def unpack(
+    contents: Contents, target: str, *, keep_modes: bool = True, progress: Progress | None = None
+) -> None:
+    """Write what an archive holds into an empty directory.
+
+    Without `keep_modes` files and folders get the permissions of new ones; who may read a program may run it.
+    """
+    descriptor = open_regular(contents.path, follow=True)
     top = os.open(target, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        _Unpacking(contents, top, progress).write(TarStream(read_blocks(descriptor)))
+        _Unpacking(contents, top, progress, keep_modes=keep_modes).write(TarStream(read_blocks(descriptor)))
     finally:
         os.close(top)
         os.close(descriptor)
@@ -44,8 +49,9 @@ def unpack(contents: Contents, target: str, *, progress: Progress | None = None)
 class _Unpacking:
     """A record on its way back."""
 
-    def __init__(self, contents: Contents, top: int, progress: Progress | None) -> None:
+    def __init__(self, contents: Contents, top: int, progress: Progress | None, *, keep_modes: bool) -> None:
         self._contents, self._top, self._progress = contents, top, progress
+        self._keep_modes = keep_modes
         self._skip = len(encode_name(contents.name)) + 1
         self._directories: list[_Later] = []
         self._made: set[str] = set()
@@ -66,13 +72,13 @@ class _Unpacking:
                 os.utime(rest, (mtime, mtime), dir_fd=place, follow_symlinks=False)
         for later in reversed(self._directories):  # the inner ones first
             with reach(self._top, later.path or ".") as (place, rest):
-                os.chmod(rest, later.mode & 0o777, dir_fd=place)
+                if self._keep_modes:
+                    os.chmod(rest, later.mode & 0o777, dir_fd=place)
                 os.utime(rest, (later.mtime, later.mtime), dir_fd=place)
 
     def _take(self, member: Member, stream: TarStream) -> None:
         path = decode_name(member.path.rstrip(b"/")[self._skip :])
-        expected = {tar.FILE: Kind.FILE, tar.SYMLINK: Kind.SYMLINK, tar.DIRECTORY: Kind.DIRECTORY}
-        if path and self._contents.kinds.get(path) is not expected.get(member.kind):
+        if path and self._contents.kinds.get(path) is not KINDS.get(member.kind):
             raise _changed()
         if member.kind == tar.DIRECTORY:
             if path:
@@ -85,23 +91,30 @@ class _Unpacking:
 
     def _make_folder(self, path: str) -> None:
         """A directory, and those above it that the archive has not named yet."""
-        if path and path not in self._made:
-            self._make_folder(os.path.dirname(path))
-            with reach(self._top, path) as (place, rest):
-                os.mkdir(rest, 0o700, dir_fd=place)
-            self._made.add(path)
+        missing = []
+        while path and path not in self._made:
+            missing.append(path)
+            path = os.path.dirname(path)
+        for folder in reversed(missing):
+            with reach(self._top, folder) as (place, rest):
+                os.mkdir(rest, 0o700 if self._keep_modes else 0o777, dir_fd=place)
+            self._made.add(folder)
 
     def _write(self, path: str, member: Member, stream: TarStream) -> None:
         self._make_folder(os.path.dirname(path))
         with reach(self._top, path) as (place, rest):
-            descriptor = os.open(rest, _OPEN, 0o600, dir_fd=place)
+            descriptor = os.open(rest, _OPEN, 0o600 if self._keep_modes else 0o666, dir_fd=place)
         hasher = hashlib.sha256()
         try:
             for piece in stream.data(member.size):
                 hasher.update(piece)
                 write_with_holes(descriptor, piece)
             os.ftruncate(descriptor, member.size)  # when it ends with a hole
-            os.fchmod(descriptor, member.mode & 0o777)
+            if self._keep_modes:
+                os.fchmod(descriptor, member.mode & 0o777)
+            elif member.mode & 0o100:
+                mode = os.fstat(descriptor).st_mode & 0o666
+                os.fchmod(descriptor, mode | (mode & 0o444) >> 2)
             os.utime(descriptor, (member.mtime, member.mtime))
         except LostError:
             raise _changed() from None

@@ -4,17 +4,17 @@ import gzip
 import hashlib
 import io
 import os
-import stat
 import tarfile
 from collections.abc import Mapping
 from typing import IO, Any, NamedTuple
 
+from runcard.checksums import Symlink
 from runcard.encoding import encode_json
 from runcard.errors import StoreError
-from runcard.files import Kind, encode_name, failure, json_name, printable, walk
+from runcard.files import Kind, encode_name, failure, json_name, open_regular, printable, walk
+from runcard.store.archive.links import escaping_link
 from runcard.store.bundles.manifest import MANIFEST, OUTPUTS, VERSION, Fields
-
-_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+from runcard.store.bundles.tool_files import is_tool_file
 
 
 class Carried(NamedTuple):
@@ -24,36 +24,40 @@ class Carried(NamedTuple):
     place: str  # in the bundle
     recorded: str  # as the run names it
     role: str  # input or program
-    sha256: str | None  # as the run recorded it
+    sha256: str  # that it must have
 
 
-def pack(target: IO[bytes], name: str, run: str, carried: list[Carried], facts: Mapping[str, Any]) -> None:
-    """Write a bundle; raises StoreError when a file is not what was recorded."""
+def pack(target: IO[bytes], name: str, run: str, carried: list[Carried], facts: Mapping[str, Any]) -> int:
+    """Write a bundle; how many members it has. Raises StoreError when a file is not what it must be, or is none that a bundle can have."""
     place = f"{OUTPUTS}/{os.path.basename(run)}"
     with (
         gzip.GzipFile(filename="", mode="wb", fileobj=target, mtime=0) as stream,
         tarfile.open(fileobj=stream, mode="w", format=tarfile.PAX_FORMAT) as tar,
     ):
         files = [_add(tar, name, file) for file in sorted(carried, key=lambda file: encode_name(file.place))]
+        links, count = [], len(files) + 1
         for path, kind in walk(run):
+            count += 1
+            _check_name(f"{place}/{path}")
+            if kind is Kind.SYMLINK:
+                links.append(Symlink(path, os.readlink(os.path.join(run, path))))
             _add_of_run(tar, f"{name}/{place}/{path}", os.path.join(run, path), kind)
+        _check_links(links)
         data = encode_json({"bundle_version": VERSION, **facts, "run": place, "files": files})
         member = tarfile.TarInfo(f"{name}/{MANIFEST}")
         member.size = len(data)
         tar.addfile(member, io.BytesIO(data))
+        return count
 
 
 def _add(tar: tarfile.TarFile, name: str, file: Carried) -> Fields:
-    with _opened(file.source) as source:
+    with _opened(file.source, follow=True) as source:
         member = _member(f"{name}/{file.place}", os.fstat(source.fileno()))
         hashing = _Hashing(source)
         _add_data(tar, member, hashing)
     digest = hashing.hasher.hexdigest()
-    if file.sha256 not in {None, digest}:
-        raise StoreError(
-            f"the {file.role} {printable(file.source)} is not what the run read",
-            hint="put the old file back: a bundle has what the run was made from",
-        )
+    if digest != file.sha256:
+        raise _changed(file.source)
     return {
         "path": json_name(file.recorded).text,
         "place": json_name(file.place).text,
@@ -61,6 +65,27 @@ def _add(tar: tarfile.TarFile, name: str, file: Carried) -> Fields:
         "bytes": member.size,
         "sha256": digest,
     }
+
+
+def _check_name(path: str) -> None:
+    """Refuse what `import-bundle` would refuse."""
+    if is_tool_file(path):
+        raise StoreError(
+            f"the run holds {printable(path)}, which other programs obey, such as git: a bundle cannot have it",
+            hint="`runcard archive` and `tar` pack it as it is",
+        )
+
+
+def _check_links(links: list[Symlink]) -> None:
+    if (link := escaping_link(links)) is not None:
+        raise StoreError(
+            f"the link {printable(link.path)} leads out of the run, or nowhere: a bundle cannot have it",
+            hint="`runcard archive` and `tar` pack it as it is",
+        )
+
+
+def _changed(path: str) -> StoreError:
+    return StoreError(f"{printable(path)} changed while it was read", hint="try again")
 
 
 def _add_of_run(tar: tarfile.TarFile, place: str, path: str, kind: Kind) -> None:
@@ -82,21 +107,15 @@ def _add_data(tar: tarfile.TarFile, member: tarfile.TarInfo, source: Any) -> Non
         tar.addfile(member, source)
     except OSError as error:
         if error.errno is None:  # what tarfile says of a file that was cut
-            raise StoreError(
-                f"{printable(member.name)} changed while it was read", hint="try again"
-            ) from error
+            raise _changed(member.name) from error
         raise
 
 
-def _opened(path: str) -> IO[bytes]:
+def _opened(path: str, *, follow: bool = False) -> IO[bytes]:
     try:
-        descriptor = os.open(path, _READ)
+        return open(open_regular(path, follow=follow), "rb")
     except OSError as error:
         raise failure(error, path, "read") from error
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise StoreError(f"{printable(path)} is no regular file", hint="put a file in its place")
-    return open(descriptor, "rb")
 
 
 def _member(place: str, status: os.stat_result) -> tarfile.TarInfo:

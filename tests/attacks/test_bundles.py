@@ -1,0 +1,243 @@
+"""Bundles of strangers that plant files, and documents of strangers that want files packed."""
+
+import hashlib
+import io
+import json
+import os
+import shutil
+import tarfile
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import pytest
+
+from attacks.archive_parts import MEMORY, file, gzipped, link, member, runcard
+from runcard.store.archive import tar
+
+Member = tuple[tarfile.TarInfo, bytes]
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A good bundle."""
+    folder = tmp_path_factory.mktemp("project")
+    (folder / "in.txt").write_text("hello\n")
+    run = recorded(folder)
+    done = runcard(folder, "export", run, "--to", "bundle", "--output", "b.tar.gz")
+    assert (done.returncode, done.stderr) == (0, "")
+    return folder / "b.tar.gz"
+
+
+def recorded(folder: Path, *options: str) -> Path:
+    program = 'mkdir "$RUNCARD_RUN_DIR/d"; cat in.txt > "$RUNCARD_RUN_DIR/d/out.txt"'
+    done = runcard(folder, "run", "--quiet", "--input", "in.txt", *options, "--", "sh", "-c", program)
+    assert done.returncode == 0, done.stderr
+    [run] = (path for path in (folder / "outputs").iterdir() if not path.name.startswith("."))
+    return run
+
+
+def members(bundle: Path) -> list[Member]:
+    with tarfile.open(bundle) as opened:
+        return [(info, opened.extractfile(info).read() if info.isreg() else b"") for info in opened]  # type: ignore[union-attr]
+
+
+def with_files(bundle: Path, target: Path, more: Iterable[Member]) -> Path:
+    """The bundle with more members, all of them in its manifest and in the list of its run, as an attacker would do."""
+    old, new = members(bundle), list(more)
+    top = old[0][0].name.split("/")[0]
+    for info, _ in new:
+        info.name = f"{top}/{info.name}"
+    places = [info.name.partition("/")[2] for info, _ in new]
+    kept = [one for one in old if not one[0].name.endswith("/.runcard-bundle.json")]
+    [manifest] = (json.loads(data) for info, data in old if info.name.endswith("/.runcard-bundle.json"))
+    for place, (info, data) in zip(places, new, strict=True):
+        if info.isreg():
+            digest = hashlib.sha256(data).hexdigest()
+            manifest["files"].append(
+                {"path": place, "place": place, "role": "input", "bytes": len(data), "sha256": digest}
+            )
+    with tarfile.open(target, "w:gz", format=tarfile.PAX_FORMAT) as made:
+        for info, data in [*kept, *new, file(f"{top}/.runcard-bundle.json", json.dumps(manifest).encode())]:
+            made.addfile(info, io.BytesIO(data))
+    return target
+
+
+def assert_refused(folder: Path, bundle: Path, *words: str) -> None:
+    before = sorted(os.listdir(folder))
+    done = runcard(folder, "import-bundle", bundle, "theirs", memory=MEMORY)
+    assert done.returncode == 1, done.stdout
+    assert done.stderr.startswith("Error: the bundle is refused: ")
+    assert "Traceback" not in done.stderr
+    for word in words:
+        assert word in done.stderr
+    assert sorted(os.listdir(folder)) == before
+
+
+OBEYED = [
+    ".git/config",
+    ".GIT/hooks/post-checkout",
+    "sub/.git/config",
+    "sub/.Git",
+    ".git\u200c/config",
+    ".git /config",
+    "GIT~1/config",
+    ".envrc",
+    "sub/.envrc",
+    "runcard.toml",
+    "Runcard.TOML",
+    "sub/runcard.toml",
+    "pyproject.toml",
+    ".runcard/ledger-host.jsonl",
+    "outputs/.runcard/ledger-host.jsonl",
+    ".gitattributes",
+    ".gitmodules",
+    ".vscode/tasks.json",
+    ".idea/workspace.xml",
+    ".claude/settings.json",
+    ".mcp.json",
+    ".npmrc",
+    ".env",
+    "CLAUDE.md",
+    "AGENTS.md",
+    "sitecustomize.py",
+    "conftest.py",
+    "package.json",
+    "setup.cfg",
+]
+
+
+@pytest.mark.parametrize("name", OBEYED)
+def test_a_file_that_tools_obey_is_never_written(bundle: Path, tmp_path: Path, name: str) -> None:
+    assert_refused(tmp_path, with_files(bundle, tmp_path / "b.tar.gz", [file(name)]), "obey")
+
+
+def test_inputs_may_have_ordinary_names(bundle: Path, tmp_path: Path) -> None:
+    names = ["data/package.json", "data/pyproject.toml", "data/.hidden", "git/config", "notes.git.txt"]
+    with_files(bundle, tmp_path / "b.tar.gz", map(file, names))
+    done = runcard(tmp_path, "import-bundle", "b.tar.gz", "theirs")
+    assert done.returncode == 0, done.stderr
+    assert all((tmp_path / "theirs" / name).read_bytes() == b"evil" for name in names)
+
+
+def test_the_default_folder_has_no_name_that_tools_obey(bundle: Path, tmp_path: Path) -> None:
+    """A run called `.vscode` would put its files into a folder of this name in the current directory."""
+    old = members(bundle)
+    [name] = {info.name.split("/")[2] for info, _ in old if "/outputs/" in info.name}
+    with tarfile.open(tmp_path / "b.tar.gz", "w:gz") as made:
+        for info, data in old:
+            info.name = info.name.replace(f"/outputs/{name}", "/outputs/.vscode")
+            new = data.replace(f"outputs/{name}".encode(), b"outputs/.vscode")
+            changed = new if info.name.endswith("/.runcard-bundle.json") else data
+            info.size = len(changed)
+            made.addfile(info, io.BytesIO(changed))
+    done = runcard(tmp_path, "import-bundle", "b.tar.gz")
+    assert done.returncode == 64
+    assert os.listdir(tmp_path) == ["b.tar.gz"]
+
+
+LINKS: dict[str, Callable[[str], list[tarfile.TarInfo]]] = {
+    "through another link": lambda run: [link(f"{run}/a", "b"), link(f"{run}/b", "../../..")],
+    "through a link to the folder itself": lambda run: [link(f"{run}/e", "."), link(f"{run}/x", "e/e/../..")],
+    "through a link to a folder below": lambda run: [
+        link(f"{run}/e", "d/d2"),
+        link(f"{run}/x", "e/../../.."),
+    ],
+    "upwards after a link": lambda run: [link(f"{run}/d/up", ".."), link(f"{run}/x", "d/up/..")],
+    "through a name in other case": lambda run: [link(f"{run}/E", "."), link(f"{run}/x", "e/..")],
+    "absolute": lambda run: [link(f"{run}/x", "/etc/passwd")],
+    "in a circle": lambda run: [link(f"{run}/x", "y"), link(f"{run}/y", "x")],
+    "a file below a link": lambda run: [link(f"{run}/d/l", "../.."), member(f"{run}/d/l/evil")],
+    "a link where a folder is": lambda run: [member(f"{run}/l/evil"), link(f"{run}/l", "../..")],
+    "beside the run": lambda _: [link("x", "in.txt")],
+}
+
+
+@pytest.mark.parametrize("what", LINKS)
+def test_a_link_is_judged_by_where_it_leads(bundle: Path, tmp_path: Path, what: str) -> None:
+    [run] = {
+        info.name.partition("/")[2].rpartition("/d/")[0]
+        for info, _ in members(bundle)
+        if info.name.endswith("/d/out.txt")
+    }
+    more = [(info, b"") for info in LINKS[what](run)]
+    assert_refused(tmp_path, with_files(bundle, tmp_path / "b.tar.gz", more))
+
+
+def empty_file(path: bytes) -> bytes:
+    return tar.header(tar.Member(tar.FILE, path, 0, 0o644, 0, b""))
+
+
+def test_a_bundle_of_very_many_members_is_refused_in_seconds(tmp_path: Path) -> None:
+    with open(tmp_path / "b.tar.gz", "wb") as target:
+        for start in range(0, 900_000, 10_000):
+            numbers = range(start, start + 10_000)
+            target.write(gzipped(b"".join(empty_file(b"top/in/%d" % number) for number in numbers)))
+    begun = time.monotonic()
+    assert_refused(tmp_path, tmp_path / "b.tar.gz", "100,000", "--max-files")
+    assert time.monotonic() - begun < 15  # three seconds on an idle machine
+
+
+def test_the_user_may_allow_more_members(bundle: Path, tmp_path: Path) -> None:
+    too_few = runcard(tmp_path, "import-bundle", bundle, "theirs", "--max-files", "3")
+    assert too_few.returncode == 1
+    assert runcard(tmp_path, "import-bundle", bundle, "theirs", "--max-files", "50").returncode == 0
+
+
+# Exporting a run whose document is a stranger's
+
+
+def test_a_document_cannot_have_files_packed_that_it_does_not_know(tmp_path: Path) -> None:
+    """The stranger made the run where files of the same names lay; now it lies on the victim's machine."""
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "linked").symlink_to(tmp_path / "shadow")
+    for name in ("in.txt", "same.txt", "gone.txt", ".env", "../shadow", "../passwd"):
+        (project / name).write_text("hello\n")
+    names = ("same.txt", "gone.txt", "linked", ".env", str(tmp_path / "shadow"), str(tmp_path / "passwd"))
+    options = [part for name in ("in.txt", *names) for part in ("--input", name)]
+    command = ("sh", "-c", "true", "mine.sh")
+    assert runcard(project, "run", "--quiet", *options, "--", *command).returncode == 0
+    [run] = (path for path in (project / "outputs").iterdir() if not path.name.startswith("."))
+    (project / "got").mkdir()
+    shutil.move(run, project / "got" / run.name)
+    (project / "gone.txt").unlink()
+    for name in ("in.txt", "mine.sh", "../passwd"):
+        (project / name).write_text("my secret")
+
+    done = runcard(project, "export", f"got/{run.name}", "--to", "bundle", "--output", "b.tar.gz")
+    assert (done.returncode, done.stdout) == (2, "b.tar.gz\n"), done.stderr
+    left_out = [line.split()[3] for line in done.stderr.splitlines()]
+    assert sorted(left_out) == sorted({*names, "in.txt", "mine.sh"} - {"same.txt"})
+    packed = [info.name.partition("/")[2] for info, _ in members(project / "b.tar.gz")]
+    assert [name for name in packed if not name.startswith("outputs/")] == [
+        "same.txt",
+        ".runcard-bundle.json",
+    ]
+    assert b"secret" not in b"".join(data for _, data in members(project / "b.tar.gz"))
+
+
+def test_a_fifo_among_the_inputs_does_not_stop_the_export(tmp_path: Path) -> None:
+    (tmp_path / "in.txt").write_text("hello\n")
+    run = recorded(tmp_path)
+    (tmp_path / "in.txt").unlink()
+    os.mkfifo(tmp_path / "in.txt")
+    done = runcard(tmp_path, "export", run, "--to", "bundle", "--output", "b.tar.gz")
+    assert done.returncode == 2
+    assert "FIFO" in done.stderr
+
+
+@pytest.mark.parametrize("what", ["a link that leads out", "a repository"])
+def test_a_run_that_nobody_could_import_is_not_exported(tmp_path: Path, what: str) -> None:
+    (tmp_path / "in.txt").write_text("hello\n")
+    program = {
+        "a link that leads out": 'cd "$RUNCARD_RUN_DIR"; ln -s . e; ln -s e/../.. x',
+        "a repository": 'mkdir -p "$RUNCARD_RUN_DIR/r/.git"; touch "$RUNCARD_RUN_DIR/r/.git/config"',
+    }[what]
+    done = runcard(tmp_path, "run", "--quiet", "--", "sh", "-c", program)
+    assert done.returncode == 0, done.stderr
+    [run] = (path for path in (tmp_path / "outputs").iterdir() if not path.name.startswith("."))
+    exported = runcard(tmp_path, "export", run, "--to", "bundle", "--output", "b.tar.gz")
+    assert exported.returncode == 1
+    assert "a bundle cannot have it" in exported.stderr
+    assert not list(tmp_path.glob("*.tar.gz"))
