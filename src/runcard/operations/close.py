@@ -94,21 +94,43 @@ def close_dead(run: str) -> Closing:
             who = "another process is closing it" if is_dead else "its process is at work"
             return Closing(run, "running", closed=False, reason=who)
         document = _read(os.path.join(run, layout.METADATA))
-        status = _status(document)
-        if document is not None and status not in {None, "running"} and _is_sealed(run, document):
-            _enter_late(run, document)
-            return Closing(run, str(status), closed=False, reason="it is closed already")
-        if status is None and not read_lines(run).run_id:
+        if gone is None and document is not None and _is_at_work(run, document):
+            return Closing(run, "running", closed=False, reason="its process is at work")
+        closed = _closed_already(run, document)
+        if closed is not None:
+            return closed
+        if _status(document) is None and not read_lines(run).run_id:
             mark_closed(run)
             raise StoreError(
                 f"{printable(run)} is no run", hint="name the directory of a run, with its metadata.json"
             )
         with _at_work(run):
-            desk = _Desk(run)
-            reason = _why_alive(desk.start, locks_work=gone is not None)
-            if reason is not None:
-                return Closing(run, "running", closed=False, reason=reason)
-            return Closing(run, _seal(desk)["generation"]["status"], closed=True)
+            return _close_alone(run, locks_work=gone is not None)
+
+
+def _close_alone(run: str, *, locks_work: bool) -> Closing:
+    """Close a run whose lock is held, unless it lives, or another process closed it before it was locked."""
+    closed = None if locks_work else _closed_already(run, _read(os.path.join(run, layout.METADATA)))
+    if closed is not None:
+        return closed
+    desk = _Desk(run)
+    reason = _why_alive(desk.start, locks_work=locks_work)
+    if reason is not None:
+        return Closing(run, "running", closed=False, reason=reason)
+    return Closing(run, _seal(desk)["generation"]["status"], closed=True)
+
+
+def _is_at_work(run: str, document: Fields) -> bool:
+    """Whether the process of a run lives and is not done: its entry in the ledger comes last."""
+    return os.path.lexists(layout.open_mark(run)) and is_alive(_process(document)) is True
+
+
+def _closed_already(run: str, document: Fields | None) -> Closing | None:
+    status = _status(document)
+    if document is None or status in {None, "running"} or not _is_sealed(run, document):
+        return None
+    _enter_late(run, document)
+    return Closing(run, str(status), closed=False, reason="it is closed already")
 
 
 def _is_dead(run: str) -> bool:
@@ -122,13 +144,17 @@ def _is_dead(run: str) -> bool:
 
 def _why_alive(document: Fields, *, locks_work: bool) -> str | None:
     """A free lock tells only about this host; without locks the process must be seen to be gone."""
-    process = document["generation"].get("process") or {}
+    process = _process(document)
     host = process.get("host")
     if host not in {None, os.uname().nodename}:
         return f"it was recorded on another host, {printable(str(host))}"
     if locks_work or is_alive(process) is False:
         return None
     return "its process is at work, as far as can be told"
+
+
+def _process(document: Fields) -> Fields:
+    return document["generation"].get("process") or {}
 
 
 def _is_sealed(run: str, document: Fields) -> bool:

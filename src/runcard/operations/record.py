@@ -45,6 +45,10 @@ if TYPE_CHECKING:
 Fields = dict[str, Any]
 Function = TypeVar("Function", bound=Callable[..., Any])
 
+NO_LOCKS = (
+    "the file system of the store does not support file locks (flock); runcard uses lock files and process ids instead"
+)
+
 _PATIENCE = 2.0  # seconds that closing waits for git and packages
 _TEMPORARY = ("/tmp", "/var/tmp", ".")  # noqa: S108 - where a directory is made that nobody else may enter
 
@@ -76,6 +80,7 @@ class Run(Events):
         self._busy = False
         self._waiting: deque[tuple[str, Fields, str]] = deque()
         self._lost = 0  # events that could not be written
+        self.setup_warnings: list[tuple[str, str]] = []  # type and message of what was odd at the beginning
         _runs.add(self)
 
     def emit(self, event: str, payload: Fields, *, level: str = "info") -> None:
@@ -310,6 +315,9 @@ class Recording:
             warnings.warn(f"this run is not recorded: {error}", RuncardWarning, stacklevel=2)
             run = _unrecorded(order)
         self._run, self._token = run, _current.set(run)
+        for kind, message in run.setup_warnings:
+            run.add_warning(message, type=kind)
+            warnings.warn(message, RuncardWarning, stacklevel=2)
         # Now: it would only be in the way before.
         self._background = Background(".", without=[order.outputs], tell=run.observe)
         self._signals.begin()
@@ -387,7 +395,7 @@ def begin(order: Order) -> Run:
     except OSError as error:
         raise failure(error, order.outputs, "create") from error
     _close_abandoned(store)
-    identity = _experiment_id(order, store)
+    identity, odd = _experiment_id(order, store)
     clock, run_id = Clock(), new_id("run")
     enclosing = _current.get()
     parent = settings["parent"] or (enclosing.id if enclosing else os.environ.get("RUNCARD_PARENT"))
@@ -402,26 +410,28 @@ def begin(order: Order) -> Run:
             run.count_masked(masked, where)
         run._first = encode_json(document)  # noqa: SLF001 - of this module
         run._path = new.place(clock.started, run._first)  # noqa: SLF001
+        run.setup_warnings = [*odd, *([] if new.has_locks else [("no-locks", NO_LOCKS)])]
     except BaseException:
         new.discard()
         raise
     return run
 
 
-def _experiment_id(order: Order, store: str) -> str | None:
-    """The id of the experiment; one that cannot be read is no reason not to record, and stays unknown."""
+def _experiment_id(order: Order, store: str) -> tuple[str | None, list[tuple[str, str]]]:
+    """The id of the experiment, and warnings; one that cannot be read is no reason not to record, and stays unknown."""
     name = order.settings["experiment"]
     if name is None:
-        return experiments.id_of_store(store, lambda: new_id("exp"))
+        kept = experiments.id_of_store(store, lambda: new_id("exp"))
+        return kept.id, [] if kept.warning is None else [("experiment", kept.warning)]
     from runcard.operations.experiments import identify  # noqa: PLC0415 - it may have to read YAML
 
     try:
-        return identify(name)
+        return identify(name), []
     except RuncardError as error:
         if order.strict:
             raise
         warnings.warn(f"the id of the experiment is not known: {error}", RuncardWarning, stacklevel=4)
-        return None
+        return None, []
 
 
 def _close_abandoned(store: str) -> None:

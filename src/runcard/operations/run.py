@@ -85,6 +85,8 @@ def run(  # noqa: PLR0913 - each is a thing to say about a run
         errand.prepare(patterns, relations, keep_secrets=keep_secrets)
         for message, hint in file.warnings():
             errand.warn("settings", f"{message}; {hint}")
+        for kind, message in errand.setup_warnings:
+            errand.warn(kind, message)
         with Signals() as signals:
             errand.carry_out(list(command), signals, {"TRACEPARENT": passed_on})
             return errand.close()
@@ -125,6 +127,7 @@ class _Errand:
 
     def __init__(self, recorded: Run, store: str) -> None:
         self._run = recorded
+        self.setup_warnings = recorded.setup_warnings
         self._path = recorded.environ["RUNCARD_RUN_DIR"]
         self._store = store
         self._directory = absolute(".")

@@ -9,7 +9,6 @@ or a signal handler raised in the middle of one.
 """
 
 import contextlib
-import errno
 import fcntl
 import hashlib
 import os
@@ -22,13 +21,14 @@ from weakref import WeakSet
 from runcard.documents.chain import Head, Journal, first_link, parse, write_line
 from runcard.errors import StoreError
 from runcard.files import failure, printable, read_regular
+from runcard.files.locks import NO_LOCKS
+from runcard.files.processes import is_alive
 
 _DURABLE_EVERY = 1.0  # seconds
 _CREATE = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
-# What a file system says that knows no locks.
-NO_LOCKS = frozenset({errno.ENOLCK, errno.ENOTSUP, errno.EINVAL, errno.ENOSYS, errno.EBADF})
+_FIRST_LINE = 4 << 20  # bytes that are looked at for it
 
 _writers: WeakSet["JournalWriter"] = WeakSet()
 
@@ -60,6 +60,7 @@ class JournalWriter:
         self._ended = False
         self._durable_at = time.monotonic()
         self._pid = os.getpid()
+        self.has_lock = False
         try:
             self._descriptor = os.open(path, _CREATE, mode)
         except OSError as error:
@@ -75,6 +76,8 @@ class JournalWriter:
             if error.errno not in NO_LOCKS:
                 os.close(self._descriptor)
                 raise failure(error, self.path, "lock the journal") from error
+        else:
+            self.has_lock = True
 
     def append(self, fields: Mapping[str, Any], payload: Any) -> None:  # noqa: ANN401
         """Add a line; `fields` is what it says beside the chain."""
@@ -197,3 +200,21 @@ def try_lock(path: str, *, shared: bool = False) -> int | None:
         os.close(descriptor)
         raise
     return descriptor
+
+
+def is_orphaned(path: str) -> bool:
+    """Whether the process that its first line names is gone; for file systems without locks. False when unknown."""
+    try:
+        descriptor = os.open(path, _READ)
+        try:
+            first, newline, _ = os.pread(descriptor, _FIRST_LINE, 0).partition(b"\n")
+        finally:
+            os.close(descriptor)
+    except OSError:
+        return False
+    for entry in parse(first + newline).entries:
+        payload = entry.line.get("payload")
+        payload = payload if isinstance(payload, dict) else {}
+        process = payload.get("process") or (payload.get("generation") or {}).get("process")
+        return isinstance(process, dict) and is_alive(process) is False
+    return False
