@@ -161,7 +161,7 @@ def test_two_closers_at_once_enter_a_dead_run_once(place: Path) -> None:
 def test_a_record_is_amended_archived_and_restored(place: Path) -> None:
     run(place, *RUNCARD, "run", "--quiet", "--", "true")
     (recorded,) = runs_of(place / "outputs")
-    run(place, *RUNCARD, "amend", recorded, "--note", "looked at", "--by", "anna")
+    run(place, *RUNCARD, "amend", recorded, "note", "looked at", "--by", "anna")
     run(place, *RUNCARD, "archive", recorded)
     assert not recorded.exists()
     (packed,) = (place / "outputs" / "archive").glob("*/*.tar.gz")
