@@ -179,7 +179,9 @@ def test_a_session_is_collected_and_what_a_killed_collection_left_is_removed(pla
     run(place, *RUNCARD, "collect", spec)
     (session,) = (path for path in (place / "artifacts").iterdir() if not path.name.startswith("."))
     first = (session / "audit.jsonl").read_bytes().split(b"\n")[0] + b"\n"
-    dead = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True)
+    dead = subprocess.run(
+        [sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True
+    )
     left.mkdir(exist_ok=True)
     line = json.loads(first)
     assert line["payload"]["process"]["host"] == os.uname().nodename
@@ -248,7 +250,9 @@ def write_lock(folder: Path, data: bytes) -> Path:
 
 def test_the_lock_of_a_dead_process_and_of_an_earlier_boot_is_broken(tmp_path: Path) -> None:
     folder = tmp_path / "store"
-    done = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True
+    )
     for changes in ({"pid": int(done.stdout)}, {"boot_id": "another"}, {"start_ticks": 1}):
         path = write_lock(folder, json.dumps(identity() | changes).encode())
         lock(folder)

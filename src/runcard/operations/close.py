@@ -10,28 +10,20 @@ import contextlib
 import errno
 import os
 import re
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from runcard import checksums
+from runcard.checksums.changing import MOVED, is_moved, look, snapshot
 from runcard.digests import sha256_bytes
 from runcard.documents import chain, fold
 from runcard.documents.symlinks import symlink_entry
 from runcard.encoding import canonical_json, decode_json, encode_json
 from runcard.errors import EncodingError, RuncardError, StoreError
-from runcard.files import (
-    Entry,
-    Kind,
-    Sync,
-    failure,
-    json_name,
-    printable,
-    read_regular,
-    sizes,
-    walk,
-    write_atomic,
-)
+from runcard.files import Kind, Sync, failure, json_name, printable, read_regular, sizes
 from runcard.observe.process import is_alive
+from runcard.operations.closing_files import write
 from runcard.store import layout, taken
 from runcard.store.ledger import CLOSED, Ledger, entries, ledgers
 from runcard.store.lines import read_lines
@@ -43,6 +35,10 @@ if TYPE_CHECKING:
 
 Fields = dict[str, Any]
 
+CHANGING = "changing-files"  # the type of the warning about files that something still writes to
+
+_PAUSES = (0.005,) * 4 + (0.05,) * 6  # seconds before each try with a directory that was removed
+_SHOWN = 20  # files that the warning names
 _PATIENCE = 0.5  # seconds that a lock may outlive its holder
 
 _LEFTOVER = re.compile(
@@ -174,7 +170,23 @@ class Own(NamedTuple):
 
 
 def seal(run: str, own: Own) -> Fields:
-    """Close a run that its own recorder is done with; returns its final document."""
+    """Close a run that its own recorder is done with; returns its final document.
+
+    A process that was left behind may remove the directory again and again: it is made again, a fixed number of times.
+    """
+    for pause in _PAUSES:
+        try:
+            return _seal_once(run, own)
+        except RuncardError as error:
+            if not is_moved(error) or os.path.isdir(run) or not os.path.lexists(layout.open_mark(run)):
+                raise  # without its second name the journal is lost
+        time.sleep(pause)
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(run)
+    return _seal_once(run, own)
+
+
+def _seal_once(run: str, own: Own) -> Fields:
     with _at_work(run):
         return _seal(_Desk(run, own))
 
@@ -200,17 +212,6 @@ def _seal(desk: "_Desk") -> Fields:
         ledger.append(CLOSED, document["generation"]["timestamp_end"], _ledger_entry(run, document, data))
     mark_closed(run)
     return document
-
-
-def write(run: str, name: str, data: bytes, *, sync: Sync) -> None:
-    path = os.path.join(run, name)
-    try:
-        write_atomic(path, data, follow=False, sync=sync)
-    except OSError as error:
-        if error.errno == errno.ELOOP:
-            hint = "remove it, then run `runcard close`"
-            raise StoreError(f"{printable(path)} is a link", hint=hint) from error
-        raise failure(error, path, "write") from error
 
 
 class _Desk:
@@ -241,7 +242,7 @@ class _Desk:
 
     def _look(self) -> None:
         """See what lies in the directory: once, and again when something has moved."""
-        self._kinds: dict[str, Kind] = dict(walk(self.run))
+        self._kinds: dict[str, Kind] = look(self.run)
 
     def _beginning(self, written: Fields | None) -> Fields | None:
         """How the run began, by its journal or by its first document."""
@@ -284,7 +285,8 @@ class _Desk:
         """
         files = (name for name, kind in self._kinds.items() if kind is Kind.FILE)
         for name in list(filter(_LEFTOVER.fullmatch, files)):
-            os.unlink(os.path.join(self.run, name))
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(os.path.join(self.run, name))
             del self._kinds[name]
         moves = taken.places(self.run, list(self._taken()))
         for name, place in moves.items():
@@ -310,7 +312,12 @@ class _Desk:
             write(self.run, os.path.basename(ours), merged, sync=Sync.FILE)
         taken.put_aside(self.run, moves)
         if not is_merged:
-            os.rename(ours, journal)
+            try:
+                os.rename(ours, journal)
+            except OSError as error:
+                if error.errno not in MOVED:
+                    raise
+                write(self.run, layout.JOURNAL, merged, sync=Sync.FILE)
         for source in self.lines.sources:
             if source.name not in {layout.JOURNAL, *moves}:
                 with contextlib.suppress(FileNotFoundError):
@@ -371,19 +378,40 @@ class _Desk:
     def write_readme(self) -> None:
         ours = {*layout.NOT_LISTED, layout.JOURNAL, self.readme}
         made = [path for path, kind in self._kinds.items() if kind is Kind.FILE and path not in ours]
-        page = readme(self.told, list(sizes(self.run, made)))
-        write(self.run, self.readme, page.encode(), sync=Sync.LATER)
+        page = readme(self.told, list(sizes(self.run, made))).encode()
+        write(self.run, self.readme, page, sync=Sync.LATER)
         self._kinds[self.readme] = Kind.FILE
+        self._page = page
 
     def list_files(self) -> checksums.Contents:
         """Fix every file by its digest in SHA256SUMS."""
-        contents = self._contents()
+        found = snapshot(self.run, self._kinds, layout.NOT_LISTED)
+        contents = found.contents
+        if found.changing:
+            self._note_changing(found.changing)
+            contents = self._with_own_files(contents)
+        elif not {layout.JOURNAL, self.readme} <= contents.listing.keys():
+            contents = self._with_own_files(contents)  # something removes them
         write(self.run, layout.CHECKSUMS, contents.listing.to_bytes(), sync=Sync.LATER)
         return contents
 
+    def _note_changing(self, paths: Sequence[str]) -> None:
+        """Say which files did not stop changing: in the journal, and so in all that is made of it."""
+        names = [json_name(path).text for path in paths]
+        shown = ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if names[_SHOWN:] else "")
+        self.note(CHANGING, f"files kept changing while the run was closed: {shown}")
+        self._put_in_place({})
+        self.told = fold.told(self.start, (entry.line for entry in self.entries))
+        self.write_readme()
+
+    def _with_own_files(self, contents: checksums.Contents) -> checksums.Contents:
+        """The same with the digests of the journal and the page as they were written, whatever became of them."""
+        written = {layout.JOURNAL: self._merged(), self.readme: self._page}
+        own = {name: sha256_bytes(data) for name, data in written.items()}
+        return contents._replace(listing=checksums.Listing({**contents.listing, **own}))
+
     def _contents(self) -> checksums.Contents:
-        entries = map(Entry._make, self._kinds.items())
-        return checksums.make(self.run, entries=entries, exclude=layout.NOT_LISTED)
+        return snapshot(self.run, self._kinds, layout.NOT_LISTED).contents
 
     def sealed(self, contents: checksums.Contents, ledger_head: str | None) -> Fields:
         files = fold.Files(

@@ -45,9 +45,7 @@ if TYPE_CHECKING:
 Fields = dict[str, Any]
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-NO_LOCKS = (
-    "the file system of the store does not support file locks (flock); runcard uses lock files and process ids instead"
-)
+NO_LOCKS = "the file system of the store does not support file locks (flock); runcard uses lock files and process ids instead"
 
 _PATIENCE = 2.0  # seconds that closing waits for git and packages
 _TEMPORARY = ("/tmp", "/var/tmp", ".")  # noqa: S108 - where a directory is made that nobody else may enter
@@ -158,11 +156,14 @@ class Run(Events):
         exit_code: int | None = None,
         facts: Fields | None = None,
         used: Fields | None = None,
-    ) -> None:
-        """Write down how it ended, and close the record. What could not be written down is left for `runcard close`."""
+    ) -> Fields | None:
+        """Write down how it ended, and close the record. What could not be written down is left for `runcard close`.
+
+        Returns the final document, unless there is none.
+        """
         journal = self._journal
         if journal is None:
-            return
+            return None
         self._counting.end(_PATIENCE)
         try:
             self.end_calls()
@@ -179,9 +180,10 @@ class Run(Events):
             with self.guarded():
                 self._keep(fold.ENDED, said, "info")
                 journal.end()  # what a thread says from now on would not be what is sealed
-                seal(self._path, Own(self._document, self._first, journal.sha256.hexdigest()))
+                return seal(self._path, Own(self._document, self._first, journal.sha256.hexdigest()))
         finally:
             journal.close()
+        return None
 
 
 def _renew_turns() -> None:

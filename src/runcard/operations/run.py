@@ -19,6 +19,7 @@ from runcard.observe.directories import absolute
 from runcard.observe.environment import Background
 from runcard.observe.inputs import Watched, inputs
 from runcard.observe.tree import Tree
+from runcard.operations.close import CHANGING
 from runcard.operations.endings import status_of
 from runcard.operations.record import Order, Run, begin
 from runcard.operations.running.child import Child, Streams, adopt_orphans
@@ -227,7 +228,10 @@ class _Errand:
             for change in self._watched.changes():
                 self.warn("input", change)
             status = "completed" if self._code == 0 else "failed"
-            self._run.end(status, exit_code=self._code, facts=self._facts(), used=self._used)
+            document = self._run.end(status, exit_code=self._code, facts=self._facts(), used=self._used) or {}
+            self._warnings += [
+                warning["message"] for warning in document.get("warnings", ()) if warning["type"] == CHANGING
+            ]
         except (RuncardError, OSError, ImportError) as error:
             self._problems.append(_problem(error, self._path))
             self._code = self._code or FAILED
