@@ -66,7 +66,12 @@ def test_what_is_not_a_file_is_left_alone_with_a_warning(place: Path, kind: str)
     path = experiment_file(place)
     mine = place / "mine"
     mine.write_text("exp-mine")
-    {"directory": path.mkdir, "link": lambda: path.symlink_to(mine), "fifo": lambda: os.mkfifo(path)}[kind]()
+    if kind == "directory":
+        path.mkdir()
+    elif kind == "link":
+        path.symlink_to(mine)
+    else:
+        os.mkfifo(path)
     done = run(place)
     assert done.stderr == (f"Warning: {path} is not a regular file: the experiment of the run is unknown\n")
     with pytest.warns(runcard.RuncardWarning, match="is not a regular file"), runcard.record("outputs"):

@@ -18,6 +18,7 @@ from runcard import checksums
 from runcard.checksums.changing import MOVED, is_moved, look, snapshot
 from runcard.digests import sha256_bytes
 from runcard.documents import chain, fold
+from runcard.documents.bounds import is_too_large
 from runcard.documents.symlinks import symlink_entry
 from runcard.encoding import canonical_json, decode_json, encode_json
 from runcard.errors import EncodingError, RuncardError, StoreError
@@ -206,12 +207,19 @@ def _seal(desk: "_Desk") -> Fields:
     desk.settle()
     desk.write_readme()
     document = desk.sealed(desk.list_files(), ledger.head)
-    data = encode_json(document) if desk.is_told_by_us else _generation().from_dict(document).to_bytes()
+    data = _encoded(document, checked=desk.is_told_by_us)
+    if is_too_large(data):
+        document = fold.readable(document)
+        data = _encoded(document, checked=desk.is_told_by_us)
     write(run, layout.METADATA, data, sync=Sync.FILE_SYSTEM)
     with ledger:
         ledger.append(CLOSED, document["generation"]["timestamp_end"], _ledger_entry(run, document, data))
     mark_closed(run)
     return document
+
+
+def _encoded(document: Fields, *, checked: bool) -> bytes:
+    return encode_json(document) if checked else _generation().from_dict(document).to_bytes()
 
 
 class _Desk:

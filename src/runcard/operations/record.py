@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 from weakref import WeakSet
 
 from runcard.documents import fold
+from runcard.documents.bounds import TRUNCATED
 from runcard.encoding import encode_json
 from runcard.errors import RuncardError, RuncardWarning, StoreError, UsageError
 from runcard.files import failure
@@ -30,10 +31,10 @@ from runcard.observe.process import resources
 from runcard.operations.close import Own, close_dead, seal
 from runcard.operations.endings import TerminationGuard, status_of
 from runcard.operations.events import Events, checked_prices
-from runcard.operations.start import settings_of, start_document
+from runcard.operations.start import bound_start, settings_of, start_document
 from runcard.settings import OUTPUTS, read_settings
 from runcard.store import experiments, layout
-from runcard.store.journal import JournalWriter, new_writer
+from runcard.store.journal import EVENT_LIMIT, JournalWriter, new_writer
 from runcard.store.runs import NewRun, join, open_runs
 
 if TYPE_CHECKING:
@@ -47,6 +48,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 NO_LOCKS = "the file system of the store does not support file locks (flock); runcard uses lock files and process ids instead"
 
+_EVENT_LIMITS = (1 << 16, 32 << 20)  # bytes; the upper one is half of what is read by default
+_NAME = 100  # characters of the name of an event in a message
 _PATIENCE = 2.0  # seconds that closing waits for git and packages
 _TEMPORARY = ("/tmp", "/var/tmp", ".")  # noqa: S108 - where a directory is made that nobody else may enter
 
@@ -78,6 +81,8 @@ class Run(Events):
         self._busy = False
         self._waiting: deque[tuple[str, Fields, str]] = deque()
         self._lost = 0  # events that could not be written
+        self._has_cut = False  # whether an event was too long
+        self._event_limit = EVENT_LIMIT
         self.setup_warnings: list[tuple[str, str]] = []  # type and message of what was odd at the beginning
         _runs.add(self)
 
@@ -104,8 +109,7 @@ class Run(Events):
     def _write(self, event: str, payload: Fields, level: str) -> None:
         try:
             journal = self._own_journal()
-            if journal is not None:
-                journal.append(self._line(event, level), payload)
+            size = None if journal is None else journal.append(self._line(event, level), payload)
         except (RuncardError, OSError):
             self._lost += 1
             raise
@@ -113,6 +117,10 @@ class Run(Events):
             said = {"type": "events-lost", "message": f"{self._lost} events could not be written"}
             journal.append(self._line(fold.WARNING, "warning"), said)
             self._lost = 0
+        if journal is not None and size is not None and not self._has_cut:
+            self._has_cut = True
+            cut = f"an event ({event[:_NAME]}) had {size:,} bytes: it was cut, and so is every one that is too long"
+            journal.append(self._line(fold.WARNING, "warning"), {"type": TRUNCATED, "message": cut})
 
     def _line(self, event: str, level: str) -> Fields:
         now = self._clock.read()
@@ -128,7 +136,7 @@ class Run(Events):
     def _own_journal(self) -> JournalWriter | None:
         """The journal that this process may write: a forked child, or one that joined, begins its own."""
         if self._pid != os.getpid():
-            self._journal, self._pid = join(self._path, self.id), os.getpid()
+            self._journal, self._pid = join(self._path, self.id, self._event_limit), os.getpid()
         return self._journal
 
     @property
@@ -231,6 +239,7 @@ class Order(NamedTuple):
     prices: "Prices | None"
     keep_secrets: bool
     strict: bool
+    event_limit: int = EVENT_LIMIT
 
     @property
     def options(self) -> Fields:
@@ -250,12 +259,13 @@ def record(  # noqa: PLR0913 - the library's front door: each is a thing to say 
     prices: "Prices | None" = None,
     keep_secrets: bool = False,
     strict: bool = False,
+    max_event_bytes: int = EVENT_LIMIT,
 ) -> "Recording":
     """Record what happens in a `with` block (or `async with`, or the calls of a function) as a run below `outputs`.
 
     Without `outputs` the setting of that name counts, without `prices` the price file that the settings name.
     `inputs` are paths and patterns of files that are read. What `config`, labels or errors hold that looks like a
-    secret is masked, unless `keep_secrets` is set. When the recording itself fails, the block goes on with a
+    secret is masked, unless `keep_secrets` is set. An event of more than `max_event_bytes` is cut, and says so. When the recording itself fails, the block goes on with a
     RuncardWarning; with `strict` it raises.
     """
     _load()
@@ -269,8 +279,16 @@ def record(  # noqa: PLR0913 - the library's front door: each is a thing to say 
     )
     patterns = tuple(os.fspath(pattern) for pattern in inputs)
     store = read_settings()[OUTPUTS] if outputs is None else os.fspath(outputs)
-    order = Order(store, settings, patterns, checked_prices(prices), keep_secrets, strict)
+    limit = _checked_limit(max_event_bytes)
+    order = Order(store, settings, patterns, checked_prices(prices), keep_secrets, strict, limit)
     return Recording(order)
+
+
+def _checked_limit(limit: int) -> int:
+    low, high = _EVENT_LIMITS
+    if not low <= limit <= high:
+        raise UsageError(f"max_event_bytes is {limit!r}", hint=f"a number from {low:,} to {high:,}")
+    return limit
 
 
 def _load() -> None:
@@ -404,9 +422,11 @@ def begin(order: Order) -> Run:
     document, counts = start_document(
         clock, run_id, identity, settings, parent, keep_secrets=order.keep_secrets
     )
-    new = NewRun(store, run_id, new_writer())
+    odd += [(TRUNCATED, message) for message in bound_start(document, order.event_limit)]
+    new = NewRun(store, run_id, new_writer(), order.event_limit)
     try:
         run = Run(store, document, clock, new.journal, **order.options)
+        run._event_limit = order.event_limit  # noqa: SLF001 - of this module
         run.emit(fold.STARTED, document)
         for where, masked in counts.items():
             run.count_masked(masked, where)

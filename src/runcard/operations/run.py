@@ -12,7 +12,6 @@ import signal
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from runcard.documents import fold
 from runcard.errors import MachineError, RuncardError, StoreError
 from runcard.files import failure, json_name, printable
 from runcard.observe.directories import absolute
@@ -152,7 +151,7 @@ class _Errand:
         found, troubles = inputs(patterns, self._directory)
         self._inputs = found
         if found:
-            self._run.emit(fold.INPUTS, {"files": found})
+            self._run.keep_inputs(found)
         for trouble in troubles:
             self.warn("input", trouble)
         self._watched = Watched(found, self._directory)

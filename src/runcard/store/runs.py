@@ -21,7 +21,7 @@ from runcard.files import failure, fsync_directory, locked, printable, write_all
 from runcard.files.locks import NO_LOCKS
 from runcard.files.noreplace import rename_noreplace
 from runcard.store import layout
-from runcard.store.journal import JournalWriter, is_orphaned, new_writer, try_lock
+from runcard.store.journal import EVENT_LIMIT, JournalWriter, is_orphaned, new_writer, try_lock
 
 PATIENCE = 30.0  # seconds: a user's program does not wait for ever because another one was stopped
 
@@ -42,7 +42,7 @@ def alone(
 class NewRun:
     """A run that is being made: fill it, then give it its place."""
 
-    def __init__(self, store: str, run_id: str, writer: str) -> None:
+    def __init__(self, store: str, run_id: str, writer: str, limit: int = EVENT_LIMIT) -> None:
         self._store = store
         self._aside = os.path.join(layout.own_folder(store), f"{_NEW}{run_id}")
         self._path: str | None = None
@@ -51,9 +51,8 @@ class NewRun:
                 os.makedirs(layout.open_folder(store), exist_ok=True)
             with alone(layout.own_folder(store)) as has_locks:  # see _remove_unplaced
                 os.mkdir(self._aside)
-                self.journal = JournalWriter(
-                    os.path.join(self._aside, layout.JOURNAL), run_id, writer, lock=True
-                )
+                journal = os.path.join(self._aside, layout.JOURNAL)
+                self.journal = JournalWriter(journal, run_id, writer, lock=True, limit=limit)
             self.has_locks = has_locks and self.journal.has_lock
         except OSError as error:
             raise failure(error, store, "create a run in") from error
@@ -140,7 +139,7 @@ def _mark(run: str) -> bool:
     return True
 
 
-def join(run: str, run_id: str) -> JournalWriter:
+def join(run: str, run_id: str, limit: int = EVENT_LIMIT) -> JournalWriter:
     """Begin a journal beside the owner's; raises StoreError when the run is closed, or is being closed."""
     writer = new_writer()
     closed = StoreError(f"the run in {printable(run)} is closed", hint="record before the end of the run")
@@ -153,7 +152,7 @@ def join(run: str, run_id: str) -> JournalWriter:
             raise closed from error  # who closes a run holds its lock
         if is_sealed(run):
             raise closed
-        return JournalWriter(os.path.join(run, layout.other_journal(writer)), run_id, writer)
+        return JournalWriter(os.path.join(run, layout.other_journal(writer)), run_id, writer, limit=limit)
 
 
 def is_sealed(run: str) -> bool:

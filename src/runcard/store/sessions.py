@@ -27,6 +27,7 @@ STARTED = "collection.started"  # the first event of a collection's journal
 
 _SECOND = timedelta(seconds=1)
 _FIRST_LINE = 1 << 20  # bytes; it has the warnings about a SPEC
+_LONGEST_LINE = 32 << 20  # bytes; half of what is read by default. The first one has the SPEC
 
 
 class Modes(NamedTuple):
@@ -48,7 +49,9 @@ class Collection:
             self.name = layout.session_name(self.created, session_id)
             try:
                 journal = os.path.join(self.path, layout.AUDIT)
-                self.journal = JournalWriter(journal, self.name, new_writer(), lock=True, mode=modes.file)
+                self.journal = JournalWriter(
+                    journal, self.name, new_writer(), lock=True, mode=modes.file, limit=_LONGEST_LINE
+                )
             except BaseException:
                 with contextlib.suppress(OSError):  # what cannot go now, the next collection removes
                     os.rmdir(self.path)
