@@ -139,7 +139,7 @@ def test_errors_that_add_up_to_more_than_can_be_read_are_cut_in_the_document_alo
 
 
 @pytest.mark.parametrize("limit", [0, 1000, 1 << 30])
-def test_a_limit_that_makes_no_sense_is_refused(place: Path, limit: int) -> None:
+def test_a_limit_that_makes_no_sense_is_refused(limit: int) -> None:
     with pytest.raises(UsageError, match="max_event_bytes"):
         runcard.record("outputs", max_event_bytes=limit)
 

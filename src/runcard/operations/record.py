@@ -119,7 +119,7 @@ class Run(Events):
             self._lost = 0
         if journal is not None and size is not None and not self._has_cut:
             self._has_cut = True
-            cut = f"an event ({event[:_NAME]}) had {size:,} bytes: it was cut, and so is every one that is too long"
+            cut = f"the event {event[:_NAME]} had {size:,} bytes and was cut; there is no warning about further ones"
             journal.append(self._line(fold.WARNING, "warning"), {"type": TRUNCATED, "message": cut})
 
     def _line(self, event: str, level: str) -> Fields:
