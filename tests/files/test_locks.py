@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from runcard.errors import MachineError, StoreError
+from runcard.errors import StoreError
 from runcard.files import locked, locks
 
 HOLDER = """
@@ -217,12 +217,19 @@ def test_what_is_not_there_cannot_be_locked(tmp_path: Path) -> None:
         pass
 
 
-def test_a_file_system_that_cannot_lock_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_system_that_cannot_lock_gets_a_lock_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refuse(*_: object) -> None:
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
     before = os.listdir("/proc/self/fd")
     monkeypatch.setattr(fcntl, "flock", refuse)
-    with pytest.raises(MachineError, match="cannot lock"), locked(tmp_path):
+    folder = tmp_path / "store"
+    folder.mkdir()
+    with locked(tmp_path) as has_locks:
+        assert not has_locks
+    with locked(folder), pytest.raises(StoreError, match="is held by process"), locked(folder, timeout=0):
         pass
+    assert os.listdir(tmp_path) == ["store"]
     assert len(os.listdir("/proc/self/fd")) == len(before)

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from runcard.documents.times import instant, written
+from runcard.files import processes
 from runcard.observe import process as module
 from runcard.observe.process import is_alive, resources, this_process
 
@@ -23,6 +24,7 @@ WAIT = "import sys; sys.stdin.read()"
 def _forget() -> None:
     """A process looks at itself once; each test here is another process, as it were."""
     module._described.cache_clear()
+    processes._identity.cache_clear()
 
 
 class Other:
@@ -149,7 +151,7 @@ class TestWithoutProc:
 
     @pytest.fixture(autouse=True)
     def _hide(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(module, "_text", lambda _: None)
+        monkeypatch.setattr(processes, "system_text", lambda _: None)
 
     def test_nothing_is_made_up(self) -> None:
         process = this_process()
@@ -179,7 +181,7 @@ class TestWithoutProc:
 @pytest.mark.parametrize("text", ["", "1 (x", "1 (x) S 1 2", "1 (x) S " + "word " * 30])
 def test_a_table_that_cannot_be_read_says_nothing(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     mine = this_process()
-    monkeypatch.setattr(module, "_text", lambda _: text)
+    monkeypatch.setattr(processes, "system_text", lambda _: text)
     assert is_alive(mine | {"boot_id": None}) is None
 
 
@@ -227,5 +229,5 @@ subprocess.run([sys.executable, "-c", ask], check=True)
 
 
 def test_an_unreadable_peak_is_counted_another_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_text", lambda _: "Name:\tx\nVmHWM:\t odd kB\n")
+    monkeypatch.setattr(processes, "system_text", lambda _: "Name:\tx\nVmHWM:\t odd kB\n")
     assert resources()["peak_memory_bytes"] > 1 << 20

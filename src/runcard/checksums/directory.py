@@ -38,14 +38,16 @@ def make(
     entries: Iterable[Entry] | None = None,
     exclude: Collection[str] = (),
     progress: Progress | None = None,
+    on_error: OnError | None = None,
 ) -> Contents:
     """List every regular file below `root` whose relative path is not in `exclude`.
 
-    `entries` are what a walk has found there already.
+    `entries` are what a walk has found there already. What cannot be listed raises; with `on_error` that is called with
+    the path and the error instead.
     """
-    survey = Survey(root, entries=entries)
+    survey = Survey(root, on_error, entries)
     files = (path for path, kind in survey if kind is FILE and path not in exclude)
-    listing = hash_files(root, files, progress=progress)
+    listing = hash_files(root, files, progress=progress, on_error=on_error)
     return Contents(listing, tuple(survey.symlinks), tuple(survey.others))
 
 
@@ -83,6 +85,7 @@ class Survey:
             problem = failure(error, path, "read the symbolic link")
             if self._on_error is None:
                 raise problem from error
+            problem.__cause__ = error
             self._on_error(path, problem)
         else:
             self.symlinks.append(Symlink(path, decode_name(target)))

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from runcard.checksums import Listing
+from runcard.documents.bounds import TRUNCATED, bounded
 from runcard.documents.chain import Head, Line
 from runcard.documents.recipes import TOKEN_SOURCES, config_digest
 from runcard.documents.sums import all_known, exact_sum, money_agrees, plain_number
@@ -77,7 +78,26 @@ def start_of(lines: Iterable[Line]) -> Fields | None:
 
 def fold(start: Fields, lines: Iterable[Line], files: Files) -> Fields:
     """The final document of a run."""
-    return sealed(told(start, lines), files)
+    return readable(sealed(told(start, lines), files))
+
+
+def readable(document: Fields) -> Fields:
+    """The document, cut where it is larger than readers take; what depends on the parts that were cut is made again."""
+    smaller, what = bounded(document)
+    if what is None:
+        return document
+    files = smaller["data_sources"]["files"]
+    warning = {
+        "type": TRUNCATED,
+        "message": f"the document was too large, so it was cut: {what}; the journal has everything",
+        "timestamp": document["generation"]["timestamp_end"],
+    }
+    digests = {"config": config_digest(smaller["configuration"]), "data": data_digest(files)}
+    return smaller | {
+        "data_sources": smaller["data_sources"] | _totals(files),
+        "checksums": smaller["checksums"] | digests,
+        "warnings": [*smaller["warnings"], warning],
+    }
 
 
 def sealed(document: Fields, files: Files) -> Fields:
@@ -203,11 +223,15 @@ def _sources(start: Fields, events: Events) -> Fields:
         if _is_count_of(counted, files):
             files[counted["path"]] |= {name: counted.get(name) for name in _COUNT}
     listed = list(files.values())
+    return {"files": listed, **_totals(listed)}
+
+
+def _totals(listed: list[Fields]) -> Fields:
+    """What the inputs add up to."""
     sizes = all_known(file.get("bytes") for file in listed)
     tokens = all_known(file.get("tokens") for file in listed)
     counted = bool(listed) and tokens is not None
     sources: Fields = {
-        "files": listed,
         "total_files": len(listed),
         "total_bytes": None if sizes is None else sum(sizes),
     }

@@ -1,13 +1,14 @@
 """Locks between processes, held on a directory or file that exists anyway.
 
 They are advisory (`flock`) and end with their holder, also when it is killed: nothing stale is left behind. Lock a
-directory, or a file that is never replaced by another one; a lock belongs to the file, not to its name. Network
-file systems may refuse to lock a directory; that is an error, never a lock that does not hold.
+directory, or a file that is never replaced by another one; a lock belongs to the file, not to its name. Where the file
+system refuses (some network file systems and containers do), a lock file takes the place of the lock: see `lock_files`.
 
 Invariant: a child process keeps no lock of its parent.
 """
 
 import contextlib
+import errno
 import fcntl
 import os
 import re
@@ -22,22 +23,38 @@ _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.002, 0.1
 _PROC = "/proc"
 _HOLDER = r"(?m)^\d+: FLOCK +\S+ +\S+ (\d+) ([0-9a-f]+):([0-9a-f]+):(\d+) "
 
+# What a file system says that knows no locks. NFS says EBADF: it would lock a directory only for one who can write it.
+NO_LOCKS = frozenset({errno.ENOLCK, errno.ENOTSUP, errno.EINVAL, errno.ENOSYS, errno.EBADF})
+
 _held: set[int] = set()  # descriptors that hold a lock or wait for one
+
+
+class _NoLocksError(Exception):
+    """The file system has no locks."""
 
 
 @contextlib.contextmanager
 def locked(
     path: str | os.PathLike[str], *, shared: bool = False, timeout: float | None = None
-) -> Iterator[None]:
+) -> Iterator[bool]:
     """Hold a lock on `path` inside the `with` block; wait for it at most `timeout` seconds, or as long as it takes.
 
-    Shared locks stand each other, not an exclusive one. Raises StoreError when the time is over.
+    Shared locks stand each other, not an exclusive one. Raises StoreError when the time is over. The value is False
+    where the file system has no locks and a lock file is used.
     """
     deadline = None if timeout is None else time.monotonic() + timeout
-    operation = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
-    descriptor = _acquire(os.fspath(path), operation, deadline)
     try:
-        yield
+        descriptor = _acquire(os.fspath(path), fcntl.LOCK_SH if shared else fcntl.LOCK_EX, deadline)
+    except _NoLocksError:
+        descriptor = -1
+    if descriptor < 0:
+        from runcard.files.lock_files import lock_file  # noqa: PLC0415 - hardly any file system needs it
+
+        with lock_file(os.fspath(path), shared=shared, deadline=deadline):
+            yield False
+        return
+    try:
+        yield True
     finally:
         if descriptor in _held:  # not in a child that was forked inside the block
             fcntl.flock(
@@ -77,12 +94,12 @@ def _close(descriptor: int) -> None:
 
 def _wait(descriptor: int, operation: int, deadline: float | None, path: str) -> None:
     if deadline is None:
-        fcntl.flock(descriptor, operation)
+        _flock(descriptor, operation)
         return
     pause = _SHORTEST_PAUSE
     while True:
         try:
-            fcntl.flock(descriptor, operation | fcntl.LOCK_NB)
+            _flock(descriptor, operation | fcntl.LOCK_NB)
         except BlockingIOError:
             left = deadline - time.monotonic()
             if left <= 0:
@@ -91,6 +108,15 @@ def _wait(descriptor: int, operation: int, deadline: float | None, path: str) ->
             pause = min(pause * 2, _LONGEST_PAUSE)
         else:
             return
+
+
+def _flock(descriptor: int, operation: int) -> None:
+    try:
+        fcntl.flock(descriptor, operation)
+    except OSError as error:
+        if error.errno in NO_LOCKS:
+            raise _NoLocksError from error
+        raise
 
 
 def _is_current(descriptor: int, path: str) -> bool:

@@ -103,7 +103,7 @@ def sizes(root: str | os.PathLike[str], paths: Iterable[str]) -> Iterator[tuple[
             try:
                 with reach(top, path) as (place, rest):
                     size = os.lstat(rest, dir_fd=place).st_size
-            except FileNotFoundError:
+            except (FileNotFoundError, NotADirectoryError):
                 continue
             except OSError as error:
                 raise failure(error, path, "look at") from error
@@ -120,6 +120,7 @@ def _look_into(top: int, path: str, on_error: OnError | None) -> list[Entry]:
         problem = failure(error, path[:-1], "read the directory")
         if on_error is None:
             raise problem from error
+        problem.__cause__ = error
         on_error(path[:-1], problem)
         return []
     # Text in ASCII has the order of its bytes, and is sorted faster.

@@ -10,28 +10,21 @@ import contextlib
 import errno
 import os
 import re
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from runcard import checksums
+from runcard.checksums.changing import MOVED, is_moved, look, snapshot
 from runcard.digests import sha256_bytes
 from runcard.documents import chain, fold
+from runcard.documents.bounds import is_too_large
 from runcard.documents.symlinks import symlink_entry
 from runcard.encoding import canonical_json, decode_json, encode_json
 from runcard.errors import EncodingError, RuncardError, StoreError
-from runcard.files import (
-    Entry,
-    Kind,
-    Sync,
-    failure,
-    json_name,
-    printable,
-    read_regular,
-    sizes,
-    walk,
-    write_atomic,
-)
+from runcard.files import Kind, Sync, failure, json_name, printable, read_regular, sizes
 from runcard.observe.process import is_alive
+from runcard.operations.closing_files import write
 from runcard.store import layout, taken
 from runcard.store.ledger import CLOSED, Ledger, entries, ledgers
 from runcard.store.lines import read_lines
@@ -44,6 +37,10 @@ if TYPE_CHECKING:
 
 Fields = dict[str, Any]
 
+CHANGING = "changing-files"  # the type of the warning about files that something still writes to
+
+_PAUSES = (0.005,) * 4 + (0.05,) * 6  # seconds before each try with a directory that was removed
+_SHOWN = 20  # files that the warning names
 _PATIENCE = 0.5  # seconds that a lock may outlive its holder
 
 _LEFTOVER = re.compile(
@@ -95,21 +92,43 @@ def close_dead(run: str) -> Closing:
             who = "another process is closing it" if is_dead else "its process is at work"
             return Closing(run, "running", closed=False, reason=who)
         document = _read(os.path.join(run, layout.METADATA))
-        status = _status(document)
-        if document is not None and status not in {None, "running"} and _is_sealed(run, document):
-            _enter_late(run, document)
-            return Closing(run, str(status), closed=False, reason="it is closed already")
-        if status is None and not read_lines(run).run_id:
+        if gone is None and document is not None and _is_at_work(run, document):
+            return Closing(run, "running", closed=False, reason="its process is at work")
+        closed = _closed_already(run, document)
+        if closed is not None:
+            return closed
+        if _status(document) is None and not read_lines(run).run_id:
             mark_closed(run)
             raise StoreError(
                 f"{printable(run)} is no run", hint="name the directory of a run, with its metadata.json"
             )
         with _at_work(run):
-            desk = _Desk(run)
-            reason = _why_alive(desk.start, locks_work=gone is not None)
-            if reason is not None:
-                return Closing(run, "running", closed=False, reason=reason)
-            return Closing(run, _seal(desk)["generation"]["status"], closed=True)
+            return _close_alone(run, locks_work=gone is not None)
+
+
+def _close_alone(run: str, *, locks_work: bool) -> Closing:
+    """Close a run whose lock is held, unless it lives, or another process closed it before it was locked."""
+    closed = None if locks_work else _closed_already(run, _read(os.path.join(run, layout.METADATA)))
+    if closed is not None:
+        return closed
+    desk = _Desk(run)
+    reason = _why_alive(desk.start, locks_work=locks_work)
+    if reason is not None:
+        return Closing(run, "running", closed=False, reason=reason)
+    return Closing(run, _seal(desk)["generation"]["status"], closed=True)
+
+
+def _is_at_work(run: str, document: Fields) -> bool:
+    """Whether the process of a run lives and is not done: its entry in the ledger comes last."""
+    return os.path.lexists(layout.open_mark(run)) and is_alive(_process(document)) is True
+
+
+def _closed_already(run: str, document: Fields | None) -> Closing | None:
+    status = _status(document)
+    if document is None or status in {None, "running"} or not _is_sealed(run, document):
+        return None
+    _enter_late(run, document)
+    return Closing(run, str(status), closed=False, reason="it is closed already")
 
 
 def _is_dead(run: str) -> bool:
@@ -123,13 +142,17 @@ def _is_dead(run: str) -> bool:
 
 def _why_alive(document: Fields, *, locks_work: bool) -> str | None:
     """A free lock tells only about this host; without locks the process must be seen to be gone."""
-    process = document["generation"].get("process") or {}
+    process = _process(document)
     host = process.get("host")
     if host not in {None, os.uname().nodename}:
         return f"it was recorded on another host, {printable(str(host))}"
     if locks_work or is_alive(process) is False:
         return None
     return "its process is at work, as far as can be told"
+
+
+def _process(document: Fields) -> Fields:
+    return document["generation"].get("process") or {}
 
 
 def _is_sealed(run: str, document: Fields) -> bool:
@@ -149,7 +172,23 @@ class Own(NamedTuple):
 
 
 def seal(run: str, own: Own) -> Fields:
-    """Close a run that its own recorder is done with; returns its final document."""
+    """Close a run that its own recorder is done with; returns its final document.
+
+    A process that was left behind may remove the directory again and again: it is made again, a fixed number of times.
+    """
+    for pause in _PAUSES:
+        try:
+            return _seal_once(run, own)
+        except RuncardError as error:
+            if not is_moved(error) or os.path.isdir(run) or not os.path.lexists(layout.open_mark(run)):
+                raise  # without its second name the journal is lost
+        time.sleep(pause)
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(run)
+    return _seal_once(run, own)
+
+
+def _seal_once(run: str, own: Own) -> Fields:
     with _at_work(run):
         return _seal(_Desk(run, own), is_own=True)
 
@@ -170,7 +209,10 @@ def _seal(desk: "_Desk", *, is_own: bool = False) -> Fields:
     desk.settle()
     desk.write_readme()
     document = desk.sealed(desk.list_files(), ledger.head)
-    data = encode_json(document) if desk.is_told_by_us else _generation().from_dict(document).to_bytes()
+    data = _encoded(document, checked=desk.is_told_by_us)
+    if is_too_large(data):
+        document = fold.readable(document)
+        data = _encoded(document, checked=desk.is_told_by_us)
     write(run, layout.METADATA, data, sync=Sync.FILE_SYSTEM)
     entry = _ledger_entry(run, document, data)
     if is_own and (mac := own_mac(run, entry["id"], entry["sha256"])) is not None:
@@ -181,15 +223,8 @@ def _seal(desk: "_Desk", *, is_own: bool = False) -> Fields:
     return document
 
 
-def write(run: str, name: str, data: bytes, *, sync: Sync) -> None:
-    path = os.path.join(run, name)
-    try:
-        write_atomic(path, data, follow=False, sync=sync)
-    except OSError as error:
-        if error.errno == errno.ELOOP:
-            hint = "remove it, then run `runcard close`"
-            raise StoreError(f"{printable(path)} is a link", hint=hint) from error
-        raise failure(error, path, "write") from error
+def _encoded(document: Fields, *, checked: bool) -> bytes:
+    return encode_json(document) if checked else _generation().from_dict(document).to_bytes()
 
 
 class _Desk:
@@ -220,7 +255,7 @@ class _Desk:
 
     def _look(self) -> None:
         """See what lies in the directory: once, and again when something has moved."""
-        self._kinds: dict[str, Kind] = dict(walk(self.run))
+        self._kinds: dict[str, Kind] = look(self.run)
 
     def _beginning(self, written: Fields | None) -> Fields | None:
         """How the run began, by its journal or by its first document."""
@@ -263,7 +298,8 @@ class _Desk:
         """
         files = (name for name, kind in self._kinds.items() if kind is Kind.FILE)
         for name in list(filter(_LEFTOVER.fullmatch, files)):
-            os.unlink(os.path.join(self.run, name))
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(os.path.join(self.run, name))
             del self._kinds[name]
         moves = taken.places(self.run, list(self._taken()))
         for name, place in moves.items():
@@ -289,7 +325,12 @@ class _Desk:
             write(self.run, os.path.basename(ours), merged, sync=Sync.FILE)
         taken.put_aside(self.run, moves)
         if not is_merged:
-            os.rename(ours, journal)
+            try:
+                os.rename(ours, journal)
+            except OSError as error:
+                if error.errno not in MOVED:
+                    raise
+                write(self.run, layout.JOURNAL, merged, sync=Sync.FILE)
         for source in self.lines.sources:
             if source.name not in {layout.JOURNAL, *moves}:
                 with contextlib.suppress(FileNotFoundError):
@@ -350,19 +391,40 @@ class _Desk:
     def write_readme(self) -> None:
         ours = {*layout.NOT_LISTED, layout.JOURNAL, self.readme}
         made = [path for path, kind in self._kinds.items() if kind is Kind.FILE and path not in ours]
-        page = readme(self.told, list(sizes(self.run, made)))
-        write(self.run, self.readme, page.encode(), sync=Sync.LATER)
+        page = readme(self.told, list(sizes(self.run, made))).encode()
+        write(self.run, self.readme, page, sync=Sync.LATER)
         self._kinds[self.readme] = Kind.FILE
+        self._page = page
 
     def list_files(self) -> checksums.Contents:
         """Fix every file by its digest in SHA256SUMS."""
-        contents = self._contents()
+        found = snapshot(self.run, self._kinds, layout.NOT_LISTED)
+        contents = found.contents
+        if found.changing:
+            self._note_changing(found.changing)
+            contents = self._with_own_files(contents)
+        elif not {layout.JOURNAL, self.readme} <= contents.listing.keys():
+            contents = self._with_own_files(contents)  # something removes them
         write(self.run, layout.CHECKSUMS, contents.listing.to_bytes(), sync=Sync.LATER)
         return contents
 
+    def _note_changing(self, paths: Sequence[str]) -> None:
+        """Say which files did not stop changing: in the journal, and so in all that is made of it."""
+        names = [json_name(path).text for path in paths]
+        shown = ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if names[_SHOWN:] else "")
+        self.note(CHANGING, f"files kept changing while the run was closed: {shown}")
+        self._put_in_place({})
+        self.told = fold.told(self.start, (entry.line for entry in self.entries))
+        self.write_readme()
+
+    def _with_own_files(self, contents: checksums.Contents) -> checksums.Contents:
+        """The same with the digests of the journal and the page as they were written, whatever became of them."""
+        written = {layout.JOURNAL: self._merged(), self.readme: self._page}
+        own = {name: sha256_bytes(data) for name, data in written.items()}
+        return contents._replace(listing=checksums.Listing({**contents.listing, **own}))
+
     def _contents(self) -> checksums.Contents:
-        entries = map(Entry._make, self._kinds.items())
-        return checksums.make(self.run, entries=entries, exclude=layout.NOT_LISTED)
+        return snapshot(self.run, self._kinds, layout.NOT_LISTED).contents
 
     def sealed(self, contents: checksums.Contents, ledger_head: str | None) -> Fields:
         files = fold.Files(

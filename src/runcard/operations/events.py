@@ -10,12 +10,13 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from sys import maxsize
 from typing import TYPE_CHECKING, Any
 
 from runcard.digests import sha256_bytes
 from runcard.documents import fold
 from runcard.documents.sums import plain_number
-from runcard.encoding import COMPACT, decode_json, encode_json
+from runcard.encoding import COMPACT, Limits, decode_json, encode_json
 from runcard.errors import RuncardError, RuncardWarning, UsageError
 from runcard.observe.inputs import inputs
 from runcard.observe.tokens import Counting
@@ -78,17 +79,23 @@ class Events(ABC):
             [_seen_from(self._directory, pattern) for pattern in patterns], self._directory
         )
         if found:
-            self.emit(fold.INPUTS, {"files": found})
+            self.keep_inputs(found)
             self.count_tokens(found)
         for trouble in troubles:
             self.add_warning(trouble, type="input")
+
+    def keep_inputs(self, files: list[Fields]) -> None:
+        """Keep inputs in as many events as it takes: none of them may be so long that it is cut."""
+        for some in _in_parts(files):
+            self.emit(fold.INPUTS, {"files": some})
 
     def count_tokens(self, files: list[Fields]) -> None:
         """Count the tokens of inputs, as `data_sources.files` lists them, in a thread."""
         self._counting.begin(files, self._directory, self._configuration.get("model"), self._add_counts)
 
     def _add_counts(self, files: list[Fields]) -> None:
-        self.emit(fold.COUNTED, {"files": files})
+        for some in _in_parts(files):
+            self.emit(fold.COUNTED, {"files": some})
 
     def add_usage(
         self,
@@ -302,12 +309,28 @@ _UNPRICED: Fields = {"cost_usd": None, "cost_source": None, "price_row": None}
 _RELATIONS = ("parent", "resumes", "derived-from", "plan", "session", "commit")
 _HEX = re.compile("[0-9a-f]{64}")
 _MOST = 10**12  # dollars
+_ANY_SIZE = Limits(size=maxsize)
+_PART = 1 << 19  # bytes of inputs in one event
 
 
 def checked(value: Fields) -> Fields:
     """The caller's data as it is now, whatever becomes of it later; raises EncodingError when it is not plain."""
-    plain: Fields = decode_json(encode_json(value, COMPACT))
+    plain: Fields = decode_json(encode_json(value, COMPACT), _ANY_SIZE)  # what is too large is cut later
     return plain
+
+
+def _in_parts(files: list[Fields]) -> Iterator[list[Fields]]:
+    """Files as `data_sources.files` lists them, in lists that fit into an event, however their paths are escaped."""
+    part: list[Fields] = []
+    room = _PART
+    for file in files:
+        room -= 512 + 8 * len(file["path"])
+        if room < 0 and part:
+            yield part
+            part, room = [], _PART - 512 - 8 * len(file["path"])
+        part.append(file)
+    if part:
+        yield part
 
 
 def checked_config(config: Mapping[str, Any]) -> Fields:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 from weakref import WeakSet
 
 from runcard.documents import fold
+from runcard.documents.bounds import TRUNCATED
 from runcard.encoding import encode_json
 from runcard.errors import RuncardError, RuncardWarning, StoreError, UsageError
 from runcard.files import failure
@@ -31,10 +32,10 @@ from runcard.operations.close import Own, close_dead, seal
 from runcard.operations.endings import TerminationGuard, status_of
 from runcard.operations.events import Events, checked_prices
 from runcard.operations.masking import use_masking_settings
-from runcard.operations.start import settings_of, start_document
+from runcard.operations.start import bound_start, settings_of, start_document
 from runcard.settings import OUTPUTS, PRICES, Settings, read_settings
 from runcard.store import experiments, layout
-from runcard.store.journal import JournalWriter, new_writer
+from runcard.store.journal import EVENT_LIMIT, JournalWriter, new_writer
 from runcard.store.runs import NewRun, join, open_runs
 
 if TYPE_CHECKING:
@@ -46,6 +47,10 @@ if TYPE_CHECKING:
 Fields = dict[str, Any]
 Function = TypeVar("Function", bound=Callable[..., Any])
 
+NO_LOCKS = "the file system of the store does not support file locks (flock); runcard uses lock files and process ids instead"
+
+_EVENT_LIMITS = (1 << 16, 32 << 20)  # bytes; the upper one is half of what is read by default
+_NAME = 100  # characters of the name of an event in a message
 _PATIENCE = 2.0  # seconds that closing waits for git and packages
 _TEMPORARY = ("/tmp", "/var/tmp", ".")  # noqa: S108 - where a directory is made that nobody else may enter
 
@@ -77,6 +82,9 @@ class Run(Events):
         self._busy = False
         self._waiting: deque[tuple[str, Fields, str]] = deque()
         self._lost = 0  # events that could not be written
+        self._has_cut = False  # whether an event was too long
+        self._event_limit = EVENT_LIMIT
+        self.setup_warnings: list[tuple[str, str]] = []  # type and message of what was odd at the beginning
         _runs.add(self)
 
     def emit(self, event: str, payload: Fields, *, level: str = "info") -> None:
@@ -102,8 +110,7 @@ class Run(Events):
     def _write(self, event: str, payload: Fields, level: str) -> None:
         try:
             journal = self._own_journal()
-            if journal is not None:
-                journal.append(self._line(event, level), payload)
+            size = None if journal is None else journal.append(self._line(event, level), payload)
         except (RuncardError, OSError):
             self._lost += 1
             raise
@@ -111,6 +118,10 @@ class Run(Events):
             said = {"type": "events-lost", "message": f"{self._lost} events could not be written"}
             journal.append(self._line(fold.WARNING, "warning"), said)
             self._lost = 0
+        if journal is not None and size is not None and not self._has_cut:
+            self._has_cut = True
+            cut = f"the event {event[:_NAME]} had {size:,} bytes and was cut; there is no warning about further ones"
+            journal.append(self._line(fold.WARNING, "warning"), {"type": TRUNCATED, "message": cut})
 
     def _line(self, event: str, level: str) -> Fields:
         now = self._clock.read()
@@ -126,7 +137,7 @@ class Run(Events):
     def _own_journal(self) -> JournalWriter | None:
         """The journal that this process may write: a forked child, or one that joined, begins its own."""
         if self._pid != os.getpid():
-            self._journal, self._pid = join(self._path, self.id), os.getpid()
+            self._journal, self._pid = join(self._path, self.id, self._event_limit), os.getpid()
         return self._journal
 
     @property
@@ -154,11 +165,14 @@ class Run(Events):
         exit_code: int | None = None,
         facts: Fields | None = None,
         used: Fields | None = None,
-    ) -> None:
-        """Write down how it ended, and close the record. What could not be written down is left for `runcard close`."""
+    ) -> Fields | None:
+        """Write down how it ended, and close the record. What could not be written down is left for `runcard close`.
+
+        Returns the final document, unless there is none.
+        """
         journal = self._journal
         if journal is None:
-            return
+            return None
         self._counting.end(_PATIENCE)
         try:
             self.end_calls()
@@ -175,9 +189,10 @@ class Run(Events):
             with self.guarded():
                 self._keep(fold.ENDED, said, "info")
                 journal.end()  # what a thread says from now on would not be what is sealed
-                seal(self._path, Own(self._document, self._first, journal.sha256.hexdigest()))
+                return seal(self._path, Own(self._document, self._first, journal.sha256.hexdigest()))
         finally:
             journal.close()
+        return None
 
 
 def _renew_turns() -> None:
@@ -226,6 +241,7 @@ class Order(NamedTuple):
     prices: "Prices | None"
     keep_secrets: bool
     strict: bool
+    event_limit: int = EVENT_LIMIT
 
     @property
     def options(self) -> Fields:
@@ -245,12 +261,13 @@ def record(  # noqa: PLR0913 - the library's front door: each is a thing to say 
     prices: "Prices | None" = None,
     keep_secrets: bool = False,
     strict: bool = False,
+    max_event_bytes: int = EVENT_LIMIT,
 ) -> "Recording":
     """Record what happens in a `with` block (or `async with`, or the calls of a function) as a run below `outputs`.
 
     Without `outputs` the setting of that name counts, without `prices` the price file that the settings name.
     `inputs` are paths and patterns of files that are read. What `config`, labels or errors hold that looks like a
-    secret is masked, unless `keep_secrets` is set. When the recording itself fails, the block goes on with a
+    secret is masked, unless `keep_secrets` is set. An event of more than `max_event_bytes` is cut, and says so. When the recording itself fails, the block goes on with a
     RuncardWarning; with `strict` it raises.
     """
     _load()
@@ -266,7 +283,8 @@ def record(  # noqa: PLR0913 - the library's front door: each is a thing to say 
     configured = read_settings()
     use_masking_settings(configured)
     store = _configured_store(configured) if outputs is None else os.fspath(outputs)
-    order = Order(store, settings, patterns, checked_prices(prices), keep_secrets, strict)
+    limit = _checked_limit(max_event_bytes)
+    order = Order(store, settings, patterns, checked_prices(prices), keep_secrets, strict, limit)
     return Recording(order)
 
 
@@ -275,6 +293,13 @@ def _configured_store(settings: Settings) -> str:
     for message, hint in settings.refusals(OUTPUTS, PRICES):
         warnings.warn(f"{message}; {hint}", RuncardWarning, stacklevel=3)
     return settings[OUTPUTS]
+
+
+def _checked_limit(limit: int) -> int:
+    low, high = _EVENT_LIMITS
+    if not low <= limit <= high:
+        raise UsageError(f"max_event_bytes is {limit!r}", hint=f"a number from {low:,} to {high:,}")
+    return limit
 
 
 def _load() -> None:
@@ -321,6 +346,9 @@ class Recording:
             warnings.warn(f"this run is not recorded: {error}", RuncardWarning, stacklevel=2)
             run = _unrecorded(order)
         self._run, self._token = run, _current.set(run)
+        for kind, message in run.setup_warnings:
+            run.add_warning(message, type=kind)
+            warnings.warn(message, RuncardWarning, stacklevel=2)
         # Now: it would only be in the way before.
         self._background = Background(".", without=[order.outputs], tell=run.observe)
         self._signals.begin()
@@ -398,41 +426,45 @@ def begin(order: Order) -> Run:
     except OSError as error:
         raise failure(error, order.outputs, "create") from error
     _close_abandoned(store)
-    identity = _experiment_id(order, store)
+    identity, odd = _experiment_id(order, store)
     clock, run_id = Clock(), new_id("run")
     enclosing = _current.get()
     parent = settings["parent"] or (enclosing.id if enclosing else os.environ.get("RUNCARD_PARENT"))
     document, counts = start_document(
         clock, run_id, identity, settings, parent, keep_secrets=order.keep_secrets
     )
-    new = NewRun(store, run_id, new_writer())
+    odd += [(TRUNCATED, message) for message in bound_start(document, order.event_limit)]
+    new = NewRun(store, run_id, new_writer(), order.event_limit)
     try:
         run = Run(store, document, clock, new.journal, **order.options)
+        run._event_limit = order.event_limit  # noqa: SLF001 - of this module
         run.emit(fold.STARTED, document)
         for where, masked in counts.items():
             run.count_masked(masked, where)
         run._first = encode_json(document)  # noqa: SLF001 - of this module
         run._path = new.place(clock.started, run._first)  # noqa: SLF001
+        run.setup_warnings = [*odd, *([] if new.has_locks else [("no-locks", NO_LOCKS)])]
     except BaseException:
         new.discard()
         raise
     return run
 
 
-def _experiment_id(order: Order, store: str) -> str | None:
-    """The id of the experiment; one that cannot be read is no reason not to record, and stays unknown."""
+def _experiment_id(order: Order, store: str) -> tuple[str | None, list[tuple[str, str]]]:
+    """The id of the experiment, and warnings; one that cannot be read is no reason not to record, and stays unknown."""
     name = order.settings["experiment"]
     if name is None:
-        return experiments.id_of_store(store, lambda: new_id("exp"))
+        kept = experiments.id_of_store(store, lambda: new_id("exp"))
+        return kept.id, [] if kept.warning is None else [("experiment", kept.warning)]
     from runcard.operations.experiments import identify  # noqa: PLC0415 - it may have to read YAML
 
     try:
-        return identify(name)
+        return identify(name), []
     except RuncardError as error:
         if order.strict:
             raise
         warnings.warn(f"the id of the experiment is not known: {error}", RuncardWarning, stacklevel=4)
-        return None
+        return None, []
 
 
 def _close_abandoned(store: str) -> None:

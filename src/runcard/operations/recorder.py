@@ -10,6 +10,7 @@ from typing import Any
 from runcard.accounting import Prices
 from runcard.digests import Digest
 from runcard.documents import fold
+from runcard.documents.bounds import TRUNCATED
 from runcard.documents.generation import Generation
 from runcard.errors import UsageError
 from runcard.files import failure, write_atomic
@@ -20,7 +21,8 @@ from runcard.observe.process import resources
 from runcard.operations.events import Events, checked_prices
 from runcard.operations.experiments import identify
 from runcard.operations.masking import use_masking_settings
-from runcard.operations.start import settings_of, start_document
+from runcard.operations.start import bound_start, settings_of, start_document
+from runcard.store.journal import EVENT_LIMIT
 
 Fields = dict[str, Any]
 
@@ -69,6 +71,8 @@ class MetadataRecorder(Events):
             parent or os.environ.get("RUNCARD_PARENT"),
             keep_secrets=self._keep_secrets,
         )
+        for message in bound_start(self._start, EVENT_LIMIT):
+            self.add_warning(message, type=TRUNCATED)
         self._configuration = dict(self._start["configuration"])
         for where, masked in counts.items():
             self.count_masked(masked, where)

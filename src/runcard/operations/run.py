@@ -12,13 +12,13 @@ import signal
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from runcard.documents import fold
 from runcard.errors import MachineError, RuncardError, StoreError
 from runcard.files import failure, json_name, printable
 from runcard.observe.directories import absolute
 from runcard.observe.environment import Background
 from runcard.observe.inputs import Watched, inputs
 from runcard.observe.tree import Tree
+from runcard.operations.close import CHANGING
 from runcard.operations.endings import status_of
 from runcard.operations.masking import use_masking_settings
 from runcard.operations.record import Order, Run, begin
@@ -87,6 +87,8 @@ def run(  # noqa: PLR0913 - each is a thing to say about a run
         errand.prepare(patterns, relations, keep_secrets=keep_secrets)
         for message, hint in file.warnings(OUTPUTS):
             errand.warn("settings", f"{message}; {hint}")
+        for kind, message in errand.setup_warnings:
+            errand.warn(kind, message)
         with Signals() as signals:
             errand.carry_out(list(command), signals, {"TRACEPARENT": passed_on})
             return errand.close()
@@ -127,6 +129,7 @@ class _Errand:
 
     def __init__(self, recorded: Run, store: str) -> None:
         self._run = recorded
+        self.setup_warnings = recorded.setup_warnings
         self._path = recorded.environ["RUNCARD_RUN_DIR"]
         self._store = store
         self._directory = absolute(".")
@@ -150,7 +153,7 @@ class _Errand:
         found, troubles = inputs(patterns, self._directory)
         self._inputs = found
         if found:
-            self._run.emit(fold.INPUTS, {"files": found})
+            self._run.keep_inputs(found)
         for trouble in troubles:
             self.warn("input", trouble)
         self._watched = Watched(found, self._directory)
@@ -226,7 +229,10 @@ class _Errand:
             for change in self._watched.changes():
                 self.warn("input", change)
             status = "completed" if self._code == 0 else "failed"
-            self._run.end(status, exit_code=self._code, facts=self._facts(), used=self._used)
+            document = self._run.end(status, exit_code=self._code, facts=self._facts(), used=self._used) or {}
+            self._warnings += [
+                warning["message"] for warning in document.get("warnings", ()) if warning["type"] == CHANGING
+            ]
         except (RuncardError, OSError, ImportError) as error:
             self._problems.append(_problem(error, self._path))
             self._code = self._code or FAILED

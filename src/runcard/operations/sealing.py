@@ -21,6 +21,7 @@ from runcard.errors import RuncardError
 from runcard.files import Sync, failure, open_regular, sync_filesystem
 from runcard.observe.clock import Clock
 from runcard.observe.machine import locality, system_info, user_and_host
+from runcard.observe.process import this_process
 from runcard.operations.choices import Choices
 from runcard.operations.keeping import Advance, Keeper, Progress
 from runcard.operations.spec import Spec
@@ -82,6 +83,7 @@ class Desk:
             "options": self._choice.to_dict(),
             "spec": self._spec.source,
             "findings": [found.to_dict() for found in self._spec.findings],
+            "process": this_process(),
         }
         self._note(STARTED, self._choice.masked(started))
 

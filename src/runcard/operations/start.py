@@ -6,6 +6,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
+from runcard.encoding.shortening import fitted, size
 from runcard.errors import UsageError
 from runcard.files import is_safe_id, json_name
 from runcard.observe.clock import Clock, timestamp
@@ -102,6 +103,24 @@ def start_document(
     if keep_secrets:
         document["keep_secrets"] = True
     return document, counts
+
+
+def bound_start(document: Fields, most: int) -> list[str]:
+    """Cut what the user said in a start document so that it fits an event of `most` bytes; what was cut, in words."""
+    said: list[str] = []
+    generation = document["generation"]
+    if size([document["configuration"], generation["labels"], generation["command"]]) <= most // 2:
+        return said
+    for fields, name, share in (
+        (document, "configuration", most // 2),
+        (generation, "labels", most // 8),
+        (generation, "command", most // 8),
+    ):
+        before = size(fields[name])
+        if before > share:
+            fields[name] = fitted({name: fields[name]}, share)[name]
+            said.append(f"the {name} had {before:,} bytes; at most {share:,} are recorded, so it was cut")
+    return said
 
 
 def _configuration(settings: Fields) -> Fields:

@@ -9,7 +9,6 @@ or a signal handler raised in the middle of one.
 """
 
 import contextlib
-import errno
 import fcntl
 import hashlib
 import os
@@ -19,16 +18,22 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 from weakref import WeakSet
 
-from runcard.documents.chain import Head, Journal, first_link, parse, write_line
+from runcard.documents.chain import Head, Journal, Written, first_link, parse, write_line
+from runcard.encoding.shortening import fitted, shortened
 from runcard.errors import StoreError
 from runcard.files import failure, printable, read_regular
+from runcard.files.locks import NO_LOCKS
+from runcard.files.processes import is_alive
 
+EVENT_LIMIT = 1 << 20  # bytes that a line has at most, unless told otherwise
+
+_LONGEST_FIELD = 512  # characters of each of them in a line that is cut
+_ROOM_FOR_FIELDS = 16_384  # bytes
 _DURABLE_EVERY = 1.0  # seconds
 _CREATE = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
-# What a file system says that knows no locks.
-NO_LOCKS = frozenset({errno.ENOLCK, errno.ENOTSUP, errno.EINVAL, errno.ENOSYS, errno.EBADF})
+_FIRST_LINE = 4 << 20  # bytes that are looked at for it
 
 _writers: WeakSet["JournalWriter"] = WeakSet()
 
@@ -50,9 +55,17 @@ class JournalWriter:
     """One process's own journal; threads may share it."""
 
     def __init__(
-        self, path: str, record_id: str, writer: str, *, lock: bool = False, mode: int = 0o666
+        self,
+        path: str,
+        record_id: str,
+        writer: str,
+        *,
+        lock: bool = False,
+        mode: int = 0o666,
+        limit: int = EVENT_LIMIT,
     ) -> None:
         self.path = path
+        self._limit = limit
         self.head = Head(writer, 0, first_link(record_id, writer))
         self.sha256 = hashlib.sha256()  # of all that was written
         self._mutex = threading.Lock()
@@ -60,6 +73,7 @@ class JournalWriter:
         self._ended = False
         self._durable_at = time.monotonic()
         self._pid = os.getpid()
+        self.has_lock = False
         try:
             self._descriptor = os.open(path, _CREATE, mode)
         except OSError as error:
@@ -75,17 +89,23 @@ class JournalWriter:
             if error.errno not in NO_LOCKS:
                 os.close(self._descriptor)
                 raise failure(error, self.path, "lock the journal") from error
+        else:
+            self.has_lock = True
 
-    def append(self, fields: Mapping[str, Any], payload: Any) -> None:  # noqa: ANN401
-        """Add a line; `fields` is what it says beside the chain."""
+    def append(self, fields: Mapping[str, Any], payload: Any) -> int | None:  # noqa: ANN401
+        """Add a line; `fields` is what it says beside the chain.
+
+        A line that is longer than the limit is cut, and says so: `truncated` has the size that it would have had, which
+        is also what is returned.
+        """
         if (
             self._ended
         ):  # asked before the mutex, which a signal handler would wait for that comes while it is held
             raise self._closed()
         with self._mutex:
-            self._append(fields, payload)
+            return self._append(fields, payload)
 
-    def _append(self, fields: Mapping[str, Any], payload: Any) -> None:  # noqa: ANN401
+    def _append(self, fields: Mapping[str, Any], payload: Any) -> int | None:  # noqa: ANN401
         if self._ended or self._descriptor < 0 or self._pid != os.getpid():
             raise self._closed()
         try:
@@ -96,12 +116,18 @@ class JournalWriter:
         if status.st_nlink == 0:
             raise self._closed()  # by another process, or the run was removed
         seq = self.head.count + 1
-        line = write_line(
-            {"seq": seq, **fields, "writer": self.head.writer}, payload, os.urandom(16).hex(), self.head.head
-        )
+        line, too_long = self._line(seq, fields, payload), None
+        if len(line.raw) > self._limit:
+            too_long = len(line.raw)
+            line = self._line(seq, *_cut(fields, payload, self._limit, too_long))
         self._write(line.raw, status.st_size, Head(self.head.writer, seq, line.hash))
         if time.monotonic() - self._durable_at >= _DURABLE_EVERY:
             self.sync()
+        return too_long
+
+    def _line(self, seq: int, fields: Mapping[str, Any], payload: Any) -> Written:  # noqa: ANN401
+        whole = {"seq": seq, **fields, "writer": self.head.writer}
+        return write_line(whole, payload, os.urandom(16).hex(), self.head.head)
 
     def _closed(self) -> StoreError:
         return StoreError(
@@ -158,6 +184,18 @@ class JournalWriter:
                 os.close(descriptor)
 
 
+def _cut(
+    fields: Mapping[str, Any],
+    payload: Any,  # noqa: ANN401
+    most: int,
+    size: int,
+) -> tuple[dict[str, Any], Any]:
+    """The same in at most `most` bytes."""
+    named = shortened(dict(fields), _LONGEST_FIELD) | {"truncated": {"original_bytes": size}}
+    room = most - _ROOM_FOR_FIELDS
+    return named, fitted(payload, room) if isinstance(payload, dict) else fitted({"": payload}, room)[""]
+
+
 def _forget_in_child() -> None:
     """A forked child would keep its parent's lock alive, and must not write its parent's lines."""
     for writer in list(_writers):
@@ -197,3 +235,21 @@ def try_lock(path: str, *, shared: bool = False) -> int | None:
         os.close(descriptor)
         raise
     return descriptor
+
+
+def is_orphaned(path: str) -> bool:
+    """Whether the process that its first line names is gone; for file systems without locks. False when unknown."""
+    try:
+        descriptor = os.open(path, _READ)
+        try:
+            first, newline, _ = os.pread(descriptor, _FIRST_LINE, 0).partition(b"\n")
+        finally:
+            os.close(descriptor)
+    except OSError:
+        return False
+    for entry in parse(first + newline).entries:
+        payload = entry.line.get("payload")
+        payload = payload if isinstance(payload, dict) else {}
+        process = payload.get("process") or (payload.get("generation") or {}).get("process")
+        return isinstance(process, dict) and is_alive(process) is False
+    return False

@@ -12,7 +12,9 @@ from collections.abc import Iterable
 from stat import S_ISREG
 from typing import NamedTuple
 
+from runcard.checksums.changing import is_moved
 from runcard.documents.chain import Entry, Journal, merge
+from runcard.errors import StoreError
 from runcard.store import layout
 from runcard.store.journal import read_journal
 
@@ -41,10 +43,20 @@ class Lines(NamedTuple):
 
 def read_lines(run: str, run_id: str | None = None, otherwise: str | None = None) -> Lines:
     """All lines of a run; whose they are is told by the journal where nobody knows, and `otherwise` where that is lost."""
-    found = [(path, read_journal(path)) for path in _files(run)]
+    found = [(path, journal) for path in _files(run) if (journal := _journal(path)) is not None]
     named = [entry.line.get("run_id") for _, journal in found for entry in journal.entries[-1:]]
     run_id = run_id or next((name for name in named if isinstance(name, str)), otherwise)
     return Lines(run_id, tuple(_source(run, path, journal, run_id) for path, journal in found))
+
+
+def _journal(path: str) -> Journal | None:
+    """The journal in a file; None for one that a process which is still at work took away since it was listed."""
+    try:
+        return read_journal(path)
+    except StoreError as error:
+        if is_moved(error):
+            return None
+        raise
 
 
 def _files(run: str) -> list[str]:

@@ -16,11 +16,12 @@ from collections.abc import Iterator
 from datetime import datetime
 from stat import S_ISDIR, S_ISLNK, S_ISREG
 
-from runcard.errors import RuncardError, StoreError
+from runcard.errors import StoreError
 from runcard.files import failure, fsync_directory, locked, printable, write_all
+from runcard.files.locks import NO_LOCKS
 from runcard.files.noreplace import rename_noreplace
 from runcard.store import layout
-from runcard.store.journal import NO_LOCKS, JournalWriter, new_writer, try_lock
+from runcard.store.journal import EVENT_LIMIT, JournalWriter, is_orphaned, new_writer, try_lock
 
 PATIENCE = 30.0  # seconds: a user's program does not wait for ever because another one was stopped
 
@@ -31,33 +32,28 @@ _READERS = 2.0  # seconds that those who only ask may take
 _LEFTOVER = re.compile(r"\..+\.[0-9a-f]{8}\.tmp")
 
 
-@contextlib.contextmanager
-def alone(folder: str, *, shared: bool = False, timeout: float = PATIENCE) -> Iterator[None]:
-    """Hold the lock of a folder, a store's own or a run's; where the file system knows none, go on without."""
-    with contextlib.ExitStack() as stack:
-        try:
-            stack.enter_context(locked(folder, shared=shared, timeout=timeout))
-        except RuncardError as error:
-            if not isinstance(error.__cause__, OSError) or error.__cause__.errno not in NO_LOCKS:
-                raise
-        yield
+def alone(
+    folder: str, *, shared: bool = False, timeout: float = PATIENCE
+) -> contextlib.AbstractContextManager[bool]:
+    """Hold the lock of a folder, a store's own or a run's; the value is False where a lock file is used instead."""
+    return locked(folder, shared=shared, timeout=timeout)
 
 
 class NewRun:
     """A run that is being made: fill it, then give it its place."""
 
-    def __init__(self, store: str, run_id: str, writer: str) -> None:
+    def __init__(self, store: str, run_id: str, writer: str, limit: int = EVENT_LIMIT) -> None:
         self._store = store
         self._aside = os.path.join(layout.own_folder(store), f"{_NEW}{run_id}")
         self._path: str | None = None
         try:
             if not os.path.isdir(layout.open_folder(store)):
                 os.makedirs(layout.open_folder(store), exist_ok=True)
-            with alone(layout.own_folder(store)):  # see _remove_unplaced
+            with alone(layout.own_folder(store)) as has_locks:  # see _remove_unplaced
                 os.mkdir(self._aside)
-                self.journal = JournalWriter(
-                    os.path.join(self._aside, layout.JOURNAL), run_id, writer, lock=True
-                )
+                journal = os.path.join(self._aside, layout.JOURNAL)
+                self.journal = JournalWriter(journal, run_id, writer, lock=True, limit=limit)
+            self.has_locks = has_locks and self.journal.has_lock
         except OSError as error:
             raise failure(error, store, "create a run in") from error
 
@@ -143,7 +139,7 @@ def _mark(run: str) -> bool:
     return True
 
 
-def join(run: str, run_id: str) -> JournalWriter:
+def join(run: str, run_id: str, limit: int = EVENT_LIMIT) -> JournalWriter:
     """Begin a journal beside the owner's; raises StoreError when the run is closed, or is being closed."""
     writer = new_writer()
     closed = StoreError(f"the run in {printable(run)} is closed", hint="record before the end of the run")
@@ -156,7 +152,7 @@ def join(run: str, run_id: str) -> JournalWriter:
             raise closed from error  # who closes a run holds its lock
         if is_sealed(run):
             raise closed
-        return JournalWriter(os.path.join(run, layout.other_journal(writer)), run_id, writer)
+        return JournalWriter(os.path.join(run, layout.other_journal(writer)), run_id, writer, limit=limit)
 
 
 def is_sealed(run: str) -> bool:
@@ -273,13 +269,13 @@ def _listed(store: str) -> list[str]:
 
 
 def _is_abandoned(journal: str) -> bool:
-    """Whether nobody holds the lock of a journal; False where nobody can tell."""
+    """Whether the owner of a journal is gone, by its lock or else by its process; False where nobody can tell."""
     try:
         descriptor = try_lock(journal, shared=True)
     except FileNotFoundError:
         return True
-    except OSError:
-        return False
+    except OSError as error:
+        return error.errno in NO_LOCKS and is_orphaned(journal)
     if descriptor is not None:
         os.close(descriptor)
     return descriptor is not None

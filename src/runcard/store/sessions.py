@@ -16,9 +16,10 @@ from typing import NamedTuple, Self
 
 from runcard.errors import MachineError, RuncardError, StoreError
 from runcard.files import Sync, failure, fsync_directory, printable, write_atomic
+from runcard.files.locks import NO_LOCKS
 from runcard.files.noreplace import rename_noreplace
 from runcard.store import layout
-from runcard.store.journal import JournalWriter, new_writer, try_lock
+from runcard.store.journal import JournalWriter, is_orphaned, new_writer, try_lock
 from runcard.store.removal import remove_tree
 from runcard.store.runs import alone
 
@@ -26,6 +27,7 @@ STARTED = "collection.started"  # the first event of a collection's journal
 
 _SECOND = timedelta(seconds=1)
 _FIRST_LINE = 1 << 20  # bytes; it has the warnings about a SPEC
+_LONGEST_LINE = 32 << 20  # bytes; half of what is read by default. The first one has the SPEC
 
 
 class Modes(NamedTuple):
@@ -47,7 +49,9 @@ class Collection:
             self.name = layout.session_name(self.created, session_id)
             try:
                 journal = os.path.join(self.path, layout.AUDIT)
-                self.journal = JournalWriter(journal, self.name, new_writer(), lock=True, mode=modes.file)
+                self.journal = JournalWriter(
+                    journal, self.name, new_writer(), lock=True, mode=modes.file, limit=_LONGEST_LINE
+                )
             except BaseException:
                 with contextlib.suppress(OSError):  # what cannot go now, the next collection removes
                     os.rmdir(self.path)
@@ -200,13 +204,14 @@ def _abandoned(store: str, path: str) -> Abandoned | None:
 
 
 def _lock_of(place: str) -> int | None:
-    """The lock of a journal that nobody holds, -1 for an empty place that has none; None when it is somebody's."""
+    """The lock of a journal that nobody holds, -1 where there is none to hold; None when it is somebody's."""
+    journal = os.path.join(place, layout.AUDIT)
     try:
-        descriptor = try_lock(os.path.join(place, layout.AUDIT))
+        descriptor = try_lock(journal)
     except FileNotFoundError:
         return -1 if _is_empty(place) else None
-    except OSError:
-        return None
+    except OSError as error:
+        return -1 if error.errno in NO_LOCKS and is_orphaned(journal) else None
     if descriptor is not None and not _is_collections(descriptor):
         os.close(descriptor)
         return None
@@ -230,10 +235,13 @@ def _is_collections(journal: int) -> bool:
 def is_at_work(place: str) -> bool | None:
     """Whether a collection still works in its place; None where nobody can tell. Nothing is changed by asking."""
     store = os.path.dirname(os.path.dirname(os.path.abspath(place)))
+    journal = os.path.join(place, layout.AUDIT)
     try:
         with alone(layout.own_folder(store), shared=True):  # see abandoned
-            descriptor = try_lock(os.path.join(place, layout.AUDIT), shared=True)
-    except (OSError, RuncardError):
+            descriptor = try_lock(journal, shared=True)
+    except OSError as error:
+        return False if error.errno in NO_LOCKS and is_orphaned(journal) else None
+    except RuncardError:
         return None
     if descriptor is not None:
         os.close(descriptor)

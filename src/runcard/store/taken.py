@@ -3,6 +3,7 @@
 Where they go is decided first and done later, so that it can be written down in between.
 """
 
+import contextlib
 import os
 from collections.abc import Collection, Iterable
 from itertools import count
@@ -25,7 +26,8 @@ def put_aside(run: str, moves: dict[str, str]) -> None:
     try:
         for name, place in moves.items():
             os.makedirs(os.path.join(run, os.path.dirname(place)), exist_ok=True)
-            rename_noreplace(name, place, directory)
+            with contextlib.suppress(FileNotFoundError):  # a process that is still at work took it away
+                rename_noreplace(name, place, directory)
     finally:
         os.close(directory)
 

@@ -1,0 +1,202 @@
+"""A process that a command left behind and that keeps changing the run's directory: the run is closed all the same."""
+
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import runcard
+from recording.harness import document_of, findings, python, runs_of, warnings_of
+from running.commands import Done, Runner, wait_until
+
+# Leaves a process behind that does one thing to the run's directory until it is killed, and says who that is.
+VANDAL = """
+import itertools, os, shutil, sys, time
+from pathlib import Path
+run, kind, told = Path(os.environ["RUNCARD_RUN_DIR"]), sys.argv[1], Path(sys.argv[2])
+if os.fork():
+    while not told.exists():
+        time.sleep(0.01)
+    sys.exit(0)
+os.setsid()
+null = os.open(os.devnull, os.O_RDWR)
+for stream in range(3):
+    os.dup2(null, stream)
+
+def append(n):
+    with open(run / "log.bin", "ab") as file:
+        file.write(b"x" * (65536 if n else 1 << 25))  # large enough to be hit while it is read
+        if file.tell() > 1 << 26:
+            file.truncate(1 << 25)
+
+def create(n):
+    (run / f"new-{n}").touch()
+
+def delete(n):
+    path = run / f"file-{n % 20}"
+    path.unlink() if path.exists() else path.write_text("x" * (n % 900))
+
+def folders(n):
+    folder = run / f"folder-{n % 10}"
+    if folder.is_dir():
+        shutil.rmtree(folder, ignore_errors=True)
+    else:
+        (folder / "a" / "b").mkdir(parents=True)
+        (folder / "a" / "b" / "c").write_text("x")
+        (folder / "link").symlink_to("a")
+
+def swap(n):
+    path = run / "swapped"
+    path.unlink(missing_ok=True)
+    path.symlink_to("x") if n % 2 else path.write_text("x")
+
+def names(n):
+    for name in ("metadata.json", "SHA256SUMS", "README.md", "experiment.w-aa.jsonl", "amendments.jsonl"):
+        path = run / name
+        path.unlink(missing_ok=True)
+        path.symlink_to("x") if n % 2 else path.write_text("{}")
+
+def journal(n):
+    with open(run / "experiment.jsonl", "ab") as file:
+        file.write(b"garbage\\n")
+
+def wipe(n):
+    for path in run.iterdir():
+        shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
+
+def remove(n):
+    shutil.rmtree(run, ignore_errors=True)
+
+def work(n):
+    try:
+        globals()[kind](n)
+    except OSError:
+        pass
+
+work(0)
+Path(f"{told}.new").write_text(str(os.getpid()))
+os.rename(f"{told}.new", told)
+end = time.monotonic() + 60
+for n in itertools.count(1):
+    work(n)
+    if time.monotonic() > end:
+        break
+"""
+
+
+@pytest.fixture
+def vandal(runner: Runner) -> Iterator["Vandal"]:
+    vandal = Vandal(runner)
+    yield vandal
+    vandal.kill()
+
+
+class Vandal:
+    def __init__(self, runner: Runner) -> None:
+        self._runner = runner
+        self._told = runner.place / "vandal.pid"
+
+    def __call__(self, kind: str) -> Done:
+        (self._runner.place / "vandal.py").write_text(VANDAL)
+        return self._runner("--quiet", "--", sys.executable, "vandal.py", kind, str(self._told))
+
+    def kill(self) -> None:
+        if self._told.exists():
+            pid = int(self._told.read_text())
+            self._told.unlink()
+            os.kill(pid, signal.SIGKILL)
+            wait_until(
+                lambda: not Path(f"/proc/{pid}").exists() or "Z" in Path(f"/proc/{pid}/stat").read_text()
+            )
+
+
+@pytest.fixture
+def runner(tmp_path: Path) -> Runner:
+    return Runner(tmp_path)
+
+
+LEFT = b"Warning: the command left a process at work, which may still write here\n"
+
+
+@pytest.mark.parametrize(
+    "kind", ["append", "create", "delete", "folders", "swap", "names", "journal", "wipe"]
+)
+def test_a_run_is_closed_whatever_a_process_left_behind_does_to_it(vandal: Vandal, kind: str) -> None:
+    begun = time.monotonic()
+    done = vandal(kind)
+    assert time.monotonic() - begun < 30
+    assert done.code == 0, done.err
+    assert LEFT in done.err
+    assert b"Error:" not in done.err
+    vandal.kill()
+    store = done.place / "outputs"
+    assert list((store / ".runcard" / "open").iterdir()) == []
+    ledger = next((store / ".runcard").glob("ledger-*.jsonl")).read_text().splitlines()
+    assert [json.loads(line)["event"] for line in ledger] == ["record.closed"]
+    if kind in {
+        "append",
+        "create",
+        "delete",
+        "folders",
+        "swap",
+    }:  # the others destroy the document in the end
+        assert document_of(done.run)["generation"]["status"] == "completed"
+        assert "still-running" in warnings_of(done.run)
+        runcard.load(done.run / "metadata.json")
+
+
+def test_a_file_that_does_not_stop_changing_is_named_and_verify_says_that_it_was_changed(
+    vandal: Vandal,
+) -> None:
+    done = vandal("append")
+    message = "files kept changing while the run was closed: log.bin"
+    assert f"Warning: {message}\n".encode() in done.err
+    vandal.kill()
+    (warning,) = (one for one in done.document["warnings"] if one["type"] == "changing-files")
+    assert warning["message"] == message
+    assert message in (done.run / "README.md").read_text()
+    assert [found.partition(" ")[0] for found in findings(done.run)] == ["changed"]
+
+
+def test_a_directory_that_is_removed_again_and_again_ends_in_bounded_time(vandal: Vandal) -> None:
+    begun = time.monotonic()
+    done = vandal("remove")
+    assert time.monotonic() - begun < 30
+    assert done.code in (0, 125)
+    vandal.kill()
+    after = vandal._runner("--quiet", "--", "true")
+    assert after.code == 0, after.err
+
+
+def test_a_child_that_keeps_recording_loses_only_what_comes_after_the_end(place: Path) -> None:
+    code = """
+import os, subprocess, sys, runcard
+child = '''
+import runcard, sys, warnings
+warnings.simplefilter("ignore")
+run = runcard.current_run()
+print("ready", flush=True)
+for n in range(100_000):
+    run.log("spoke", n=n)
+'''
+with runcard.record("outputs", strict=True) as run:
+    process = subprocess.Popen([sys.executable, "-c", child], env=os.environ | run.environ, stdout=subprocess.PIPE)
+    process.stdout.readline()
+    import time; time.sleep(0.3)
+process.kill()
+process.wait()
+"""
+    done = python(code)
+    assert done.returncode == 0, done.stderr
+    (run,) = runs_of(place / "outputs")
+    assert document_of(run)["generation"]["status"] == "completed"
+    assert findings(run) == []
+    lines = [json.loads(line) for line in (run / "experiment.jsonl").read_text().splitlines()]
+    spoken = [line["payload"]["n"] for line in lines if line["event"] == "spoke"]
+    assert spoken == list(range(len(spoken)))
+    assert spoken
