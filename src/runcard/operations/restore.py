@@ -26,6 +26,7 @@ from runcard.store.archive.contents import Contents, Progress
 from runcard.store.archive.shelf import Fields, Shelf
 from runcard.store.archive.unpack import unpack
 from runcard.store.ledger import RESTORED, Ledger, ledgers
+from runcard.store.own import open_own
 from runcard.store.removal import remove_tree
 from runcard.store.verification import Verdict
 
@@ -122,7 +123,7 @@ def _bring_back(contents: Contents, store: str, progress: Progress | None) -> No
     own = layout.own_folder(store)
     is_new = not os.path.isdir(own)
     try:
-        with _place(aside):
+        with _place(store, aside):
             # From here on nobody else brings it back: what is unpacked stays the newest archive of it.
             if os.path.lexists(target := os.path.join(store, contents.name)):
                 raise _taken(target)
@@ -141,26 +142,27 @@ def _bring_back(contents: Contents, store: str, progress: Progress | None) -> No
     finally:
         if is_new:
             with contextlib.suppress(OSError):
-                os.rmdir(own)
+                os.rmdir(own)  # which removes no link
 
 
 @contextlib.contextmanager
-def _place(aside: str) -> Iterator[None]:
+def _place(store: str, aside: str) -> Iterator[None]:
     """A directory of our own; what somebody left there who was killed goes first."""
-    os.makedirs(os.path.dirname(aside), exist_ok=True)
-    with locked(os.path.dirname(aside), timeout=60):
-        if os.path.lexists(aside):
-            with locked(aside, timeout=0):
-                remove_tree(aside)
-        os.mkdir(aside, 0o700)
-        held = contextlib.ExitStack()
-        held.enter_context(locked(aside, timeout=0))
-    with held:
+    os.makedirs(store, exist_ok=True)
+    folder, name = os.path.split(aside)
+    with contextlib.ExitStack() as held:
+        own = held.enter_context(open_own(store, folder, create=True))
+        with locked(folder, timeout=60):
+            if os.path.lexists(aside):
+                with locked(aside, timeout=0):
+                    remove_tree(name, dir_fd=own)
+            os.mkdir(name, 0o700, dir_fd=own)
+            held.enter_context(locked(aside, timeout=0))
         try:
             yield
         except BaseException:
             with contextlib.suppress(OSError):
-                remove_tree(aside)
+                remove_tree(name, dir_fd=own)
             raise
 
 

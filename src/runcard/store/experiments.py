@@ -8,6 +8,7 @@ from runcard.digests import sha256_bytes
 from runcard.errors import StoreError
 from runcard.files import failure, is_safe_id, printable, read_regular, write_atomic
 from runcard.store import layout
+from runcard.store.own import open_own
 from runcard.store.runs import alone
 
 
@@ -27,7 +28,8 @@ def id_of_store(store: str, fresh: Callable[[], str]) -> str:
         try:
             kept = _read(path)
         except FileNotFoundError:
-            os.makedirs(folder, exist_ok=True)
+            with open_own(store, folder, create=True):
+                pass
             with alone(folder), contextlib.suppress(FileExistsError):
                 write_atomic(path, f"{fresh()}\n".encode(), replace=False)
             kept = _read(path)

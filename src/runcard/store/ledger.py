@@ -17,6 +17,7 @@ from runcard.files import failure, locked
 from runcard.store import layout
 from runcard.store.appending import append_lines, read_tail
 from runcard.store.journal import read_journal
+from runcard.store.own import open_own
 from runcard.store.runs import PATIENCE
 
 CLOSED = "record.closed"
@@ -43,6 +44,7 @@ class LedgerEntry(NamedTuple):
     time: str = ""  # when it was entered
     amendments: Head | None = None  # where the record's amendments ended then
     archive: str | None = None  # where the archive lies, relative to the store, of one that was archived
+    archive_sha256: str | None = None  # and the digest of that file
 
 
 def host_name() -> str:
@@ -55,18 +57,20 @@ class Ledger:
 
     def __init__(self, store: str, mode: int = 0o666) -> None:
         self._mode = mode
+        self._store = store
         self._folder = layout.own_folder(store)
         self._id = f"ledger-{host_name()}"
         self._head: Head | None = None  # known while it is locked
         self.path = os.path.join(self._folder, f"{self._id}.jsonl")
 
     def __enter__(self) -> Self:
-        try:
-            if not os.path.isdir(self._folder):
-                os.makedirs(self._folder, exist_ok=True)
-        except OSError as error:
-            raise failure(error, self._folder, "create") from error
         with contextlib.ExitStack() as stack:
+            try:
+                if not os.path.isdir(self._store):
+                    os.makedirs(self._store, exist_ok=True)
+                self._own = stack.enter_context(open_own(self._store, self._folder, create=True))
+            except OSError as error:
+                raise failure(error, self._folder, "create") from error
             stack.enter_context(locked(self._folder, timeout=PATIENCE))
             self._head = self._read_head()
             self._held = stack.pop_all()
@@ -89,7 +93,7 @@ class Ledger:
         fields = {"seq": seq, "timestamp": timestamp, "event": event, "writer": before.writer}
         line = write_line(fields, payload, os.urandom(16).hex(), before.head)
         try:
-            append_lines(self.path, line.raw, self._mode)
+            append_lines(os.path.basename(self.path), line.raw, self._mode, dir_fd=self._own)
         except OSError as error:
             raise failure(error, self.path, "write the ledger") from error
         self._head = Head(before.writer, seq, line.hash)
@@ -113,18 +117,13 @@ class Ledger:
 
 def ledgers(store: str) -> Iterator[tuple[str, Journal, Checked]]:
     """Every host's ledger in a store: its path, its lines, and what its chain says."""
-    folder = layout.own_folder(store)
     try:
-        names = sorted(os.listdir(folder))
-    except (FileNotFoundError, NotADirectoryError):
-        return
+        paths = layout.ledger_paths(store)
     except OSError as error:
-        raise failure(error, folder, "look for ledgers in") from error
-    for name in names:
-        if name.startswith("ledger-") and name.endswith(".jsonl"):
-            path = os.path.join(folder, name)
-            journal = read_journal(path)
-            yield path, journal, check(journal, name.removesuffix(".jsonl"))
+        raise failure(error, layout.own_folder(store), "look for ledgers in") from error
+    for path in paths:
+        journal = read_journal(path)
+        yield path, journal, check(journal, os.path.basename(path).removesuffix(".jsonl"))
 
 
 def entries(journal: Journal) -> Iterator[LedgerEntry]:
@@ -136,8 +135,9 @@ def entries(journal: Journal) -> Iterator[LedgerEntry]:
         ):
             said = (payload["kind"], payload["id"], payload["path"], payload["sha256"])
             time, end = str(entry.line.get("timestamp")), _end(payload.get("amendments"))
-            archive = payload.get("archive") if isinstance(payload.get("archive"), str) else None
-            yield LedgerEntry(str(entry.line.get("event")), *said, entry.line["hash"], time, end, archive)
+            archive, digest = (_text(payload.get(key)) for key in ("archive", "archive_sha256"))
+            event = str(entry.line.get("event"))
+            yield LedgerEntry(event, *said, entry.line["hash"], time, end, archive, digest)
 
 
 def in_order(books: Iterable[Iterable[LedgerEntry]]) -> list[LedgerEntry]:
@@ -149,6 +149,10 @@ def in_order(books: Iterable[Iterable[LedgerEntry]]) -> list[LedgerEntry]:
             latest = max(latest, instant(entry.time) or _NEVER)
             timed.append((latest, entry))
     return [entry for _, entry in sorted(timed, key=itemgetter(0))]
+
+
+def _text(said: object) -> str | None:
+    return said if isinstance(said, str) else None
 
 
 def _end(said: object) -> Head | None:

@@ -10,7 +10,6 @@ is at home, this one keeps the lines, and the lock that says that the owner live
 
 import contextlib
 import os
-import re
 import time
 from collections.abc import Iterator
 from datetime import datetime
@@ -19,8 +18,10 @@ from stat import S_ISDIR, S_ISLNK, S_ISREG
 from runcard.errors import RuncardError, StoreError
 from runcard.files import failure, fsync_directory, locked, printable, write_all
 from runcard.files.noreplace import rename_noreplace
+from runcard.files.temporaries import is_temporary, remove_temporaries
 from runcard.store import layout
 from runcard.store.journal import NO_LOCKS, JournalWriter, new_writer, try_lock
+from runcard.store.own import list_own, open_own, own_entry
 
 PATIENCE = 30.0  # seconds: a user's program does not wait for ever because another one was stopped
 
@@ -28,7 +29,6 @@ _NEW = "new-"
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 _PAUSE = 0.005  # seconds between two tries to have a lock alone
 _READERS = 2.0  # seconds that those who only ask may take
-_LEFTOVER = re.compile(r"\..+\.[0-9a-f]{8}\.tmp")
 
 
 @contextlib.contextmanager
@@ -51,8 +51,8 @@ class NewRun:
         self._aside = os.path.join(layout.own_folder(store), f"{_NEW}{run_id}")
         self._path: str | None = None
         try:
-            if not os.path.isdir(layout.open_folder(store)):
-                os.makedirs(layout.open_folder(store), exist_ok=True)
+            with open_own(store, layout.open_folder(store), create=True):
+                pass
             with alone(layout.own_folder(store)):  # see _remove_unplaced
                 os.mkdir(self._aside)
                 self.journal = JournalWriter(
@@ -120,24 +120,27 @@ class NewRun:
     def discard(self) -> None:
         """Remove it again, wherever it is by now."""
         self.journal.close()
-        _remove(self._aside)
+        _remove(self._store, self._aside)
         if self._path is not None:
-            _remove(self._path)
+            _remove(layout.store_of(self._path), self._path)
             mark_closed(self._path)
 
 
-def _remove(folder: str) -> None:
+def _remove(store: str, run: str) -> None:
     """Remove a run that never had its place, as far as that goes: there are only files of ours in it."""
-    with contextlib.suppress(OSError):
-        for name in os.listdir(folder):
-            os.unlink(os.path.join(folder, name))
-        os.rmdir(folder)
+    with contextlib.suppress(OSError, StoreError):
+        with open_own(store, run) as folder:
+            for name in os.listdir(folder):
+                os.unlink(name, dir_fd=folder)
+        with own_entry(store, run) as (above, name):
+            os.rmdir(name, dir_fd=above)
 
 
 def _mark(run: str) -> bool:
     """Put a run on the list of open ones by its name alone; False when it is there already."""
     try:
-        os.close(os.open(layout.open_mark(run), _CREATE, 0o666))
+        with own_entry(layout.store_of(run), layout.open_mark(run)) as (folder, name):
+            os.close(os.open(name, _CREATE, 0o666, dir_fd=folder))
     except FileExistsError:
         return False
     return True
@@ -167,18 +170,23 @@ def is_sealed(run: str) -> bool:
 
 def mark_closed(run: str) -> None:
     """Take a run off the list of those that are open."""
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(layout.open_mark(run))
+    with (
+        contextlib.suppress(FileNotFoundError),
+        own_entry(layout.store_of(run), layout.open_mark(run)) as (folder, name),
+    ):
+        os.unlink(name, dir_fd=folder)
 
 
 def open_runs(store: str) -> list[str]:
     """The runs of a store that were open when they were last seen; what never became a run is removed."""
     try:
-        names = os.listdir(layout.own_folder(store))
-    except (FileNotFoundError, NotADirectoryError):
+        names = list_own(store, layout.own_folder(store))
+        listed = _listed(store) if names else []
+    except NotADirectoryError:  # the store itself
         return []
-    listed = _listed(store)
-    if listed or any(name.startswith(_NEW) or _LEFTOVER.fullmatch(name) for name in names):
+    except OSError as error:
+        raise failure(error, layout.own_folder(store), "look for open runs in") from error
+    if listed or any(name.startswith(_NEW) or is_temporary(name) for name in names):
         _remove_unplaced(store)
     paths = (os.path.join(store, name) for name in listed)
     return [path for path in paths if os.path.isdir(path) and not os.path.islink(path)]
@@ -197,11 +205,12 @@ def reclaim(run: str, made: os.stat_result) -> str | None:
         return "the directory of the run was removed: it was made again, without the files that were in it"
     if S_ISDIR(now.st_mode):
         return None if os.path.samestat(now, made) else "the directory of the run was replaced by another one"
-    aside = os.path.join(layout.own_folder(layout.store_of(run)), f"{layout.USER}-{os.urandom(4).hex()}")
-    os.rename(run, aside)
     kept = os.path.join(layout.USER, os.path.basename(run))
-    os.makedirs(os.path.join(run, layout.USER))
-    os.rename(aside, os.path.join(run, kept))
+    aside, store = f"{layout.USER}-{os.urandom(4).hex()}", layout.store_of(run)
+    with open_own(store, layout.own_folder(store)) as own:
+        os.rename(run, aside, dst_dir_fd=own)
+        os.makedirs(os.path.join(run, layout.USER))
+        os.rename(aside, os.path.join(run, kept), src_dir_fd=own)
     what = "a link" if S_ISLNK(now.st_mode) else "a file"
     return f"the directory of the run was replaced by {what}, which is kept as {kept}"
 
@@ -212,14 +221,12 @@ def _remove_unplaced(store: str) -> None:
     A run is made, with its lock, while the store is locked: what has no lock here has no owner.
     """
     folder = layout.own_folder(store)
-    with alone(folder):
-        for name in os.listdir(folder):
+    with alone(folder), open_own(store, folder) as own:
+        remove_temporaries(own, age=0)  # all of them are written under this lock
+        for name in os.listdir(own):
             path = os.path.join(folder, name)
             if name.startswith(_NEW) and _is_abandoned(os.path.join(path, layout.JOURNAL)):
-                _remove(path)
-            elif _LEFTOVER.fullmatch(name):
-                with contextlib.suppress(OSError):  # it may be another user's
-                    os.unlink(path)
+                _remove(store, path)
         for name in _listed(store):
             run = os.path.join(store, name)
             if not os.path.lexists(run) and _is_abandoned(layout.open_mark(run)):
@@ -228,10 +235,7 @@ def _remove_unplaced(store: str) -> None:
 
 
 def _listed(store: str) -> list[str]:
-    try:
-        return sorted(os.listdir(layout.open_folder(store)))
-    except FileNotFoundError:
-        return []
+    return sorted(list_own(store, layout.open_folder(store)))
 
 
 def _is_abandoned(journal: str) -> bool:
