@@ -4,8 +4,9 @@ Invariant: what a crash tore at the end is written over, never continued; what f
 """
 
 import contextlib
+import errno
 import os
-from stat import S_ISREG
+from stat import S_IFLNK, S_ISREG
 
 from runcard.files import NotRegularFileError, open_regular
 
@@ -28,7 +29,12 @@ def append_lines(path: str, data: bytes, mode: int = 0o666, *, dir_fd: int | Non
 
     The file is made where it is missing; a link or a FIFO in its place is an error.
     """
-    descriptor = os.open(path, _APPEND, mode, dir_fd=dir_fd)
+    try:
+        descriptor = os.open(path, _APPEND, mode, dir_fd=dir_fd)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise NotRegularFileError(path, S_IFLNK) from error
+        raise
     try:
         if not S_ISREG(status := os.fstat(descriptor).st_mode):
             raise NotRegularFileError(path, status)

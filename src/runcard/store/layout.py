@@ -166,10 +166,10 @@ def is_taken(store: str, name: str, moment: datetime) -> bool:
 
 
 def archives_in(folder: str) -> list[str]:
-    """The archives that lie in a folder of archives, relative to it."""
-    from glob import glob  # noqa: PLC0415 - only archives are looked for
-
-    return sorted(glob("[0-9][0-9][0-9][0-9]-[0-9][0-9]/[!.]*" + _PACKED, root_dir=folder))
+    """The archives that lie in a folder of archives, relative to it; no link is followed."""
+    months = [name for name in _names_in(folder) if is_month(name) and _is_folder(os.path.join(folder, name))]
+    found = [f"{month}/{name}" for month in months for name in _names_in(folder, month) if is_archive(name)]
+    return sorted(path for path in found if not path.partition("/")[2].startswith("."))
 
 
 def is_month(name: str) -> bool:
@@ -247,10 +247,10 @@ def ledger_paths(store: str) -> list[str]:
     ]
 
 
-def _names_in(store: str, folder: str) -> list[str]:
+def _names_in(store: str, *folder: str) -> list[str]:
     """What lies in one of a store's own folders; nothing where there is none."""
     try:
-        with open_directory(store or ".", folder) as descriptor:
+        with open_directory(store or ".", *folder) as descriptor:
             return os.listdir(descriptor)
     except (FileNotFoundError, NotADirectoryError):
         return []

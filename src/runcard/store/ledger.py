@@ -5,6 +5,7 @@ returns. The very last entries of a ledger can be cut unseen, unless a record th
 """
 
 import contextlib
+import errno
 import os
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
@@ -13,7 +14,7 @@ from typing import Any, NamedTuple, Self
 
 from runcard.documents.chain import Checked, Head, Journal, check, first_link, parse, write_line
 from runcard.documents.times import instant
-from runcard.files import failure, locked
+from runcard.files import NotRegularFileError, failure, locked
 from runcard.store import layout
 from runcard.store.appending import append_lines, read_tail
 from runcard.store.journal import read_journal
@@ -104,9 +105,13 @@ class Ledger:
         for most in _TAILS:
             try:
                 lines = read_tail(self.path, most).split(b"\n")
-            except FileNotFoundError:
+            except (FileNotFoundError, NotRegularFileError):
                 return nothing
             except OSError as error:
+                if (
+                    error.errno == errno.ELOOP
+                ):  # a link: there is no entry of ours, and appending one will fail
+                    return nothing
                 raise failure(error, self.path, "read the ledger") from error
             for raw in reversed(lines[:-1]):  # behind the last newline: nothing, or torn
                 for entry in parse(raw + b"\n").entries:

@@ -23,7 +23,7 @@ def open_own(store: str, folder: str, *, create: bool = False, mode: int = 0o777
     With `create` it is made where it is missing. Raises StoreError for a link or a file in its place, and OSError, such as
     FileNotFoundError, for everything else.
     """
-    names = folder[len(store) :].strip("/").split("/")
+    names = filter(None, folder[len(store) :].split("/"))
     with open_directory(store or ".", *names, create=create, mode=mode) as descriptor:
         yield descriptor
 
@@ -51,7 +51,7 @@ def check_own(store: str, *folders: str) -> None:
         try:
             with open_own(store, folder):
                 pass
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):  # also the store itself
             continue
         except OSError as error:
             raise failure(error, folder, "open") from error
