@@ -36,13 +36,16 @@ def remove_temporaries(directory: int, *, of: Collection[str] | None = None, age
                 _remove(name, directory, age)
 
 
-def remove_temporaries_of(path: str) -> None:
-    """Remove what was left behind by writers of one file, in a directory where other files are the user's."""
+def remove_temporaries_of(path: str, *, others: bool = False) -> None:
+    """Remove what was left behind by writers of one file; with `others`, by those of all files beside it.
+
+    Without it, a directory may be the user's, who can have files of the same form.
+    """
     folder, name = os.path.split(os.path.realpath(path))
     with suppress(OSError):
         directory = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            remove_temporaries(directory, of={name})
+            remove_temporaries(directory, of=None if others else {name})
         finally:
             os.close(directory)
 

@@ -1,8 +1,6 @@
 """Handing a run to somebody else: `runcard export RUN --to bundle` and `runcard import-bundle`."""
 
-import contextlib
 import os
-import shutil
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,6 +14,7 @@ from runcard.store import layout
 from runcard.store.bundles.manifest import OUTSIDE, refused
 from runcard.store.bundles.pack import Carried, pack
 from runcard.store.bundles.unpack import unpack
+from runcard.store.bundles.workplace import workplace
 from runcard.store.verification import verify_run
 from runcard.version import __version__
 
@@ -40,19 +39,16 @@ def export_bundle(run: str | os.PathLike[str], output: str | None = None) -> str
         "metadata_sha256": _metadata_digest(shown.path),
     }
     carried = [*_inputs(shown.document), *_programs(shown)]
-    folder, base = os.path.split(target)
-    aside = os.path.join(folder, f".{base}.{os.urandom(4).hex()}.tmp")  # so that nobody finds half a bundle
+    folder = os.path.dirname(os.path.abspath(target))
     try:
-        with open(aside, "xb") as file:
-            try:
-                pack(file, name, os.path.abspath(shown.path), carried, facts)
-                file.flush()
-                os.fsync(file.fileno())
-                _take_name(os.path.basename(aside), target)
-            except BaseException:
-                with contextlib.suppress(FileNotFoundError):  # it may have its name already
-                    os.unlink(aside)
-                raise
+        with (
+            workplace(folder, folder=False) as (aside, descriptor),
+            open(descriptor, "wb", closefd=False) as file,
+        ):
+            pack(file, name, os.path.abspath(shown.path), carried, facts)
+            file.flush()
+            os.fsync(descriptor)
+            _take_name(aside, target)
     except OSError as error:
         raise failure(error, target, "write the bundle") from error
     return target
@@ -116,26 +112,20 @@ def import_bundle(
     """
     name = os.fspath(bundle)
     parent = os.path.dirname(os.path.abspath(folder)) if folder else os.getcwd()
-    aside = f".runcard-bundle-{os.urandom(4).hex()}"
-    path = os.path.join(parent, aside)
     try:
         source = open(name, "rb")  # noqa: SIM115 - it is closed below
     except OSError as error:
         raise unreadable(error, name) from error
     try:
-        with source:
-            os.mkdir(path)
-            try:
-                manifest = unpack(source, path, max_size=max_size)
-                _check_run(path, manifest)
-                target = folder or os.path.basename(manifest["run"])
-                sync_filesystem(path)
-                _take_name(aside, target)
-            except BaseException:
-                shutil.rmtree(path, ignore_errors=True)
-                raise
+        with source, workplace(parent, folder=True) as (aside, _):
+            path = os.path.join(parent, aside)
+            manifest = unpack(source, path, max_size=max_size)
+            _check_run(path, manifest)
+            target = folder or os.path.basename(manifest["run"])
+            sync_filesystem(path)
+            _take_name(aside, target)
     except OSError as error:
-        raise failure(error, os.fspath(error.filename or path), "open the bundle in") from error
+        raise failure(error, os.fspath(error.filename or parent), "open the bundle in") from error
     return os.path.join(target, manifest["run"]), list(_remarks(manifest, target))
 
 

@@ -59,24 +59,33 @@ def restore(
     limits: Limits | None = None,
     progress: Progress | None = None,
 ) -> Restored:
-    """Put an archived record back where it was, or into the directory `to`; the archive stays.
+    """Put an archived record back into its store, or into the directory `to`; the archive stays.
 
+    The store is the one that the archive lies in, or the one that it came from, if the ledger there has it.
     Everything is checked before a byte is written, and again while it is. With `force` a record comes back that was
     changed before it was archived; what is hostile or damaged never does.
     """
     found = find_archive(archive)
-    store = os.path.abspath(os.fspath(to)) if to is not None else found.store
-    if store is None:
-        raise UsageError(
-            f"nobody knows where {printable(found.path)} came from", hint="say with --to where it shall go"
-        )
+    if to is None and found.store() is None:
+        raise no_store(found)
     contents, verdict = look_into(found, limits=limits, progress=progress)
+    store = contents.store if to is None else os.path.abspath(os.fspath(to))
+    if store is None:
+        raise no_store(found)
     check_archive(found, contents, verdict, force=force)
     target = os.path.join(store, contents.name)
     if not _is_back(found, contents, target):
         _bring_back(contents, store, progress)
     _enter(found, contents, store)
     return Restored(Path(target), Path(found.path), len(contents.hexes), contents.bytes, verdict)
+
+
+def no_store(found: FoundArchive) -> UsageError:
+    """The error to raise about an archive that lies in no store, and that no store has in its ledger."""
+    return UsageError(
+        f"{printable(found.path)} lies in no store, and no ledger of a store has it",
+        hint="name the directory it goes into: runcard restore --to DIR",
+    )
 
 
 def check_archive(found: FoundArchive, contents: Contents, verdict: Verdict, *, force: bool = False) -> None:

@@ -78,7 +78,7 @@ def _archived(name: str) -> "FoundArchive | None":
 
 def _gone(found: "FoundArchive") -> Iterator[Verified]:
     """That a record was restored from its archive and is not where it was put, as far as the ledger of its store knows."""
-    store = found.store
+    store = found.store()
     if store is None or os.path.lexists(os.path.join(store, found.name)):
         return
     archived = {_known_by(found.shelved)} if found.shelved else set()
@@ -116,7 +116,7 @@ def _archives_of(store: str) -> list[tuple[Record, str]]:
     has_ledger = any(True for _ in ledgers(store))
     return [
         (_known_by(one), one.path)
-        for one in Shelf(layout.archive_folder(store))
+        for one in Shelf.of_store(store)
         if os.path.lexists(one.path) or not has_ledger
     ]
 
