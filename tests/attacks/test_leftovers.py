@@ -239,7 +239,11 @@ def test_beside_a_document_of_the_users_only_its_own_temporary_files_go(here: Pa
 def test_files_of_a_run_that_look_like_ours_are_the_users(here: Path) -> None:
     with library.record(here / "outputs", strict=True) as run:
         (run.path / "sub").mkdir()
-        for name in (".notes.0123abcd.tmp", "sub/.metadata.json.0123abcd.tmp", "sub/.runcard-bundle-0123abcd"):
+        for name in (
+            ".notes.0123abcd.tmp",
+            "sub/.metadata.json.0123abcd.tmp",
+            "sub/.runcard-bundle-0123abcd",
+        ):
             (run.path / name).write_text("mine")
             os.utime(run.path / name, (LONG_AGO, LONG_AGO))
     names = {name for name in contents(Path(run.path)) if "0123abc" in name}

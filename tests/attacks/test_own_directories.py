@@ -6,7 +6,7 @@ import threading
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from subprocess import CompletedProcess
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -21,6 +21,9 @@ from runcard.store import layout
 from runcard.store.ledger import Ledger, host_name
 from runcard.store.own import open_own
 from runcard.store.removal import remove_tree
+
+if TYPE_CHECKING:
+    from subprocess import CompletedProcess
 
 HOME = "home"
 
@@ -185,7 +188,8 @@ def test_the_outputs_of_a_deleted_experiment_stay_when_they_are_a_link(here: Pat
     assert contents(home) == before
 
 
-def test_verify_says_that_a_ledger_lies_behind_a_link(here: Path, home: Path, run: Path) -> None:
+@pytest.mark.usefixtures("run")
+def test_verify_says_that_a_ledger_lies_behind_a_link(here: Path, home: Path) -> None:
     link(here / "outputs/.runcard", home)
     done = runcard(here, "verify", "outputs")
     assert done.returncode == 1
@@ -205,10 +209,11 @@ def special(kind: str) -> Callable[[Path, Path], None]:
     return {"fifo": fifo, "link": symlink}[kind]
 
 
+@pytest.mark.usefixtures("run")
 @pytest.mark.parametrize("kind", ["fifo", "link"])
 @pytest.mark.parametrize("name", ["ledger", "experiment"])
 def test_a_special_file_in_the_place_of_ours_blocks_nobody(
-    here: Path, home: Path, run: Path, name: str, kind: str
+    here: Path, home: Path, name: str, kind: str
 ) -> None:
     before = contents(home)
     path = here / "outputs/.runcard" / (f"ledger-{host_name()}.jsonl" if name == "ledger" else name)
@@ -228,7 +233,8 @@ def test_a_fifo_in_the_place_of_a_folder_blocks_nobody(here: Path, run: Path, na
     assert runcard(here, "archive", run, timeout=30).returncode == 0
 
 
-def test_a_hard_link_in_the_list_of_open_runs_loses_only_its_name(here: Path, home: Path, run: Path) -> None:
+@pytest.mark.usefixtures("run")
+def test_a_hard_link_in_the_list_of_open_runs_loses_only_its_name(here: Path, home: Path) -> None:
     before = contents(home)
     os.link(home / "thesis.txt", here / "outputs/.runcard/open/2020-01-01_000000")
     assert runcard(here, "run", "--", "true", timeout=30).returncode == 0
@@ -239,9 +245,7 @@ def test_a_hard_link_in_the_list_of_open_runs_loses_only_its_name(here: Path, ho
 
 
 @pytest.mark.parametrize("place", ["tmp", "tmp/rspec_claude_metadata"])
-def test_a_plan_is_not_written_through_a_link_out_of_the_project(
-    here: Path, home: Path, place: str
-) -> None:
+def test_a_plan_is_not_written_through_a_link_out_of_the_project(here: Path, home: Path, place: str) -> None:
     root = here / "shop"
     (root / "app").mkdir(parents=True)
     (root / "Gemfile").write_text("")
@@ -254,9 +258,7 @@ def test_a_plan_is_not_written_through_a_link_out_of_the_project(
     assert contents(home) == before
 
 
-def test_a_plan_that_is_a_link_out_of_the_project_is_not_written(
-    home: Path, project: RubyProject
-) -> None:
+def test_a_plan_that_is_a_link_out_of_the_project_is_not_written(home: Path, project: RubyProject) -> None:
     (home / "plan.yml").write_bytes(b"automation: {}\n")
     before = contents(home)
     project.folder.mkdir(parents=True)

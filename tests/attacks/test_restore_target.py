@@ -141,7 +141,9 @@ def test_a_strangers_ledger_does_not_hand_over_an_archive_of_another_store(here:
 # The name of the file in the index
 
 
-@pytest.mark.parametrize("file", ["../home/x.tar.gz", "/etc/x.tar.gz", "a/../../home/x.tar.gz", "a\0b.tar.gz"])
+@pytest.mark.parametrize(
+    "file", ["../home/x.tar.gz", "/etc/x.tar.gz", "a/../../home/x.tar.gz", "a\0b.tar.gz"]
+)
 def test_an_index_that_names_a_file_outside_is_refused(here: Path, file: str) -> None:
     with library.record(here / "outputs", strict=True) as run:
         pass

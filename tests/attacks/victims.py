@@ -19,14 +19,14 @@ def contents(folder: Path) -> dict[str, bytes]:
     """Every file below a folder by its path, and every directory."""
     found = {}
     for path in sorted(folder.rglob("*")):
-        data = os.readlink(path).encode() if path.is_symlink() else b"" if path.is_dir() else path.read_bytes()
+        data = (
+            os.readlink(path).encode() if path.is_symlink() else b"" if path.is_dir() else path.read_bytes()
+        )
         found[str(path.relative_to(folder))] = data
     return found
 
 
-def runcard(
-    folder: Path, *arguments: str | Path, timeout: float = 60
-) -> "subprocess.CompletedProcess[str]":
+def runcard(folder: Path, *arguments: str | Path, timeout: float = 60) -> "subprocess.CompletedProcess[str]":
     """`runcard` as a process of its own in a folder, with no settings but those that lie there."""
     environment = {
         key: value

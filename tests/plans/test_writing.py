@@ -4,7 +4,6 @@ import difflib
 import os
 import stat
 from copy import deepcopy
-from pathlib import Path
 from typing import Any
 
 import pytest

@@ -67,6 +67,18 @@ def open_regular(
     return descriptor
 
 
+def names_in(directory: int, path: str) -> list[str]:
+    """The names in the directory `path`, which lies in the open `directory`; no link is followed.
+
+    Raises StoreError when it is a link or a file.
+    """
+    inner = _enter(os.path.basename(path), directory, path, None)
+    try:
+        return os.listdir(inner)
+    finally:
+        os.close(inner)
+
+
 @contextmanager
 def open_directory(root: str, *names: str, create: bool = False, mode: int = 0o777) -> Iterator[int]:
     """A descriptor of the directory `names` below `root`; no link below `root` is followed.

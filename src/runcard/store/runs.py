@@ -18,6 +18,7 @@ from stat import S_ISDIR, S_ISLNK, S_ISREG
 from runcard.errors import RuncardError, StoreError
 from runcard.files import failure, fsync_directory, locked, printable, write_all
 from runcard.files.noreplace import rename_noreplace
+from runcard.files.opening import names_in
 from runcard.files.temporaries import is_temporary, remove_temporaries
 from runcard.store import layout
 from runcard.store.journal import NO_LOCKS, JournalWriter, new_writer, try_lock
@@ -139,8 +140,7 @@ def _remove(store: str, run: str) -> None:
 def _mark(run: str) -> bool:
     """Put a run on the list of open ones by its name alone; False when it is there already."""
     try:
-        with own_entry(layout.store_of(run), layout.open_mark(run)) as (folder, name):
-            os.close(os.open(name, _CREATE, 0o666, dir_fd=folder))
+        os.close(os.open(layout.open_mark(run), _CREATE, 0o666))
     except FileExistsError:
         return False
     return True
@@ -180,9 +180,10 @@ def mark_closed(run: str) -> None:
 def open_runs(store: str) -> list[str]:
     """The runs of a store that were open when they were last seen; what never became a run is removed."""
     try:
-        names = list_own(store, layout.own_folder(store))
-        listed = _listed(store) if names else []
-    except NotADirectoryError:  # the store itself
+        with open_own(store, layout.own_folder(store)) as own:
+            names, marks = os.listdir(own), layout.open_folder(store)
+            listed = sorted(names_in(own, marks)) if os.path.basename(marks) in names else []
+    except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as error:
         raise failure(error, layout.own_folder(store), "look for open runs in") from error
