@@ -194,6 +194,31 @@ def test_prune_writes_its_tombstone_into_the_store_that_it_prunes(here: Path) ->
     assert runcard(here, "verify", "outputs").returncode == 0
 
 
+def test_a_record_takes_no_other_name_than_its_archive_has(here: Path, stranger: Path) -> None:
+    packed = packed_in(stranger)
+    target = here / "project/archive/2026-01/notes.tar.gz"
+    target.parent.mkdir(parents=True)
+    shutil.copyfile(packed, target)
+    done = runcard(here, "restore", target)
+    assert (done.returncode, "of another name" in done.stderr) == (1, True)
+    assert os.listdir(here / "project") == ["archive"]
+    assert runcard(here, "restore", target, "--to", here / "out").returncode == 0
+
+
+def test_extract_follows_no_link_that_lies_in_the_output(here: Path) -> None:
+    with library.record(here / "outputs", strict=True) as run:
+        (run.path / "notes").mkdir()
+        (run.path / "notes/a.txt").write_text("a")
+    archive(run.path)
+    precious(here / "home", "thesis.txt")
+    (here / "out").mkdir()
+    (here / "out/notes").symlink_to(here / "home")
+    before = contents(here / "home")
+    done = runcard(here, "extract", run.path.name, "notes/a.txt", "--output", here / "out")
+    assert (done.returncode, "is a symbolic link" in done.stderr) == (1, True)
+    assert contents(here / "home") == before
+
+
 # Links in the record
 
 

@@ -32,10 +32,12 @@ def store_around(archive: str) -> str | None:
         with own_entry(store, path) as (month, name):
             is_link = S_ISLNK(os.stat(name, dir_fd=month, follow_symlinks=False).st_mode)
     except FileNotFoundError:  # an archive that was deleted
-        return store
+        is_link = False
     except OSError as error:
         raise failure(error, path, "look at") from error
-    return None if is_link else store
+    if is_link:
+        return None
+    return store if os.path.isabs(archive) else os.path.relpath(store)
 
 
 def store_that_lists(store: str, archive: str, digest: str | None = None) -> str | None:

@@ -5,7 +5,7 @@ import os
 from collections.abc import Iterable, Iterator
 
 from runcard.errors import StoreError, UsageError
-from runcard.files import Kind, check_relative, decode_name, failure, printable
+from runcard.files import Kind, check_relative, decode_name, failure, open_directory, printable
 from runcard.operations.archived_files import ArchivedFiles
 from runcard.operations.archives import FoundArchive, check_link, find_archive
 from runcard.store.archive.extract import Item
@@ -52,10 +52,10 @@ class _Extraction:
         count = 0
         for count, item in enumerate(self._files.items(wanted), 1):  # noqa: B007 - counted
             target = os.path.join(self._output, item.path)
-            if item.kind is Kind.DIRECTORY:
-                os.makedirs(target, exist_ok=True)
+            is_directory = item.kind is Kind.DIRECTORY
+            self._make_folder(item.path if is_directory else os.path.dirname(item.path))
+            if is_directory:
                 continue
-            os.makedirs(os.path.dirname(target) or ".", exist_ok=True)
             if item.kind is Kind.SYMLINK:
                 check_link(self._found, item.path, decode_name(item.member.target))
                 self._links[target] = decode_name(item.member.target)
@@ -70,6 +70,13 @@ class _Extraction:
         for link, leads_to in self._links.items():
             os.symlink(leads_to, link)
             yield link
+
+    def _make_folder(self, path: str) -> None:
+        """Make a directory below the output; a link that lies there already is not followed."""
+        output = self._output or "."
+        os.makedirs(output, exist_ok=True)
+        with open_directory(output, *filter(None, path.split("/")), create=True):
+            pass
 
     def _write(self, item: Item, target: str) -> None:
         """Write a file; what is not what was archived is not left behind."""

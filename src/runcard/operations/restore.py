@@ -73,6 +73,11 @@ def restore(
     if store is None:
         raise no_store(found)
     check_archive(found, contents, verdict, force=force)
+    if to is None and contents.name != layout.archived_name(found.path):
+        raise StoreError(
+            f"{printable(found.path)} holds a record of another name, {printable(contents.name)}",
+            hint="name the directory it goes into: runcard restore --to DIR",
+        )
     target = os.path.join(store, contents.name)
     if not _is_back(found, contents, target):
         _bring_back(contents, store, progress)
