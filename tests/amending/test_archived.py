@@ -134,7 +134,7 @@ def test_an_archive_that_came_from_elsewhere_is_not_changed(cli: Cli, run: Path,
     other = tmp_path / "elsewhere.tar.gz"
     other.write_bytes(packed.read_bytes())
     done = cli("amend", other, "note", "x")
-    assert (done.code, "nobody knows where" in done.err) == (64, True)
+    assert (done.code, "lies in no store" in done.err) == (64, True)
     assert cli("migrate", tmp_path / "nothing", "--to", "1.0").err.startswith("Error: ")
 
 

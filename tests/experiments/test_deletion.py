@@ -207,7 +207,7 @@ def test_a_link_in_the_place_of_our_own_folder_is_not_followed(
     (tmp_path / "outside" / "deleted-y").mkdir(parents=True)
     Path("experiments/.runcard").symlink_to(tmp_path / "outside")
     done = cli("experiment", "delete", "x", "--yes")
-    assert (done.code, "is a link" in done.err) == (1, True)
+    assert (done.code, "is a symbolic link" in done.err) == (1, True)
     assert (tmp_path / "outside" / "deleted-y").exists()
     assert all(run.exists() for run in runs)
 

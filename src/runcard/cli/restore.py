@@ -7,13 +7,14 @@ from runcard.cli.options import PATH, json_option
 
 @click.command("restore", short_help="Put an archived record back.")
 @click.argument("archive", metavar="ARCHIVE", type=PATH)
-@click.option("--to", metavar="DIR", type=PATH, help="The directory it goes into; where it was unless given.")
+@click.option("--to", metavar="DIR", type=PATH, help="The directory it goes into; its store unless given.")
 @click.option("--force", is_flag=True, help="Restore also a record that was changed before it was archived.")
 @json_option
 def command(archive: str, to: str | None, force: bool, as_json: bool) -> int:
-    """Put the record in ARCHIVE back where it was, and print its path. The archive stays.
+    """Put the record in ARCHIVE back into its store, and print its path. The archive stays.
 
-    ARCHIVE is a .tar.gz, or the name or id of an archived record. Everything is checked before anything is written, and
+    ARCHIVE is a .tar.gz, or the name or id of an archived record. The store is the one that the archive lies in, or the one
+    whose ledger has this archive; any other archive needs --to. Everything is checked before anything is written, and
     again while it is; the record has its name only when it is whole. Nothing is ever overwritten, and names, links and
     sizes that lead out or explode are refused.
 

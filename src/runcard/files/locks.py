@@ -67,7 +67,8 @@ def _acquire(path: str, operation: int, deadline: float | None) -> int:
     """A descriptor that holds the lock, of the file that has this path now."""
     try:
         while True:
-            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a FIFO has no lock
+            # Not blocking: a FIFO in the place of a directory would be waited for.
+            descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
             _held.add(descriptor)
             if _take(descriptor, operation, deadline, path):
                 return descriptor

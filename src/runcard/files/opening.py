@@ -67,6 +67,18 @@ def open_regular(
     return descriptor
 
 
+def names_in(directory: int, path: str) -> list[str]:
+    """The names in the directory `path`, which lies in the open `directory`; no link is followed.
+
+    Raises StoreError when it is a link or a file.
+    """
+    inner = _enter(os.path.basename(path), directory, path, None)
+    try:
+        return os.listdir(inner)
+    finally:
+        os.close(inner)
+
+
 @contextmanager
 def open_directory(root: str, *names: str, create: bool = False, mode: int = 0o777) -> Iterator[int]:
     """A descriptor of the directory `names` below `root`; no link below `root` is followed.
@@ -89,11 +101,14 @@ def open_directory(root: str, *names: str, create: bool = False, mode: int = 0o7
 
 def _enter(name: str, directory: int, path: str, mode: int | None) -> int:
     """Open a directory inside another one; `mode` is for making it where it is missing."""
-    if mode is not None:
-        with suppress(FileExistsError):
-            os.mkdir(name, mode, dir_fd=directory)
     try:
         return os.open(name, _DIRECTORY, dir_fd=directory)
+    except FileNotFoundError:
+        if mode is None:
+            raise
+        with suppress(FileExistsError):
+            os.mkdir(name, mode, dir_fd=directory)
+        return _enter(name, directory, path, None)
     except OSError as error:
         if error.errno in {errno.ELOOP, errno.ENOTDIR}:
             raise _not_a_directory(name, directory, path) from error

@@ -81,7 +81,7 @@ def archive(
         path = os.path.dirname(path)
     store = layout.store_of(path)
     finish_removals(store)
-    folder = layout.archive_folder(store) if to is None else os.path.abspath(os.fspath(to))
+    folder = Shelf.of_store(store).folder if to is None else os.path.abspath(os.fspath(to))
     with held(path) as is_there:
         if not is_there:
             return _archived_already(path, folder)

@@ -48,7 +48,8 @@ class ArchivedFiles:
         data = encode_places(contents := scan(path))
         if self._keeps_places and contents.places and digest in {None, sha256_bytes(data).hex}:
             with contextlib.suppress(OSError):  # nobody may write there: the next one reads the archive again
-                write_atomic(layout.places_of(path), data, mode=os.stat(path).st_mode & 0o777)
+                mode = os.stat(path).st_mode & 0o777
+                write_atomic(layout.places_of(path), data, mode=mode, follow=False)
         return Places.of(contents)
 
     @cached_property

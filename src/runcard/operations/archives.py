@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from runcard.checksums import Symlink
 from runcard.digests import sha256_bytes
@@ -10,6 +10,7 @@ from runcard.encoding import Limits
 from runcard.errors import StoreError, UsageError
 from runcard.files import printable, read_regular
 from runcard.operations.archive import verdict_on
+from runcard.operations.archive_stores import check_place, is_listed, store_around, store_that_lists
 from runcard.settings import ARTIFACTS_DIR, ARTIFACTS_MAX_SIZE, OUTPUTS, Settings, read_settings
 from runcard.store import layout
 from runcard.store.archive.contents import Contents, Fault, Progress, scan
@@ -25,6 +26,7 @@ class FoundArchive:
 
     path: str
     shelved: Shelved | None
+    listed_by: str | None = None  # the store by whose ledger it was found
 
     @property
     def name(self) -> str:
@@ -35,13 +37,21 @@ class FoundArchive:
         """The digest of the index of places beside it, where that is known."""
         return self.shelved.fields.get("index_sha256") if self.shelved else None
 
+    def store(self, digest: str | None = None) -> str | None:
+        """The store that the record belongs to: the one that the archive lies in, or one whose ledger has it.
+
+        The `digest` of the archive, where it is known, saves reading it. None when there is no such store.
+        """
+        if self.listed_by is None and (around := store_around(self.path)) is not None:
+            return around
+        claimed = self.listed_by or (self.shelved.claimed_store if self.shelved else None)
+        return claimed and store_that_lists(claimed, self.path, digest)
+
     @property
-    def store(self) -> str | None:
-        """The store that the record came from, as far as anybody can tell."""
-        if self.shelved is not None:
-            return self.shelved.store
-        folder = layout.folder_of_archive(self.path)
-        return os.path.dirname(folder) if layout.is_own_archive_folder(folder) else None
+    def is_ours(self) -> bool:
+        """Whether what the index says counts: the ledger of the store has the archive that it names."""
+        digest = self.shelved.fields.get("sha256") if self.shelved else None
+        return digest is not None and is_listed(self.store(digest), self.path, digest)
 
 
 def find_archive(word: str | os.PathLike[str], settings: Settings | None = None) -> FoundArchive:
@@ -51,8 +61,8 @@ def find_archive(word: str | os.PathLike[str], settings: Settings | None = None)
         return found
     above, name = os.path.split(os.path.normpath(given))
     stores = [above] if above else _stores(settings or read_settings())
-    folders = dict.fromkeys(folder for store in stores for folder in (layout.archive_folder(store), store))
-    shelved = [one for folder in folders for one in Shelf(folder).find(name)]
+    shelves = [shelf for store in dict.fromkeys(stores) for shelf in (Shelf.of_store(store), Shelf(store))]
+    shelved = [one for shelf in shelves for one in shelf.find(name)]
     places = {os.path.abspath(one.path): one for one in shelved}
     for store in stores if not places else ():
         if (elsewhere := _by_ledger(store, name)) is not None:
@@ -68,6 +78,7 @@ def find_archive(word: str | os.PathLike[str], settings: Settings | None = None)
             hint="name one by its path: " + ", ".join(map(printable, sorted(places))),
         )
     (one,) = places.values()
+    check_place(one)
     return FoundArchive(one.path, one)
 
 
@@ -84,14 +95,16 @@ def _by_ledger(store: str, word: str) -> FoundArchive | None:
         if entry.archive and word in (entry.path, entry.id)
     ]
     found = map(archive_at, reversed(list(map(os.path.normpath, paths))))
-    return next((one for one in found if one is not None), None)
+    return next((replace(one, listed_by=store) for one in found if one is not None), None)
 
 
 def archive_at(path: str) -> FoundArchive | None:
     """The archive that has this path; None when it is none."""
     if not layout.is_archive(path) or not os.path.lexists(path) or os.path.isdir(path):
         return None
-    return FoundArchive(path, Shelf(layout.folder_of_archive(path)).at(path))
+    shelved = Shelf(layout.folder_of_archive(path)).at(path)
+    check_place(shelved)
+    return FoundArchive(path, shelved)
 
 
 def look_into(
@@ -103,15 +116,22 @@ def look_into(
 ) -> tuple[Contents, Verdict]:
     """Read an archive from end to end; what is in it, and whether that is what was closed and archived."""
     said = found.shelved.fields if found.shelved is not None else {}
-    known = said.get("uncompressed_bytes")
-    most = known if known is not None else (settings or read_settings())[ARTIFACTS_MAX_SIZE]
+    most = _most(found, said.get("uncompressed_bytes"), settings)
     name = found.shelved.name if found.shelved is not None else ""
     contents = scan(found.path, name=name, max_size=most, progress=progress)
-    contents.store = found.store
+    contents.store = found.store(contents.sha256)
     kind = found.shelved.kind if found.shelved is not None else kind_of(contents)
     contents.beside = tuple(_beside(found, contents))
     contents.faults += [*_changed(found, contents, said.get("sha256")), *contents.beside]
     return contents, verdict_on(contents, kind, limits)
+
+
+def _most(found: FoundArchive, known: int | None, settings: Settings | None) -> int | None:
+    """How many bytes an archive may hold: what the index says, where that is ours, else as many as are allowed."""
+    if known is not None and found.is_ours:
+        return known
+    allowed = (settings or read_settings())[ARTIFACTS_MAX_SIZE]
+    return min((size for size in (known, allowed) if size is not None), default=None)
 
 
 def kind_of(contents: Contents) -> str:
@@ -142,7 +162,7 @@ def _beside(found: FoundArchive, contents: Contents) -> Iterator[Fault]:
 
 def check_links(found: FoundArchive, links: Iterable[Symlink]) -> None:
     """Refuse links that lead out of the record, unless the archive is one of ours: whoever follows one would be misled."""
-    if found.shelved is None and (link := escaping_link(links)) is not None:
+    if not found.is_ours and (link := escaping_link(links)) is not None:
         raise leads_out(found, link.path)
 
 

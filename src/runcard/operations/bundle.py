@@ -1,6 +1,5 @@
 """Handing a run to somebody else: `runcard export RUN --to bundle` and `runcard import-bundle`."""
 
-import contextlib
 import os
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
@@ -20,7 +19,7 @@ from runcard.store.bundles.judge import read_bundle
 from runcard.store.bundles.manifest import refused
 from runcard.store.bundles.pack import pack
 from runcard.store.bundles.tool_files import is_tool_name
-from runcard.store.removal import remove_tree
+from runcard.store.bundles.workplace import workplace
 from runcard.store.verification import Verdict, verify_archived_run, verify_run
 from runcard.version import __version__
 
@@ -58,32 +57,22 @@ def export_bundle(
         "run_id": shown.document["generation"]["run_id"],
         "metadata_sha256": digest,
     }
-    with _new_file(target := output or f"{name}.tar.gz") as file:
-        count = pack(file, name, os.path.abspath(shown.path), carried, facts)
+    target = output or f"{name}.tar.gz"
+    try:
+        with (
+            workplace(os.path.dirname(os.path.abspath(target)), folder=False) as (aside, descriptor),
+            open(descriptor, "wb", closefd=False) as file,
+        ):
+            count = pack(file, name, os.path.abspath(shown.path), carried, facts)
+            file.flush()
+            os.fsync(descriptor)
+            _take_name(aside, target)
+    except OSError as error:
+        raise failure(error, target, "write the bundle") from error
     warnings = [one.words() for one in files.left_out]
     if count > MAX_FILES:
         warnings.append(f"the bundle has {count:,} files: `import-bundle` needs --max-files {count}")
     return Bundle(target, warnings)
-
-
-@contextlib.contextmanager
-def _new_file(target: str) -> Iterator[Any]:
-    """A file that gets its name when all is in it, so that nobody finds half a bundle."""
-    folder, base = os.path.split(target)
-    aside = os.path.join(folder, f".{base}.{os.urandom(4).hex()}.tmp")
-    try:
-        with open(aside, "xb") as file:
-            try:
-                yield file
-                file.flush()
-                os.fsync(file.fileno())
-                _take_name(os.path.basename(aside), target)
-            except BaseException:
-                with contextlib.suppress(FileNotFoundError):  # it may have its name already
-                    os.unlink(aside)
-                raise
-    except OSError as error:
-        raise failure(error, target, "write the bundle") from error
 
 
 def _take_name(temporary: str, target: str) -> None:
@@ -131,20 +120,14 @@ def import_bundle(
     missing = _check_run(contents.below(manifest["run"]), manifest)
     target = folder or _default_folder(manifest)
     parent = os.path.dirname(os.path.abspath(target))
-    aside = f".runcard-bundle-{os.urandom(4).hex()}"
-    path = os.path.join(parent, aside)
     try:
-        os.mkdir(path)
-        try:
+        with workplace(parent, folder=True) as (aside, _):
+            path = os.path.join(parent, aside)
             unpack(contents, path, keep_modes=False)
             sync_filesystem(path)
             _take_name(aside, target)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                remove_tree(path)
-            raise
     except OSError as error:
-        raise failure(error, os.fsdecode(error.filename or path), "open the bundle in") from error
+        raise failure(error, os.fsdecode(error.filename or parent), "open the bundle in") from error
     return Bundle(os.path.join(target, manifest["run"]), [*missing, *_moved(manifest, target)])
 
 

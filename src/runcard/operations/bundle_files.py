@@ -1,7 +1,7 @@
 """Which files of this machine go into a bundle with a run.
 
 The document of the run may be a stranger's, and names any paths it likes. A file is taken only if its bytes are known to
-belong to the run: an input by its recorded digest; a program, for which there is none, when this machine recorded the run.
+belong to the run: an input by its recorded digest; a program, for which there is none, when this user recorded the run here.
 A file outside of the current directory is not even opened unless the user named it.
 
 Invariant: a bundle never has a file whose bytes nobody vouched for.
@@ -18,8 +18,7 @@ from runcard.store import layout
 from runcard.store.bundles.manifest import OUTSIDE
 from runcard.store.bundles.pack import Carried
 from runcard.store.bundles.tool_files import is_tool_file
-from runcard.store.journal import read_journal
-from runcard.store.ledger import Ledger, entries
+from runcard.store.own_runs import is_own_run
 
 Fields = dict[str, Any]
 
@@ -78,7 +77,7 @@ class BundleFiles:
         if role == "input" and expected is None:
             return "the run did not record its digest"
         if role == "program" and not is_named and not self._is_recorded_here:
-            return "this machine did not record the run; --with packs it all the same"
+            return "you did not record the run on this machine; --with packs it all the same"
         return None
 
     def _programs(self) -> Iterator[str]:
@@ -92,11 +91,8 @@ class BundleFiles:
 
     @property
     def _is_recorded_here(self) -> bool:
-        """Whether this machine's ledger of the store knows the run as it is."""
-        ledger = Ledger(layout.store_of(self._run)).path
-        if not layout.may_be_file(ledger):
-            return False
-        return any(entry.sha256 == self._sha256 for entry in entries(read_journal(ledger)))
+        """Whether this user recorded the run on this machine, and its document is unchanged."""
+        return is_own_run(self._run, str(self._document["generation"]["run_id"]), self._sha256)
 
 
 def _lies_in(path: str, folder: str) -> bool:

@@ -28,6 +28,7 @@ from runcard.operations.closing_files import write
 from runcard.store import layout, taken
 from runcard.store.ledger import CLOSED, Ledger, entries, ledgers
 from runcard.store.lines import read_lines
+from runcard.store.own import check_own
 from runcard.store.own_runs import own_mac
 from runcard.store.runs import alone, claimed, mark_closed, open_runs
 from runcard.views.markdown import is_readme_of, readme
@@ -86,6 +87,8 @@ def _says_running(run: str) -> bool:
 
 def close_dead(run: str) -> Closing:
     """Close a run, unless it is closed already or somebody is still at work on it."""
+    store = layout.store_of(run)
+    check_own(store, layout.open_folder(store))
     is_dead = _is_dead(run)
     with claimed(run, exclusive=True, patience=_PATIENCE if is_dead else 0) as gone:
         if gone is False:

@@ -89,7 +89,7 @@ class _Extraction:
         """Refuse a link that leads out of the output directory, as it lies there now."""
         top = os.path.realpath(self._output)
         place = os.path.realpath(os.path.join(self._output, path))
-        if self._found.shelved is None and os.path.commonpath([top, place]) != top:
+        if not self._found.is_ours and os.path.commonpath([top, place]) != top:
             raise leads_out(self._found, path)
 
     def _shown(self, path: str) -> str:

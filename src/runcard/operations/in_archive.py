@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TypeVar
 
-from runcard.errors import RuncardError, StoreError, UsageError
+from runcard.errors import RuncardError, StoreError
 from runcard.files import failure, printable
 from runcard.operations.archive import archive, closed_document, is_of
 from runcard.operations.archives import FoundArchive, archive_at, find_archive, look_into
-from runcard.operations.restore import check_archive, restore
+from runcard.operations.restore import check_archive, no_store, restore
 from runcard.store import layout
 from runcard.store.archive.shelf import Shelf
 from runcard.store.archive.unpack import unpack
@@ -39,17 +39,15 @@ def archive_of(record: str | os.PathLike[str]) -> FoundArchive | None:
 
 def change_archived(found: FoundArchive, change: Callable[[str], T]) -> T:
     """What a change of the record's directory gives; one that fails leaves the archive as it was."""
-    if found.store is None:
-        raise UsageError(
-            f"nobody knows where {printable(found.path)} came from",
-            hint="restore it with --to, and change it there",
-        )
-    directory, folder = os.path.join(found.store, found.name), layout.folder_of_archive(found.path)
+    store = found.store()
+    if store is None:
+        raise no_store(found)
+    directory, folder = os.path.join(store, found.name), layout.folder_of_archive(found.path)
     with alone(os.path.dirname(os.path.abspath(found.path))):  # the archive itself is replaced meanwhile
-        is_ours = not os.path.isdir(directory)
+        is_ours = not os.path.lexists(directory)
         if is_ours:
-            restore(found.path)
-        elif not is_of(found.path, closed_document(directory), Shelf(folder)):
+            restore(found.path, to=store)
+        elif os.path.islink(directory) or not is_of(found.path, closed_document(directory), Shelf(folder)):
             raise StoreError(
                 f"{printable(directory)} is another record than the archived one",
                 hint="nothing was changed; move it elsewhere, then run the command again",

@@ -12,6 +12,7 @@ from typing import Any
 from runcard.encoding import Limits
 from runcard.errors import StoreError
 from runcard.files import failure, locked, open_regular, printable, unreadable, write_atomic
+from runcard.files.temporaries import remove_temporaries_of
 from runcard.operations.load import STDIN, check_kind
 from runcard.operations.migrate_record import migrate_in_record, own_documents
 from runcard.operations.migrating import Migrated, become
@@ -130,6 +131,7 @@ def _in_place(moved: Migrated, *, keep: bool) -> Migrated:
     try:
         kept = _keep(moved.path, moved.before) if keep else None
         write_atomic(moved.path, moved.after)
+        remove_temporaries_of(moved.path)
     except OSError as error:
         raise failure(error, moved.path, "rewrite") from error
     return replace(moved, written=moved.path, backup=kept)

@@ -18,14 +18,16 @@ from runcard.errors import RuncardError
 from runcard.files import failure, printable, walk_files
 from runcard.observe.clock import Clock, long_ago
 from runcard.operations.archive import begun, closed_document, id_of
+from runcard.operations.archive_stores import check_place
 from runcard.operations.archived_files import ArchivedFiles, archived_document
 from runcard.operations.archives import FoundArchive
 from runcard.operations.verify import verify
 from runcard.store import layout
 from runcard.store.amendments import read_amendments
-from runcard.store.archive.filing import finish_removals, held, take_away
+from runcard.store.archive.filing import finish_removals, held, take_away, tidy_archives
 from runcard.store.archive.shelf import Fields, Shelf, Shelved
 from runcard.store.ledger import ARCHIVED, DELETED, Ledger
+from runcard.store.own import own_entry
 
 ARCHIVE_DELETED = "archive.deleted"  # of an archive whose record is still there
 
@@ -41,11 +43,8 @@ class Candidate:
     begun: datetime
     bytes: int  # that it takes
     sha256: str  # of its metadata document
+    store: str
     shelved: Shelved | None  # of an archive
-
-    @property
-    def store(self) -> str:
-        return self.shelved.store if self.shelved else layout.store_of(self.path)
 
     def to_dict(self) -> Fields:
         return {
@@ -71,6 +70,7 @@ def candidates(
     limit = long_ago(older_than) if older_than is not None else None
     for store in stores:
         finish_removals(store)
+        tidy_archives(store)
         may_go = (one for one in _all(store) if kind in {None, one.kind})
         found = sorted(may_go, key=lambda one: (one.begun, not _is_outdated(one), one.path))
         old = [one for one in found if limit is not None and one.begun <= limit]
@@ -104,19 +104,21 @@ def _all(store: str) -> Iterator[Candidate]:
         with contextlib.suppress(RuncardError):  # open, or no record of ours: it stays
             document = closed_document(path)
             size = sum(size for _, size in walk_files(path))
-            yield _candidate(path, document, size, os.path.basename(path), None)
-    for shelved in Shelf(layout.archive_folder(store)):
+            yield _candidate(path, document, size, layout.store_of(path), None)
+    for shelved in Shelf.of_store(store):
         with contextlib.suppress(RuncardError, OSError):
+            check_place(shelved)
             document = archived_document(FoundArchive(shelved.path, shelved))
             size = sum(os.path.getsize(path) for path in _files(shelved) if os.path.exists(path))
-            yield _candidate(shelved.path, document, size, shelved.name, shelved)
+            yield _candidate(shelved.path, document, size, os.path.abspath(store), shelved)
 
 
-def _candidate(path: str, document: Document, size: int, name: str, shelved: Shelved | None) -> Candidate:
+def _candidate(path: str, document: Document, size: int, store: str, shelved: Shelved | None) -> Candidate:
     kind = "session" if isinstance(document, Team) else "run"
+    name = shelved.name if shelved else os.path.basename(path)
     moment = begun(document) or datetime.now(UTC)
     digest = sha256_bytes(document.to_bytes()).hex
-    return Candidate(path, kind, id_of(document), name, moment, size, digest, shelved)
+    return Candidate(path, kind, id_of(document), name, moment, size, digest, store, shelved)
 
 
 def _files(shelved: Shelved) -> list[str]:
@@ -163,15 +165,18 @@ def _delete(one: Candidate) -> None:
             take_away(one.path, layout.pruned_aside(one.store, one.name))
             return
         archive, *beside = _files(one.shelved)
-        _unlink(archive)
+        _unlink(one.store, archive)
         Shelf(one.shelved.folder).drop(one.shelved)
         for path in beside:
-            _unlink(path)
+            _unlink(one.store, path)
 
 
-def _unlink(path: str) -> None:
-    with contextlib.suppress(FileNotFoundError):  # somebody was killed while deleting it
-        os.unlink(path)
+def _unlink(store: str, path: str) -> None:
+    with (
+        contextlib.suppress(FileNotFoundError),  # somebody was killed while deleting it
+        own_entry(store, os.path.abspath(path)) as (folder, name),
+    ):
+        os.unlink(name, dir_fd=folder)
 
 
 def _bury(one: Candidate) -> None:
@@ -186,7 +191,7 @@ def _bury(one: Candidate) -> None:
         if os.path.lexists(os.path.join(one.store, one.name)):
             event, said["kind"] = ARCHIVE_DELETED, "archive"
     else:
-        for shelved in Shelf(layout.archive_folder(one.store)).find(one.name):
+        for shelved in Shelf.of_store(one.store).find(one.name):
             event, said["archive"] = ARCHIVED, os.path.relpath(shelved.path, one.store)
     with Ledger(one.store) as ledger:
         ledger.append(event, now, said)

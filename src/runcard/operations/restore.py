@@ -26,6 +26,7 @@ from runcard.store.archive.contents import Contents, Progress
 from runcard.store.archive.shelf import Fields, Shelf
 from runcard.store.archive.unpack import unpack
 from runcard.store.ledger import RESTORED, Ledger, ledgers
+from runcard.store.own import open_own
 from runcard.store.removal import remove_tree
 from runcard.store.verification import Verdict
 
@@ -58,24 +59,38 @@ def restore(
     limits: Limits | None = None,
     progress: Progress | None = None,
 ) -> Restored:
-    """Put an archived record back where it was, or into the directory `to`; the archive stays.
+    """Put an archived record back into its store, or into the directory `to`; the archive stays.
 
+    The store is the one that the archive lies in, or the one that it came from, if the ledger there has it.
     Everything is checked before a byte is written, and again while it is. With `force` a record comes back that was
     changed before it was archived; what is hostile or damaged never does.
     """
     found = find_archive(archive)
-    store = os.path.abspath(os.fspath(to)) if to is not None else found.store
-    if store is None:
-        raise UsageError(
-            f"nobody knows where {printable(found.path)} came from", hint="say with --to where it shall go"
-        )
+    if to is None and found.store() is None:
+        raise no_store(found)
     contents, verdict = look_into(found, limits=limits, progress=progress)
+    store = contents.store if to is None else os.path.abspath(os.fspath(to))
+    if store is None:
+        raise no_store(found)
     check_archive(found, contents, verdict, force=force)
+    if to is None and contents.name != layout.archived_name(found.path):
+        raise StoreError(
+            f"{printable(found.path)} holds a record of another name, {printable(contents.name)}",
+            hint="name the directory it goes into: runcard restore --to DIR",
+        )
     target = os.path.join(store, contents.name)
     if not _is_back(found, contents, target):
         _bring_back(contents, store, progress)
     _enter(found, contents, store)
     return Restored(Path(target), Path(found.path), len(contents.hexes), contents.bytes, verdict)
+
+
+def no_store(found: FoundArchive) -> UsageError:
+    """The error to raise about an archive that lies in no store, and that no store has in its ledger."""
+    return UsageError(
+        f"{printable(found.path)} lies in no store, and no ledger of a store has it",
+        hint="name the directory it goes into: runcard restore --to DIR",
+    )
 
 
 def check_archive(found: FoundArchive, contents: Contents, verdict: Verdict, *, force: bool = False) -> None:
@@ -121,7 +136,7 @@ def _bring_back(contents: Contents, store: str, progress: Progress | None) -> No
     own = layout.own_folder(store)
     is_new = not os.path.isdir(own)
     try:
-        with _place(aside):
+        with _place(store, aside):
             # From here on nobody else brings it back: what is unpacked stays the newest archive of it.
             if os.path.lexists(target := os.path.join(store, contents.name)):
                 raise _taken(target)
@@ -140,26 +155,27 @@ def _bring_back(contents: Contents, store: str, progress: Progress | None) -> No
     finally:
         if is_new:
             with contextlib.suppress(OSError):
-                os.rmdir(own)
+                os.rmdir(own)  # which removes no link
 
 
 @contextlib.contextmanager
-def _place(aside: str) -> Iterator[None]:
+def _place(store: str, aside: str) -> Iterator[None]:
     """A directory of our own; what somebody left there who was killed goes first."""
-    os.makedirs(os.path.dirname(aside), exist_ok=True)
-    with locked(os.path.dirname(aside), timeout=60):
-        if os.path.lexists(aside):
-            with locked(aside, timeout=0):
-                remove_tree(aside)
-        os.mkdir(aside, 0o700)
-        held = contextlib.ExitStack()
-        held.enter_context(locked(aside, timeout=0))
-    with held:
+    os.makedirs(store, exist_ok=True)
+    folder, name = os.path.split(aside)
+    with contextlib.ExitStack() as held:
+        own = held.enter_context(open_own(store, folder, create=True))
+        with locked(folder, timeout=60):
+            if os.path.lexists(aside):
+                with locked(aside, timeout=0):
+                    remove_tree(name, dir_fd=own)
+            os.mkdir(name, 0o700, dir_fd=own)
+            held.enter_context(locked(aside, timeout=0))
         try:
             yield
         except BaseException:
             with contextlib.suppress(OSError):
-                remove_tree(aside)
+                remove_tree(name, dir_fd=own)
             raise
 
 

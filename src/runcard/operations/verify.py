@@ -92,7 +92,7 @@ def _archived(name: str) -> "FoundArchive | None":
 
 def _gone(found: "FoundArchive") -> Iterator[Verified]:
     """That a record was restored from its archive and is not where it was put, as far as the ledger of its store knows."""
-    store = found.store
+    store = found.store()
     if store is None or os.path.lexists(os.path.join(store, found.name)):
         return
     archived = {_known_by(found)} if found.shelved else set()

@@ -34,8 +34,7 @@ class _ArchiveInStore(FoundArchive):
 
     within: str | None = None
 
-    @property
-    def store(self) -> str | None:
+    def store(self, digest: str | None = None) -> str | None:  # noqa: ARG002 - it is known without reading
         return self.within
 
 
@@ -232,7 +231,15 @@ def verify_archive(path: str, progress: Progress | None, limits: Limits | None) 
         more = [*damaged, *index_findings(contents, found.shelved)]
         return replace(verdict, findings=(*verdict.findings, *more))
 
-    return guarded(path, check, found.store)
+    return guarded(path, check, _store_of(found))
+
+
+def _store_of(found: FoundArchive) -> str | None:
+    """The store whose ledger is believed; None where a link is in the way, which `check` reports."""
+    try:
+        return found.store()
+    except RuncardError:
+        return None
 
 
 def index_findings(contents: Contents, shelved: Shelved | None) -> Iterator[Discrepancy]:

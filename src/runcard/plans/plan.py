@@ -17,6 +17,7 @@ from runcard.documents.kinds import TESTPLAN
 from runcard.documents.testplan import TestPlan
 from runcard.errors import DocumentError, StoreError
 from runcard.files import failure, locked, printable, write_atomic
+from runcard.files.temporaries import remove_temporaries_of
 from runcard.plans.agents import AGENTS, Agent, agent_named, predecessor
 from runcard.plans.changes import (
     check_ownership,
@@ -26,7 +27,7 @@ from runcard.plans.changes import (
 )
 from runcard.plans.marks import Mark, without_secrets
 from runcard.plans.places import Place
-from runcard.plans.projects import make_folder
+from runcard.plans.projects import check_inside, make_folder
 from runcard.plans.stored import read_stored
 
 Fields = dict[str, Any]
@@ -194,10 +195,13 @@ class Plan:
             return self
         written = plan_at(replace(self.place, stored=replace(stored, source=after)))
         _check_worth(self.report, written.report, agent, self.path)
+        check_inside(self.place.project, self.path)
         try:
             write_atomic(self.path, after)
         except OSError as error:
             raise failure(error, self.path, "write") from error
+        is_plans_own = os.path.dirname(os.path.realpath(self.path)) == self.place.project.folder
+        remove_temporaries_of(self.path, others=is_plans_own)
         return written
 
     def _check_rewritable(self) -> None:

@@ -82,8 +82,12 @@ def project_of(source: str, root: str | None = None) -> tuple[Project, str]:
 
 
 def check_folder(project: Project) -> None:
-    """Refuse a folder in the temporary directory, where everybody may write, that is not the user's alone."""
+    """Refuse a folder that is not where it seems to be: behind a link out of the project, or another user's.
+
+    In the temporary directory everybody may write, so a folder there must be the user's alone.
+    """
     if project.is_marked:
+        check_inside(project, project.folder)
         return
     folder = project.folder
     try:
@@ -104,9 +108,21 @@ def check_folder(project: Project) -> None:
     )
 
 
+def check_inside(project: Project, path: str) -> None:
+    """Refuse a path in a project that a symbolic link leads out of it; a cloned repository can hold such links."""
+    real = os.path.realpath(path)
+    if not project.is_marked or os.path.commonpath([project.root, real]) == project.root:
+        return
+    raise StoreError(
+        f"{printable(path)} leads out of the project through a symbolic link, to {printable(real)}",
+        hint="remove the link if you did not put it there, or put a real directory or file in its place",
+    )
+
+
 def make_folder(project: Project) -> None:
     """Make the folder of a project's plans; one in the temporary directory is the user's alone."""
     if project.is_marked:
+        check_inside(project, project.folder)
         os.makedirs(project.folder, exist_ok=True)
         return
     try:

@@ -63,6 +63,11 @@ def find_prefixed(text: bytes, begin: int) -> Iterator[Clue]:
                 yield Clue(start, partial(Found, start, match.end(group), prefix.rule, more))
 
 
+def patterns() -> list[re.Pattern[bytes]]:
+    """The patterns that `find_prefixed` searches for."""
+    return [_sweep(byte)[0] for byte in by_byte()]
+
+
 def is_suspicious(text: bytes) -> bool:
     """Whether `find_prefixed` might find anything; only the patterns that may match are compiled."""
     for byte, prefixes in by_byte().items():

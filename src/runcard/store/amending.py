@@ -22,11 +22,13 @@ from runcard.documents.kinds import GENERATION, TEAM, detect
 from runcard.encoding import decode_json
 from runcard.errors import EncodingError, RuncardError, StoreError
 from runcard.files import failure, json_name, printable, read_regular, write_atomic
+from runcard.files.temporaries import remove_temporaries
 from runcard.store import layout
 from runcard.store.amendments import MIGRATION, REDACTION, read_amendments
 from runcard.store.appending import append_lines
 from runcard.store.ledger import AMENDED, MIGRATED, REDACTED, Ledger, entries, ledgers
 from runcard.store.no_record import no_record
+from runcard.store.own import list_own, open_own, own_entry
 from runcard.store.runs import alone
 from runcard.store.staging import Staging
 
@@ -232,8 +234,8 @@ class Amender:
 
     def _forget_originals(self) -> None:
         """What was taken out is not kept either: a document that was migrated and then redacted has old bytes."""
-        folder = os.path.dirname(layout.original(layout.store_of(self.path), ""))
-        kept = os.listdir(folder) if os.path.isdir(folder) else []
+        store = layout.store_of(self.path)
+        kept = list_own(store, layout.originals(store))
         for name, changes in self.amendments.by_path.items() if kept else ():
             path = self._names.get(name, layout.METADATA)
             if path == layout.METADATA or all(change.kind != REDACTION for change in changes):
@@ -241,13 +243,16 @@ class Amender:
             for digest in self.known(path) - {self.expected(path)}:
                 for one in kept:
                     if digest in one:  # and what a migration left of it that was killed
-                        with contextlib.suppress(FileNotFoundError):
-                            os.unlink(os.path.join(folder, one))
+                        place = own_entry(store, layout.original(store, one))
+                        with contextlib.suppress(FileNotFoundError), place as (folder, kept_as):
+                            os.unlink(kept_as, dir_fd=folder)
 
     def keep_original(self, data: bytes) -> str:
         """Keep bytes that an amendment replaces in the store; where they lie."""
-        path = layout.original(layout.store_of(self.path), sha256_bytes(data).hex)
-        os.makedirs(os.path.dirname(path), exist_ok=True)
+        store = layout.store_of(self.path)
+        path = layout.original(store, sha256_bytes(data).hex)
+        with open_own(store, layout.originals(store), create=True) as folder:
+            remove_temporaries(folder)
         with contextlib.suppress(FileExistsError):
             write_atomic(path, data, mode=self._mode, replace=False)
         return path

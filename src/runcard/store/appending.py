@@ -4,14 +4,19 @@ Invariant: what a crash tore at the end is written over, never continued; what f
 """
 
 import contextlib
+import errno
 import os
+from stat import S_IFLNK, S_ISREG
+
+from runcard.files import NotRegularFileError, open_regular
 
 _BLOCK = 4096
+_APPEND = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
 def read_tail(path: str, most: int) -> bytes:
-    """The last bytes of a file, at most so many; raises OSError."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    """The last bytes of a file, at most so many; raises OSError, also for a link or a FIFO."""
+    descriptor = open_regular(path)
     try:
         start = max(0, os.lseek(descriptor, 0, os.SEEK_END) - most)
         return os.pread(descriptor, most, start)
@@ -19,10 +24,20 @@ def read_tail(path: str, most: int) -> bytes:
         os.close(descriptor)
 
 
-def append_lines(path: str, data: bytes, mode: int = 0o666) -> None:
-    """Write whole lines after the last whole line of a file, and make them durable; raises OSError."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, mode)
+def append_lines(path: str, data: bytes, mode: int = 0o666, *, dir_fd: int | None = None) -> None:
+    """Write whole lines after the last whole line of a file, and make them durable; raises OSError.
+
+    The file is made where it is missing; a link or a FIFO in its place is an error.
+    """
     try:
+        descriptor = os.open(path, _APPEND, mode, dir_fd=dir_fd)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise NotRegularFileError(path, S_IFLNK) from error
+        raise
+    try:
+        if not S_ISREG(status := os.fstat(descriptor).st_mode):
+            raise NotRegularFileError(path, status)
         _append(descriptor, data)
     finally:
         os.close(descriptor)

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from runcard.digests import sha256_bytes
 from runcard.files import failure, is_safe_id, printable, read_regular, write_atomic
 from runcard.store import layout
+from runcard.store.own import open_own
 from runcard.store.runs import alone
 
 
@@ -39,7 +40,8 @@ def id_of_store(store: str, fresh: Callable[[], str]) -> StoreId:
         kept = _read(path)
         if kept is not None and is_safe_id(kept):
             return StoreId(kept)
-        os.makedirs(folder, exist_ok=True)
+        with open_own(store, folder, create=True):
+            pass
         with alone(folder):
             return _make(path, fresh)
     except OSError as error:

@@ -11,6 +11,8 @@ from collections.abc import Collection, Iterator
 from datetime import UTC, datetime
 from itertools import count
 
+from runcard.files import open_directory
+
 METADATA = "metadata.json"
 MANIFEST = "manifest.json"
 INSTANCES = "instances"
@@ -115,9 +117,9 @@ def closing_of(mark: str) -> str | None:
 
 
 def open_collections(store: str) -> list[str]:
-    """The sessions of a store that are not complete; raises OSError when nobody may look."""
+    """The sessions of a store that are not complete; raises OSError when nobody may look, StoreError at a link."""
     folder = collections(store)
-    names = sorted(os.listdir(folder), key=os.fsencode) if _is_folder(folder) else []
+    names = sorted(_names_in(store, _COLLECTIONS), key=os.fsencode)
     return [path for path in (os.path.join(folder, name) for name in names) if _is_folder(path)]
 
 
@@ -164,10 +166,15 @@ def is_taken(store: str, name: str, moment: datetime) -> bool:
 
 
 def archives_in(folder: str) -> list[str]:
-    """The archives that lie in a folder of archives, relative to it."""
-    from glob import glob  # noqa: PLC0415 - only archives are looked for
+    """The archives that lie in a folder of archives, relative to it; no link is followed."""
+    months = [name for name in _names_in(folder) if is_month(name) and _is_folder(os.path.join(folder, name))]
+    found = [f"{month}/{name}" for month in months for name in _names_in(folder, month) if is_archive(name)]
+    return sorted(path for path in found if not path.partition("/")[2].startswith("."))
 
-    return sorted(glob("[0-9][0-9][0-9][0-9]-[0-9][0-9]/[!.]*" + _PACKED, root_dir=folder))
+
+def is_month(name: str) -> bool:
+    """Whether a name in a folder of archives is that of a month."""
+    return re.fullmatch(r"\d{4}-\d{2}", name, re.ASCII) is not None
 
 
 def is_archive(path: str) -> bool:
@@ -215,11 +222,9 @@ def restored_aside(store: str, name: str) -> str:
     return os.path.join(store, _STORE, f"restoring-{name}")
 
 
-def asides(store: str) -> list[str]:
-    """The records of a store that are complete elsewhere, or were to go: what is left of their removal."""
-    own = own_folder(store)
-    names = sorted(os.listdir(own)) if _is_folder(own) else []
-    return [os.path.join(own, name) for name in names if name.startswith(("archived-", "pruned-"))]
+def is_aside(name: str) -> bool:
+    """Whether a name in a store's own folder is that of a record on its way out, or one that is being restored."""
+    return name.startswith(("archived-", "pruned-", "restoring-"))
 
 
 def pruned_aside(store: str, name: str) -> str:
@@ -233,15 +238,22 @@ def own_folder(store: str) -> str:
 
 
 def ledger_paths(store: str) -> list[str]:
-    """The ledgers of a store, one for each host; raises OSError when nobody may look."""
-    own = own_folder(store)
+    """The ledgers of a store, one for each host; raises OSError when nobody may look, StoreError at a link."""
+    names = sorted(_names_in(store, _STORE))
+    return [
+        os.path.join(own_folder(store), name)
+        for name in names
+        if name.startswith("ledger-") and name.endswith(".jsonl")
+    ]
+
+
+def _names_in(store: str, *folder: str) -> list[str]:
+    """What lies in one of a store's own folders; nothing where there is none."""
     try:
-        names = sorted(os.listdir(own))
+        with open_directory(store or ".", *folder) as descriptor:
+            return os.listdir(descriptor)
     except (FileNotFoundError, NotADirectoryError):
         return []
-    return [
-        os.path.join(own, name) for name in names if name.startswith("ledger-") and name.endswith(".jsonl")
-    ]
 
 
 def open_folder(store: str) -> str:
@@ -254,9 +266,14 @@ def open_mark(run: str) -> str:
     return os.path.join(open_folder(store_of(run)), os.path.basename(run))
 
 
+def originals(store: str) -> str:
+    """Where a store keeps the bytes that amendments replaced."""
+    return os.path.join(store, _STORE, "originals")
+
+
 def original(store: str, digest: str) -> str:
     """Where the bytes lie that an amendment replaced."""
-    return os.path.join(store, _STORE, "originals", digest)
+    return os.path.join(originals(store), digest)
 
 
 def amending(record: str) -> str:

@@ -5,6 +5,7 @@ returns. The very last entries of a ledger can be cut unseen, unless a record th
 """
 
 import contextlib
+import errno
 import os
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
@@ -13,10 +14,11 @@ from typing import Any, NamedTuple, Self
 
 from runcard.documents.chain import Checked, Head, Journal, check, first_link, parse, write_line
 from runcard.documents.times import instant
-from runcard.files import failure, locked
+from runcard.files import NotRegularFileError, failure, locked
 from runcard.store import layout
 from runcard.store.appending import append_lines, read_tail
 from runcard.store.journal import read_journal
+from runcard.store.own import open_own
 from runcard.store.runs import PATIENCE
 
 CLOSED = "record.closed"
@@ -57,18 +59,20 @@ class Ledger:
 
     def __init__(self, store: str, mode: int = 0o666) -> None:
         self._mode = mode
+        self._store = store
         self._folder = layout.own_folder(store)
         self._id = f"ledger-{host_name()}"
         self._head: Head | None = None  # known while it is locked
         self.path = os.path.join(self._folder, f"{self._id}.jsonl")
 
     def __enter__(self) -> Self:
-        try:
-            if not os.path.isdir(self._folder):
-                os.makedirs(self._folder, exist_ok=True)
-        except OSError as error:
-            raise failure(error, self._folder, "create") from error
         with contextlib.ExitStack() as stack:
+            try:
+                if not os.path.isdir(self._store):
+                    os.makedirs(self._store, exist_ok=True)
+                self._own = stack.enter_context(open_own(self._store, self._folder, create=True))
+            except OSError as error:
+                raise failure(error, self._folder, "create") from error
             stack.enter_context(locked(self._folder, timeout=PATIENCE))
             self._head = self._read_head()
             self._held = stack.pop_all()
@@ -91,7 +95,7 @@ class Ledger:
         fields = {"seq": seq, "timestamp": timestamp, "event": event, "writer": before.writer}
         line = write_line(fields, payload, os.urandom(16).hex(), before.head)
         try:
-            append_lines(self.path, line.raw, self._mode)
+            append_lines(os.path.basename(self.path), line.raw, self._mode, dir_fd=self._own)
         except OSError as error:
             raise failure(error, self.path, "write the ledger") from error
         self._head = Head(before.writer, seq, line.hash)
@@ -102,9 +106,13 @@ class Ledger:
         for most in _TAILS:
             try:
                 lines = read_tail(self.path, most).split(b"\n")
-            except FileNotFoundError:
+            except (FileNotFoundError, NotRegularFileError):
                 return nothing
             except OSError as error:
+                if (
+                    error.errno == errno.ELOOP
+                ):  # a link: there is no entry of ours, and appending one will fail
+                    return nothing
                 raise failure(error, self.path, "read the ledger") from error
             for raw in reversed(lines[:-1]):  # behind the last newline: nothing, or torn
                 for entry in parse(raw + b"\n").entries:
@@ -115,18 +123,13 @@ class Ledger:
 
 def ledgers(store: str) -> Iterator[tuple[str, Journal, Checked]]:
     """Every host's ledger in a store: its path, its lines, and what its chain says."""
-    folder = layout.own_folder(store)
     try:
-        names = sorted(os.listdir(folder))
-    except (FileNotFoundError, NotADirectoryError):
-        return
+        paths = layout.ledger_paths(store)
     except OSError as error:
-        raise failure(error, folder, "look for ledgers in") from error
-    for name in names:
-        if name.startswith("ledger-") and name.endswith(".jsonl"):
-            path = os.path.join(folder, name)
-            journal = read_journal(path)
-            yield path, journal, check(journal, name.removesuffix(".jsonl"))
+        raise failure(error, layout.own_folder(store), "look for ledgers in") from error
+    for path in paths:
+        journal = read_journal(path)
+        yield path, journal, check(journal, os.path.basename(path).removesuffix(".jsonl"))
 
 
 def entries(journal: Journal) -> Iterator[LedgerEntry]:

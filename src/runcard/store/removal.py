@@ -2,30 +2,34 @@
 
 A copied workspace can hold directories that nobody may write, and paths that are longer than the system takes. So what lies
 in a directory is moved up to the top before the directory is removed: two open directories are enough.
+
+Invariant: no link is followed, also not one that somebody puts in the place of a directory meanwhile.
 """
 
+import errno
 import os
 from collections.abc import Iterator
 from itertools import count
+from stat import S_ISDIR, S_ISLNK
 
 _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _OWNER = 0o700
 
 
-def remove_tree(path: str) -> None:
-    """Remove a file, or a directory with all that is in it; links are not followed."""
-    if not os.path.isdir(path) or os.path.islink(path):
-        os.unlink(path)
+def remove_tree(path: str, *, dir_fd: int | None = None) -> None:
+    """Remove a file, or a directory with all that is in it; of a link, the link."""
+    if not S_ISDIR(os.stat(path, dir_fd=dir_fd, follow_symlinks=False).st_mode):
+        os.unlink(path, dir_fd=dir_fd)
         return
-    os.chmod(path, _OWNER)
-    top = os.open(path, _OPEN)
+    _let_owner_in(path, dir_fd)
+    top = os.open(path, _OPEN, dir_fd=dir_fd)
     try:
         stem = os.urandom(8).hex()  # which no name in there has
         names = (f"{stem}.{number}" for number in count())
         waiting = _emptied(top, None, names)
         while waiting:
             name = waiting.pop()
-            os.chmod(name, _OWNER, dir_fd=top)
+            _let_owner_in(name, top)
             inner = os.open(name, _OPEN, dir_fd=top)
             try:
                 waiting += _emptied(inner, top, names)
@@ -34,7 +38,7 @@ def remove_tree(path: str) -> None:
             os.rmdir(name, dir_fd=top)
     finally:
         os.close(top)
-    os.rmdir(path)
+    os.rmdir(path, dir_fd=dir_fd)
 
 
 def _emptied(directory: int, top: int | None, names: Iterator[str]) -> list[str]:
@@ -48,8 +52,18 @@ def _emptied(directory: int, top: int | None, names: Iterator[str]) -> list[str]
             continue
         name = entry.name
         if top is not None:
-            os.chmod(name, _OWNER, dir_fd=directory)  # to move it, its own entry `..` is written
+            _let_owner_in(name, directory)  # to move it, its own entry `..` is written
             name = next(names)
             os.rename(entry.name, name, src_dir_fd=directory, dst_dir_fd=top)
         folders.append(name)
     return folders
+
+
+def _let_owner_in(name: str, directory: int | None) -> None:
+    """Give a directory the permissions that removing its contents needs."""
+    try:
+        os.chmod(name, _OWNER, dir_fd=directory, follow_symlinks=False)
+    except (NotImplementedError, ValueError):  # a link by now, or a system that cannot tell one here
+        if S_ISLNK(os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode):
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), name) from None
+        os.chmod(name, _OWNER, dir_fd=directory)

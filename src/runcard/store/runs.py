@@ -10,7 +10,6 @@ is at home, this one keeps the lines, and the lock that says that the owner live
 
 import contextlib
 import os
-import re
 import time
 from collections.abc import Iterator
 from datetime import datetime
@@ -20,8 +19,11 @@ from runcard.errors import StoreError
 from runcard.files import failure, fsync_directory, locked, printable, write_all
 from runcard.files.locks import NO_LOCKS
 from runcard.files.noreplace import rename_noreplace
+from runcard.files.opening import names_in
+from runcard.files.temporaries import is_temporary, remove_temporaries
 from runcard.store import layout
 from runcard.store.journal import EVENT_LIMIT, JournalWriter, is_orphaned, new_writer, try_lock
+from runcard.store.own import list_own, open_own, own_entry
 
 PATIENCE = 30.0  # seconds: a user's program does not wait for ever because another one was stopped
 
@@ -29,7 +31,6 @@ _NEW = "new-"
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 _PAUSE = 0.005  # seconds between two tries to have a lock alone
 _READERS = 2.0  # seconds that those who only ask may take
-_LEFTOVER = re.compile(r"\..+\.[0-9a-f]{8}\.tmp")
 
 
 def alone(
@@ -47,8 +48,8 @@ class NewRun:
         self._aside = os.path.join(layout.own_folder(store), f"{_NEW}{run_id}")
         self._path: str | None = None
         try:
-            if not os.path.isdir(layout.open_folder(store)):
-                os.makedirs(layout.open_folder(store), exist_ok=True)
+            with open_own(store, layout.open_folder(store), create=True):
+                pass
             with alone(layout.own_folder(store)) as has_locks:  # see _remove_unplaced
                 os.mkdir(self._aside)
                 journal = os.path.join(self._aside, layout.JOURNAL)
@@ -116,18 +117,20 @@ class NewRun:
     def discard(self) -> None:
         """Remove it again, wherever it is by now."""
         self.journal.close()
-        _remove(self._aside)
+        _remove(self._store, self._aside)
         if self._path is not None:
-            _remove(self._path)
+            _remove(layout.store_of(self._path), self._path)
             mark_closed(self._path)
 
 
-def _remove(folder: str) -> None:
+def _remove(store: str, run: str) -> None:
     """Remove a run that never had its place, as far as that goes: there are only files of ours in it."""
-    with contextlib.suppress(OSError):
-        for name in os.listdir(folder):
-            os.unlink(os.path.join(folder, name))
-        os.rmdir(folder)
+    with contextlib.suppress(OSError, StoreError):
+        with open_own(store, run) as folder:
+            for name in os.listdir(folder):
+                os.unlink(name, dir_fd=folder)
+        with own_entry(store, run) as (above, name):
+            os.rmdir(name, dir_fd=above)
 
 
 def _mark(run: str) -> bool:
@@ -163,18 +166,24 @@ def is_sealed(run: str) -> bool:
 
 def mark_closed(run: str) -> None:
     """Take a run off the list of those that are open."""
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(layout.open_mark(run))
+    with (
+        contextlib.suppress(FileNotFoundError),
+        own_entry(layout.store_of(run), layout.open_mark(run)) as (folder, name),
+    ):
+        os.unlink(name, dir_fd=folder)
 
 
 def open_runs(store: str) -> list[str]:
     """The runs of a store that were open when they were last seen; what never became a run is removed."""
     try:
-        names = os.listdir(layout.own_folder(store))
+        with open_own(store, layout.own_folder(store)) as own:
+            names, marks = os.listdir(own), layout.open_folder(store)
+            listed = sorted(names_in(own, marks)) if os.path.basename(marks) in names else []
     except (FileNotFoundError, NotADirectoryError):
         return []
-    listed = _listed(store)
-    if listed or any(name.startswith(_NEW) or _LEFTOVER.fullmatch(name) for name in names):
+    except OSError as error:
+        raise failure(error, layout.own_folder(store), "look for open runs in") from error
+    if listed or any(name.startswith(_NEW) or is_temporary(name) for name in names):
         _remove_unplaced(store)
     paths = (os.path.join(store, name) for name in listed)
     return [path for path in paths if os.path.isdir(path) and not os.path.islink(path)]
@@ -193,11 +202,12 @@ def reclaim(run: str, made: os.stat_result) -> str | None:
         return "the directory of the run was removed: it was made again, without the files that were in it"
     if S_ISDIR(now.st_mode):
         return None if os.path.samestat(now, made) else "the directory of the run was replaced by another one"
-    aside = os.path.join(layout.own_folder(layout.store_of(run)), f"{layout.USER}-{os.urandom(4).hex()}")
-    os.rename(run, aside)
     kept = os.path.join(layout.USER, os.path.basename(run))
-    os.makedirs(os.path.join(run, layout.USER))
-    os.rename(aside, os.path.join(run, kept))
+    aside, store = f"{layout.USER}-{os.urandom(4).hex()}", layout.store_of(run)
+    with open_own(store, layout.own_folder(store)) as own:
+        os.rename(run, aside, dst_dir_fd=own)
+        os.makedirs(os.path.join(run, layout.USER))
+        os.rename(aside, os.path.join(run, kept), src_dir_fd=own)
     what = "a link" if S_ISLNK(now.st_mode) else "a file"
     return f"the directory of the run was replaced by {what}, which is kept as {kept}"
 
@@ -208,7 +218,8 @@ def _remove_unplaced(store: str) -> None:
     A run is made, with its lock, while the store is locked: what has no lock here has no owner.
     """
     folder = layout.own_folder(store)
-    with alone(folder):
+    with alone(folder), open_own(store, folder) as own:
+        remove_temporaries(own, age=0)  # all of them are written under this lock
         unplaced = _unplaced(store)
         for name in _listed(store):  # first: what is left of the run says that it never had its place
             run = os.path.join(store, name)
@@ -217,13 +228,10 @@ def _remove_unplaced(store: str) -> None:
             if is_left and _is_abandoned(mark):
                 with contextlib.suppress(OSError):
                     mark_closed(run)
-        for name in os.listdir(folder):
+        for name in os.listdir(own):
             path = os.path.join(folder, name)
             if name.startswith(_NEW) and _is_abandoned(os.path.join(path, layout.JOURNAL)):
-                _remove(path)
-            elif _LEFTOVER.fullmatch(name):
-                with contextlib.suppress(OSError):  # it may be another user's
-                    os.unlink(path)
+                _remove(store, path)
 
 
 def lost_runs(store: str) -> list[tuple[str, bool]]:
@@ -262,10 +270,7 @@ def _had_its_place(mark: str, unplaced: set[tuple[int, int]]) -> bool:
 
 
 def _listed(store: str) -> list[str]:
-    try:
-        return sorted(os.listdir(layout.open_folder(store)))
-    except FileNotFoundError:
-        return []
+    return sorted(list_own(store, layout.open_folder(store)))
 
 
 def _is_abandoned(journal: str) -> bool:

@@ -20,11 +20,13 @@ from runcard.files.locks import NO_LOCKS
 from runcard.files.noreplace import rename_noreplace
 from runcard.store import layout
 from runcard.store.journal import JournalWriter, is_orphaned, new_writer, try_lock
+from runcard.store.own import check_own, list_own, open_own, own_entry
 from runcard.store.removal import remove_tree
 from runcard.store.runs import alone
 
 STARTED = "collection.started"  # the first event of a collection's journal
 
+_MARK = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 _SECOND = timedelta(seconds=1)
 _FIRST_LINE = 1 << 20  # bytes; it has the warnings about a SPEC
 _LONGEST_LINE = 32 << 20  # bytes; half of what is read by default. The first one has the SPEC
@@ -86,7 +88,7 @@ class Collection:
     def __exit__(self, *exception: object) -> None:
         """Remove what is not complete; when that fails, the next collection does it."""
         if not self._placed:
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(OSError, StoreError):
                 _remove(self.path)
         self.journal.close()
 
@@ -114,6 +116,7 @@ class Collection:
         mark = layout.closing_mark(self.path)
         directory = os.open(self.store, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
+            check_own(self.store, layout.collections(self.store))
             _set_mark(mark)
             try:
                 rename_noreplace(os.path.relpath(self.path, self.store), self.name, directory)
@@ -138,8 +141,10 @@ class Collection:
 
 def _make_store(store: str, mode: int) -> None:
     try:
-        for folder in (store, layout.collections(store), layout.own_folder(store)):
-            os.makedirs(folder, mode, exist_ok=True)
+        os.makedirs(store, mode, exist_ok=True)
+        for folder in (layout.collections(store), layout.own_folder(store)):
+            with open_own(store, folder, create=True, mode=mode):
+                pass
         if not os.access(store, os.W_OK | os.X_OK):
             raise PermissionError
     except OSError as error:
@@ -166,9 +171,10 @@ def abandoned(store: str) -> Iterator[list[Abandoned]]:
     """
     found, held = [], []
     try:
+        check_own(store, layout.collections(store), layout.own_folder(store))
         if os.path.isdir(layout.collections(store)) and os.path.isdir(layout.own_folder(store)):
             with alone(layout.own_folder(store)):
-                for path in _entries(layout.collections(store)):
+                for path in _entries(store):
                     one = _abandoned(store, path)
                     descriptor = one and _lock_of(one.path)
                     if one is not None and descriptor is not None:
@@ -181,8 +187,9 @@ def abandoned(store: str) -> Iterator[list[Abandoned]]:
                 os.close(descriptor)
 
 
-def _entries(folder: str) -> list[str]:
-    return [os.path.join(folder, name) for name in sorted(os.listdir(folder))]
+def _entries(store: str) -> list[str]:
+    folder = layout.collections(store)
+    return [os.path.join(folder, name) for name in sorted(list_own(store, folder))]
 
 
 def _abandoned(store: str, path: str) -> Abandoned | None:
@@ -264,19 +271,28 @@ def remove(one: Abandoned) -> None:
 
 def _remove(path: str) -> None:
     """The journal goes last: as long as it is there, whoever comes next knows whose place this is."""
-    for name in os.listdir(path):
-        if name != layout.AUDIT:
-            remove_tree(os.path.join(path, name))
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(os.path.join(path, layout.AUDIT))
-    os.rmdir(path)
+    store = _store_of(path)
+    with open_own(store, path) as folder:
+        for name in os.listdir(folder):
+            if name != layout.AUDIT:
+                remove_tree(name, dir_fd=folder)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(layout.AUDIT, dir_fd=folder)
+    with own_entry(store, path) as (above, name):
+        os.rmdir(name, dir_fd=above)
+
+
+def _store_of(place: str) -> str:
+    """The store of a session that is not complete, or of its mark."""
+    return os.path.dirname(os.path.dirname(place))
 
 
 def _set_mark(mark: str) -> None:
-    os.close(os.open(mark, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600))
-    fsync_directory(os.path.dirname(mark))
+    with own_entry(_store_of(mark), mark) as (folder, name):
+        os.close(os.open(name, _MARK, 0o600, dir_fd=folder))
+        os.fsync(folder)
 
 
 def clear_mark(mark: str) -> None:
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(mark)
+    with contextlib.suppress(FileNotFoundError), own_entry(_store_of(mark), mark) as (folder, name):
+        os.unlink(name, dir_fd=folder)

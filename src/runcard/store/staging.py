@@ -14,15 +14,18 @@ from stat import S_IMODE, S_ISREG
 from runcard.digests import sha256_bytes, sha256_descriptor
 from runcard.errors import StoreError
 from runcard.files import (
+    NotRegularFileError,
     beneath,
     encode_name,
     fsync_directory,
+    open_regular,
     printable,
     sync_filesystem,
     write_all,
     write_atomic,
 )
 from runcard.store import layout
+from runcard.store.own import open_own, own_entry
 
 _GONE = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP}
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -34,6 +37,7 @@ class Staging:
 
     def __init__(self, record: str) -> None:
         self._record = record
+        self._store = layout.store_of(record)
 
     def digest(self, path: str) -> str | None:
         """The digest that a file has now; None for one that is not there, or is no regular file."""
@@ -99,14 +103,21 @@ class Staging:
 
     def clear(self) -> None:
         """Forget what was staged."""
+        folder = layout.amending(self._record)
         with contextlib.suppress(FileNotFoundError):
-            shutil.rmtree(layout.amending(self._record))
+            with open_own(self._store, folder):
+                pass  # no link: that would be an error
+            with own_entry(self._store, folder) as (own, name):
+                shutil.rmtree(name, dir_fd=own)
 
     def _stage(self) -> str:
         """Where files wait, on the same disk, so that each takes its place in one step."""
         folder = layout.amending(self._record)
-        os.makedirs(folder, 0o700, exist_ok=True)
-        if os.stat(folder).st_dev != os.stat(self._record).st_dev:
+        with open_own(self._store, layout.own_folder(self._store), create=True):
+            pass
+        with open_own(self._store, folder, create=True, mode=0o700) as descriptor:
+            disk = os.fstat(descriptor).st_dev
+        if disk != os.stat(self._record).st_dev:
             raise StoreError(
                 f"{printable(self._record)} lies on another disk than {printable(folder)}",
                 hint="move the record to the disk of its store, then run the command again",
@@ -125,14 +136,19 @@ class Staging:
 
     def put(self, path: str, wanted: str | None) -> bool:
         """Put a staged file in its place, or take it out; False when its bytes are lost."""
-        staged = self._staged(path)
-        if wanted is not None and not _has(staged, wanted):
-            return False
-        with self._named(path), beneath(self._record, path) as (place, name), _writable(place):
+        with self._named(path), beneath(self._record, path) as (place, name):
             if wanted is None:
-                os.unlink(name, dir_fd=place)
-            else:
-                os.rename(staged, name, dst_dir_fd=place)
+                with _writable(place):
+                    os.unlink(name, dir_fd=place)
+                return True
+            try:
+                with own_entry(self._store, self._staged(path)) as (folder, staged):
+                    if not _has(staged, wanted, folder):
+                        return False
+                    with _writable(place):
+                        os.rename(staged, name, src_dir_fd=folder, dst_dir_fd=place)
+            except FileNotFoundError:
+                return False
         return True
 
 
@@ -154,10 +170,10 @@ def _writable(folder: int) -> Iterator[None]:
             os.chmod(".", mode, dir_fd=folder)
 
 
-def _has(path: str, digest: str) -> bool:
+def _has(name: str, digest: str, folder: int) -> bool:
     try:
-        descriptor = os.open(path, _READ)
-    except FileNotFoundError:
+        descriptor = open_regular(name, dir_fd=folder)
+    except (FileNotFoundError, NotRegularFileError):
         return False
     try:
         return sha256_descriptor(descriptor).hex == digest

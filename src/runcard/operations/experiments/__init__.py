@@ -11,6 +11,7 @@ from typing import Any
 from runcard.encoding import Limits, as_text, join_pointer
 from runcard.errors import DocumentError, StoreError, UsageError
 from runcard.files import SAFE_ID, failure, is_safe_id, printable, write_atomic
+from runcard.files.temporaries import remove_temporaries_of
 from runcard.observe.ids import new_id
 from runcard.operations.configuration import read_file
 from runcard.operations.load import read_document
@@ -148,7 +149,8 @@ def _given_an_id(folder: str) -> Fields:
             if data.get(ID) is None:
                 data = {ID: new_id("exp"), **{key: value for key, value in data.items() if key != ID}}
                 old = read_document(path, Limits()) if os.path.lexists(path) else b""
-                write_atomic(path, edit_yaml(old, data))
+                write_atomic(path, edit_yaml(old, data), follow=False)
+                remove_temporaries_of(path)
     except OSError as error:
         raise failure(error, path, "keep the id of the experiment in") from error
     return data

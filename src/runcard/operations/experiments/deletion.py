@@ -14,7 +14,7 @@ from typing import NamedTuple
 from runcard.digests import sha256_bytes
 from runcard.encoding import Limits
 from runcard.errors import RuncardError, StoreError
-from runcard.files import Kind, failure, fsync_directory, printable, walk
+from runcard.files import Kind, failure, printable, walk
 from runcard.files.noreplace import rename_noreplace
 from runcard.observe.clock import Clock
 from runcard.operations.experiments import ID, Fields, folder_of, no_experiment, read_config
@@ -23,6 +23,7 @@ from runcard.operations.load import read_document
 from runcard.operations.show import status_now
 from runcard.store import layout
 from runcard.store.ledger import CLOSED, DELETED, Ledger, entries, ledgers
+from runcard.store.own import open_own
 
 _DOOMED = "deleting-"  # in the store's own folder: an experiment on its way out, its tombstones not written
 _DEAD = "deleted-"  # and one whose tombstones stand
@@ -68,7 +69,8 @@ def delete(name: str) -> Deleted:
     _check_at_rest(path)
     runs = len(_runs(path))
     try:
-        os.makedirs(layout.own_folder(store), exist_ok=True)
+        with open_own(store, layout.own_folder(store), create=True):
+            pass
         directory = os.open(store, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             aside = os.path.join(os.path.basename(layout.own_folder(store)), _DOOMED + name)
@@ -97,9 +99,11 @@ def finish_deletions() -> list[Deleted]:
 
 def _remove_dead() -> None:
     for name in _left(_DEAD):
-        path = os.path.join(layout.own_folder(layout.EXPERIMENTS), _DEAD + name)
+        own = layout.own_folder(layout.EXPERIMENTS)
+        path = os.path.join(own, _DEAD + name)
         try:
-            shutil.rmtree(path)  # it follows no link, also not one that is put in its way
+            with open_own(layout.EXPERIMENTS, own) as folder:
+                shutil.rmtree(_DEAD + name, dir_fd=folder)  # which follows no link
         except OSError as error:
             raise failure(error, str(error.filename or path), "delete") from error
 
@@ -112,10 +116,8 @@ def unfinished() -> list[str]:
 def _left(stage: str, name: str | None = None) -> list[str]:
     """The experiments that an earlier deletion left at a stage."""
     own = layout.own_folder(layout.EXPERIMENTS)
-    if os.path.islink(own):
-        raise StoreError(f"{printable(own)} is a link", hint="put the folder itself in its place")
     try:
-        with os.scandir(own) as scan:
+        with open_own(layout.EXPERIMENTS, own) as folder, os.scandir(folder) as scan:
             found = [entry.name for entry in scan if entry.is_dir(follow_symlinks=False)]
     except FileNotFoundError:
         return []
@@ -151,8 +153,9 @@ def _bury(ledger: Ledger, name: str) -> int:
         if (stone["path"], stone.get("id")) not in known:
             ledger.append(DELETED, stone["time"], stone)
     try:
-        os.rename(path, os.path.join(own, _DEAD + name))
-        fsync_directory(own)
+        with open_own(layout.EXPERIMENTS, own) as folder:
+            os.rename(_DOOMED + name, _DEAD + name, src_dir_fd=folder, dst_dir_fd=folder)
+            os.fsync(folder)
     except OSError as error:
         raise failure(error, path, "delete") from error
     return len(stones) - 1

@@ -10,6 +10,7 @@ from runcard.plans.freshness import stale
 from runcard.plans.names import report_name
 from runcard.plans.places import Asked, place_of
 from runcard.plans.plan import Plan, plan_at
+from runcard.plans.projects import check_inside
 from runcard.plans.review import Review, review
 from runcard.plans.ruby.specs import read_spec
 from runcard.plans.spec_files import spec_of
@@ -90,6 +91,7 @@ def _title(target: Fields) -> str:
 
 def _written(plan: Plan, page: str) -> str:
     path = os.path.join(os.path.dirname(plan.path), report_name(os.path.basename(plan.path)))
+    check_inside(plan.place.project, path)
     try:
         write_atomic(path, page.encode())
     except OSError as error:

@@ -12,6 +12,7 @@ from runcard.plans.contexts import Context, contexts_of
 from runcard.plans.freshness import stale
 from runcard.plans.places import Asked, place_of
 from runcard.plans.plan import Plan, plan_at
+from runcard.plans.projects import check_inside
 from runcard.plans.ruby.signatures import parameters
 from runcard.plans.skeleton import Call, skeleton
 from runcard.plans.spec_files import default_spec
@@ -66,6 +67,8 @@ def write_skeleton(
     spec = output or os.path.join(plan.place.project.root, default_spec(plan))
     text = skeleton(data["target"], contexts, _call(plan, data["target"]), _helper(plan, data["target"]))
     warnings = [*plan.warnings, *plan.missing(_AGENT.name), *stale(plan.place), *_unreached(data, contexts)]
+    if output is None:
+        check_inside(plan.place.project, spec)
     is_new = _written(spec, text, force=force)
     inside = _inside(plan, spec)
     if inside is None:

@@ -6,19 +6,21 @@ filing it again finishes the work.
 """
 
 import contextlib
-import glob
+import fcntl
 import os
 from collections.abc import Iterator
 from typing import Self
 
 from runcard.errors import RuncardError, StoreError
-from runcard.files import failure, fsync_directory, locked, printable, write_atomic
+from runcard.files import failure, fsync_directory, locked, open_directory, printable, write_atomic
+from runcard.files.temporaries import remove_temporaries
 from runcard.store import layout
 from runcard.store.archive.contents import Contents, scan
 from runcard.store.archive.pack import Progress, pack
 from runcard.store.archive.places import encode_places
+from runcard.store.own import check_own, list_own, open_own, own_entry
 from runcard.store.removal import remove_tree
-from runcard.store.runs import PATIENCE
+from runcard.store.runs import PATIENCE, alone
 
 _CREATE = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 
@@ -42,14 +44,16 @@ class Draft:
 
     def __init__(self, record: str, target: str, mode: int, progress: Progress | None) -> None:
         self._record, self._target, self._progress = record, target, progress
-        folder, name = os.path.split(target)
+        readers = mode | (mode & 0o444) >> 2  # folders are readable for those who may read the record
         try:
-            for made in (os.path.dirname(folder), folder):  # readable for those who may read the record
-                os.makedirs(made, mode | (mode & 0o444) >> 2, exist_ok=True)
-            for path in (target, layout.metadata_copy(target), layout.places_of(target)):
-                _remove_drafts(path)  # of somebody who was killed: the record is ours alone
-            self._path = os.path.join(folder, f".{name}.{os.urandom(4).hex()}.tmp")
-            self._descriptor = os.open(self._path, _CREATE, mode)
+            with _open_month(layout.store_of(record), target, readers) as month:
+                files = (target, layout.metadata_copy(target), layout.places_of(target))
+                remove_temporaries(
+                    month, of=[*map(os.path.basename, files)], age=0
+                )  # the record is ours alone
+                remove_temporaries(month)
+                self._descriptor, name = _create(month, os.path.basename(target), mode)
+            self._path = os.path.join(os.path.dirname(target), name)
         except OSError as error:
             raise failure(error, target, "create the archive") from error
 
@@ -101,10 +105,32 @@ class Draft:
         return places
 
 
-def _remove_drafts(path: str) -> None:
-    folder, name = os.path.split(path)
-    for left in glob.glob(f".{glob.escape(name)}.*.tmp", root_dir=folder):
-        os.unlink(os.path.join(folder, left))
+@contextlib.contextmanager
+def _open_month(store: str, archive: str, mode: int) -> Iterator[int]:
+    """The folder of a month that an archive goes to, which is made where it is missing.
+
+    No link is followed below the store, or below a folder of archives elsewhere, which is the user's.
+    """
+    folder = layout.folder_of_archive(archive)
+    names = [os.path.basename(os.path.dirname(archive))]
+    if folder == layout.archive_folder(store):
+        names.insert(0, os.path.basename(folder))
+        folder = store
+    os.makedirs(folder, mode, exist_ok=True)
+    with open_directory(folder, *names, create=True, mode=mode) as month:
+        yield month
+
+
+def _create(folder: int, target: str, mode: int) -> tuple[int, str]:
+    """A new temporary file, whose lock says that somebody is at work on it, and its name."""
+    while True:
+        name = f".{target}.{os.urandom(4).hex()}.tmp"
+        descriptor = os.open(name, _CREATE, mode, dir_fd=folder)
+        with contextlib.suppress(OSError):  # a file system without locks
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        if os.fstat(descriptor).st_nlink:
+            return descriptor, name
+        os.close(descriptor)  # somebody removed it before it was locked
 
 
 def _is_same(archive: str, digest: str) -> bool:
@@ -113,24 +139,44 @@ def _is_same(archive: str, digest: str) -> bool:
 
 def take_away(record: str, aside: str) -> None:
     """Remove a record that is whole elsewhere, or is to go: it leaves its place in one step."""
-    store = layout.store_of(record)
+    store, name = layout.store_of(record), os.path.basename(aside)
     try:
-        os.makedirs(layout.own_folder(store), exist_ok=True)
-        with contextlib.suppress(FileNotFoundError):
-            remove_tree(aside)
-        os.rename(record, aside)
-        fsync_directory(store)
-        remove_tree(aside)
+        with open_own(store, layout.own_folder(store), create=True) as own:
+            with contextlib.suppress(FileNotFoundError):
+                remove_tree(name, dir_fd=own)
+            os.rename(record, name, dst_dir_fd=own)
+            fsync_directory(store)
+            remove_tree(name, dir_fd=own)
     except OSError as error:
         raise failure(error, record, "remove") from error
 
 
 def finish_removals(store: str) -> None:
-    """Remove what somebody left who was killed while removing; where that fails, it is in nobody's way.
+    """Remove what somebody left who was killed while removing or restoring; where that fails, it is in nobody's way.
 
     Whoever is still at it holds the record, wherever it lies by now.
     """
+    own = layout.own_folder(store)
+    check_own(store, own)
     with contextlib.suppress(OSError):
-        for aside in layout.asides(store):
-            with contextlib.suppress(RuncardError), locked(aside, timeout=0):
-                remove_tree(aside)
+        for name in filter(layout.is_aside, sorted(list_own(store, own))):
+            with contextlib.suppress(RuncardError):
+                _finish_removal(store, os.path.join(own, name))
+
+
+def _finish_removal(store: str, aside: str) -> None:
+    with contextlib.ExitStack() as stack:
+        with alone(layout.own_folder(store)):  # under which a restorer makes and locks its folder
+            stack.enter_context(locked(aside, timeout=0))
+        folder, name = stack.enter_context(own_entry(store, aside))
+        remove_tree(name, dir_fd=folder)
+
+
+def tidy_archives(store: str) -> None:
+    """Remove the temporary files that somebody who was killed left in a store's folder of archives."""
+    folder = layout.archive_folder(store)
+    check_own(store, folder)
+    with contextlib.suppress(OSError):
+        for name in filter(layout.is_month, list_own(store, folder)):
+            with contextlib.suppress(StoreError), open_own(store, os.path.join(folder, name)) as month:
+                remove_temporaries(month)

@@ -7,7 +7,7 @@ an error that says so: nothing is written then. One that is gone is made again f
 import os
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from runcard.documents import codec
 from runcard.documents.archive_index import ArchiveIndex
@@ -17,9 +17,19 @@ from runcard.documents.kinds import ARCHIVE_INDEX
 from runcard.documents.team import Team
 from runcard.documents.times import written
 from runcard.errors import StoreError
-from runcard.files import check_relative, failure, locked, printable, read_regular, write_atomic
+from runcard.files import (
+    check_relative,
+    failure,
+    locked,
+    open_directory,
+    printable,
+    read_regular,
+    write_atomic,
+)
+from runcard.files.temporaries import remove_temporaries
 from runcard.store import layout
 from runcard.store.archive.contents import Contents
+from runcard.store.own import check_own
 from runcard.store.runs import PATIENCE
 
 Fields = dict[str, Any]
@@ -51,11 +61,12 @@ class Shelved(NamedTuple):
         return str(self.fields[_IDS[self.kind]])
 
     @property
-    def store(self) -> str:
-        """The store that the record came from, which is told relative to the folder."""
+    def claimed_store(self) -> str | None:
+        """The store that the record came from by what the index says, which anybody may have written."""
         said = self.fields.get("store")
-        is_told = isinstance(said, str) and not os.path.isabs(said) and "\0" not in said
-        return os.path.normpath(os.path.join(self.folder, str(said) if is_told else ".."))
+        if not isinstance(said, str) or os.path.isabs(said) or "\0" in said:
+            return None
+        return os.path.normpath(os.path.join(self.folder, said))
 
 
 class Shelf:
@@ -64,6 +75,13 @@ class Shelf:
     def __init__(self, folder: str) -> None:
         self.folder = folder
         self.index = os.path.join(self.folder, layout.ARCHIVE_INDEX)
+
+    @classmethod
+    def of_store(cls, store: str) -> Self:
+        """The folder of archives that a store has of its own; raises StoreError when it is a link."""
+        folder = layout.archive_folder(store)
+        check_own(store, folder)
+        return cls(folder)
 
     def __iter__(self) -> Iterator[Shelved]:
         document = self._read()
@@ -112,7 +130,9 @@ class Shelf:
             data[key] = change(list(data.get(key) or ()))
             new = ArchiveIndex.from_dict(data) if document is None else document.changed(data)
             try:
-                write_atomic(self.index, new.to_bytes(), mode=mode)
+                with open_directory(self.folder) as folder:
+                    remove_temporaries(folder, of={layout.ARCHIVE_INDEX}, age=0)  # written under this lock
+                write_atomic(self.index, new.to_bytes(), mode=mode, follow=False)
             except OSError as error:
                 raise failure(error, self.index, "write") from error
 
