@@ -32,6 +32,7 @@ _BASE64_BEGIN = b"LS0tLS1CRUdJTiB"
 BASE64 = _BASE64_BEGIN + rb"(?:" + b"|".join(_KINDS) + rb")"
 _RUN = rb"[A-Za-z0-9+/]*+={0,2}+"
 _NEXT_LINE = rb"(?:\r?\n|\\r\\n|\\n)[ \t]{0,64}"
+_LINE_ENDS = frozenset(bytes([byte]) for byte in b"\r\n\\\"' ")
 _WRAPPED = frozenset({64, 76})  # how long lines of base64 are
 
 
@@ -79,15 +80,21 @@ def _base64_end(text: bytes, start: int) -> int:
     stop = min(len(text), start + WINDOW)
     end = _run_end(text, start, stop)
     length = end - start
-    while length in _WRAPPED:
+    while length in _WRAPPED and text[end - 1 : end] != b"=":
         if len(text) - end < 4:
             return len(text)  # half a line break
         line = in_bytes(_NEXT_LINE).match(text, end, stop)
-        if line is None or _run_end(text, line.end(), stop) == line.end():
+        following = _run_end(text, line.end(), stop) if line else end
+        if line is None or not _is_line(text, line.end(), following):
             break
-        end = _run_end(text, line.end(), stop)
-        length = end - line.end()
+        end, length = following, following - line.end()
     return end
+
+
+def _is_line(text: bytes, start: int, end: int) -> bool:
+    """Whether a run is one more line of base64, and not a word that happens to begin the next line."""
+    is_whole = (end - start) % 4 == 0 and end > start
+    return end == len(text) or (is_whole and text[end : end + 1] in _LINE_ENDS)
 
 
 def _run_end(text: bytes, start: int, stop: int) -> int:
