@@ -117,6 +117,19 @@ def test_archive_writes_nothing_behind_a_link(here: Path, home: Path, run: Path,
     assert (run / "a.txt").exists()
 
 
+@pytest.mark.parametrize(
+    "name", ["{month}/{run}.metadata.json", "{month}/{run}.index.json", "archive_index.json"]
+)
+def test_archive_writes_no_file_through_a_link(here: Path, home: Path, run: Path, name: str) -> None:
+    before = contents(home)
+    place = name.format(month=run.name[:7], run=run.name)
+    link(here / "outputs/archive" / place, home / "thesis.txt")
+    done = runcard(here, "archive", run)
+    assert (done.returncode, os.path.basename(place) in done.stderr) == (1, True)
+    assert contents(home) == before
+    assert (run / "a.txt").exists()
+
+
 @pytest.mark.parametrize("name", ["archived-x", "pruned-x", "restoring-x"])
 def test_the_rest_of_a_removal_is_not_looked_for_behind_a_link(
     here: Path, home: Path, run: Path, name: str

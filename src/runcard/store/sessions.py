@@ -116,7 +116,6 @@ class Collection:
         mark = layout.closing_mark(self.path)
         directory = os.open(self.store, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            check_own(self.store, layout.collections(self.store))
             _set_mark(mark)
             try:
                 rename_noreplace(os.path.relpath(self.path, self.store), self.name, directory)

@@ -6,6 +6,7 @@ filing it again finishes the work.
 """
 
 import contextlib
+import errno
 import fcntl
 import os
 from collections.abc import Iterator
@@ -96,12 +97,15 @@ class Draft:
                         hint="nothing was changed; --to names another folder of archives",
                     )
                 os.replace(self._path, self._target)
-            write_atomic(layout.metadata_copy(self._target), metadata, mode=mode)
-            write_atomic(layout.places_of(self._target), places, mode=mode)
+            write_atomic(layout.metadata_copy(self._target), metadata, mode=mode, follow=False)
+            write_atomic(layout.places_of(self._target), places, mode=mode, follow=False)
             fsync_directory(os.path.dirname(self._target))
             fsync_directory(layout.folder_of_archive(self._target))
         except OSError as error:
-            raise failure(error, self._target, "write the archive") from error
+            place = (
+                str(error.filename) if error.errno == errno.ELOOP else self._target
+            )  # which file is a link
+            raise failure(error, place, "write the archive") from error
         return places
 
 
@@ -134,7 +138,7 @@ def _create(folder: int, target: str, mode: int) -> tuple[int, str]:
 
 
 def _is_same(archive: str, digest: str) -> bool:
-    return os.path.isfile(archive) and scan(archive).sha256 == digest
+    return layout.may_be_file(archive) and scan(archive).sha256 == digest
 
 
 def take_away(record: str, aside: str) -> None:
