@@ -173,9 +173,7 @@ def _parsed(text: str, shown: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except RecursionError as error:
-        raise BadFileError(
-            f"{printable(shown)} is nested too deep", hint="settings are a few lines"
-        ) from error
+        raise _too_deep(shown) from error
     except ValueError as error:  # also of a number with too many digits, which is no TOMLDecodeError
         placed = re.fullmatch(_PLACE, str(error))
         what, line = (placed[1], f":{placed[2]}") if placed else (str(error), "")

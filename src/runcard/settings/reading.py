@@ -28,9 +28,8 @@ T = TypeVar("T")
 OPTION, VARIABLE, FILE, USER_FILE, DEFAULT = "option", "variable", "file", "user-file", "default"
 
 _MOST_UNKNOWN = 10  # keys that are reported one by one
-_refused: dict[
-    str, str | None
-] = {}  # warnings about values that were asked for: the hint; None once reported
+# Warnings about refused values that were asked for, each with its hint, or with None once it was reported.
+_refused: dict[str, str | None] = {}
 
 
 class SettingsError(UsageError):
