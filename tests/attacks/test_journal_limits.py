@@ -131,6 +131,7 @@ def test_errors_that_add_up_to_more_than_can_be_read_are_cut_in_the_document_alo
     recorded = assert_good(place)
     document = document_of(recorded)
     assert len(document["errors"]) == 100
+    assert (recorded / "README.md").stat().st_size < MOST
     assert len(events(recorded, "error.added")[99]["payload"]["message"]) > 900_000
     assert document["costs"]["total_cost_usd"] == 0.5
     (warning,) = document["warnings"]

@@ -30,9 +30,9 @@ for stream in range(3):
 
 def append(n):
     with open(run / "log.bin", "ab") as file:
-        file.write(b"x" * (65536 if n else 1 << 25))  # large enough to be hit while it is read
-        if file.tell() > 1 << 26:
-            file.truncate(1 << 25)
+        file.write(os.urandom(4096) * (16 if n else 1 << 14))  # so large that it takes a while to be read
+        if file.tell() > 1 << 28:
+            file.truncate(1 << 26)
 
 def create(n):
     (run / f"new-{n}").touch()

@@ -27,6 +27,7 @@ INSIDE = {
     "masked_text",
     "count_masked",
     "count_tokens",
+    "keep_inputs",
     "keep_call",
     "end_calls",
     "strict",

@@ -185,7 +185,9 @@ def faults(place: Path, *how: str) -> Iterator[dict[str, Any]]:
 
 
 @needs_strace
-@pytest.mark.parametrize(("error", "lasting"), [("EIO", "once"), ("ENOSPC", "lasting")])
+@pytest.mark.parametrize(
+    ("error", "lasting"), [("EIO", "once"), ("ENOSPC", "lasting"), ("EDQUOT", "lasting")]
+)
 def test_an_error_at_any_call_of_the_recorder_leaves_the_old_document_or_the_new(
     place: Path, error: str, lasting: str
 ) -> None:

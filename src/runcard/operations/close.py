@@ -394,7 +394,10 @@ class _Desk:
     def write_readme(self) -> None:
         ours = {*layout.NOT_LISTED, layout.JOURNAL, self.readme}
         made = [path for path, kind in self._kinds.items() if kind is Kind.FILE and path not in ours]
-        page = readme(self.told, list(sizes(self.run, made))).encode()
+        files = list(sizes(self.run, made))
+        page = readme(self.told, files).encode()
+        if is_too_large(page):
+            page = readme(fold.readable(self.told), files).encode()
         write(self.run, self.readme, page, sync=Sync.LATER)
         self._kinds[self.readme] = Kind.FILE
         self._page = page

@@ -12,13 +12,7 @@ from runcard.files import Sync, failure, fsync_directory, write_atomic
 from runcard.store import layout
 from runcard.store.runs import alone
 
-_PAUSES = (
-    0,
-    0.001,
-    0.01,
-    0.05,
-    0.1,
-)  # seconds before each try to put a file into a directory that comes and goes
+_PAUSES = (0, 0.001, 0.01, 0.05, 0.1)  # seconds before each try, in a directory that comes and goes
 _IN_THE_WAY = {errno.EISDIR, errno.ENOTEMPTY, errno.EEXIST}
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 

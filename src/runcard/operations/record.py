@@ -267,8 +267,8 @@ def record(  # noqa: PLR0913 - the library's front door: each is a thing to say 
 
     Without `outputs` the setting of that name counts, without `prices` the price file that the settings name.
     `inputs` are paths and patterns of files that are read. What `config`, labels or errors hold that looks like a
-    secret is masked, unless `keep_secrets` is set. An event of more than `max_event_bytes` is cut, and says so. When the recording itself fails, the block goes on with a
-    RuncardWarning; with `strict` it raises.
+    secret is masked, unless `keep_secrets` is set. An event of more than `max_event_bytes` is cut, and says so. When
+    the recording itself fails, the block goes on with a RuncardWarning; with `strict` it raises.
     """
     _load()
     if isinstance(inputs, str):
