@@ -24,12 +24,15 @@ _SHORTEST = 3  # a value that is shorter is no secret in a text
 _LONG = 16  # a value that is a secret under a name that says little
 _BEFORE = 16  # bytes before a name that say what it is
 
-_WORDS = (
-    rb"k(?:ey(?:(?<=[a-z0-9_\-. ?&\n]key)|(?<=\Akey))|en(?!s|=token=)(?<=token)|ie(?<=cookie))",
-    rb"p(?:ass|wd|w(?![a-z0-9])|at(?<=_pat)(?![a-z0-9]))",
-    rb"c(?:ret(?<=secret)|red)",
-    rb"u(?:th(?<=auth))",
-)
+# The words that make a name telling; and what is no value of them, for it is a name and a sign again, which the search
+# finds as well. A cookie may begin with any name.
+_SIGN_AGAIN = rb"(?:[=:|>'\"]|[ \t](?:[=:|]|is[ \t]))"
+_WORDS = {
+    rb"k(?:ey(?:(?<=[a-z0-9_\-. ?&\n]key)|(?<=\Akey))|en(?!s|=token=)(?<=token)|ie(?<=cookie))": rb"[?&]key=",
+    rb"p(?:ass|wd|w(?![a-z0-9])|at(?<=_pat)(?![a-z0-9]))": rb"passw(?:or)?d" + _SIGN_AGAIN + rb"|define\(",
+    rb"c(?:ret(?<=secret)|red)": rb"secret" + _SIGN_AGAIN,
+    rb"u(?:th(?<=auth))": rb"authorization:",
+}
 # What stands in every text, in lower case, in which `patterns` find something.
 HINTS = (b"key", b"token", b"cookie", b"pass", b"pw", b"_pat", b"secret", b"cred", b"auth")
 _COLOUR = rb"(?:\x1b\[[0-9;]{0,12}m)?"
@@ -50,16 +53,12 @@ _SIGNS = (  # each begins with a fixed character, so that `re` passes over it fa
         )
     ),
 )
-# A value that is a name with a sign of its own is none: the search finds that name as well.
-_NAMES_AGAIN = (
-    rb"(?:password|passwd|secret|authorization)(?:[=:|>'\"]|[ \t](?:[=:|]|is[ \t]))|define\(|[?&]key="
-)
 _VALUE = (
     rb"(?=(?P<rest>[a-z0-9_.\-]{0,40}+)(?:\\{0,7}[\"'])?\]?" + _COLOUR + rb"(?:"
     rb"[ \t]{0,16}+(?P<sign>" + b"|".join(_SIGNS) + rb")[ \t]{0,16}+" + _COLOUR + rb"|"
     rb"(?P<weak>,[ \t]{0,16}(?=[\"'])|[ \t](?=[\"'])|[ \t](?=[a-z0-9+/=_\-]{20})))"
     rb"(?:[bfru]{0,2}(?P<quote>\\{0,7}[\"'`])|(?=[^\s\"'`]{3})(?![0-9.]{1,20}+[^A-Za-z0-9_./+-]))"  # a bare number is no secret
-    rb"(?!" + _NAMES_AGAIN + rb")(?P<value>[^\s\"'`\\:=,;)}\]][^\r\n\"'`]{2}))"
+    rb"(?!%b)(?P<value>[^\s\"'`\\:=,;)}\]][^\r\n\"'`]{2}))"
 )
 
 
@@ -79,7 +78,9 @@ def find_assigned(text: bytes, lowered: bytes, begin: int) -> Iterator[Clue]:
 
 @cache
 def patterns() -> list[re.Pattern[bytes]]:
-    return [re.compile(word + _VALUE) for word in _WORDS]
+    return [
+        re.compile(word + _VALUE.replace(b"(?!%b)", b"(?!" + again + b")")) for word, again in _WORDS.items()
+    ]
 
 
 def _judge(text: bytes, match: re.Match[bytes]) -> Found | None:
@@ -129,6 +130,8 @@ def _spot(name: str, before: bytes, match: re.Match[bytes]) -> _Spot | None:
         return _Spot(name, Place.STRICT, spans.QUERY)
     if tight and (name.isupper() or name.startswith("--")):
         return _Spot(name, Place.SURE, spans.SHELL)
+    if sign == b"|" and not before.rstrip(b" `*").endswith(b"|"):
+        return None  # a pipe, and not a table
     if sign == b":" and before.endswith(b":"):
         return None  # a part of something long: arn:aws:secretsmanager:eu:1:secret:name
     in_list = tight and before[-2:].rstrip().endswith(b";")  # Server=db;Password=…

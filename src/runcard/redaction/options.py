@@ -24,7 +24,7 @@ _WORDS_ABOUT = words_of(
     " parameter parameters set should that the to value was when which will with"
 )
 _LINE_BEFORE = 200  # so far back the program is looked for
-# Short options that take a password, and whose they are; without a space in between where `attached`.
+# Short options that take a password, by program: in the next argument, or in the same one.
 _USER = rb"\b(?:curl|smbclient|rpcclient)\b"
 _PROGRAMS = {b"p": rb"\bsshpass\b", b"a": rb"\bredis-cli\b"}
 _ATTACHED = {b"p": rb"\b(?:sshpass|mysql|mysqldump|mysqladmin|mariadb)\b"}
@@ -67,9 +67,10 @@ def _judge_of(programs: bytes, rule: str, text: bytes, match: re.Match[bytes]) -
     """What an option takes when one of the programs is before it on its line."""
     line = text[max(0, match.start() - _LINE_BEFORE) : match.start()]
     line = line[line.rfind(b"\n") + 1 :]
-    if MARK.encode("ascii") in line or not in_bytes(programs).search(
-        line
-    ):  # a mark is shorter than what it replaced
+    is_masked = (
+        MARK.encode("ascii") in line
+    )  # a mark is shorter than what it replaced: the program was further away
+    if is_masked or not in_bytes(programs).search(line):
         return None
     start, span = _value(text, match)
     known = is_placeholder(spans.value(text, start, span))
@@ -94,14 +95,7 @@ def patterns() -> list[re.Pattern[bytes]]:
         rb"-(?:-(?<!" + outside + rb"--)(?:(?=(?:proxy-)?user" + password + rb")"
         rb"|(?=(?P<name>[a-z][a-z0-9_\-]{1,40}+)" + space + value + rb"))"
         rb"|u(?<!" + outside + rb"-u)(?=" + password + rb")"
-        rb"|[adkps](?<!"
-        + outside
-        + rb"-[adkps])(?=(?P<short>"
-        + short
-        + rb")(?P<gap>"
-        + space
-        + rb")?(?:pass:)?"
-        + value
-        + rb"))"
+        rb"|[adkps](?<!" + outside + rb"-[adkps])"
+        rb"(?=(?P<short>" + short + rb")(?P<gap>" + space + rb")?(?:pass:)?" + value + rb"))"
     )
     return [re.compile(whole)]

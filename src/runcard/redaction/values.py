@@ -35,7 +35,7 @@ _PLACEHOLDER = (
     r"|\$[A-Z_][A-Z0-9_]*|\$[a-z_]+|%\(\w+\)s|%[A-Za-z_]+%|.*%s.*|.*\{([a-z_][\w.!:]*|[0-9]?)\}.*|!(env|secret|vault|Ref|Sub|GetAtt)\b.*"  # a variable
     r"|[A-Z][A-Z0-9]*(_[A-Z0-9]+)+|(KEY|NAME|PASSWORD|SECRET|STR|STRING|TEXT|TOKEN|VALUE)\]?"  # the name of one
     r"|(env|vault|op|ssm|arn|file|keyring|keychain|secretmanager|aws-sm|gcp-sm|sops)[:/].*"  # the place where it lies
-    r"|(?i:your|insert|enter)[-_ ].*|.*[-_ ](?i:here)|(?i:string|str|text)[!?;,\]]+|(?i:your(api)?(key|token|password|secret))"
+    r"|(?i:your|insert|enter)[-_ ].*|(?i:put|paste|add|password|key|token|secret)[-_ ](?i:.*[-_ ])?(?i:here)|(?i:string|str|text)[!?;,\]]+|(?i:your(api)?(key|token|password|secret))"
     r"|(?i:change|replace|fill)[-_ ]?(?i:me|it|this|in)[!.]*"
     r"|.{0,16}(\.{3}|…).{0,8}"  # shortened already
 )
