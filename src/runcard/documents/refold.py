@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from runcard.documents import fold
+from runcard.documents.bounds import TRUNCATED
 from runcard.documents.chain import Line
 from runcard.documents.differences import Difference, differences
 from runcard.version import __version__
@@ -64,12 +65,21 @@ def refold(document: Fields, lines: Sequence[Line]) -> Refolded:
         return Refolded(trouble="a newer version of runcard recorded the run")
     withheld = sorted({pointer for name in silent for pointer in _DECIDES.get(str(name), ())})
     try:
-        folded = fold.told(start, lines)
+        folded = _cut_alike(fold.told(start, lines), document)
         exempt = {*_NOT_FOLDED, *withheld, *folded["generation"]["estimated"]}
         found = tuple(differences(folded, document, exempt))
     except _FOREIGN:
         return Refolded(is_foreign=True)
     return Refolded(found, tuple(withheld))
+
+
+def _cut_alike(folded: Fields, document: Fields) -> Fields:
+    """What the journal tells, cut as the closing cut a document that was too large."""
+    if not any(warning.get("type") == TRUNCATED for warning in document["warnings"]):
+        return folded
+    found = {name: document[name] for name in ("symlinks", "event_chains", "ledger_head")}
+    cut = fold.readable(folded | found)
+    return cut | {"checksums": cut["checksums"] | {"output": document["checksums"]["output"]}}
 
 
 def is_newer(producer: object) -> bool:
