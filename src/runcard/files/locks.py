@@ -50,7 +50,7 @@ def _acquire(path: str, operation: int, deadline: float | None) -> int:
     """A descriptor that holds the lock, of the file that has this path now."""
     try:
         while True:
-            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a FIFO has no lock
+            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # never waits for a FIFO
             _held.add(descriptor)
             if _take(descriptor, operation, deadline, path):
                 return descriptor
