@@ -22,7 +22,8 @@ def command(
     """Open BUNDLE into a new FOLDER, named like its run unless given, and print the path of the run.
 
     Everything is checked before anything is written: the run, its inputs, that no name or link leads out of FOLDER, and
-    that there is no file that other programs obey, such as .git or .envrc. Nothing is overwritten. Then `cd FOLDER` and `runcard rerun` run it again.
+    that there is no file that other programs obey, such as .git or .envrc. Nothing is overwritten. Then `cd FOLDER` and
+    `runcard rerun` run it again.
 
     Exit codes: 0 done, 1 refused, 2 done with warnings.
     """

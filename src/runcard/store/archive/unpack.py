@@ -54,6 +54,7 @@ class _Unpacking:
         self._keep_modes = keep_modes
         self._skip = len(encode_name(contents.name)) + 1
         self._directories: list[_Later] = []
+        self._targets = {link.path: link.target for link in contents.symlinks}
         self._made: set[str] = set()
         self._links: list[tuple[str, bytes, int]] = []
         self._files = self._bytes = 0
@@ -85,6 +86,8 @@ class _Unpacking:
                 self._make_folder(path)
             self._directories.append(_Later(path, member.mode, member.mtime))
         elif member.kind == tar.SYMLINK:
+            if self._targets[path] != decode_name(member.target):
+                raise _changed(path)
             self._links.append((path, member.target, member.mtime))
         else:
             self._write(path, member, stream)
