@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import subprocess
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 from copying.workspaces import copy, make, paths, target_of
 from runcard.errors import MachineError, StoreError
 from runcard.redaction import Masker
-from runcard.store.copying import CopiedLog, CopyRules, Omission, Redaction, closely, copy_log
+from runcard.store.copying import CopiedLog, CopyRules, Omission, Redaction, closely, copy_log, searching
 
 KEY = b"sk-ant-api03-" + b"Zq7" * 30
 LINE = b"export ANTHROPIC_API_KEY=" + KEY + b"\n"
@@ -147,3 +148,45 @@ class TestTranscripts:
         finally:
             os.close(source)
             os.close(full)
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="helpers need a second core")
+class TestSearchHelpers:
+    """Large texts are searched in processes of their own."""
+
+    @pytest.fixture
+    def source(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+        monkeypatch.setattr(searching, "_PATIENCE", 1 << 20)
+        lines = b"nothing to see here\n" * 100_000
+        files = {f"{number}": lines for number in range(6)}
+        return make(tmp_path / "ws", files | {"leak": lines + LINE + lines})
+
+    def test_they_find_what_is_there(self, source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        helpers = self.started(monkeypatch)
+        copied = copy(source)
+        assert copied.omissions == (Omission("leak", "contains a secret (anthropic-key)"),)
+        assert len(copied.files) == 6
+        assert helpers
+        assert all(helper.poll() is not None for helper in helpers), "a helper was left behind"
+
+    def test_one_that_is_killed_changes_nothing(self, source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        helpers = self.started(monkeypatch, kill=True)
+        copied = copy(source)
+        assert copied.omissions == (Omission("leak", "contains a secret (anthropic-key)"),)
+        assert len(copied.files) == 6
+        assert helpers
+
+    @staticmethod
+    def started(monkeypatch: pytest.MonkeyPatch, *, kill: bool = False) -> list[subprocess.Popen[bytes]]:
+        """The helpers that are asked; with `kill`, each dies before its first answer."""
+        asked: list[subprocess.Popen[bytes]] = []
+        ask = searching.Searcher._ask
+
+        def watch(process: subprocess.Popen[bytes], text: bytes) -> bytes:
+            asked.append(process)
+            if kill:
+                process.kill()
+            return ask(process, text)
+
+        monkeypatch.setattr(searching.Searcher, "_ask", staticmethod(watch))
+        return asked

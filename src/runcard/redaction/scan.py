@@ -8,6 +8,7 @@ Invariant: the pieces do not matter. Any cutting of the same bytes gives the sam
 """
 
 import re
+from collections.abc import Callable
 from functools import cache
 
 from runcard.redaction import keyblocks, prefixes
@@ -24,10 +25,19 @@ def clues() -> tuple[re.Pattern[bytes], ...]:
     return (*prefixes.patterns(), *keyblocks.patterns())
 
 
-class SecretScanner:
-    """Searches a text that comes in pieces, in memory that does not grow with it."""
+def is_suspect(text: bytes) -> bool:
+    """Whether a secret may be in `text`."""
+    return any(clue.search(text) for clue in clues())
 
-    def __init__(self) -> None:
+
+class SecretScanner:
+    """Searches a text that comes in pieces, in memory that does not grow with it.
+
+    `is_suspect` takes the first look at each piece; it may be given by whoever can do that elsewhere.
+    """
+
+    def __init__(self, is_suspect: Callable[[bytes], bool] = is_suspect) -> None:
+        self._is_suspect = is_suspect
         self._text = b""  # what is not decided yet, behind up to `BEHIND` bytes that are
         self._searched = 0  # what begins before this is decided
 
@@ -42,8 +52,8 @@ class SecretScanner:
     def _search(self, data: bytes, *, final: bool) -> str | None:
         self._text += data
         decided = len(self._text) if final else max(self._searched, len(self._text) - AHEAD)
-        begin = max(0, self._searched - REACH)
-        if any(clue.search(self._text, begin) for clue in clues()):
+        if self._is_suspect(self._text):
+            begin = max(0, self._searched - REACH)
             blocks = keyblocks.find_blocks(self._text, self._searched, final=final)
             for clue in (*blocks.clues, *prefixes.find_prefixed(self._text, begin)):
                 if self._searched <= clue.start < decided and (rule := self._judged(clue)):

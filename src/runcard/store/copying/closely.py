@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from runcard.files import encode_name, failure
 from runcard.redaction import Masker
-from runcard.redaction.scan import SecretScanner
+from runcard.redaction.scan import SecretScanner, is_suspect
 from runcard.store.copying.refusals import (
     CHANGED,
     NotCopiedError,
@@ -53,12 +53,16 @@ class Outcome(NamedTuple):
 
 
 class Order(NamedTuple):
-    """How files are copied: permission bits that are kept, whether text is masked or scanned, who may refuse a size."""
+    """How files are copied: permission bits that are kept, whether text is masked or scanned, who may refuse a size.
+
+    `is_suspect` takes a first look at a text that is scanned.
+    """
 
     kept_mode: int
     mask: bool
     scan: bool
     refuse: Callable[[int, int], str | None]
+    is_suspect: Callable[[bytes], bool] = is_suspect
 
 
 class Places(NamedTuple):
@@ -153,7 +157,7 @@ class Transfer:
         if order.mask and 0 not in head:
             file, redactions = self.masked(status.st_size, Masker())
         else:
-            file, redactions = self._as_it_is(status, _search(head) if order.scan else None), ()
+            file, redactions = self._as_it_is(status, _search(head, order)), ()
         return Outcome(file, redactions, self.remark(status))
 
     def remark(self, status: os.stat_result) -> str | None:
@@ -244,8 +248,8 @@ class Transfer:
 class Search:
     """The search for secrets in a file that begins with `head`; raises NotCopiedError at the first one."""
 
-    def __init__(self, head: bytes) -> None:
-        self._head, self._scanner = head, SecretScanner()
+    def __init__(self, head: bytes, scanner: SecretScanner) -> None:
+        self._head, self._scanner = head, scanner
 
     def feed(self, data: memoryview) -> None:
         self._judge(self._scanner.feed(searchable(self._head, bytes(data)) or b""))
@@ -258,8 +262,9 @@ class Search:
             raise NotCopiedError(f"contains a secret ({rule})")
 
 
-def _search(head: bytes) -> Search | None:
-    return None if searchable(head, b"") is None else Search(head)
+def _search(head: bytes, order: Order) -> Search | None:
+    is_searched = order.scan and searchable(head, b"") is not None
+    return Search(head, SecretScanner(order.is_suspect)) if is_searched else None
 
 
 def _data(descriptor: int, status: os.stat_result) -> Iterator[tuple[int, int]]:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from runcard.checksums.tally import PERIOD
 from runcard.store.copying.closely import Order, Outcome, Places, copy_closely
 from runcard.store.copying.refusals import NotCopiedError, refusal
+from runcard.store.copying.searching import Searcher
 from runcard.store.copying.tally import Tally
 from runcard.store.copying.worker import Folder
 
@@ -75,15 +76,19 @@ class _Work:
 
     def _work(self) -> None:
         places = Places(Folder(self._roots[0]), Folder(self._roots[1]))
+        searcher = Searcher()
+        order = self._order._replace(is_suspect=searcher.is_suspect)
         try:
             while not self._stopped and (job := self._next()) is not None:
-                self.outcomes[job.path] = self._copy(job, places)
+                scan = order.scan and job.scan
+                self.outcomes[job.path] = self._copy(job, places, order._replace(scan=scan))
         except _StoppedError:
             pass
         except BaseException as error:  # noqa: BLE001 - it is raised again by the thread that waits for this one
             self._error, self._stopped = error, True
         finally:
             places.close()
+            searcher.close()
 
     def _next(self) -> Job | None:
         try:
@@ -91,8 +96,7 @@ class _Work:
         except IndexError:
             return None
 
-    def _copy(self, job: Job, places: Places) -> Outcome:
-        order = self._order if job.scan else self._order._replace(scan=False)
+    def _copy(self, job: Job, places: Places, order: Order) -> Outcome:
         try:
             outcome = copy_closely(places, job.path, job.size, order, self._on_block)
         except NotCopiedError as error:
