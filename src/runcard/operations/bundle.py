@@ -44,7 +44,7 @@ def export_bundle(
 
     The run must be closed and intact. Inputs and programs are looked for from the current directory; those that are no
     longer what they were, or may not be packed, are left out with a warning. `including` names files and folders that
-    may be packed although they lie elsewhere, or although this machine did not record the run.
+    may be packed although they lie elsewhere, or although this user did not record the run here.
     """
     shown = show(run)
     _check_whole(shown.path)
