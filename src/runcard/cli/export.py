@@ -24,8 +24,8 @@ def command(run: str, form: str, output: str | None, including: tuple[str, ...],
     A bundle is one .tar.gz of the run with its inputs and the files that its command names: enough to run it again
     elsewhere. Call it from the directory in which the run was made.
 
-    Left out with a warning: inputs that changed or are gone, inputs outside of the current directory, and, if another
-    machine recorded the run, the files that its command names. --with packs the latter two.
+    Left out with a warning: inputs that changed or are gone, inputs outside of the current directory, and, unless you
+    recorded the run on this machine, the files that its command names. --with packs the latter two.
 
     Exit codes: 0 done, 1 the run is not what it was, 2 done with warnings.
     """
