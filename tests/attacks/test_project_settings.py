@@ -174,6 +174,18 @@ def test_the_users_own_restrictions_stay(clone: Path, home: Path) -> None:
     assert [path.name for path in (session_of(done) / "instances").rglob("workspace/*")] == ["report.md"]
 
 
+def test_the_users_own_masking_patterns_stay(clone: Path, home: Path) -> None:
+    own = home / ".config" / "runcard" / "config.toml"
+    own.parent.mkdir(parents=True)
+    own.write_text('[masking]\npatterns = [{name = "acme", pattern = "acme_[a-z0-9]{20}"}]\n')
+    configure(clone, '[masking]\npatterns = [{name = "other", pattern = "other_[0-9]{9}"}]\n')
+    done = runcard("run", "--", "echo", "acme_" + "a1" * 10, cwd=clone)
+    assert done.code == 0
+    assert is_warned(done, "masking.patterns")
+    (log,) = clone.glob("outputs/*/output.log")
+    assert log.read_text() == "[masked:acme]\n"
+
+
 def test_a_repository_may_restrict(clone: Path) -> None:
     text = (
         '[artifacts]\ndir = "sessions"\npatterns = ["*.md"]\nexclude_patterns = ["x"]\ngitignore = true\n'
