@@ -304,7 +304,7 @@ class _Scan:
         if is_kept:
             self._document_bytes += size
         if is_kept and (size > LARGEST_DOCUMENT or self._document_bytes > MOST_DOCUMENTS):
-            raise TooMuchError(f"a {printable(path)} of {size:,} bytes, or too many such documents")
+            raise TooMuchError(f"too large documents: {printable(path)} has {size:,} bytes")
         contents.kinds[path] = Kind.FILE
         if (piece := stream.whole(size)) is not None:
             contents.hexes[path] = hashlib.sha256(piece).hexdigest()
