@@ -203,6 +203,11 @@ def test_a_record_takes_no_other_name_than_its_archive_has(here: Path, stranger:
     assert (done.returncode, "of another name" in done.stderr) == (1, True)
     assert os.listdir(here / "project") == ["archive"]
     assert runcard(here, "restore", target, "--to", here / "out").returncode == 0
+    shutil.copytree(stranger, here / "cloned/archive")
+    change_index(here / "cloned/archive", run="src")
+    for command in COMMANDS:
+        assert run_on(here, command, packed_in(here / "cloned/archive")).returncode == 1
+    assert os.listdir(here / "cloned") == ["archive"]
 
 
 def test_extract_follows_no_link_that_lies_in_the_output(here: Path) -> None:

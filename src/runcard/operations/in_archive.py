@@ -17,7 +17,7 @@ from runcard.errors import RuncardError, StoreError
 from runcard.files import failure, printable
 from runcard.operations.archive import archive, closed_document, is_of
 from runcard.operations.archives import FoundArchive, archive_at, find_archive, look_into
-from runcard.operations.restore import check_archive, no_store, restore
+from runcard.operations.restore import check_archive, check_name, no_store, restore
 from runcard.store import layout
 from runcard.store.archive.shelf import Shelf
 from runcard.store.archive.unpack import unpack
@@ -42,6 +42,7 @@ def change_archived(found: FoundArchive, change: Callable[[str], T]) -> T:
     store = found.store()
     if store is None:
         raise no_store(found)
+    check_name(found, found.name)
     directory, folder = os.path.join(store, found.name), layout.folder_of_archive(found.path)
     with alone(os.path.dirname(os.path.abspath(found.path))):  # the archive itself is replaced meanwhile
         is_ours = not os.path.lexists(directory)

@@ -73,11 +73,8 @@ def restore(
     if store is None:
         raise no_store(found)
     check_archive(found, contents, verdict, force=force)
-    if to is None and contents.name != layout.archived_name(found.path):
-        raise StoreError(
-            f"{printable(found.path)} holds a record of another name, {printable(contents.name)}",
-            hint="name the directory it goes into: runcard restore --to DIR",
-        )
+    if to is None:
+        check_name(found, contents.name)
     target = os.path.join(store, contents.name)
     if not _is_back(found, contents, target):
         _bring_back(contents, store, progress)
@@ -91,6 +88,15 @@ def no_store(found: FoundArchive) -> UsageError:
         f"{printable(found.path)} lies in no store, and no ledger of a store has it",
         hint="name the directory it goes into: runcard restore --to DIR",
     )
+
+
+def check_name(found: FoundArchive, name: str) -> None:
+    """Refuse a record that would get another name in its store than its archive has: nobody would expect it there."""
+    if name != layout.archived_name(found.path):
+        raise StoreError(
+            f"{printable(found.path)} holds a record of another name, {printable(name)}",
+            hint="name the directory it goes into: runcard restore --to DIR",
+        )
 
 
 def check_archive(found: FoundArchive, contents: Contents, verdict: Verdict, *, force: bool = False) -> None:

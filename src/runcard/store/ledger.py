@@ -109,9 +109,8 @@ class Ledger:
             except (FileNotFoundError, NotRegularFileError):
                 return nothing
             except OSError as error:
-                if (
-                    error.errno == errno.ELOOP
-                ):  # a link: there is no entry of ours, and appending one will fail
+                # Of a link nothing is read: no entry there is ours, and appending one will fail.
+                if error.errno == errno.ELOOP:
                     return nothing
                 raise failure(error, self.path, "read the ledger") from error
             for raw in reversed(lines[:-1]):  # behind the last newline: nothing, or torn
