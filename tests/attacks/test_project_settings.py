@@ -174,16 +174,18 @@ def test_the_users_own_restrictions_stay(clone: Path, home: Path) -> None:
     assert [path.name for path in (session_of(done) / "instances").rglob("workspace/*")] == ["report.md"]
 
 
-def test_the_users_own_masking_patterns_stay(clone: Path, home: Path) -> None:
+def test_masking_patterns_of_all_places_add_up(
+    clone: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     own = home / ".config" / "runcard" / "config.toml"
     own.parent.mkdir(parents=True)
     own.write_text('[masking]\npatterns = [{name = "acme", pattern = "acme_[a-z0-9]{20}"}]\n')
     configure(clone, '[masking]\npatterns = [{name = "other", pattern = "other_[0-9]{9}"}]\n')
-    done = runcard("run", "--", "echo", "acme_" + "a1" * 10, cwd=clone)
-    assert done.code == 0
-    assert is_warned(done, "masking.patterns")
+    monkeypatch.setenv("RUNCARD_MASKING_PATTERNS", '[{"name": "third", "pattern": "third_[0-9]{9}"}]')
+    text = "acme_" + "a1" * 10 + " other_123456789 third_123456789"
+    assert runcard("run", "--", "echo", text, cwd=clone).code == 0
     (log,) = clone.glob("outputs/*/output.log")
-    assert log.read_text() == "[masked:acme]\n"
+    assert log.read_text() == "[masked:acme] [masked:other] [masked:third]\n"
 
 
 def test_a_repository_may_restrict(clone: Path) -> None:
@@ -297,4 +299,7 @@ def test_the_messages_show_no_control_characters(clone: Path) -> None:
 
 def test_every_setting_says_whether_a_repository_may_set_it() -> None:
     """A setting without a guard is an exception that somebody decided on."""
-    assert {setting.key for setting in ALL if setting.guard is None} == {"artifacts.compress"}
+    assert {setting.key for setting in ALL if setting.guard is None} == {
+        "artifacts.compress",
+        "masking.patterns",
+    }

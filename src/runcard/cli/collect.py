@@ -66,6 +66,10 @@ def command(spec: str | None, template: bool, as_json: bool, **options: Any) -> 
         return 0
     if spec is None:
         raise UsageError("no SPEC was named", hint="`runcard collect --template` prints an example")
+    if options["keep_secrets"] and options["mask_workspaces"]:
+        raise UsageError(
+            "--keep-secrets and --mask-workspaces contradict each other", hint="pass one of them"
+        )
     from runcard.operations.collect import collect  # noqa: PLC0415
 
     bar = CopyProgress()
@@ -81,9 +85,13 @@ def command(spec: str | None, template: bool, as_json: bool, **options: Any) -> 
     return _show(collected, spec, as_json=as_json)
 
 
+_HOW_TO_KEEP = "--mask-workspaces stores it without the secret, --exclude '!NAME' as it is"
+
+
 def _show(collected: "CollectedSession", spec: str, *, as_json: bool) -> int:
     from runcard.cli.printing import complain, complain_about, say, say_json  # noqa: PLC0415
     from runcard.errors import ExitCode  # noqa: PLC0415
+    from runcard.store.copying.refusals import HOLDS_KEY  # noqa: PLC0415
 
     if as_json:
         say_json(collected.to_dict())
@@ -92,8 +100,9 @@ def _show(collected: "CollectedSession", spec: str, *, as_json: bool) -> int:
     sys.stdout.flush()
     for found in collected.findings:
         complain_about(found, spec)
+    secret = next((one for one in reversed(collected.omissions) if HOLDS_KEY in one), None)
     for sentence in (*collected.omissions, *collected.remarks):
-        complain("Warning", sentence)
+        complain("Warning", sentence, hint=_HOW_TO_KEEP if sentence is secret else None)
     return ExitCode.OK if collected.is_whole else ExitCode.WARNINGS
 
 

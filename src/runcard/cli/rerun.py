@@ -87,7 +87,10 @@ def _announce(plan: "Plan") -> None:
     from runcard.files import printable  # noqa: PLC0415
 
     if not plan.trust.is_own:
-        click.echo("runcard: you did not record this run on this machine", err=True)
+        click.echo(
+            "runcard: nothing shows that you recorded this run here: it was moved or changed, or is somebody else's",
+            err=True,
+        )
     if not plan.trust.is_trusted:
         click.echo("runcard: only its command and inputs are used", err=True)
     click.echo(f"runcard: command: {printable(_command_line(plan))}", err=True)

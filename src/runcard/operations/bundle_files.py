@@ -77,7 +77,7 @@ class BundleFiles:
         if role == "input" and expected is None:
             return "the run did not record its digest"
         if role == "program" and not is_named and not self._is_recorded_here:
-            return "you did not record the run on this machine; --with packs it all the same"
+            return "nothing shows that you recorded the run here; --with packs it all the same"
         return None
 
     def _programs(self) -> Iterator[str]:

@@ -33,7 +33,7 @@ from runcard.operations.endings import TerminationGuard, status_of
 from runcard.operations.events import Events, checked_prices
 from runcard.operations.masking import use_masking_settings
 from runcard.operations.start import bound_start, settings_of, start_document
-from runcard.settings import MASKING_PATTERNS, OUTPUTS, PRICES, read_settings
+from runcard.settings import OUTPUTS, PRICES, read_settings
 from runcard.store import experiments, layout
 from runcard.store.journal import EVENT_LIMIT, JournalWriter, new_writer
 from runcard.store.runs import NewRun, join, open_runs
@@ -282,7 +282,7 @@ def record(  # noqa: PLR0913 - the library's front door: each is a thing to say 
     patterns = tuple(os.fspath(pattern) for pattern in inputs)
     configured = read_settings()
     use_masking_settings(configured)
-    given = {OUTPUTS: outputs, PRICES: prices, MASKING_PATTERNS: None}
+    given = {OUTPUTS: outputs, PRICES: prices}
     for message, hint in configured.refusals(*(setting for setting, value in given.items() if value is None)):
         warnings.warn(f"{message}; {hint}", RuncardWarning, stacklevel=2)
     store = configured[OUTPUTS] if outputs is None else os.fspath(outputs)

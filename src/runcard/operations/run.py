@@ -28,7 +28,7 @@ from runcard.operations.running.printed import Printed
 from runcard.operations.running.relay import Relay, Screen, Stream
 from runcard.operations.running.signals import Signals
 from runcard.operations.start import settings_of, traceparent
-from runcard.settings import MASKING_PATTERNS, OUTPUTS, read_settings
+from runcard.settings import OUTPUTS, read_settings
 from runcard.store import layout
 from runcard.store.output_log import HEAD, MIB, TAIL, OutputLog
 from runcard.store.runs import reclaim
@@ -85,7 +85,7 @@ def run(  # noqa: PLR0913 - each is a thing to say about a run
     errand = _Errand(begin(Order(store, settings, (), None, keep_secrets, strict=True)), store)
     try:
         errand.prepare(patterns, relations, keep_secrets=keep_secrets)
-        for message, hint in file.warnings(OUTPUTS, MASKING_PATTERNS):
+        for message, hint in file.warnings(OUTPUTS):
             errand.warn("settings", f"{message}; {hint}")
         for kind, message in errand.setup_warnings:
             errand.warn(kind, message)

@@ -51,14 +51,9 @@ def _opens(mode: int, without: int, _: str) -> bool:
     return bool(mode & ~without)
 
 
-def _drops(value: tuple[object, ...], without: tuple[object, ...], _: str) -> bool:
-    """Whether one of the user's own entries is left out."""
-    return not set(without) <= set(value)
-
-
 def _brings_back(value: tuple[str, ...], without: tuple[str, ...], _: str) -> bool:
     """Whether excludes let something through: with a `!`, or by leaving out one of the user's own patterns."""
-    return any(pattern.startswith("!") for pattern in value) or _drops(value, without, _)
+    return any(pattern.startswith("!") for pattern in value) or not set(without) <= set(value)
 
 
 def _includes_more(value: tuple[str, ...], without: tuple[str, ...], _: str) -> bool:
@@ -71,6 +66,7 @@ UNCHANGED: Guard[Any] = Guard(_differs, "decides what is recorded or deleted")
 NOT_RAISED: Guard[Any] = Guard(_raises, "raises a limit")
 NOT_OFF: Guard[bool] = Guard(_switches_off, "switches a protection off")
 NOT_OPENED: Guard[int] = Guard(_opens, "opens permissions")
-NOT_BROUGHT_BACK: Guard[tuple[str, ...]] = Guard(_brings_back, "brings back files that are left out")
+NOT_BROUGHT_BACK: Guard[tuple[str, ...]] = Guard(
+    _brings_back, "lets through files that your settings leave out"
+)
 NOT_INCLUDED: Guard[tuple[str, ...]] = Guard(_includes_more, "copies more files than your own settings")
-NONE_DROPPED: Guard[tuple[Any, ...]] = Guard(_drops, "drops patterns of your own settings")

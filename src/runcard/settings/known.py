@@ -6,7 +6,6 @@ from runcard.encoding.limits import DEFAULT
 from runcard.settings.forms import BOOL, COUNT, MODE, NUMBER, PATH, PATTERNS, SECRETS, SIZE, Form, optional
 from runcard.settings.guards import (
     INSIDE,
-    NONE_DROPPED,
     NOT_BROUGHT_BACK,
     NOT_INCLUDED,
     NOT_OFF,
@@ -28,9 +27,9 @@ GIBIBYTE = 1024**3
 class Setting(Generic[T]):
     """One thing that can be set. A plain class: to make a dataclass takes as long as all the rest here."""
 
-    __slots__ = ("about", "default", "form", "guard", "key", "option", "use", "variables")
+    __slots__ = ("about", "adds_up", "default", "form", "guard", "key", "option", "use", "variables")
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the columns of a table
         self,
         key: str,  # in a file; the dots stand for tables
         form: Form[T],
@@ -41,9 +40,11 @@ class Setting(Generic[T]):
         *,
         guard: Guard[T] | None,  # what a repository's file may not set without trust; SAFE: nothing
         use: str | None = None,  # what a path must be good for: to "write" below it, or to "read" it
+        adds_up: bool = False,  # whether the lists of all places count together, and none replaces another
     ) -> None:
         self.key, self.form, self.default, self.about = key, form, default, about
         self.variables, self.option, self.guard, self.use = variables, option, guard, use
+        self.adds_up = adds_up
 
 
 OUTPUTS = Setting(
@@ -197,7 +198,8 @@ MASKING_PATTERNS: "Setting[tuple[OwnPattern, ...]]" = Setting(
     (),
     "patterns of your own secrets, masked beside those that runcard knows",
     ("RUNCARD_MASKING_PATTERNS",),
-    guard=NONE_DROPPED,
+    guard=SAFE,
+    adds_up=True,
 )
 
 LIMITS_SIZE = Setting(

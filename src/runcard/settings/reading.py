@@ -92,6 +92,8 @@ class Settings:
 
     def find(self, setting: Setting[T]) -> Found[T]:
         """The value of a setting; raises SettingsError for one that it cannot have."""
+        if setting.adds_up:
+            return self._added_up(setting)
         found = self._given(setting)
         if found is not None:
             return found
@@ -103,6 +105,13 @@ class Settings:
             _refused.setdefault(message, hint)
             return self._without_project(setting)
         return found
+
+    def _added_up(self, setting: Setting[Any]) -> Found[Any]:
+        """The lists of all places as one: the user's own first; the origin is that of the last one that adds to it."""
+        places = [self._without_project(setting), self._of_project(setting), self._given(setting)]
+        found = [place for place in places if place is not None]
+        items = dict.fromkeys(item for place in found for item in place.value)
+        return Found(tuple(items), next((place for place in reversed(found) if place.value), found[0]).origin)
 
     def refused(self, setting: Setting[T]) -> Found[T] | None:
         """What the project's file says about a setting, if that does not count because the file is not trusted."""

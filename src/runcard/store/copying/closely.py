@@ -20,6 +20,7 @@ from runcard.redaction import Masker
 from runcard.redaction.scan import SecretScanner, is_suspect
 from runcard.store.copying.refusals import (
     CHANGED,
+    HOLDS_KEY,
     NotCopiedError,
     incomplete,
     not_stored,
@@ -259,7 +260,7 @@ class Search:
 
     def _judge(self, rule: str | None) -> None:
         if rule is not None:
-            raise NotCopiedError(f"contains a secret ({rule})")
+            raise NotCopiedError(f"{HOLDS_KEY} ({rule})")
 
 
 def _search(head: bytes, order: Order) -> Search | None:

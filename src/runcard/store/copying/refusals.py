@@ -6,6 +6,7 @@ from stat import S_ISBLK, S_ISCHR, S_ISDIR, S_ISFIFO, S_ISLNK
 
 from runcard.files import failure
 
+HOLDS_KEY = "contains a secret"  # and which rule found it
 CHANGED = "changed while it was copied: what was read is kept"
 _SWAPPED = {errno.ELOOP, errno.ENOTDIR, errno.ENXIO, errno.ENODEV}
 # With these the store takes no other file either. EEXIST: only something that this collection wrote can be in the way.
