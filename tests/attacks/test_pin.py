@@ -26,7 +26,7 @@ def pin(here: Path, outputs: Path) -> Path:
     file = here / "elsewhere" / "pin.json"
     file.parent.mkdir()
     code, report = verify(outputs, "--pin", file)
-    assert (code, report["pin"]) == (0, {"file": str(file), "ledgers": 1, "updated": True})
+    assert (code, report["pin"]) == (0, {"file": str(file), "ledgers": 1, "new": 1, "updated": True})
     return file
 
 

@@ -35,7 +35,7 @@ def command(paths: tuple[str, ...], pin: str | None, as_json: bool) -> int:
 
     Exit codes: 0 intact and complete, 1 problems found, 2 warnings.
     """
-    from runcard.cli.printing import complain, say, say_json  # noqa: PLC0415
+    from runcard.cli.printing import say, say_json  # noqa: PLC0415
     from runcard.cli.progress import Progress  # noqa: PLC0415
     from runcard.errors import ExitCode  # noqa: PLC0415
     from runcard.operations.verify import summary, verify  # noqa: PLC0415
@@ -57,19 +57,28 @@ def command(paths: tuple[str, ...], pin: str | None, as_json: bool) -> int:
         return _code(results, pinned)
     if any(result.verdict.exit_code != ExitCode.FAILED for result in results):
         say(_EVIDENCE)
-    if pinned is not None and pinned.is_updated:
-        say(f"{pinned.file}: pinned {pinned.ledgers} ledger{'' if pinned.ledgers == 1 else 's'}")
+    if pinned is not None and pinned.is_updated and pinned.ledgers:
+        say(str(pinned))
     sys.stdout.flush()
     # What is wrong comes first, so that the first word on stderr tells the exit code.
     for result in sorted(results, key=lambda result: result.verdict.exit_code != ExitCode.FAILED):
         _complain(result)
-    if pinned is not None and not pinned.is_updated:
+    if pinned is not None:
+        _complain_of_pins(pinned)
+    return _code(results, pinned)
+
+
+def _complain_of_pins(pinned: "PinCheck") -> None:
+    from runcard.cli.printing import complain  # noqa: PLC0415
+
+    if not pinned.is_updated:
         complain(
             "Error",
             f"{pinned.file} was not updated: a ledger is not what it was, or its chain is broken",
             hint="find out why; to accept the ledgers as they are now, delete the file and pin again",
         )
-    return _code(results, pinned)
+    elif not pinned.ledgers:
+        complain("Warning", f"{pinned.file}: nothing was pinned: what was named has no ledger")
 
 
 def _read_pins(file: str) -> None:
@@ -89,7 +98,10 @@ def _code(results: "list[Verified]", pinned: "PinCheck | None") -> int:
     from runcard.errors import ExitCode  # noqa: PLC0415
     from runcard.operations.verify import worst  # noqa: PLC0415
 
-    return ExitCode.FAILED if pinned is not None and not pinned.is_updated else worst(results)
+    if pinned is not None and not pinned.is_updated:
+        return ExitCode.FAILED
+    code = worst(results)
+    return ExitCode.WARNINGS if pinned is not None and not pinned.ledgers and code == ExitCode.OK else code
 
 
 def _approve(result: "Verified") -> None:

@@ -42,10 +42,20 @@ class PinCheck(NamedTuple):
     file: str
     results: tuple[Verified, ...]  # one for each store with findings
     ledgers: int  # that are pinned now, of the stores that were looked at
+    new: int  # of these, the ones that were not pinned before: there was nothing to compare them with
     is_updated: bool
 
     def to_dict(self) -> dict[str, Any]:
-        return {"file": printable(self.file), "ledgers": self.ledgers, "updated": self.is_updated}
+        counts = {"ledgers": self.ledgers, "new": self.new}
+        return {"file": printable(self.file), **counts, "updated": self.is_updated}
+
+    def __str__(self) -> str:
+        """What was pinned and compared, in words."""
+        compared, total = self.ledgers - self.new, f"{self.ledgers} ledger{'' if self.ledgers == 1 else 's'}"
+        if not compared:
+            return f"{printable(self.file)}: pinned {total} for the first time, nothing to compare yet"
+        first_time = f", {self.new} pinned for the first time" if self.new else ""
+        return f"{printable(self.file)}: {compared} of {total} compared with the last check{first_time}"
 
 
 def read_pins(file: str) -> Pins:
@@ -102,8 +112,9 @@ def check_pins(file: str, paths: Iterable[str], results: Iterable[Verified]) -> 
         moved = pins | {key: store.seen for key, store in now.items() if store.seen}
         if can_move and moved != pins:
             _write(file, moved)
-    count = sum(len(moved.get(key, ())) for key in now)
-    return PinCheck(file, found, count, can_move)
+    pinned = {(key, name) for key in now for name in moved.get(key, ())}
+    new = sum(name not in pins.get(key, ()) for key, name in pinned)
+    return PinCheck(file, found, len(pinned), new, can_move)
 
 
 def _is_below(store: str, named: list[str]) -> bool:
