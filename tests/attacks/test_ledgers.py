@@ -104,7 +104,18 @@ def test_a_ledger_that_is_gone(outputs: Path) -> None:
     shutil.rmtree(outputs / ".runcard")
     code, report = verify(outputs)
     assert (code, kinds(report)) == (2, {"ledger"})
-    assert "2 records name a ledger, and there is none" in messages(report, "ledger")[0]
+    assert "closed records, and no ledger" in messages(report, "ledger")[0]
+
+
+def test_a_ledger_that_is_gone_with_every_head_that_named_it(outputs: Path) -> None:
+    """The head is in no event, so it can be edited unseen; that there is no ledger is seen all the same."""
+    ledger_of(outputs).unlink()
+    for run in runs(outputs):
+        change(run / "metadata.json", "ledger_head", None)
+    shutil.rmtree(runs(outputs)[1])
+    assert verify(outputs)[0] == 2
+    shutil.rmtree(outputs / ".runcard")
+    assert verify(outputs)[0] == 2
 
 
 def test_a_ledger_that_is_gone_from_a_store_of_sessions(here: Path) -> None:

@@ -167,3 +167,19 @@ def test_many_checks_at_once(outputs: Path, pin: Path) -> None:
     small_run(outputs)
     assert {check.wait(60) for check in checks} <= {0, 2}  # 2: a run is at work
     assert verify(outputs, "--pin", pin)[0] == 0
+
+
+def test_a_link_to_the_store_is_the_same_store(here: Path, outputs: Path, pin: Path) -> None:
+    ledger = ledger_of(outputs)
+    ledger.write_bytes(b"".join(ledger.read_bytes().splitlines(keepends=True)[:1]))
+    (here / "link").symlink_to(outputs)
+    code, report = verify(here / "link", "--pin", pin)
+    assert (code, report["pin"]["updated"]) == (1, False)
+
+
+def test_nothing_to_pin_is_a_warning(here: Path, outputs: Path) -> None:
+    copy = here / "copy"
+    copy.mkdir()
+    shutil.copytree(next(outputs.glob("2*")), copy / "run")
+    code, report = verify(copy / "run", "--pin", here / "pin.json")
+    assert (code, report["pin"]["ledgers"]) == (2, 0)

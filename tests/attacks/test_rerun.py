@@ -243,3 +243,11 @@ def test_root_leaves_nothing_in_the_home_of_another_user(project: Path, tmp_path
     run = record(project, XDG_STATE_HOME=str(theirs / "state"))
     assert os.listdir(theirs) == []
     assert runcard(project, "rerun", str(run), XDG_STATE_HOME=str(theirs / "state")).returncode == 1
+
+
+def test_a_link_to_the_users_own_store_makes_no_command_trusted(project: Path, tmp_path: Path) -> None:
+    """The run is the user's own, and the programs around it are a stranger's."""
+    run = record(project)
+    shutil.copytree(project, clone := tmp_path / "clone", ignore=shutil.ignore_patterns("outputs"))
+    (clone / "outputs").symlink_to(project / "outputs")
+    refused(clone, clone / "outputs" / run.name)

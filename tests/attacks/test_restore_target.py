@@ -252,3 +252,35 @@ def test_a_record_directory_that_is_a_link_is_not_changed_for_an_archived_one(he
         done = run_on(here, command, packed)
         assert (done.returncode, "another record" in done.stderr) == (1, True)
     assert contents(here / "home") == before
+
+
+def test_a_stranger_cannot_vouch_for_an_archive_with_a_ledger(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Links that lead out, and the size that an index states, count only for archives of one's own."""
+    with library.record(here / "outputs", strict=True) as run:
+        (run.path / "evil").symlink_to("/etc")
+    packed = archive(run.path).archive
+    monkeypatch.setenv("XDG_STATE_HOME", str(here / "victim"))
+    done = runcard(here, "restore", packed, "--to", here / "target")
+    assert done.returncode == 1
+    assert "evil leads out" in done.stderr
+    assert not (here / "target" / run.path.name).exists()
+
+
+def test_an_archive_of_ones_own_comes_back_with_its_links(here: Path) -> None:
+    with library.record(here / "outputs", strict=True) as run:
+        (run.path / "etc").symlink_to("/etc")
+    packed = archive(run.path).archive
+    assert runcard(here, "restore", packed).returncode == 0
+    assert os.readlink(run.path / "etc") == "/etc"
+
+
+def test_prune_does_not_turn_a_stolen_archive_into_a_deletion(here: Path) -> None:
+    with library.record(here / "outputs", strict=True) as run:
+        run.log("x")
+    os.unlink(archive(run.path).archive)
+    assert runcard(here, "verify", "outputs").returncode == 1
+    done = runcard(here, "prune", "--older-than", "0d", "--yes")
+    assert "no entry in the ledger says that it was deleted" in done.stderr
+    assert runcard(here, "verify", "outputs").returncode == 1

@@ -1,5 +1,6 @@
 """runcard prune"""
 
+import os
 import sys
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -18,7 +19,7 @@ from runcard.cli.options import (
 
 if TYPE_CHECKING:
     from runcard.operations.prune import Candidate
-    from runcard.settings import Settings
+    from runcard.settings import Setting, Settings
 
 
 @click.command("prune", short_help="Delete old records and archives, and say so in the ledger.")
@@ -62,10 +63,10 @@ def command(
     if retention and is_said:
         raise UsageError("say what may go in one way", hint="--older-than and --max-size, or --retention")
     settings = read_settings({OUTPUTS: outputs, ARTIFACTS_DIR: artifacts})
-    stores = [settings[OUTPUTS], settings[ARTIFACTS_DIR]]
+    named = [OUTPUTS, ARTIFACTS_DIR] if is_said else [ARTIFACTS_DIR]
     if not is_said:
         older_than, max_size = _retention(settings)
-        stores = [settings[ARTIFACTS_DIR]]
+    stores = [_store(settings, setting) for setting in named]
     kind = None if is_said else "session"
     chosen = candidates(stores, older_than=older_than, max_size=max_size, kind=kind)
     if not as_json:
@@ -89,6 +90,21 @@ def command(
     for one, reason in kept:
         complain("Warning", f"{one.path} was kept, since it is not what it was when it was closed: {reason}")
     return complain_of_settings(settings, ExitCode.WARNINGS if kept else ExitCode.OK)
+
+
+def _store(settings: "Settings", setting: "Setting[str]") -> str:
+    """A store to delete from. A link that may have come with a repository is not followed unless the user names it."""
+    from runcard.errors import StoreError  # noqa: PLC0415
+    from runcard.files import printable  # noqa: PLC0415
+    from runcard.settings.reading import DEFAULT  # noqa: PLC0415
+
+    path, origin = settings.find(setting)
+    if origin.kind == DEFAULT and os.path.islink(path):
+        raise StoreError(
+            f"{printable(path)} is a symbolic link to {printable(os.path.realpath(path))}",
+            hint=f"to delete there, name it: {setting.option} {printable(path)}",
+        )
+    return path
 
 
 def _announce(chosen: "list[Candidate]") -> None:

@@ -26,6 +26,7 @@ from runcard.store.archive.pack import Progress
 from runcard.store.archive.shelf import Fields, Shelf, entry
 from runcard.store.ledger import ARCHIVED, Ledger
 from runcard.store.no_record import no_record
+from runcard.store.own_runs import own_archive_mac
 from runcard.store.verification import Verdict, verify_archived_run, verify_archived_session
 
 _READERS = 0o666  # of what lies in a folder of archives, as far as the record lets them
@@ -153,6 +154,8 @@ def _file(
     shelf.put(kind, entry(kind, contents, data, facts), mode)
     said = {"kind": kind, "id": record_id, "path": name, "sha256": sha256_bytes(metadata).hex, "time": now}
     said |= {"archive": os.path.relpath(target, store), "archive_sha256": contents.sha256}
+    if (mac := own_archive_mac(store, record_id, contents.sha256)) is not None:
+        said["mac"] = mac
     with Ledger(store, mode) as ledger:
         ledger.append(ARCHIVED, now, said)
     return Archived(Path(path), Path(target), contents.file_bytes, contents.bytes, verdict)

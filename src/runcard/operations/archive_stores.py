@@ -16,6 +16,7 @@ from runcard.store import layout
 from runcard.store.archive.shelf import Shelved
 from runcard.store.ledger import ARCHIVED, entries, ledgers
 from runcard.store.own import own_entry
+from runcard.store.own_runs import is_own_archive
 
 
 def store_around(archive: str) -> str | None:
@@ -48,9 +49,20 @@ def store_that_lists(store: str, archive: str, digest: str | None = None) -> str
     return store if (digest or _digest(archive)) in digests else None
 
 
-def is_listed(store: str | None, archive: str, digest: object) -> bool:
-    """Whether the ledger of a store has an archive of this digest at this place; the file is not read."""
-    return store is not None and digest in _archived(store, _state(store)).get(os.path.realpath(archive), ())
+def is_own(store: str | None, archive: str, digest: str) -> bool:
+    """Whether this user made an archive of this digest at this place; the file is not read.
+
+    The ledger must have it with a code made with the user's key: a stranger's archive can bring a ledger of its own.
+    """
+    if store is None:
+        return False
+    every = (entry for _, journal, _ in ledgers(store) for entry in entries(journal))
+    return any(
+        is_own_archive(store, entry.id, digest, entry.mac)
+        and os.path.realpath(os.path.join(store, entry.archive or "")) == os.path.realpath(archive)
+        for entry in every
+        if entry.event == ARCHIVED and entry.archive_sha256 == digest
+    )
 
 
 def check_place(shelved: Shelved | None) -> None:

@@ -10,7 +10,7 @@ from runcard.encoding import Limits
 from runcard.errors import StoreError, UsageError
 from runcard.files import printable, read_regular
 from runcard.operations.archive import verdict_on
-from runcard.operations.archive_stores import check_place, is_listed, store_around, store_that_lists
+from runcard.operations.archive_stores import check_place, is_own, store_around, store_that_lists
 from runcard.settings import ARTIFACTS_DIR, ARTIFACTS_MAX_SIZE, OUTPUTS, Settings, read_settings
 from runcard.store import layout
 from runcard.store.archive.contents import Contents, Fault, Progress, scan
@@ -49,9 +49,9 @@ class FoundArchive:
 
     @property
     def is_ours(self) -> bool:
-        """Whether what the index says counts: the ledger of the store has the archive that it names."""
+        """Whether what the index says counts: this user made the archive that it names."""
         digest = self.shelved.fields.get("sha256") if self.shelved else None
-        return digest is not None and is_listed(self.store(digest), self.path, digest)
+        return digest is not None and is_own(self.store(digest), self.path, digest)
 
 
 def find_archive(word: str | os.PathLike[str], settings: Settings | None = None) -> FoundArchive:

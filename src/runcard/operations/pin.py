@@ -98,9 +98,9 @@ def check_pins(file: str, paths: Iterable[str], results: Iterable[Verified]) -> 
 
     `paths` are what was named: a store that is pinned and lay there must still be there.
     """
-    given = {os.path.abspath(path): path for path in paths}
+    given = {os.path.realpath(path): path for path in paths}
     named = list(given)
-    stores = {os.path.abspath(result.store) for result in results if result.store is not None}
+    stores = {os.path.realpath(result.store) for result in results if result.store is not None}
     stores |= {path for path in named if layout.ledger_paths(path)}
     with alone(os.path.dirname(os.path.abspath(file))):
         pins = read_pins(file)

@@ -26,7 +26,7 @@ from runcard.store import layout
 from runcard.store.amendments import read_amendments
 from runcard.store.archive.filing import finish_removals, held, take_away, tidy_archives
 from runcard.store.archive.shelf import Fields, Shelf, Shelved
-from runcard.store.ledger import ARCHIVED, DELETED, Ledger
+from runcard.store.ledger import ARCHIVED, DELETED, Ledger, entries, ledgers
 from runcard.store.own import own_entry
 
 ARCHIVE_DELETED = "archive.deleted"  # of an archive whose record is still there
@@ -148,11 +148,26 @@ def prune(
 def _why_not(one: Candidate, limits: Limits | None) -> str | None:
     """Why something is not deleted."""
     if one.shelved is not None and not os.path.lexists(one.path):
-        return None  # somebody was killed while deleting it
+        return (
+            None
+            if _is_buried(one)
+            else "the archive is gone, and no entry in the ledger says that it was deleted"
+        )
     results = verify(one.path, limits=limits)
     wrong = (found for result in results for found in result.verdict.findings if found.breaks is not None)
     found = next(wrong, None)
     return None if found is None else f"{found.path}: {found.message}"
+
+
+def _is_buried(one: Candidate) -> bool:
+    """Whether a deletion of this archive was entered: somebody was killed while deleting it."""
+    archive = os.path.relpath(one.path, one.store)
+    every = (entry for _, journal, _ in ledgers(one.store) for entry in entries(journal))
+    return any(
+        (entry.id, entry.archive) == (one.id, archive)
+        for entry in every
+        if entry.event in {DELETED, ARCHIVE_DELETED}
+    )
 
 
 def _delete(one: Candidate) -> None:

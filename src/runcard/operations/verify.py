@@ -290,11 +290,14 @@ def _store(
     store: str, records: list[str], progress: Progress | None, limits: Limits | None
 ) -> Iterator[Verified]:
     present: set[Record] = set()
-    heads = 0  # of ledgers, that records name
+    closed = heads = (
+        0  # records with chains, which a closing enters in a ledger; those of them that name its head
+    )
     found: list[Discrepancy] = []
     try:
         for record in (_Record(path, limits) for path in records):
             present.add(record.known_by())
+            closed += bool(record.document.get("event_chains"))
             heads += record.document.get("ledger_head") is not None
             yield record.verified(progress, limits)
         for place in layout.open_collections(store):
@@ -306,7 +309,7 @@ def _store(
             found += archives.found
         found += verify_ledgers(store, books, present, archives.records if archives else ())
         found += verify_open_marks(store)
-        found += _ledger_gone(store, heads)
+        found += _ledger_gone(store, closed, heads)
         found += archives.beyond() if archives else ()
     except RuncardError as error:
         found += unreadable(store, error).findings
@@ -325,10 +328,15 @@ def _books(store: str, found: list[Discrepancy]) -> list[Book]:
         return []
 
 
-def _ledger_gone(store: str, heads: int) -> Iterator[Discrepancy]:
-    """Several records that name a ledger lay in a store once; one alone may have been copied."""
-    if heads > 1 and not layout.ledger_paths(store) and not is_store(store):
-        message = f"{heads} records name a ledger, and there is none: it was removed, or these are copies"
+def _ledger_gone(store: str, closed: int, heads: int) -> Iterator[Discrepancy]:
+    """Several closed records lay in a store once, which had a ledger; one alone may have been copied.
+
+    In a folder that is surely a store, each record that names a head has a finding of its own.
+    """
+    if layout.ledger_paths(store) or (is_store(store) and heads):
+        return
+    if closed > 1 or (closed and is_store(store)):
+        message = "there are closed records, and no ledger: it was removed, or these are copies"
         yield Discrepancy("ledger", printable(store), "", message, exit_code=ExitCode.WARNINGS)
 
 

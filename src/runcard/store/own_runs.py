@@ -44,6 +44,20 @@ def is_own_run(run: str, run_id: str, sha256: str) -> bool:
         return False
 
 
+def own_archive_mac(store: str, record_id: str, sha256: str) -> str | None:
+    """The code for an archive that this user made of a record of the store; None where there can be none."""
+    return own_mac(os.path.join(store, record_id), f"archive of {record_id}", sha256)
+
+
+def is_own_archive(store: str, record_id: str, sha256: str, mac: str | None) -> bool:
+    """Whether a code from a ledger says that this user made an archive of this digest."""
+    try:
+        key = _read_key()
+    except OSError:
+        return False
+    return key is not None and mac == _mac(key, store, f"archive of {record_id}", sha256)
+
+
 def _macs(store: str, run_id: str, sha256: str) -> set[str | None]:
     """The codes in this host's ledger for a run with this document."""
     name = os.path.basename(Ledger(store).path)
@@ -57,8 +71,11 @@ def _macs(store: str, run_id: str, sha256: str) -> set[str | None]:
 
 
 def _mac(key: bytes, store: str, run_id: str, sha256: str) -> str:
-    """The path is a part of it: the same run in a copy of the store, with other programs around it, is not ours."""
-    message = b"\0".join(map(os.fsencode, (os.path.realpath(store), run_id, sha256)))
+    """The path is a part of it: the same run with other programs around it is not ours.
+
+    It is the path by which the store was named, so that a link to the store from elsewhere is another path.
+    """
+    message = b"\0".join(map(os.fsencode, (os.path.abspath(store), run_id, sha256)))
     return blake2b(message, key=key, digest_size=_LENGTH, person=_PURPOSE).hexdigest()
 
 

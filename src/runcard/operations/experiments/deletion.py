@@ -62,6 +62,7 @@ def examine(name: str) -> Doomed | None:
 def delete(name: str) -> Deleted:
     """Delete an experiment, or finish what an earlier deletion of it began."""
     store = layout.EXPERIMENTS
+    _check_store(store)
     path = folder_of(name)
     earlier = finish_deletions()
     if path is None:
@@ -82,6 +83,15 @@ def delete(name: str) -> Deleted:
         raise failure(error, path, "delete") from error
     done = [deleted for deleted in finish_deletions() if deleted.name == name]
     return done[0] if done else Deleted(name, runs)  # else another deletion took care of it
+
+
+def _check_store(store: str) -> None:
+    """A link may have come with a repository: nothing is deleted where it leads."""
+    if os.path.islink(store):
+        real = printable(os.path.realpath(store))
+        raise StoreError(
+            f"{store} is a symbolic link to {real}", hint=f"call the command in {os.path.dirname(real)}"
+        )
 
 
 def finish_deletions() -> list[Deleted]:
