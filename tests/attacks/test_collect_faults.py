@@ -46,7 +46,7 @@ CALLS = {
     "symlinkat": "EPERM",
     "readlinkat": "EIO",
     "getdents64": "EIO",
-    "unlink": "EIO",
+    "unlinkat": "EIO",
     "syncfs": "EIO",
     "fsync": "EIO",
     "renameat2": "EIO",
@@ -131,7 +131,7 @@ class TestInACopyingThread:
 
 
 def test_a_session_whose_mark_cannot_be_removed_is_complete_with_a_warning(spec: Path) -> None:
-    ended = collect(spec, spec.parent / "store", *injected(Fault("unlink", "EIO", 1)))
+    ended = collect(spec, spec.parent / "store", *injected(Fault("unlinkat", "EIO", 1)))
     assert (ended.code, omissions(ended)) == (2, {}), ended.stderr
     assert "Warning: a mark in .open/ was not removed" in ended.stderr
 

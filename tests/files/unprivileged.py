@@ -47,6 +47,7 @@ def as_nobody(root: Path, code: str, imports: str = "") -> str:
         text=True,
         timeout=60,
         env=environment,
+        cwd=root,  # where no settings file is found
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
