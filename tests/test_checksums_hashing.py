@@ -34,7 +34,9 @@ def _nothing_is_left_behind() -> Iterator[None]:
     """No open file, no thread and no process outlives a test."""
     before, children = (len(os.listdir("/proc/self/fd")), threading.active_count()), _children()
     yield
-    assert (len(os.listdir("/proc/self/fd")), threading.active_count()) == before
+    files, threads = before  # the garbage collector may close a file of an earlier test meanwhile
+    assert len(os.listdir("/proc/self/fd")) <= files
+    assert threading.active_count() == threads
     assert _children() <= children
 
 

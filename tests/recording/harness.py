@@ -136,15 +136,18 @@ def assert_nothing_open(store: Path) -> None:
         assert not (store / ".runcard" / "open" / run.name).exists()
 
 
-def assert_closed(store: Path, *, runs: int | None = None) -> None:
-    """Every run is closed, verifies, checks with sha256sum, and stands in the ledger once."""
+def assert_closed(store: Path, *, runs: int | None = None, limits: bool = False) -> None:
+    """Every run is closed, verifies, checks with sha256sum, and stands in the ledger once.
+
+    With `limits`, `verify` may say that a record cannot tell something: its first event was never written.
+    """
     found = runs_of(store)
     assert runs is None or len(found) == runs
     assert_nothing_open(store)
     if not found:
         return
     subprocess.run(["sh", "-c", _CHECK, "sh", *found], check=True)
-    said = findings(store)
+    said = [found for found in findings(store) if not (limits and found.startswith("limits"))]
     assert said == [], said
     entered = []
     for _, journal, checked in ledgers(str(store)):

@@ -228,5 +228,5 @@ def assert_recovers(store: Path) -> None:
     close_all(*runs_of(store))
     with runcard.record(store, strict=True):
         pass
-    assert_closed(store)
+    assert_closed(store, limits=True)
     assert_tidy(store)
