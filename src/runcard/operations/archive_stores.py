@@ -14,7 +14,7 @@ from runcard.errors import StoreError
 from runcard.files import beneath, encode_name, failure, open_regular, printable
 from runcard.store import layout
 from runcard.store.archive.shelf import Shelved
-from runcard.store.ledger import ARCHIVED, entries, ledgers
+from runcard.store.ledger import ARCHIVED, LedgerEntry, entries, ledger_state, ledgers
 from runcard.store.own import own_entry
 from runcard.store.own_runs import is_own_archive
 
@@ -43,7 +43,7 @@ def store_around(archive: str) -> str | None:
 
 def store_that_lists(store: str, archive: str, digest: str | None = None) -> str | None:
     """A store, if its ledger has an archive of this digest at this place; without a digest the file is read."""
-    digests = _archived(store, _state(store)).get(os.path.realpath(archive))
+    digests = {entry.archive_sha256 for entry in _entries_of(store, archive)}
     if not digests:
         return None
     return store if (digest or _digest(archive)) in digests else None
@@ -54,14 +54,10 @@ def is_own(store: str | None, archive: str, digest: str) -> bool:
 
     The ledger must have it with a code made with the user's key: a stranger's archive can bring a ledger of its own.
     """
-    if store is None:
-        return False
-    every = (entry for _, journal, _ in ledgers(store) for entry in entries(journal))
-    return any(
+    return store is not None and any(
         is_own_archive(store, entry.id, digest, entry.mac)
-        and os.path.realpath(os.path.join(store, entry.archive or "")) == os.path.realpath(archive)
-        for entry in every
-        if entry.event == ARCHIVED and entry.archive_sha256 == digest
+        for entry in _entries_of(store, archive)
+        if entry.archive_sha256 == digest
     )
 
 
@@ -84,25 +80,21 @@ def check_place(shelved: Shelved | None) -> None:
     )
 
 
+def _entries_of(store: str, archive: str) -> list[LedgerEntry]:
+    """What the ledgers of a store say of the archive at a path."""
+    return _archived(store, ledger_state(store)).get(os.path.realpath(archive), [])
+
+
 @lru_cache(maxsize=4)  # many archives have the same store
-def _archived(store: str, _: tuple[object, ...]) -> dict[str, set[str | None]]:
-    """The digests of the archives that the ledgers of a store have, by their real paths."""
-    found: dict[str, set[str | None]] = {}
+def _archived(store: str, _: tuple[object, ...]) -> dict[str, list[LedgerEntry]]:
+    """The archives that the ledgers of a store have, by their real paths."""
+    found: dict[str, list[LedgerEntry]] = {}
     for _path, journal, _checked in ledgers(store):
         for entry in entries(journal):
             if entry.event == ARCHIVED and entry.archive and entry.archive_sha256:
                 place = os.path.realpath(os.path.join(store, entry.archive))
-                found.setdefault(place, set()).add(entry.archive_sha256)
+                found.setdefault(place, []).append(entry)
     return found
-
-
-def _state(store: str) -> tuple[object, ...]:
-    """Of every ledger, what changes whenever it does."""
-    try:
-        found = [(path, os.lstat(path)) for path in layout.ledger_paths(store)]
-    except OSError as error:
-        raise failure(error, layout.own_folder(store), "look for ledgers in") from error
-    return tuple((path, now.st_ino, now.st_size, now.st_mtime_ns) for path, now in found)
 
 
 def _digest(path: str) -> str | None:

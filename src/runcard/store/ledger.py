@@ -131,6 +131,15 @@ def ledgers(store: str) -> Iterator[tuple[str, Journal, Checked]]:
         yield path, journal, check(journal, os.path.basename(path).removesuffix(".jsonl"))
 
 
+def ledger_state(store: str) -> tuple[object, ...]:
+    """Of every ledger, what changes whenever it does; nothing where there is none."""
+    try:
+        found = [(path, os.lstat(path)) for path in layout.ledger_paths(store)]
+    except OSError as error:
+        raise failure(error, layout.own_folder(store), "look for ledgers in") from error
+    return tuple((path, now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns) for path, now in found)
+
+
 def entries(journal: Journal) -> Iterator[LedgerEntry]:
     """What a ledger says, line by line; withheld and foreign lines are passed over."""
     for entry in journal.entries:

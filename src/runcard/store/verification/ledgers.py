@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from runcard.documents.chain import Checked, Journal
 from runcard.errors import ExitCode
-from runcard.files import failure, printable
+from runcard.files import printable
 from runcard.store import layout
 from runcard.store.amendments import Amendments
 from runcard.store.ledger import (
@@ -18,6 +18,7 @@ from runcard.store.ledger import (
     entries,
     history_of,
     in_order,
+    ledger_state,
     ledgers,
 )
 from runcard.store.verification.verdict import COMPLETE, INTACT, Discrepancy, said
@@ -115,20 +116,11 @@ def _ledgers(store: str, _: tuple[object, ...]) -> tuple[_Ledger, ...]:
     return tuple(found)
 
 
-def _state_of(store: str) -> tuple[object, ...]:
-    """Of every ledger, what changes whenever it does; nothing where there is none."""
-    try:
-        found = [(path, os.lstat(path)) for path in layout.ledger_paths(store)]
-    except OSError as error:
-        raise failure(error, layout.own_folder(store), "look for ledgers in") from error
-    return tuple((path, now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns) for path, now in found)
-
-
 def verify_entries(store: str | None, known: Known, amendments: Amendments) -> Iterator[Discrepancy]:
     """Whether a record is as the ledgers of its store know it; nothing where there are none."""
     if store is None:
         return
-    state = _state_of(store)
+    state = ledger_state(store)
     if not state:
         if known.head is not None and is_store(store, has_index=not known.is_archived):
             message = "the ledger of the store is gone, or this record comes from another one"
