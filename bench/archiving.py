@@ -15,10 +15,10 @@ from itertools import count
 from pathlib import Path
 
 from hashing import race, timed, two_cores
-from runcard.store.archive.contents import scan
-from runcard.store.archive.extract import read_file
-from runcard.store.archive.pack import pack
-from runcard.store.archive.places import Places
+from runcard.store.archives.member_index import Places
+from runcard.store.archives.pack import pack
+from runcard.store.archives.read_files import read_file
+from runcard.store.archives.scan import scan
 from table import Row, print_table
 
 ROOT = Path(__file__).parent.parent

@@ -15,7 +15,7 @@ import yaml
 from jsonschema import Draft7Validator
 
 from runcard.documents.schema import schema_bytes
-from runcard.documents.team import Team
+from runcard.documents.session.team import Team
 from runcard.encoding.yaml import decode_yaml, encode_yaml
 from table import Row, print_table
 

@@ -16,8 +16,8 @@ from pathlib import Path
 from random import Random
 from time import process_time
 
-from runcard.redaction import mask_bytes
-from runcard.redaction.rules import PREFIXES
+from runcard.masking import mask_bytes
+from runcard.masking.rules import PREFIXES
 from table import Row, print_table
 
 MEGABYTE = 1_000_000

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from operations.samples import written
+from checks.samples import written
 from runcard.cli.main import main
 
 settings.register_profile("runcard", deadline=None)  # how long something takes is for bench/ to say

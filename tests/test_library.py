@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import runcard
+from checks import samples
 from conftest import Put
-from operations import samples
 
 
 def test_every_name_of_the_library_can_be_imported() -> None:
@@ -60,9 +60,9 @@ def test_what_a_recording_may_need_is_loaded_when_it_begins(tmp_path: Path) -> N
         [sys.executable, "-c", _RECORDS_MUCH], cwd=tmp_path, capture_output=True, text=True, check=True
     )
     modules = {name for name in done.stdout.split() if name.startswith("runcard.")}
-    optional = ("runcard.accounting.counting", "runcard.accounting.tokens", "runcard.observe.")
+    optional = ("runcard.accounting.token_estimate", "runcard.accounting.tokens", "runcard.observe.")
     assert {name for name in modules if not name.startswith(optional)} == set()
-    assert not set(done.stdout.split()) & {"base64", "binascii", "decimal", "runcard.observe.patterns"}
+    assert not set(done.stdout.split()) & {"base64", "binascii", "decimal", "runcard.observe.file_arguments"}
 
 
 @pytest.mark.parametrize(

@@ -29,58 +29,58 @@ if TYPE_CHECKING:
     from runcard.documents.archive_index import ArchiveIndex
     from runcard.documents.document import Document
     from runcard.documents.findings import Finding, InvalidDocument, Report
-    from runcard.documents.generation import Generation
-    from runcard.documents.instance import Instance
-    from runcard.documents.manifest import Manifest
-    from runcard.documents.team import Team
-    from runcard.documents.testplan import TestPlan
+    from runcard.documents.run.generation import Generation
+    from runcard.documents.session.instance import Instance
+    from runcard.documents.session.manifest import Manifest
+    from runcard.documents.session.team import Team
+    from runcard.documents.testplan.plan import TestPlan
     from runcard.encoding import Limits
     from runcard.errors import RuncardError, RuncardWarning
-    from runcard.operations.amend import amend
-    from runcard.operations.archive import archive
-    from runcard.operations.collect import collect
-    from runcard.operations.load import load
-    from runcard.operations.migrate import migrate
-    from runcard.operations.plans.opening import open_plan
-    from runcard.operations.record import Run, current_run, record
-    from runcard.operations.recorder import MetadataRecorder
-    from runcard.operations.redact import redact
-    from runcard.operations.restore import restore
-    from runcard.operations.validate import validate
-    from runcard.operations.verify import verify
-    from runcard.operations.watch import watch
+    from runcard.operations.amendments.amend import amend
+    from runcard.operations.amendments.migrate import migrate
+    from runcard.operations.amendments.redact import redact
+    from runcard.operations.archives.archive import archive
+    from runcard.operations.archives.restore import restore
+    from runcard.operations.checks.load import load
+    from runcard.operations.checks.validate import validate
+    from runcard.operations.checks.verify import verify
+    from runcard.operations.plans.open import open_plan
+    from runcard.operations.runs.metadata_recorder import MetadataRecorder
+    from runcard.operations.runs.record import Run, current_run, record
+    from runcard.operations.runs.watch import watch
+    from runcard.operations.sessions.collect import collect
     from runcard.plans.plan import Plan
 
 _HOMES = {
     "ArchiveIndex": "documents.archive_index",
     "Document": "documents.document",
     "Finding": "documents.findings",
-    "Generation": "documents.generation",
-    "Instance": "documents.instance",
+    "Generation": "documents.run.generation",
+    "Instance": "documents.session.instance",
     "InvalidDocument": "documents.findings",
     "Limits": "encoding",
-    "Manifest": "documents.manifest",
-    "MetadataRecorder": "operations.recorder",
+    "Manifest": "documents.session.manifest",
+    "MetadataRecorder": "operations.runs.metadata_recorder",
     "Plan": "plans.plan",
     "Report": "documents.findings",
-    "Run": "operations.record",
+    "Run": "operations.runs.record",
     "RuncardError": "errors",
     "RuncardWarning": "errors",
-    "Team": "documents.team",
-    "TestPlan": "documents.testplan",
-    "amend": "operations.amend",
-    "archive": "operations.archive",
-    "collect": "operations.collect",
-    "current_run": "operations.record",
-    "load": "operations.load",
-    "migrate": "operations.migrate",
-    "open_plan": "operations.plans.opening",
-    "record": "operations.record",
-    "redact": "operations.redact",
-    "restore": "operations.restore",
-    "validate": "operations.validate",
-    "verify": "operations.verify",
-    "watch": "operations.watch",
+    "Team": "documents.session.team",
+    "TestPlan": "documents.testplan.plan",
+    "amend": "operations.amendments.amend",
+    "archive": "operations.archives.archive",
+    "collect": "operations.sessions.collect",
+    "current_run": "operations.runs.record",
+    "load": "operations.checks.load",
+    "migrate": "operations.amendments.migrate",
+    "open_plan": "operations.plans.open",
+    "record": "operations.runs.record",
+    "redact": "operations.amendments.redact",
+    "restore": "operations.archives.restore",
+    "validate": "operations.checks.validate",
+    "verify": "operations.checks.verify",
+    "watch": "operations.runs.watch",
 }
 
 __all__ = [

@@ -86,7 +86,7 @@ def finished(
 # The interpreter may lie where only root can read: it is started as root, loads what it needs, and gives its rights up.
 _AS_USER = """\
 import io, os, sys
-import runcard.files.noreplace, runcard.operations.migrate
+import runcard.files.rename_noreplace, runcard.operations.amendments.migrate
 from runcard.cli import app, main, migrate
 from runcard.documents.codec import KINDS, examine
 streams = sys.stdout, sys.stderr

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from acceptance.command import RUNCARD, TIMEOUT, environment, finished, runcard
+from checks import samples
 from conftest import Put
-from operations import samples
 
 _TEAM = samples.written(samples.team())
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from acceptance.command import Outcome, runcard, runcard_on_terminal
+from checks import samples
 from conftest import Put
-from operations import samples
 
 # What a terminal acts on or hides: control characters of both sets, marks of direction, characters without width.
 _HOSTILE = (

@@ -7,8 +7,8 @@ import sys
 import time
 
 from acceptance.command import RUNCARD, TIMEOUT, environment, runcard
+from checks import samples
 from conftest import Put
-from operations import samples
 
 _TEAM = samples.written(samples.team())
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from acceptance.command import runcard_as_user
-from operations import samples
+from checks import samples
 
 
 @pytest.fixture

@@ -66,7 +66,7 @@ def test_the_root_help_and_the_version_need_no_library(argument: str) -> None:
 
 def test_a_plain_command_is_run_with_what_it_needs_and_no_more(tmp_path: Path) -> None:
     modules = _modules("run", "--quiet", "--", "true", place=tmp_path)
-    assert "runcard.operations.run" in modules
+    assert "runcard.operations.runs.run" in modules
     assert not modules & {
         "click",
         "jsonschema_rs",
@@ -76,8 +76,8 @@ def test_a_plain_command_is_run_with_what_it_needs_and_no_more(tmp_path: Path) -
         "dataclasses",
         "queue",
     }
-    own = {"accounting", "checksums.comparison", "checksums.crew", "documents.codec", "documents.generation"}
-    own |= {"observe.git", "observe.patterns", "observe.sdk", "operations.running.terminal"}
+    own = {"accounting", "checksums.comparison", "checksums.helper_pool", "documents.codec", "documents.run.generation"}
+    own |= {"observe.git", "observe.file_arguments", "observe.clients", "operations.running.terminal"}
     assert not modules & {f"runcard.{name}" for name in own}
 
 

@@ -19,8 +19,8 @@ from acceptance.command import (
     runcard,
     runcard_on_terminal,
 )
+from checks import samples
 from conftest import Put
-from operations import samples
 
 _TEAM = samples.written(samples.team())
 

@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 
 from acceptance.command import runcard
+from checks import samples
 from conftest import Put
-from operations import samples
 
 
 def test_a_good_document_is_0_with_data_only(put: Put) -> None:

@@ -17,10 +17,10 @@ from typing import Any
 import pytest
 
 from runcard.accounting import PriceRow, Prices, Tokens, cost
-from runcard.accounting.format import read_table
+from runcard.accounting.price_file import read_table
+from runcard.accounting.price_table import Model
 from runcard.accounting.prices import _PACKAGED
 from runcard.accounting.providers import canonical
-from runcard.accounting.table import Model
 
 ROOT = Path(__file__).parents[2]
 PACKAGED = Prices.packaged()

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from accounting.replies import ANTHROPIC, CHAT, GEMINI, RESPONSE, changed
 from runcard.accounting import Charge, Prices, Tokens, cost, read_usage
+from runcard.accounting.price_rows import RATES
 from runcard.accounting.providers import canonical
-from runcard.accounting.rows import RATES
 from runcard.errors import DocumentError, StoreError, UsageError
 
 PACKAGED = Prices.packaged()

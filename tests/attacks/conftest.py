@@ -1,5 +1,5 @@
 """A place for runs that is quick to write to."""
 
-from recording.conftest import place
+from runs.conftest import place
 
 __all__ = ["place"]

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from attacks.archive_parts import MEMORY, file, gzipped, link, member, runcard
-from runcard.store.archive import tar
+from runcard.store.archives import tar
 
 Member = tuple[tarfile.TarInfo, bytes]
 

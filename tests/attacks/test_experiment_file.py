@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import runcard
-from recording.harness import assert_closed, document_of, environment, runs_of, warnings_of
+from runs.harness import assert_closed, document_of, environment, runs_of, warnings_of
 
 RUNCARD = (sys.executable, "-m", "runcard")
 

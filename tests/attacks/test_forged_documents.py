@@ -23,8 +23,8 @@ from attacks.edited import (
     small_run,
     verify,
 )
-from runcard.operations.archive import archive
-from runcard.operations.close import close
+from runcard.operations.archives.archive import archive
+from runcard.operations.runs.close import close
 
 RECORDS = Path(__file__).parent / "data" / "records-0.1.0.tar.gz"
 

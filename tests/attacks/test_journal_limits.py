@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 import runcard
-from recording.harness import assert_closed, document_of, environment, lines_of, runs_of, warnings_of
-from runcard.documents import bounds, fold
-from runcard.documents.bounds import MOST
-from runcard.encoding.shortening import fitted, shortened, size
+from runcard.documents.run import fold, size_limit
+from runcard.documents.run.size_limit import MOST
+from runcard.encoding.shorten import fitted, shortened, size
 from runcard.errors import UsageError
+from runs.harness import assert_closed, document_of, environment, lines_of, runs_of, warnings_of
 
 MIB = 1 << 20
 RUNCARD = (sys.executable, "-m", "runcard")
@@ -162,7 +162,7 @@ def test_the_limit_can_be_set_and_holds_for_children(place: Path) -> None:
 
 @pytest.fixture
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bounds, "MOST", MIB)
+    monkeypatch.setattr(size_limit, "MOST", MIB)
 
 
 def recorded(**counts: int) -> dict[str, Any]:

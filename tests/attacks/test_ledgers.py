@@ -24,10 +24,10 @@ from attacks.edited import (
 )
 from runcard.documents import chain
 from runcard.encoding import COMPACT, encode_json
-from runcard.operations.amend import amend
-from runcard.operations.archive import archive
-from runcard.operations.close import close
-from runcard.store.runs import open_runs
+from runcard.operations.amendments.amend import amend
+from runcard.operations.archives.archive import archive
+from runcard.operations.runs.close import close
+from runcard.store.runs.directory import open_runs
 
 OPEN = """
 import os, sys, time, runcard

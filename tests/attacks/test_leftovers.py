@@ -15,8 +15,8 @@ import runcard as library
 from attacks.victims import contents, runcard
 from plans.projects import RubyProject
 from runcard.files.temporaries import HOUR
-from runcard.operations.archive import archive
-from runcard.operations.restore import restore
+from runcard.operations.archives.archive import archive
+from runcard.operations.archives.restore import restore
 
 LONG_AGO = time.time() - HOUR - 60
 DIES = """

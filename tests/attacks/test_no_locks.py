@@ -12,19 +12,11 @@ from pathlib import Path
 import pytest
 
 from attacks.without_locks import RUNCARD, needs_strace, run, start
-from collecting.teams import lay_out
-from recording.harness import (
-    assert_closed,
-    assert_tidy,
-    document_of,
-    environment,
-    runs_of,
-    status_of,
-    warnings_of,
-)
 from runcard.errors import StoreError
 from runcard.files.lock_files import lock_file
 from runcard.files.processes import identity
+from runs.harness import assert_closed, assert_tidy, document_of, environment, runs_of, status_of, warnings_of
+from sessions.collecting.teams import lay_out
 
 NO_LOCKS = "Warning: the file system of the store does not support file locks"
 

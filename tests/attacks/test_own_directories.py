@@ -12,15 +12,15 @@ import pytest
 
 import runcard as library
 from attacks.victims import contents, precious, runcard
-from collecting.teams import lay_out
 from plans.projects import RubyProject
-from recording.runs import verdict
 from runcard.errors import StoreError
-from runcard.operations.archive import archive
+from runcard.operations.archives.archive import archive
 from runcard.store import layout
 from runcard.store.ledger import Ledger, host_name
-from runcard.store.own import open_own
-from runcard.store.removal import remove_tree
+from runcard.store.own_directories import open_own
+from runcard.store.remove_tree import remove_tree
+from runs.runs import verdict
+from sessions.collecting.teams import lay_out
 
 if TYPE_CHECKING:
     from subprocess import CompletedProcess

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from recording.runs import read
-from rerunning.projects import make_project, record, runcard
 from runcard.documents.chain import write_line
+from runs.rerun.projects import make_project, record, runcard
+from runs.runs import read
 
 CANARY = "canary.txt"
 KEY = "sk-ant-" + "api03-" + "Zq8vJ2mX7tLw4RbN9cKd3HfG6pSyE1uA"

@@ -10,9 +10,9 @@ import pytest
 
 import runcard as library
 from attacks.victims import contents, precious, runcard
-from runcard.operations.archive import archive
-from runcard.operations.archives import find_archive
-from runcard.operations.restore import restore
+from runcard.operations.archives.archive import archive
+from runcard.operations.archives.find import find_archive
+from runcard.operations.archives.restore import restore
 from runcard.store.ledger import ledgers
 
 Index = dict[str, Any]

@@ -8,9 +8,9 @@ import pytest
 
 import runcard
 from attacks.edited import kinds, ledger_of, messages, session, small_run, verify
-from runcard.operations.archive import archive
-from runcard.operations.restore import restore
-from runcard.operations.verify import summary, worst
+from runcard.operations.archives.archive import archive
+from runcard.operations.archives.restore import restore
+from runcard.operations.checks.verify import summary, worst
 
 
 @pytest.fixture

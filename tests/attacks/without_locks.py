@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from recording.harness import environment
+from runs.harness import environment
 
 STRACE = shutil.which("strace") or "strace"
 RUNCARD = (sys.executable, "-m", "runcard")

@@ -7,7 +7,7 @@ tables and has a table of its own.
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from runcard.documents.roles import ROLES
+from runcard.documents.session.roles import ROLES
 
 WORDS = {
     "Digest": "digest",

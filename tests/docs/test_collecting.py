@@ -3,9 +3,9 @@
 import re
 
 from docs.pages import ROOT, rows
-from runcard.store.copying import MAX_FILE_SIZE, MAX_SIZE
-from runcard.store.copying.known import CREDENTIALS, RUBBISH
-from runcard.store.copying.rules import size_text
+from runcard.store.sessions.copying import MAX_FILE_SIZE, MAX_SIZE
+from runcard.store.sessions.copying.default_excludes import CREDENTIALS, RUBBISH
+from runcard.store.sessions.copying.options import size_text
 
 PAGE = ROOT / "docs" / "collecting.md"
 

@@ -12,9 +12,9 @@ from runcard import errors
 from runcard.cli.main import COMMANDS
 from runcard.documents.findings import RULES
 from runcard.documents.migrations import STEPS
-from runcard.documents.roles import ROLES, SYNONYMS
+from runcard.documents.session.roles import ROLES, SYNONYMS
 from runcard.errors import ExitCode, RuncardError
-from runcard.operations.events import Events
+from runcard.operations.runs.recorder_methods import Events
 from runcard.store.verification import COMPLETE, EFFECTS, INTACT
 
 DOCS = ROOT / "docs"

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from runcard.documents import fold
 from runcard.documents.differences import differences
-from runcard.documents.refold import is_newer, refold
+from runcard.documents.run import fold
+from runcard.documents.run.refold import is_newer, refold
 from runcard.version import __version__
 
 

@@ -17,11 +17,11 @@ from runcard.documents.archive_index import ArchiveIndex
 from runcard.documents.codec import MODELS, Examined, examine, load, migrated
 from runcard.documents.document import Document
 from runcard.documents.findings import InvalidDocument, Report
-from runcard.documents.generation import Generation
-from runcard.documents.instance import Instance
-from runcard.documents.manifest import Manifest
-from runcard.documents.recipes import config_digest
-from runcard.documents.team import Team
+from runcard.documents.run.digests import config_digest
+from runcard.documents.run.generation import Generation
+from runcard.documents.session.instance import Instance
+from runcard.documents.session.manifest import Manifest
+from runcard.documents.session.team import Team
 from runcard.encoding import BOM, Limits, canonical_json, encode_json
 from runcard.errors import DocumentError, EncodingError
 

@@ -12,7 +12,7 @@ from documents.samples import put
 from encoding.plain_data import objects
 from runcard.digests import sha256_bytes
 from runcard.documents.codec import examine
-from runcard.documents.recipes import TOKEN_SOURCES, config_digest
+from runcard.documents.run.digests import TOKEN_SOURCES, config_digest
 from runcard.documents.sums import all_known, exact_sum, plain_number, whole_sum
 from runcard.encoding import canonical_json, encode_json
 

@@ -19,7 +19,7 @@ from encoding.plain_data import values
 from runcard.documents import schema
 from runcard.documents.codec import examine
 from runcard.documents.kinds import PUBLISHED
-from runcard.documents.roles import ROLES
+from runcard.documents.session.roles import ROLES
 from runcard.encoding import encode_json, join_pointer
 from runcard.errors import EncodingError, UsageError
 

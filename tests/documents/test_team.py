@@ -14,7 +14,7 @@ from documents import samples
 from documents.samples import Fields, put, team_of
 from runcard.documents.codec import examine
 from runcard.documents.findings import Finding
-from runcard.documents.roles import ROLES, SYNONYMS, known_role
+from runcard.documents.session.roles import ROLES, SYNONYMS, known_role
 from runcard.encoding import encode_json
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from encoding import plain_data
 from encoding.plain_data import deep_in_the_stack, innermost
 from runcard.encoding import BOM, Limits, as_text, decode_json
-from runcard.encoding.reader import _Strict
+from runcard.encoding.json.reader import _Strict
 from runcard.errors import EncodingError
 
 

@@ -24,7 +24,7 @@ from encoding.plain_data import (
     values,
 )
 from runcard.encoding import BOM, canonical_json, decode_json, encode_json
-from runcard.encoding.edit import edit_json
+from runcard.encoding.json.edit import edit_json
 from runcard.errors import EncodingError
 
 marks = st.sampled_from([b"", BOM])

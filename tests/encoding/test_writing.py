@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from encoding.plain_data import deep_in_the_stack, exactly, innermost, nested, simple_values, values
 from runcard.encoding import both_forms, canonical_json, decode_json, encode_json
-from runcard.encoding.writer import COMPACT, Layout
+from runcard.encoding.json.writer import COMPACT, Layout
 from runcard.errors import EncodingError
 
 

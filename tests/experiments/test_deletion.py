@@ -15,7 +15,7 @@ import runcard
 from conftest import Cli
 from experiments.folders import config_of, metadata, record, tombstones
 from runcard.digests import sha256_bytes
-from runcard.operations.experiments.deletion import delete
+from runcard.operations.experiments.delete import delete
 
 DIE = """
 import os, shutil, sys

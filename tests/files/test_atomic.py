@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from files.unprivileged import as_nobody, everybodys_directory
-from runcard.files import Sync, atomic, fsync_directory, noreplace, sync_filesystem, write_atomic
+from runcard.files import Sync, atomic, fsync_directory, rename_noreplace, sync_filesystem, write_atomic
 
 TEMPORARY = re.compile(r"\..*\.[0-9a-f]{8}\.tmp", re.DOTALL)
 
@@ -248,7 +248,7 @@ class TestWithoutReplacing:
         def unsupported(*_: object) -> None:
             raise OSError(number, os.strerror(number))
 
-        monkeypatch.setattr(noreplace, "_renameat2", unsupported)
+        monkeypatch.setattr(rename_noreplace, "_renameat2", unsupported)
         write_atomic(tmp_path / "document", b"new", replace=False)
         with pytest.raises(FileExistsError):
             write_atomic(tmp_path / "document", b"newer", replace=False)
@@ -260,14 +260,14 @@ class TestWithoutReplacing:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, system: str
     ) -> None:
         if system == "old":
-            monkeypatch.setattr(noreplace, "_system_call", lambda: None)
+            monkeypatch.setattr(rename_noreplace, "_system_call", lambda: None)
         (tmp_path / "taken").mkdir()
         (tmp_path / "source").mkdir()
         (tmp_path / "source" / "file").touch()
         directory = os.open(tmp_path, os.O_RDONLY)
         with pytest.raises(FileExistsError):
-            noreplace.rename_noreplace("source", "taken", directory)
-        noreplace.rename_noreplace("source", "free", directory)
+            rename_noreplace.rename_noreplace("source", "taken", directory)
+        rename_noreplace.rename_noreplace("source", "free", directory)
         os.close(directory)
         assert sorted(os.listdir(tmp_path)) == ["free", "taken"]
         assert os.listdir(tmp_path / "free") == ["file"]
@@ -277,7 +277,9 @@ class TestWithoutReplacing:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(ctypes, "CDLL", lambda *_, **__: object())
-        monkeypatch.setattr(noreplace, "_system_call", noreplace._system_call.__wrapped__)  # without a memory
+        monkeypatch.setattr(
+            rename_noreplace, "_system_call", rename_noreplace._system_call.__wrapped__
+        )  # without a memory
         write_atomic(tmp_path / "document", b"new", replace=False)
         assert os.listdir(tmp_path) == ["document"]
 

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 import runcard
-from recording.runs import read
-from runcard.accounting import counting
-from runcard.observe import tokens
+from runcard.accounting import token_estimate
+from runcard.observe import input_tokens
+from runcard.observe.input_tokens import Counting
 from runcard.observe.inputs import inputs
-from runcard.observe.tokens import Counting
+from runs.runs import read
 
 TEXT = "Every run leaves a record that you can trust.\n"
 
@@ -58,7 +58,7 @@ def test_a_text_is_counted_with_the_name_of_the_tokenizer() -> None:
     ],
 )
 def test_the_model_decides_which_tokenizer_comes_nearest(model: str | None, tokenizer: str) -> None:
-    assert counting.tokenizer_for(model) == tokenizer
+    assert token_estimate.tokenizer_for(model) == tokenizer
 
 
 def test_what_is_no_text_has_no_tokens() -> None:
@@ -85,14 +85,14 @@ def test_large_files_are_left_uncounted(monkeypatch: pytest.MonkeyPatch) -> None
     for name in ("a.md", "b.md", "c.md"):
         Path(name).write_text(TEXT)
     Path("d.md").write_text(TEXT * 2)
-    monkeypatch.setattr(tokens, "LARGEST", len(TEXT))
-    monkeypatch.setattr(tokens, "MOST", 2 * len(TEXT))
+    monkeypatch.setattr(input_tokens, "LARGEST", len(TEXT))
+    monkeypatch.setattr(input_tokens, "MOST", 2 * len(TEXT))
     assert [file["path"] for file in counted("*.md")] == ["a.md", "b.md"]
 
 
 def test_without_the_extra_nothing_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     Path("a.md").write_text(TEXT)
-    monkeypatch.setattr(counting, "can_count", lambda: False)
+    monkeypatch.setattr(token_estimate, "can_count", lambda: False)
     assert counted("a.md") == []
 
 
@@ -101,7 +101,7 @@ def test_what_comes_too_late_is_not_handed_over(monkeypatch: pytest.MonkeyPatch)
     files, _ = inputs(["a.md"], ".")
     go_on = threading.Event()
     found: list[dict[str, Any]] = []
-    monkeypatch.setattr(counting, "count_tokens", lambda *_: go_on.wait(60) and 1)
+    monkeypatch.setattr(token_estimate, "count_tokens", lambda *_: go_on.wait(60) and 1)
     work = Counting()
     work.begin(files, ".", None, found.extend)
     work.end(0)
@@ -141,7 +141,7 @@ def test_a_count_of_older_contents_is_passed_over(monkeypatch: pytest.MonkeyPatc
     recorder.add_data_source("a.md")
     for thread in recorder._counting._threads:
         thread.join(60)
-    monkeypatch.setattr(counting, "can_count", lambda: False)
+    monkeypatch.setattr(token_estimate, "can_count", lambda: False)
     Path("a.md").write_text("Other contents.\n")
     recorder.add_data_source("a.md")
     recorder.finish()

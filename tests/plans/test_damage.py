@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from documents.samples import at, plan
 from plans.trees import Fields, plans
-from runcard.documents.characteristic_tree import Tree, leaf_contexts
 from runcard.documents.codec import Examined, examine
-from runcard.documents.testplan import TestPlan
+from runcard.documents.testplan.characteristic_tree import Tree, leaf_contexts
+from runcard.documents.testplan.plan import TestPlan
 from runcard.encoding.yaml import decode_yaml, encode_yaml
 
 QUIET = {"characteristic.explosion", "state.terminal-parent"}

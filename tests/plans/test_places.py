@@ -12,8 +12,8 @@ from conftest import Cli
 from plans.projects import SOURCE, RubyProject, git
 from runcard import open_plan
 from runcard.errors import StoreError
-from runcard.plans.names import documented_name
-from runcard.plans.places import Asked, place_of
+from runcard.plans.file_names import documented_name
+from runcard.plans.plan_files import Asked, place_of
 
 
 def hex8(text: str) -> str:

@@ -44,8 +44,8 @@ while done < times:
 
 _ANALYZER = """
 import sys
-from runcard.operations.plans.analyzing import analyze_source
-from runcard.plans.places import Asked
+from runcard.operations.plans.analyze import analyze_source
+from runcard.plans.plan_files import Asked
 source, method = sys.argv[1:]
 print("ready", flush=True)
 sys.stdin.readline()

@@ -168,10 +168,10 @@ class TestTargets:
     def test_without_the_reader_of_ruby_it_is_not_looked_for(
         self, cli: Cli, project: RubyProject, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        from runcard.plans.ruby import syntax  # noqa: PLC0415
+        from runcard.plans.ruby import syntax_tree  # noqa: PLC0415
 
         monkeypatch.setitem(sys.modules, "tree_sitter_ruby", None)
-        for cached in (getattr(syntax, name) for name in dir(syntax)):
+        for cached in (getattr(syntax_tree, name) for name in dir(syntax_tree)):
             if hasattr(cached, "cache_clear"):
                 cached.cache_clear()
         code, found, hints = self.checked(cli, project, class_="Gone")

@@ -10,7 +10,7 @@ import pytest
 from conftest import Cli
 from runcard.documents import chain
 from runcard.encoding import COMPACT, encode_json
-from runcard.operations.validate import validate
+from runcard.operations.checks.validate import validate
 from sessions.build import CODER, LEAD, TESTER, change, make_session
 
 WHERE = {"team": "metadata.json", "manifest": "manifest.json"}

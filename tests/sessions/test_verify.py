@@ -14,8 +14,8 @@ import runcard
 from conftest import Cli
 from runcard.documents import chain
 from runcard.encoding import COMPACT, encode_json
-from runcard.operations.verify import summary, verify, worst
-from runcard.store.sessions import Collection, Modes
+from runcard.operations.checks.verify import summary, verify, worst
+from runcard.store.sessions.directory import Collection, Modes
 from sessions.build import CODER, LEAD, change, make_session
 
 Kinds = set[tuple[str, str]]

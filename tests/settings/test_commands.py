@@ -9,7 +9,7 @@ import pytest
 
 import runcard
 from conftest import Cli
-from runcard.operations.config_trust import trust_file
+from runcard.operations.checks.config_trust import trust_file
 from runcard.settings import ALL
 
 PRICES = {

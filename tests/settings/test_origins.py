@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from runcard.errors import RuncardError
-from runcard.operations.config_trust import trust_file
+from runcard.operations.checks.config_trust import trust_file
 from runcard.settings import (
     ARTIFACTS_DIR,
     ARTIFACTS_ENABLED,

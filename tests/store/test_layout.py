@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from checks import samples
 from conftest import Put
-from operations import samples
 from runcard.store import layout
 
 

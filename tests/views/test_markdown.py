@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runcard.files import printable
-from runcard.views import markdown
+from runcard.views import run_readme
 from views.samples import run
 
 GOLDEN = Path(__file__).with_name("readme.md")
@@ -44,18 +44,18 @@ EVIL = [
 
 def test_the_page_is_as_it_was_agreed() -> None:
     """To change it: look at the difference, and write the new text to the file."""
-    assert markdown.readme(run(), FILES) == GOLDEN.read_text("utf-8")
+    assert run_readme.readme(run(), FILES) == GOLDEN.read_text("utf-8")
 
 
 def test_it_is_the_same_whoever_writes_it() -> None:
-    assert markdown.readme(run(), FILES) == markdown.readme(run(), FILES)
+    assert run_readme.readme(run(), FILES) == run_readme.readme(run(), FILES)
 
 
 def test_a_page_is_known_again_by_the_run_it_is_of() -> None:
-    page = markdown.readme(run(), FILES).encode()
-    assert markdown.is_readme_of(page, "run-01jcqz8v4n6q8s0t")
-    assert not markdown.is_readme_of(page, "run-another")
-    assert not markdown.is_readme_of(b"# Mine\n", "run-01jcqz8v4n6q8s0t")
+    page = run_readme.readme(run(), FILES).encode()
+    assert run_readme.is_readme_of(page, "run-01jcqz8v4n6q8s0t")
+    assert not run_readme.is_readme_of(page, "run-another")
+    assert not run_readme.is_readme_of(b"# Mine\n", "run-01jcqz8v4n6q8s0t")
 
 
 def cells(page: str, heading: str) -> list[list[str]]:
@@ -74,7 +74,7 @@ def cells(page: str, heading: str) -> list[list[str]]:
 
 @pytest.mark.parametrize("evil", EVIL, ids=ascii)
 def test_no_name_of_a_file_breaks_the_table(evil: str) -> None:
-    page = markdown.readme(run(), [(evil, 1), ("after.txt", 2)])
+    page = run_readme.readme(run(), [(evil, 1), ("after.txt", 2)])
     first, second = cells(page, "What was made")
     assert second == ["after.txt", "2 B"]
     assert first[1] == "1 B"
@@ -89,10 +89,10 @@ def test_no_input_setting_or_trouble_breaks_the_page(evil: str) -> None:
         generation={"experiment_name": evil, "command": ["echo", evil]},
         errors=[{"type": evil, "message": evil}],
     )
-    page = markdown.readme(document, [])
+    page = run_readme.readme(document, [])
     plain, hostile = (
         [line for line in text.splitlines() if line.startswith(("#", "```", "<"))]
-        for text in (markdown.readme(run(), []), page)
+        for text in (run_readme.readme(run(), []), page)
     )
     assert hostile[0] == plain[0]
     assert [line for line in hostile if line.startswith("## ")] == [
@@ -110,7 +110,7 @@ printed = st.text(st.characters(exclude_categories=[]), max_size=12)
 
 @given(name=printed)
 def test_any_name_in_code_font_stays_in_its_cell(name: str) -> None:
-    (row,) = cells(f"## X\n\n| A | B |\n|---|---|\n| {markdown.code(name)} | end |\n", "X")
+    (row,) = cells(f"## X\n\n| A | B |\n|---|---|\n| {run_readme.code(name)} | end |\n", "X")
     assert row[1] == "end"
     assert row[0].strip() == printable(name).strip()
 
@@ -118,7 +118,7 @@ def test_any_name_in_code_font_stays_in_its_cell(name: str) -> None:
 @given(name=printed)
 def test_any_text_in_a_sentence_reads_as_it_is(name: str) -> None:
     parser = pytest.importorskip("markdown_it").MarkdownIt("commonmark")
-    tokens = parser.parse(f"before {markdown.escape(name)} after")
+    tokens = parser.parse(f"before {run_readme.escape(name)} after")
     (text,) = (token for token in tokens if token.type == "inline")
     assert {child.type for child in text.children} <= {"text", "text_special", "softbreak"}
     assert "".join(child.content for child in text.children) == f"before {printable(name)} after"
@@ -138,7 +138,7 @@ def test_any_text_in_a_sentence_reads_as_it_is(name: str) -> None:
     ],
 )
 def test_durations_are_said_as_people_say_them(seconds: float | None, said: str) -> None:
-    assert markdown.duration(seconds) == said
+    assert run_readme.duration(seconds) == said
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_durations_are_said_as_people_say_them(seconds: float | None, said: str)
     ],
 )
 def test_sizes_are_said_as_people_say_them(count: int, said: str) -> None:
-    assert markdown.size(count) == said
+    assert run_readme.size(count) == said
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_sizes_are_said_as_people_say_them(count: int, said: str) -> None:
     ],
 )
 def test_money_has_as_many_digits_as_it_takes(amount: float | None, said: str) -> None:
-    assert markdown.money(amount) == said
+    assert run_readme.money(amount) == said
 
 
 def test_a_run_without_anything_says_so() -> None:
@@ -184,7 +184,7 @@ def test_a_run_without_anything_says_so() -> None:
         token_usage={"breakdown_by_model": []},
         warnings=[],
     )
-    page = markdown.readme(document, [])
+    page = run_readme.readme(document, [])
     assert page.splitlines()[1] == "# run-01jcqz8v4n6q8s0t"
     for said in ("No files.", "No inputs were recorded.", "**Took** unknown", "* **Cost**: unknown\n"):
         assert said in page
@@ -194,7 +194,7 @@ def test_a_run_without_anything_says_so() -> None:
 
 def test_an_end_that_was_estimated_is_said_to_be() -> None:
     generation = {"status": "interrupted", "estimated": ["/generation/timestamp_end"]}
-    page = markdown.readme(run(generation=generation), [])
+    page = run_readme.readme(run(generation=generation), [])
     assert "⚠️ interrupted" in page
     assert "**Took** 2 min 15 s (estimated: the end was not seen)" in page
 
@@ -202,7 +202,7 @@ def test_an_end_that_was_estimated_is_said_to_be() -> None:
 def test_a_cost_that_is_partly_known_is_said_to_be() -> None:
     parts = [{"model": "a", "cost_usd": 0.25}, {"model": "b", "cost_usd": None}]
     document = run(costs={"total_cost_usd": None}, token_usage={"breakdown_by_model": parts})
-    assert "* **Cost**: unknown; $0.25 of it is known\n" in markdown.readme(document, [])
+    assert "* **Cost**: unknown; $0.25 of it is known\n" in run_readme.readme(document, [])
 
 
 def test_long_lists_are_cut_and_say_where_the_rest_is() -> None:
@@ -212,7 +212,7 @@ def test_long_lists_are_cut_and_say_where_the_rest_is() -> None:
         data_sources={"files": [{"path": name} for name, _ in many]},
         errors=[{"message": "x" * 500}] * 40,
     )
-    page = markdown.readme(document, many)
+    page = run_readme.readme(document, many)
     assert "… and 1,005 more; `SHA256SUMS` lists them all." in page
     assert "… and 1,005 more; `metadata.json` has them all." in page
     assert "… and 15 more; `metadata.json` has them all." in page  # of the settings

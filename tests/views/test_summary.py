@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from runcard.views.summary import Figures, Notable, brief, notable, spoken, summary, tree
+from runcard.views.session_summary import Figures, Notable, brief, notable, spoken, summary, tree
 
 PRODUCER = {"name": "runcard", "version": "0.1.0"}
 

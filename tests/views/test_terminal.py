@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from runcard.views.terminal import run_screen
+from runcard.views.run_screen import run_screen
 from views.samples import run
 
 FILES = [("notes.txt", 12), ("personas/1.json", 2048)]

@@ -10,24 +10,24 @@ TYPE_CHECKING = False  # as in typing, whose import alone would take longer than
 if TYPE_CHECKING:
     from typing import Any
 
-    from runcard.accounting.call import Usage
+    from runcard.accounting.price_rows import PriceRow, Rates, Tier, cost, json_number
     from runcard.accounting.prices import Charge, Prices
-    from runcard.accounting.rows import PriceRow, Rates, Tier, cost, json_number
     from runcard.accounting.tokens import CLASSES, Tokens, sum_tokens, weakest
-    from runcard.accounting.usage import read_usage
+    from runcard.accounting.usage import Usage
+    from runcard.accounting.vendors.read import read_usage
 
 _HOMES = {
     "CLASSES": "tokens",
     "Charge": "prices",
-    "PriceRow": "rows",
+    "PriceRow": "price_rows",
     "Prices": "prices",
-    "Rates": "rows",
-    "Tier": "rows",
+    "Rates": "price_rows",
+    "Tier": "price_rows",
     "Tokens": "tokens",
-    "Usage": "call",
-    "cost": "rows",
-    "json_number": "rows",
-    "read_usage": "usage",
+    "Usage": "usage",
+    "cost": "price_rows",
+    "json_number": "price_rows",
+    "read_usage": "vendors.read",
     "sum_tokens": "tokens",
     "weakest": "tokens",
 }

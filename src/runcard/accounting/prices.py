@@ -13,11 +13,11 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from runcard.accounting.call import Usage
-from runcard.accounting.format import read_table
+from runcard.accounting.price_file import read_table
+from runcard.accounting.price_rows import PriceRow, cost
+from runcard.accounting.price_table import Hit, Table
 from runcard.accounting.providers import canonical
-from runcard.accounting.rows import PriceRow, cost
-from runcard.accounting.table import Hit, Table
+from runcard.accounting.usage import Usage
 from runcard.encoding import Limits, decode_json
 from runcard.errors import DocumentError, EncodingError, UsageError
 from runcard.files import failure, open_regular, printable, read_stream

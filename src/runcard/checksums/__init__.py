@@ -5,8 +5,8 @@ only make a listing need not load. Which names a record leaves out of its listin
 difference is forgiven, is decided by those who know records.
 """
 
-from runcard.checksums.directory import Contents, Symlink, make
 from runcard.checksums.hashing import hash_files
 from runcard.checksums.listing import Listing, read
+from runcard.checksums.make_listing import Contents, Symlink, make
 
 __all__ = ["Contents", "Listing", "Symlink", "hash_files", "make", "read"]

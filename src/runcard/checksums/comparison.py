@@ -10,11 +10,11 @@ import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from runcard.checksums.directory import FILE, Survey, Symlink
 from runcard.checksums.hashing import hash_files
 from runcard.checksums.listing import Listing
+from runcard.checksums.make_listing import FILE, Survey, Symlink
 from runcard.checksums.problems import NotRegularError, VanishedError
-from runcard.checksums.tally import Progress
+from runcard.checksums.progress import Progress
 from runcard.digests import Digest
 from runcard.errors import RuncardError, StoreError
 from runcard.files import Entry, Kind, encode_name

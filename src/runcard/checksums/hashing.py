@@ -14,7 +14,7 @@ from itertools import islice
 
 from runcard.checksums import worker
 from runcard.checksums.listing import Listing
-from runcard.checksums.tally import Progress, Tally
+from runcard.checksums.progress import Progress, Tally
 from runcard.checksums.worker import ANSWER, ELSEWHERE, Folder, hash_small
 from runcard.files import OnError, encode_name, failure
 
@@ -86,7 +86,7 @@ def _in_passing(top: int, paths: Iterable[str], tally: Tally) -> list[_Chunk]:
 
 
 def _with_help(top: int, folder: Folder, source: Iterator[_Chunk], tally: Tally) -> list[_Chunk]:
-    from runcard.checksums.crew import Crew, Task, cores  # noqa: PLC0415 - few directories need it
+    from runcard.checksums.helper_pool import Crew, Task, cores  # noqa: PLC0415 - few directories need it
 
     chunks: list[_Chunk] = []
     with Crew[_Chunk](Task(worker.__file__, (str(top),), (top,)), cores()) as crew:
@@ -104,8 +104,8 @@ def _with_help(top: int, folder: Folder, source: Iterator[_Chunk], tally: Tally)
 
 
 def _thoroughly(top: int, paths: list[str], tally: Tally, on_error: OnError | None) -> dict[str, str]:
-    from runcard.checksums.crew import cores  # noqa: PLC0415 - few directories need it
-    from runcard.checksums.thorough import Thorough  # noqa: PLC0415
+    from runcard.checksums.helper_pool import cores  # noqa: PLC0415 - few directories need it
+    from runcard.checksums.large_files import Thorough  # noqa: PLC0415
 
     thorough = Thorough(top, paths, tally, stop_at_error=on_error is None)
     thorough.run(cores())

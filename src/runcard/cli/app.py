@@ -6,7 +6,7 @@ import sys
 import click
 
 from runcard.cli.groups import Group
-from runcard.cli.main import ABOUT, COMMANDS, EXITS
+from runcard.cli.main import ABOUT, COMMANDS, EXITS, module_of
 from runcard.cli.printing import AS_JSON, complain, say_json
 from runcard.errors import ExitCode, RuncardError
 from runcard.version import __version__
@@ -16,7 +16,7 @@ BROKEN_PIPE = 141
 
 @click.group(
     cls=Group,
-    package="runcard.cli",
+    module_of=module_of,
     table=COMMANDS,
     help=ABOUT,
     epilog=EXITS,
@@ -83,7 +83,7 @@ def _answered(context: click.Context) -> int:
 
 def _refused_settings() -> list[tuple[str, str]]:
     """Values of settings that the command asked for and that did not count, each with what to do about it."""
-    if "runcard.settings.reading" not in sys.modules:
+    if "runcard.settings.lookup" not in sys.modules:
         return []  # it asked for none
     from runcard.settings import take_unreported  # noqa: PLC0415
 

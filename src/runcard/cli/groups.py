@@ -1,5 +1,6 @@
 """A group of commands, each loaded when it is called."""
 
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
@@ -7,11 +8,11 @@ import click
 
 
 class Group(click.Group):
-    """Commands by name, with a line about each; the module of that name in `package` has the `command`."""
+    """Commands by name, with a line about each; `module_of` names the module that has the `command`."""
 
-    def __init__(self, *args: Any, package: str, table: dict[str, str], **kwargs: Any) -> None:  # noqa: ANN401
-        super().__init__(*args, **kwargs)
-        self._package = package
+    def __init__(self, *, module_of: Callable[[str], str], table: dict[str, str], **options: Any) -> None:  # noqa: ANN401
+        super().__init__(**options)
+        self._module_of = module_of
         self._table = table
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
@@ -20,7 +21,7 @@ class Group(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in self._table:
             return None
-        command: click.Command = import_module(f"{self._package}.{cmd_name.replace('-', '_')}").command
+        command: click.Command = import_module(self._module_of(cmd_name)).command
         return command
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:

@@ -31,11 +31,46 @@ COMMANDS = {
     "verify": "Check that records are what they were when closed.",
 }
 
+# The folder of this package that each command lies in; one that is not listed lies in the package itself.
+FOLDERS = {
+    "amend": "amendments",
+    "archive": "archives",
+    "close": "runs",
+    "collect": "sessions",
+    "config": "checks",
+    "experiment": "experiments",
+    "export": "runs",
+    "extract": "archives",
+    "import-bundle": "runs",
+    "ledger": "checks",
+    "log": "sessions",
+    "migrate": "amendments",
+    "plan": "plans",
+    "prune": "archives",
+    "redact": "amendments",
+    "rerun": "runs",
+    "restore": "archives",
+    "run": "runs",
+    "schema": "checks",
+    "show": "checks",
+    "validate": "checks",
+    "verify": "checks",
+}
+GROUPS = {"experiment", "plan"}  # their commands are the package of that folder
+
 ABOUT = "Every AI run leaves a record that you can trust."
 
 INTERRUPTED = 130
 
 EXITS = "Exit codes: 0 good, 1 error or failed check, 2 warnings, 64 wrong usage."
+
+
+def module_of(command: str) -> str:
+    """The module that has a command."""
+    folder, name = FOLDERS.get(command), command.replace("-", "_")
+    if command in GROUPS:
+        return f"runcard.cli.{folder}"
+    return f"runcard.cli.{folder}.{name}" if folder else f"runcard.cli.{name}"
 
 
 def root_help() -> str:
@@ -77,7 +112,7 @@ def _run(arguments: list[str]) -> int:
             if _printed(f"runcard {__version__}\n"):
                 return 0
         elif arguments[0] == "run":
-            from runcard.cli.running import carry_out, parse  # noqa: PLC0415
+            from runcard.cli.runs.run_arguments import carry_out, parse  # noqa: PLC0415
 
             if (options := parse(arguments[1:])) is not None:
                 return carry_out(**options)

@@ -54,7 +54,7 @@ class Size(click.ParamType[int]):
     name = "SIZE"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:  # noqa: ANN401
-        from runcard.settings.forms import SIZE, NotAllowedError  # noqa: PLC0415
+        from runcard.settings.value_types import SIZE, NotAllowedError  # noqa: PLC0415
 
         try:
             return SIZE.from_text(str(value))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 from runcard.cli.printing import is_dumb
 
 if TYPE_CHECKING:
-    from runcard.operations.keeping import Advance
+    from runcard.operations.sessions.copying import Advance
 
 T = TypeVar("T")
 
@@ -99,7 +99,7 @@ class CopyProgress(Progress):
     @staticmethod
     def _line(now: "Advance", seconds: float) -> str:
         from runcard.files import printable  # noqa: PLC0415
-        from runcard.views.markdown import duration, short, size  # noqa: PLC0415
+        from runcard.views.run_readme import duration, short, size  # noqa: PLC0415
 
         amount = now.amount
         who = f"{printable(short(now.instance, 30))} ({now.number} of {now.total})"

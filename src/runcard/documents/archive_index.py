@@ -6,7 +6,7 @@ from typing import Any
 from runcard.documents.document import Document
 from runcard.documents.findings import Finding
 from runcard.documents.kinds import ARCHIVE_INDEX
-from runcard.documents.manifest import indexed
+from runcard.documents.session.manifest import indexed
 
 
 class ArchiveIndex(Document):

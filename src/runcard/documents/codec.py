@@ -13,13 +13,13 @@ from runcard.documents import schema
 from runcard.documents.archive_index import ArchiveIndex
 from runcard.documents.document import Document
 from runcard.documents.findings import Finding, InvalidDocument, Report, finding, shown, sorted_findings
-from runcard.documents.generation import Generation
-from runcard.documents.instance import Instance
 from runcard.documents.kinds import KINDS, TESTPLAN, Kind, detect, is_legacy
-from runcard.documents.manifest import Manifest
 from runcard.documents.migrations import Moved, migrate
-from runcard.documents.team import Team
-from runcard.documents.testplan import TestPlan
+from runcard.documents.run.generation import Generation
+from runcard.documents.session.instance import Instance
+from runcard.documents.session.manifest import Manifest
+from runcard.documents.session.team import Team
+from runcard.documents.testplan.plan import TestPlan
 from runcard.encoding import BOM, Limits, as_text, decode_json, locate
 from runcard.encoding.limits import NONE
 from runcard.errors import EncodingError
@@ -184,7 +184,7 @@ def _judge_legacy(value: dict[str, Any], model: type[Document]) -> Examined:
 
 def _located_in_yaml(findings: Iterable[Finding], text: str, examined: Examined) -> Findings:
     """The same in YAML, where what stands without quotes has to be looked at besides."""
-    from runcard.documents.unquoted import suspects, unquoted  # noqa: PLC0415
+    from runcard.documents.testplan.unquoted_scalars import suspects, unquoted  # noqa: PLC0415
     from runcard.encoding.yaml import locate_yaml  # noqa: PLC0415
 
     found = list(findings)

@@ -12,7 +12,7 @@ from runcard.documents.findings import Finding, InvalidDocument, Report, bounded
 from runcard.documents.kinds import Kind
 from runcard.documents.versions import settle
 from runcard.encoding import decode_json, encode_json
-from runcard.encoding.edit import edit_json
+from runcard.encoding.json.edit import edit_json
 from runcard.encoding.limits import DEFAULT, NONE, Limits
 from runcard.errors import DocumentError
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from datetime import tzinfo
 from typing import Any
 
-from runcard.documents import legacy, plan_steps
+from runcard.documents.run import legacy
+from runcard.documents.testplan import migration
 from runcard.errors import DocumentError
 
 Fields = dict[str, Any]
@@ -94,11 +95,11 @@ def _flat_0_1_0_up(data: Fields, zone: tzinfo | None) -> Moved:
 
 
 def _plan_up(data: Fields, _: tzinfo | None) -> Moved:
-    return Moved(*plan_steps.to_2_0(data))
+    return Moved(*migration.to_2_0(data))
 
 
 def _plan_down(data: Fields, _: tzinfo | None) -> Moved:
-    return Moved(*plan_steps.to_1_3(data))
+    return Moved(*migration.to_1_3(data))
 
 
 STEPS: dict[tuple[str, str | None, str], Step] = {

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from runcard.documents.findings import MOST, Finding, finding, left_out, shown
 from runcard.documents.kinds import PUBLISHED, Kind
-from runcard.documents.roles import SYNONYMS
+from runcard.documents.session.roles import SYNONYMS
 from runcard.encoding import join_pointer
 from runcard.errors import UsageError
 

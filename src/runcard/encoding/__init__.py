@@ -7,11 +7,11 @@ Invariants: `decode_json(encode_json(x)) == x`; no input makes these functions r
 Changing a text only where it must is a module of its own, `edit`: few commands rewrite documents.
 """
 
-from runcard.encoding.canonical import both_forms, canonical_json
+from runcard.encoding.json.canonical import both_forms, canonical_json
+from runcard.encoding.json.positions import Position, join_pointer, locate
+from runcard.encoding.json.reader import BOM, as_text, decode_json
+from runcard.encoding.json.writer import COMPACT, encode_json
 from runcard.encoding.limits import Limits
-from runcard.encoding.reader import BOM, as_text, decode_json
-from runcard.encoding.spans import Position, join_pointer, locate
-from runcard.encoding.writer import COMPACT, encode_json
 
 __all__ = [
     "BOM",

@@ -4,13 +4,13 @@ Names are `str` whose bytes are UTF-8 with `surrogateescape`, in every locale. N
 """
 
 from runcard.files.atomic import Sync, fsync_directory, sync_filesystem, write_all, write_atomic
-from runcard.files.beneath import beneath
-from runcard.files.failures import failure
+from runcard.files.descent import beneath
 from runcard.files.locks import locked
+from runcard.files.long_paths import reach
 from runcard.files.names import JsonName, decode_name, encode_name, file_type, json_name, printable
 from runcard.files.opening import NotRegularFileError, open_directory, open_regular, type_name
+from runcard.files.os_errors import failure
 from runcard.files.paths import SAFE_ID, check_relative, is_safe_id, resolve_below
-from runcard.files.reach import reach
 from runcard.files.reading import read_file, read_regular, read_stream, unreadable
 from runcard.files.walk import Entry, Kind, OnError, sizes, walk, walk_files
 

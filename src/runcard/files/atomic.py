@@ -169,6 +169,6 @@ def _take_name(directory: int, temporary: str, name: str, *, replace: bool) -> N
         os.rename(temporary, name, src_dir_fd=directory, dst_dir_fd=directory)
         return
     # Here, because it loads ctypes, which costs more than a durable write and which most programs never need.
-    from runcard.files.noreplace import rename_noreplace  # noqa: PLC0415
+    from runcard.files.rename_noreplace import rename_noreplace  # noqa: PLC0415
 
     rename_noreplace(temporary, name, directory)

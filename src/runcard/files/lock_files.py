@@ -22,8 +22,8 @@ from runcard.digests import sha256_bytes
 from runcard.encoding import COMPACT, decode_json, encode_json
 from runcard.errors import EncodingError, RuncardError, StoreError
 from runcard.files.atomic import write_all
-from runcard.files.failures import failure
 from runcard.files.names import encode_name, printable
+from runcard.files.os_errors import failure
 from runcard.files.processes import identity, is_alive
 from runcard.files.reading import read_regular
 

@@ -16,8 +16,8 @@ import time
 from collections.abc import Iterator
 
 from runcard.errors import RuncardError, StoreError
-from runcard.files.failures import failure
 from runcard.files.names import printable
+from runcard.files.os_errors import failure
 
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.002, 0.1
 _PROC = "/proc"

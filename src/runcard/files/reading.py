@@ -6,9 +6,9 @@ from stat import S_ISDIR, S_ISREG
 from typing import BinaryIO
 
 from runcard.errors import RuncardError, StoreError
-from runcard.files.failures import failure
 from runcard.files.names import printable
 from runcard.files.opening import NotRegularFileError, open_regular
+from runcard.files.os_errors import failure
 
 _MORE = 1 << 20  # bytes, of a file that grows meanwhile
 _STEP = 1 << 16  # to ask for much more than there is would take longer than reading it

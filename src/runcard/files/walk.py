@@ -14,9 +14,9 @@ from stat import S_ISDIR, S_ISLNK, S_ISREG
 from typing import NamedTuple, Self
 
 from runcard.errors import RuncardError
-from runcard.files.failures import failure
+from runcard.files.long_paths import reach
 from runcard.files.names import decode_name, encode_name
-from runcard.files.reach import reach
+from runcard.files.os_errors import failure
 
 OnError = Callable[[str, RuncardError], object]
 

@@ -14,8 +14,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from runcard.errors import RuncardError
-from runcard.observe.directories import absolute, repository_root
-from runcard.observe.helpers import PATIENCE, Helper
+from runcard.observe.background import PATIENCE, Helper
+from runcard.observe.locations import absolute, repository_root
 from runcard.version import __version__
 
 _KEYS = (

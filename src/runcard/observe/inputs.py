@@ -1,7 +1,7 @@
 """The input files of a run: which they are, and what they held when it started.
 
 Paths are recorded relative to the directory that the run started in where they lie below it, and absolute elsewhere.
-Nothing is copied. Which files a pattern means is told by `runcard.observe.patterns`.
+Nothing is copied. Which files a pattern means is told by `runcard.observe.file_arguments`.
 
 Invariant: an entry has the size and the digest of the same contents. A file for which both cannot be had, because it
 cannot be read or is being written to, is named in a warning and left out.
@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from runcard.errors import RuncardError
 from runcard.files import decode_name, encode_name, json_name
-from runcard.observe.directories import absolute, shown
+from runcard.observe.locations import absolute, shown
 
 if TYPE_CHECKING:
-    from runcard.observe.patterns import Found
+    from runcard.observe.file_arguments import Found
 
 Progress = Callable[[int, int], object]  # files and bytes so far
 
@@ -43,7 +43,7 @@ def inputs(
     wanted = [os.fspath(pattern) for pattern in patterns]
     if not wanted:
         return [], []
-    from runcard.observe.patterns import find_files  # noqa: PLC0415 - most programs have no inputs
+    from runcard.observe.file_arguments import find_files  # noqa: PLC0415 - most programs have no inputs
 
     warnings: list[str] = []
     places = _Places(absolute(directory))

@@ -1,6 +1,6 @@
 """The user's own patterns of secrets: from the settings into masking, before an operation masks anything."""
 
-from runcard.redaction import use_patterns
+from runcard.masking import use_patterns
 from runcard.settings import MASKING_PATTERNS, Settings, read_settings
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from runcard.digests import sha256_descriptor
 from runcard.errors import RuncardError
 from runcard.files import open_regular, unreadable
-from runcard.plans.places import Place
+from runcard.plans.plan_files import Place
 
 NOT_FOUND = "metadata not found"
 CORRUPTED = "metadata corrupted"

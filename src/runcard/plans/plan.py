@@ -14,21 +14,16 @@ from typing import Any
 from runcard.documents import codec
 from runcard.documents.findings import Finding, InvalidDocument, Report
 from runcard.documents.kinds import TESTPLAN
-from runcard.documents.testplan import TestPlan
+from runcard.documents.testplan.plan import TestPlan
 from runcard.errors import DocumentError, StoreError
 from runcard.files import failure, locked, printable, write_atomic
 from runcard.files.temporaries import remove_temporaries_of
+from runcard.plans.agent_reports import Mark, without_secrets
 from runcard.plans.agents import AGENTS, Agent, agent_named, predecessor
-from runcard.plans.changes import (
-    check_ownership,
-    in_order,
-    is_new_analysis,
-    without_later_marks,
-)
-from runcard.plans.marks import Mark, without_secrets
-from runcard.plans.places import Place
-from runcard.plans.projects import check_inside, make_folder
-from runcard.plans.stored import read_stored
+from runcard.plans.edit import check_ownership, in_order, is_new_analysis, without_later_marks
+from runcard.plans.plan_files import Place
+from runcard.plans.plan_text import read_stored
+from runcard.plans.project import check_inside, make_folder
 
 Fields = dict[str, Any]
 

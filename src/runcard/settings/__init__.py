@@ -4,7 +4,7 @@ A value is looked at when somebody asks for it, so a command never stumbles over
 wrong is an error that names the place, the value, what is allowed and what to do. Nothing here reads records.
 """
 
-from runcard.settings.known import (
+from runcard.settings.definitions import (
     ALL,
     ARTIFACTS_COMPRESS,
     ARTIFACTS_DIR,
@@ -30,7 +30,7 @@ from runcard.settings.known import (
     PRICES,
     Setting,
 )
-from runcard.settings.reading import Found, Origin, Settings, SettingsError, read_settings, take_unreported
+from runcard.settings.lookup import Found, Origin, Settings, SettingsError, read_settings, take_unreported
 
 __all__ = [
     "ALL",

@@ -13,8 +13,8 @@ from typing import NamedTuple
 from runcard.digests import sha256_bytes
 from runcard.files import failure, is_safe_id, printable, read_regular, write_atomic
 from runcard.store import layout
-from runcard.store.own import open_own
-from runcard.store.runs import alone
+from runcard.store.own_directories import open_own
+from runcard.store.runs.directory import alone
 
 
 def id_of_name(name: str) -> str:

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from weakref import WeakSet
 
 from runcard.documents.chain import Head, Journal, Written, first_link, parse, write_line
-from runcard.encoding.shortening import fitted, shortened
+from runcard.encoding.shorten import fitted, shortened
 from runcard.errors import StoreError
 from runcard.files import failure, printable, read_regular
 from runcard.files.locks import NO_LOCKS

@@ -16,10 +16,10 @@ from runcard.documents.chain import Checked, Head, Journal, check, first_link, p
 from runcard.documents.times import instant
 from runcard.files import NotRegularFileError, failure, locked
 from runcard.store import layout
-from runcard.store.appending import append_lines, read_tail
+from runcard.store.append_only import append_lines, read_tail
 from runcard.store.journal import read_journal
-from runcard.store.own import open_own
-from runcard.store.runs import PATIENCE
+from runcard.store.own_directories import open_own
+from runcard.store.runs.directory import PATIENCE
 
 CLOSED = "record.closed"
 ARCHIVED = "record.archived"

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from runcard.files import printable
-from runcard.plans.review import Review
+from runcard.plans.spec_review import Review
 
 
 def review_page(title: str, spec: str, review: Review) -> str:

@@ -10,7 +10,7 @@ from plans.ruby.samples import names, targets, written
 from plans.ruby.tools import SHOP
 from runcard.encoding import Limits
 from runcard.errors import DocumentError, MachineError, StoreError
-from runcard.plans.ruby import read_targets, syntax
+from runcard.plans.ruby import read_targets, syntax_tree
 
 DEEP = 10_000
 
@@ -252,7 +252,7 @@ def test_without_the_extra_the_error_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "tree_sitter_ruby", None)
-    monkeypatch.setattr(syntax, "_parser", syntax._parser.__wrapped__)
+    monkeypatch.setattr(syntax_tree, "_parser", syntax_tree._parser.__wrapped__)
     with pytest.raises(MachineError) as caught:
         targets(tmp_path, "class A; end")
     assert caught.value.hint == "pip install 'runcard[ruby]'"

@@ -194,8 +194,8 @@ def test_nothing_that_could_be_read_is_an_error(bad: bytes, project: Path) -> No
 
 _READ_AS_NOBODY = """
 from runcard.operations.plans import factories
-import runcard.plans.ruby.mending, runcard.plans.ruby.syntax
-runcard.plans.ruby.syntax._parser()
+import runcard.plans.ruby.error_recovery, runcard.plans.ruby.syntax_tree
+runcard.plans.ruby.syntax_tree._parser()
 if os.geteuid() == 0:
     os.setuid(65534)
 try:

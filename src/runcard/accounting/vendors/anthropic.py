@@ -4,9 +4,9 @@ A message without a `stop_reason` is the beginning of a stream: its output count
 are calls of their own, which the counts of the message leave out.
 """
 
-from runcard.accounting.call import Usage
-from runcard.accounting.fields import Fields
 from runcard.accounting.tokens import Tokens, split_writes
+from runcard.accounting.usage import Usage
+from runcard.accounting.vendors.fields import Fields
 
 _OWN = (
     "cache_creation_input_tokens",

@@ -3,9 +3,9 @@
 `input` is all input here as well. A name that is not known is an error: it may be a count that would be lost.
 """
 
-from runcard.accounting.call import Usage
-from runcard.accounting.fields import Fields
 from runcard.accounting.tokens import CLASSES, Tokens, split_writes
+from runcard.accounting.usage import Usage
+from runcard.accounting.vendors.fields import Fields
 from runcard.errors import UsageError
 
 _ONE = "cache_write"  # all that was written to a cache, for the usual time

@@ -5,9 +5,9 @@ output as well. A count of zero is left out of a reply, so the total says what m
 without a reason to finish belongs to a stream that goes on; a prompt that was refused has none.
 """
 
-from runcard.accounting.call import Usage
-from runcard.accounting.fields import Fields
 from runcard.accounting.tokens import Tokens
+from runcard.accounting.usage import Usage
+from runcard.accounting.vendors.fields import Fields
 
 METADATA = ("usageMetadata", "usage_metadata")
 

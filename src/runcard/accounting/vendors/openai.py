@@ -4,9 +4,9 @@ Many servers speak the first of the two. Where a total shows that reasoning stan
 (xAI), it is added; where the output is left out (embeddings), the total says what it was.
 """
 
-from runcard.accounting.call import Source, Usage
-from runcard.accounting.fields import Fields
 from runcard.accounting.tokens import Tokens, split_writes
+from runcard.accounting.usage import Source, Usage
+from runcard.accounting.vendors.fields import Fields
 
 _UNFINISHED = {"in_progress", "queued", "cancelled"}
 _USUAL = {"default", "standard", "on_demand"}

@@ -11,7 +11,7 @@ recurse as deep as the input is nested, and no alias costs more than the limit.
 """
 
 from runcard.encoding.yaml.edit import edit_yaml
-from runcard.encoding.yaml.places import Place, locate_yaml
+from runcard.encoding.yaml.positions import Place, locate_yaml
 from runcard.encoding.yaml.reader import decode_yaml
 from runcard.encoding.yaml.scalars import reading_1_1
 from runcard.encoding.yaml.writer import encode_yaml

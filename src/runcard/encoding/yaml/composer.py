@@ -20,8 +20,8 @@ from yaml.events import (
     ScalarEvent,
 )
 
+from runcard.encoding.json.positions import position
 from runcard.encoding.limits import Limits
-from runcard.encoding.spans import position
 from runcard.encoding.yaml.nodes import Node, count
 from runcard.encoding.yaml.scalars import NotFiniteError, TooManyDigitsError, read_plain
 from runcard.errors import EncodingError

@@ -8,10 +8,10 @@ do not allow a change in place is refused, never damaged.
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from runcard.encoding.edit import Patch, same
+from runcard.encoding.json.edit import Patch, same
+from runcard.encoding.json.reader import BOM
+from runcard.encoding.json.writer import to_bytes
 from runcard.encoding.limits import NONE
-from runcard.encoding.reader import BOM
-from runcard.encoding.writer import to_bytes
 from runcard.encoding.yaml.nodes import Node, to_data
 from runcard.encoding.yaml.reader import decode_yaml
 from runcard.encoding.yaml.writer import INDENT, Container, block, flow, inline, written_key

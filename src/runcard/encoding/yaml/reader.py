@@ -11,8 +11,8 @@ from typing import Any
 
 from ryaml import InvalidYamlError, loads  # type: ignore[attr-defined] # it exports them in passing
 
+from runcard.encoding.json.reader import as_text
 from runcard.encoding.limits import DEFAULT, Limits
-from runcard.encoding.reader import as_text
 
 _DEPTH = 128  # of the fast road
 _BRACKETS = 32  # levels of brackets up to which it is fast

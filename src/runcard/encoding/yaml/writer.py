@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from json.encoder import encode_basestring as quoted
 from typing import Any
 
-from runcard.encoding.spans import join_pointer
-from runcard.encoding.writer import Layout, render, text_key, to_bytes
+from runcard.encoding.json.positions import join_pointer
+from runcard.encoding.json.writer import Layout, render, text_key, to_bytes
 from runcard.encoding.yaml.scalars import reading_1_1
 from runcard.errors import EncodingError
 

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from runcard.files import json_name
-from runcard.observe.directories import absolute
 from runcard.observe.git.changes import diff_sha256
 from runcard.observe.git.command import GitError
 from runcard.observe.git.worktree import WorkTree
+from runcard.observe.locations import absolute
 
 TIMEOUT = 10.0  # seconds for everything
 

@@ -13,11 +13,11 @@ from runcard.errors import DocumentError, StoreError, UsageError
 from runcard.files import SAFE_ID, failure, is_safe_id, printable, write_atomic
 from runcard.files.temporaries import remove_temporaries_of
 from runcard.observe.ids import new_id
-from runcard.operations.configuration import read_file
-from runcard.operations.load import read_document
+from runcard.operations.checks.load import read_document
+from runcard.operations.runs.configuration import read_file
 from runcard.store import layout
 from runcard.store.experiments import id_of_name
-from runcard.store.runs import alone
+from runcard.store.runs.directory import alone
 
 Fields = dict[str, Any]
 

@@ -7,7 +7,7 @@ from runcard.digests import sha256_bytes
 from runcard.encoding import Limits, decode_json
 from runcard.errors import EncodingError, RuncardError
 from runcard.files import failure
-from runcard.operations.load import read_document
+from runcard.operations.checks.load import read_document
 from runcard.store import layout
 
 Fields = dict[str, Any]

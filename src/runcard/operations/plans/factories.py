@@ -6,7 +6,7 @@ from typing import Any
 
 from runcard.errors import DocumentError, StoreError
 from runcard.files import printable
-from runcard.plans.projects import given_project, project_at
+from runcard.plans.project import given_project, project_at
 from runcard.plans.ruby import read_factories
 from runcard.plans.ruby.factory_details import Details
 from runcard.plans.ruby.factory_files import owner_of

@@ -11,14 +11,14 @@ from typing import Any
 
 from runcard.documents.findings import InvalidDocument
 from runcard.files import json_name, printable
-from runcard.operations.plans.analyzing import analyze_source
-from runcard.operations.plans.skeletons import write_skeleton
-from runcard.operations.plans.validating import validate_plan
+from runcard.operations.plans.analyze import analyze_source
+from runcard.operations.plans.skeleton import write_skeleton
+from runcard.operations.plans.validate import validate_plan
 from runcard.plans.agents import AGENTS, next_agent
 from runcard.plans.freshness import status_of
-from runcard.plans.places import Asked, place_of
 from runcard.plans.plan import Plan, plan_at
-from runcard.plans.spec_files import spec_of
+from runcard.plans.plan_files import Asked, place_of
+from runcard.plans.spec_paths import spec_of
 
 Fields = dict[str, Any]
 

@@ -7,7 +7,7 @@ from runcard.encoding import Limits
 from runcard.files import json_name
 from runcard.plans.agents import next_agent
 from runcard.plans.freshness import Status, status_of
-from runcard.plans.places import Asked, Place, place_of
+from runcard.plans.plan_files import Asked, Place, place_of
 
 Fields = dict[str, Any]
 

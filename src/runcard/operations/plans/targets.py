@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from runcard.files import json_name
-from runcard.plans.projects import project_of
+from runcard.plans.project import project_of
 from runcard.plans.ruby import Targets, read_targets
 
 

@@ -9,23 +9,23 @@ from typing import Any
 from runcard.digests import sha256_bytes
 from runcard.documents.findings import InvalidDocument
 from runcard.documents.kinds import TESTPLAN
-from runcard.documents.testplan import TestPlan
+from runcard.documents.testplan.plan import TestPlan
 from runcard.errors import DocumentError, UsageError
 from runcard.files import json_name, printable, read_file, unreadable
 from runcard.plans.analysis.characteristics import Around, characteristics_of
 from runcard.plans.analysis.conditions import Conditions
-from runcard.plans.analysis.declared import Declarations, Surroundings, read_declarations
-from runcard.plans.analysis.flow import Walker
-from runcard.plans.analysis.methods import Method, find_method, local_names, private_methods
-from runcard.plans.analysis.paths import Way
-from runcard.plans.analysis.surroundings import Level, Models, remember_constants
-from runcard.plans.places import Asked
-from runcard.plans.projects import project_of
+from runcard.plans.analysis.control_flow import Walker
+from runcard.plans.analysis.declared_values import Declarations, Surroundings, read_declarations
+from runcard.plans.analysis.method_source import Method, find_method, local_names, private_methods
+from runcard.plans.analysis.path_conditions import Way
+from runcard.plans.analysis.project_context import Level, Models, remember_constants
+from runcard.plans.plan_files import Asked
+from runcard.plans.project import project_of
 from runcard.plans.ruby.definitions import read_definitions
 from runcard.plans.ruby.factories import Factories, read_factories
 from runcard.plans.ruby.literals import Literals
-from runcard.plans.ruby.source import LARGEST, source_of
-from runcard.plans.ruby.syntax import Node, read_code
+from runcard.plans.ruby.source_text import LARGEST, source_of
+from runcard.plans.ruby.syntax_tree import Node, read_code
 from runcard.plans.ruby.targets import Target, Targets
 
 Fields = dict[str, Any]

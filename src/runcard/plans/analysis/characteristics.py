@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from runcard.plans.analysis.methods import Method
-from runcard.plans.analysis.paths import Way
+from runcard.plans.analysis.dependency_tree import levels_of, parents_of, terminal_states
+from runcard.plans.analysis.method_source import Method
+from runcard.plans.analysis.path_conditions import Way
+from runcard.plans.analysis.project_context import Models
 from runcard.plans.analysis.questions import Bounds, Outcome, Question, Threshold
 from runcard.plans.analysis.states import Needed, Trait, Traits
-from runcard.plans.analysis.surroundings import Models
-from runcard.plans.analysis.tree import levels_of, parents_of, terminal_states
 from runcard.plans.analysis.vocabulary import GOOD
 from runcard.plans.ruby.inflections import camelize
 

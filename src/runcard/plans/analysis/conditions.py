@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from runcard.plans.analysis.declared import Surroundings
-from runcard.plans.analysis.patterns import Patterns
+from runcard.plans.analysis.comparisons import Patterns
+from runcard.plans.analysis.declared_values import Surroundings
 from runcard.plans.analysis.predicates import Guard, read_predicate
 from runcard.plans.analysis.questions import (
     Answer,
@@ -28,7 +28,7 @@ from runcard.plans.analysis.vocabulary import (
 )
 from runcard.plans.ruby.inflections import underscore
 from runcard.plans.ruby.literals import Literals
-from runcard.plans.ruby.syntax import Code, Node, field, line_of, parts
+from runcard.plans.ruby.syntax_tree import Code, Node, field, line_of, parts
 
 DEEPEST = 100  # conditions within conditions
 AND, OR, NOT = {"&&", "and"}, {"||", "or"}, {"!", "not"}

@@ -4,7 +4,7 @@ from runcard.plans.analysis.questions import Outcome, Question
 from runcard.plans.analysis.subjects import Subject, one_line, slug
 from runcard.plans.analysis.vocabulary import FAILED
 from runcard.plans.ruby.inflections import underscore
-from runcard.plans.ruby.syntax import Code, Node, field, line_of, parts
+from runcard.plans.ruby.syntax_tree import Code, Node, field, line_of, parts
 
 _GENERAL = {"Error", "Exception"}  # which say little without their module
 

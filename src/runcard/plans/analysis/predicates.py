@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from runcard.plans.ruby.syntax import Code, Node, field, parts
+from runcard.plans.ruby.syntax_tree import Code, Node, field, parts
 
 _GUARDS = {"if_modifier", "unless_modifier", "if", "unless"}
 

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 
 from runcard.plans.ruby.inflections import underscore
-from runcard.plans.ruby.syntax import Code, Node, field, parts
+from runcard.plans.ruby.syntax_tree import Code, Node, field, parts
 
 LONGEST_NAME = 60
 # Calls that change how a value is written, not what it is.

@@ -8,11 +8,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import ClassVar
 
-from runcard.plans.ruby.classes import CLASS, INSTANCE, Classes, Scope
+from runcard.plans.ruby.class_registry import CLASS, INSTANCE, Classes, Scope
 from runcard.plans.ruby.literals import Literals
 from runcard.plans.ruby.macros import expand
-from runcard.plans.ruby.source import Trouble
-from runcard.plans.ruby.syntax import METHODS, Code, Node, field, line_of, parts
+from runcard.plans.ruby.source_text import Trouble
+from runcard.plans.ruby.syntax_tree import METHODS, Code, Node, field, line_of, parts
 
 DEEPEST = 1_000  # classes within classes
 _CONSTANTS = {"constant", "scope_resolution"}

@@ -4,8 +4,8 @@ from runcard.errors import RuncardError
 from runcard.files import resolve_below
 from runcard.plans.ruby.inflections import underscore
 from runcard.plans.ruby.literals import Literals
-from runcard.plans.ruby.source import read_source
-from runcard.plans.ruby.syntax import METHODS, Code, Node, field, parts, read_code
+from runcard.plans.ruby.source_text import read_source
+from runcard.plans.ruby.syntax_tree import METHODS, Code, Node, field, parts, read_code
 
 _NO_STATEMENTS = METHODS | {"comment", "lambda", "string", "array", "hash"}
 _OPTIONS = {"prefix", "suffix", "scopes", "default", "validate", "instance_methods"}

@@ -12,8 +12,8 @@ from runcard.errors import RuncardError
 from runcard.files import json_name
 from runcard.plans.ruby.factory_files import Place, factory_files
 from runcard.plans.ruby.factory_reader import Factory, Found, find_factories
-from runcard.plans.ruby.source import read_source
-from runcard.plans.ruby.syntax import NoRubyError, read_code
+from runcard.plans.ruby.source_text import read_source
+from runcard.plans.ruby.syntax_tree import NoRubyError, read_code
 
 
 @dataclass(frozen=True, slots=True)

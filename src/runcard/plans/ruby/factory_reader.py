@@ -7,9 +7,9 @@ from typing import ClassVar
 
 from runcard.plans.ruby.inflections import camelize, underscore
 from runcard.plans.ruby.literals import LOOPS, NO_NAMES, Literals, Names
-from runcard.plans.ruby.source import Trouble
-from runcard.plans.ruby.syntax import METHODS, Code, Node, line_of, parts
-from runcard.plans.ruby.syntax import field as part_of
+from runcard.plans.ruby.source_text import Trouble
+from runcard.plans.ruby.syntax_tree import METHODS, Code, Node, line_of, parts
+from runcard.plans.ruby.syntax_tree import field as part_of
 
 DEEPEST = 100  # factories within factories, and parents of parents
 _LIBRARIES = {"FactoryBot", "FactoryGirl", "::FactoryBot", "::FactoryGirl"}

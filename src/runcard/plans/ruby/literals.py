@@ -6,8 +6,8 @@ Whatever would need running Ruby has no value here (None). Symbols and strings a
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from runcard.plans.ruby.source import Trouble
-from runcard.plans.ruby.syntax import Code, Node, field, line_of, parts
+from runcard.plans.ruby.source_text import Trouble
+from runcard.plans.ruby.syntax_tree import Code, Node, field, line_of, parts
 
 Value = Any  # str, int, bool, list or dict of them; None when it is not known
 Names = Mapping[str, Value]  # what the variables of the loops around hold

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from runcard.plans.ruby.literals import Literals, Names, Value
-from runcard.plans.ruby.syntax import Node, field
+from runcard.plans.ruby.syntax_tree import Node, field
 
 Options = dict[str, Value]
 Expansion = Callable[[list[str], Options], list[str]]

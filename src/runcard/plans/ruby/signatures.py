@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from runcard.plans.ruby.source import read_source
-from runcard.plans.ruby.syntax import METHODS, Code, Node, field, line_of, parts, read_code
+from runcard.plans.ruby.source_text import read_source
+from runcard.plans.ruby.syntax_tree import METHODS, Code, Node, field, line_of, parts, read_code
 from runcard.plans.ruby.targets import Outcome, find_target
 
 

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from runcard.plans.ruby.source import Trouble, read_source
-from runcard.plans.ruby.syntax import METHODS, Code, Node, line_of, parts, read_code
-from runcard.plans.ruby.syntax import field as field_of
+from runcard.plans.ruby.source_text import Trouble, read_source
+from runcard.plans.ruby.syntax_tree import METHODS, Code, Node, line_of, parts, read_code
+from runcard.plans.ruby.syntax_tree import field as field_of
 
 Fields = dict[str, Any]
 

@@ -5,10 +5,10 @@ from enum import StrEnum
 from typing import Any
 
 from runcard.encoding import Limits
-from runcard.plans.ruby.classes import CLASS, INSTANCE, Definition
+from runcard.plans.ruby.class_registry import CLASS, INSTANCE, Definition
 from runcard.plans.ruby.definitions import read_definitions
-from runcard.plans.ruby.source import Trouble, read_source
-from runcard.plans.ruby.syntax import read_code
+from runcard.plans.ruby.source_text import Trouble, read_source
+from runcard.plans.ruby.syntax_tree import read_code
 
 _SIGNS = {INSTANCE: "#", CLASS: "."}
 _MOST_SUGGESTIONS = 3

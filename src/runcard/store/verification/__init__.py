@@ -5,7 +5,7 @@ tail was cut). Every finding names its file. What nobody can see without a signa
 """
 
 from runcard.store.verification.ledgers import Book, Record, is_store, known_by, verify_chains, verify_ledgers
-from runcard.store.verification.open_marks import verify_open_marks
+from runcard.store.verification.lost_runs import verify_open_marks
 from runcard.store.verification.run import run_id_of_journal, verify_archived_run, verify_run
 from runcard.store.verification.session import verify_archived_session, verify_collection, verify_session
 from runcard.store.verification.verdict import (

@@ -9,7 +9,7 @@ from runcard.documents.chain import Checked, Journal
 from runcard.errors import ExitCode
 from runcard.files import printable
 from runcard.store import layout
-from runcard.store.amendments import Amendments
+from runcard.store.amendments.read import Amendments
 from runcard.store.ledger import (
     ARCHIVED,
     CLOSED,

@@ -17,7 +17,7 @@ from runcard.encoding import Limits
 from runcard.errors import EncodingError, ExitCode, RuncardError
 from runcard.files import JsonName, json_name, printable, read_regular
 from runcard.store import layout
-from runcard.store.amendments import Amendments, Change
+from runcard.store.amendments.read import Amendments, Change
 from runcard.store.verification.ledgers import Known, Record, verify_entries
 from runcard.store.verification.source import Directory, Source, TooLargeError
 from runcard.store.verification.verdict import COMPLETE, Discrepancy, said

@@ -4,9 +4,9 @@ import os
 from functools import cached_property
 
 from runcard.documents import chain
-from runcard.documents.fold import data_digest
 from runcard.documents.kinds import GENERATION
-from runcard.documents.refold import refold
+from runcard.documents.run.fold import data_digest
+from runcard.documents.run.refold import refold
 from runcard.encoding import Limits
 from runcard.errors import RuncardError
 from runcard.store import layout

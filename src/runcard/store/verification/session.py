@@ -11,17 +11,18 @@ from typing import Any
 
 from runcard import checksums
 from runcard.digests import sha256_bytes
-from runcard.documents import agreement, chain, codec, session, session_refold
+from runcard.documents import chain, codec
 from runcard.documents.differences import Difference
 from runcard.documents.findings import Finding
 from runcard.documents.kinds import INSTANCE, MANIFEST, TEAM, Kind
-from runcard.documents.refold import is_newer
+from runcard.documents.run.refold import is_newer
+from runcard.documents.session import agreement, build, refold
 from runcard.encoding import Limits, decode_json
 from runcard.errors import EncodingError
 from runcard.files import check_relative, printable
 from runcard.store import layout
 from runcard.store.journal import read_journal
-from runcard.store.sessions import is_at_work
+from runcard.store.sessions.directory import is_at_work
 from runcard.store.verification.ledgers import Record
 from runcard.store.verification.record import Fields, Findings, Inspection, Progress
 from runcard.store.verification.source import Source, opened
@@ -98,7 +99,7 @@ class _Session(Inspection):
     def against_journal(self, stated: Fields) -> Findings:
         """The team document is made again from the other documents and the events, and compared."""
         lines = [entry.line for entry in self.events.entries]
-        started = next((line for line in lines if line.get("event") == session_refold.STARTED), None)
+        started = next((line for line in lines if line.get("event") == refold.STARTED), None)
         if started is None:
             return  # not collected by runcard: its documents are held to each other all the same
         payload = started.get("payload")
@@ -111,7 +112,7 @@ class _Session(Inspection):
         yield from self._team(stated, lines)
         for own, document in self._sealed_instances.items():
             name = layout.instance_file(own, layout.METADATA)
-            for one in session_refold.instance_differences(document, lines):
+            for one in refold.instance_differences(document, lines):
                 yield self.difference(name, one)
 
     def _team(self, stated: Fields, lines: list[chain.Line]) -> Findings:
@@ -119,7 +120,7 @@ class _Session(Inspection):
         for one in found or ():
             yield self.difference(layout.METADATA, one, "the rest of the session")
         named = {one.pointer.split("/")[1] for one in found or ()}
-        sections = session_refold.changed_sections(stated, lines)
+        sections = refold.changed_sections(stated, lines)
         for name in sections or ():
             if name not in named:
                 message = f"/{name}: the journal has another digest of it"
@@ -130,10 +131,10 @@ class _Session(Inspection):
     def _remade(self, stated: Fields, lines: list[chain.Line]) -> tuple[Difference, ...] | None:
         """None where a part is missing, or the session is of a version that does not repeat enough."""
         manifest = self._as_sealed(layout.MANIFEST)
-        if manifest is None or stated.get("version") != session.LATEST:
+        if manifest is None or stated.get("version") != build.LATEST:
             return None
-        parts = session_refold.Parts(manifest, self._sealed_instances, lines)
-        return session_refold.remade(stated, parts)
+        parts = refold.Parts(manifest, self._sealed_instances, lines)
+        return refold.remade(stated, parts)
 
     @cached_property
     def _sealed_instances(self) -> dict[str, Fields]:
@@ -220,9 +221,9 @@ class _Session(Inspection):
 
 def _not_compared(is_remade: bool, lines: list[chain.Line]) -> str:  # noqa: FBT001
     """What a journal without the digests of the sections leaves open."""
-    names = list(session_refold.REPEATED_NOWHERE)
+    names = list(refold.REPEATED_NOWHERE)
     if any("payload" not in line for line in lines):
-        names += session_refold.TOLD_BY_EVENTS
+        names += refold.TOLD_BY_EVENTS
     what = ", ".join(f"/{name}" for name in sorted(names)) if is_remade else "the team document"
     return f"the journal has no digests of the team document: {what} cannot be compared with it"
 

@@ -8,12 +8,12 @@ from runcard.checksums.comparison import Comparison, compare
 from runcard.errors import StoreError
 from runcard.files import failure, printable, read_regular
 from runcard.store import layout
-from runcard.store.amendments import Amendments, parse_amendments
+from runcard.store.amendments.read import Amendments, parse_amendments
 
 if (
     TYPE_CHECKING
 ):  # archives are opened by threads, which take long to load and which a directory does not need
-    from runcard.store.archive.contents import Fault, Progress
+    from runcard.store.archives.scan import Fault, Progress
 
 
 _MOST = (

@@ -1,0 +1,1 @@
+"""Commands that change closed records: amend, redact, migrate."""

@@ -1,0 +1,1 @@
+"""Commands about archives: archive, restore, extract, prune."""

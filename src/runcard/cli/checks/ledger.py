@@ -1,0 +1,50 @@
+"""runcard ledger"""
+
+import sys
+from typing import Any
+
+import click
+
+from runcard.cli.options import PATH, json_option
+
+
+@click.command("ledger", short_help="Show the history of a store.")
+@click.argument("store", metavar="[STORE]", required=False, type=PATH)
+@json_option
+def command(store: str | None, as_json: bool) -> int:
+    """Show what happened to the records of STORE, oldest first: closed, amended, redacted, migrated, deleted.
+
+    STORE is a folder of runs or sessions; the setting `outputs` unless given. Whether it still has what the ledger says
+    is for `runcard verify STORE` to tell.
+
+    Exit codes: 0 shown, 1 there is no ledger, 2 a ledger does not hold.
+    """
+    from runcard.cli.printing import complain, complain_of_settings, say, say_json  # noqa: PLC0415
+    from runcard.errors import ExitCode  # noqa: PLC0415
+    from runcard.operations.checks.ledger import history, in_order  # noqa: PLC0415
+    from runcard.settings import OUTPUTS, read_settings  # noqa: PLC0415
+
+    settings = read_settings()
+    name = store if store is not None else settings[OUTPUTS]
+    books = history(name)
+    if as_json:
+        say_json({"store": name, "ledgers": [book.to_dict() for book in books]})
+    else:
+        for entry in in_order(books):
+            say(_line(entry))
+    sys.stdout.flush()
+    troubles = [f"{book.path}: {trouble}" for book in books for trouble in book.troubles]
+    for trouble in troubles:
+        complain("Warning", trouble)
+    code = ExitCode.WARNINGS if troubles else ExitCode.OK
+    return code if store is not None else complain_of_settings(settings, code)
+
+
+def _line(entry: dict[str, Any]) -> str:
+    """One entry: when, what, which record, and by whom and why where that was said."""
+    what = str(entry["event"]).removeprefix("record.")
+    which = f"{entry.get('kind', 'record')} {entry.get('path', '(withheld)')}"
+    named = f" ({entry['id']})" if entry.get("id") else ""
+    by = f" by {entry['who']}" if entry.get("who") else ""
+    why = f" because {entry['why']}" if entry.get("why") else ""
+    return f"{entry['timestamp'] or '':<24}  {what:<8}  {which}{named}{by}{why}"

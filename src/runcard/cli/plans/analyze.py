@@ -1,0 +1,71 @@
+"""runcard plan analyze"""
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import click
+
+from runcard.cli.plans.options import many_options, root_option, sources_argument, target_options
+
+if TYPE_CHECKING:
+    from runcard.cli.plans.many_paths import Many
+    from runcard.operations.plans.analyze import Analyzed
+    from runcard.plans.plan_files import Asked
+
+
+@click.command("analyze", short_help="Find what the tests of a Ruby method must cover.")
+@sources_argument
+@target_options(
+    method_about="The method to analyze.",
+    class_about="Its class, where the name alone is not clear.",
+    type_about="Its type, likewise.",
+)
+@click.option("--all-methods", is_flag=True, help="Analyze every method that has a body.")
+@click.option("--write", "writes", is_flag=True, help="Write the plan, and print its path.")
+@root_option
+@many_options("sources", "source")
+def command(
+    sources: tuple[str, ...], all_methods: bool, writes: bool, asked: "Asked", root: str | None, many: "Many"
+) -> int:
+    """Find the conditions of a method in the Ruby file SRC, and print the plan that they make.
+
+    The file is parsed, nothing is run, and the same source always gives the same plan.
+
+    Exit codes: 0 good, 1 no such method or nothing that can be read, 2 good with warnings: no condition at all, more
+    than six levels, or a part that could not be read.
+    """
+    from runcard.errors import RuncardError  # noqa: PLC0415
+    from runcard.operations.plans.analyze import analyze_methods, analyze_source, kept  # noqa: PLC0415
+
+    if all_methods == (asked.method is not None):
+        raise click.UsageError("Name the method with --method, or say --all-methods.")
+    if asked.method is not None:
+        many.each(sources, lambda source: analyze_source(source, asked, root=root, write=writes), _show)
+        return many.finish()
+    for source in sources:
+        try:
+            analyses = analyze_methods(source, root=root)
+        except RuncardError as error:
+            many.refuse(source, error)
+            continue
+        for analysis in analyses:
+            many.each([source], partial(kept, analysis=analysis, root=root, write=writes), _show_one_of_many)
+    return many.finish()
+
+
+def _show_one_of_many(source: str, analyzed: "Analyzed") -> None:
+    from runcard.cli.printing import say  # noqa: PLC0415
+
+    if analyzed.plan is None:
+        say("---")
+    _show(source, analyzed)
+
+
+def _show(_: str, analyzed: "Analyzed") -> None:
+    from runcard.cli.printing import say  # noqa: PLC0415
+
+    if analyzed.plan is not None:
+        say(analyzed.plan.path)
+        return
+    for line in analyzed.text.splitlines():
+        say(line)

@@ -1,0 +1,55 @@
+"""runcard plan begin"""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from runcard.cli.plans.options import (
+    agent_argument,
+    many_options,
+    root_option,
+    sources_argument,
+    target_options,
+)
+
+if TYPE_CHECKING:
+    from runcard.cli.plans.many_paths import Many
+    from runcard.operations.plans.hand_over import Begun
+    from runcard.plans.plan_files import Asked
+
+
+@click.command("begin", short_help="Check whether an agent may begin.")
+@agent_argument
+@sources_argument
+@target_options()
+@root_option
+@many_options("sources", "source")
+def command(agent: str, sources: tuple[str, ...], asked: "Asked", root: str | None, many: "Many") -> int:
+    """Check what AGENT needs before it works on the plan of each source SRC, and print the plan's path.
+
+    Its predecessor must have left its marker, and the plan must be valid. Nothing is written.
+
+    Exit codes: 0 it may begin, 1 it may not, and what is missing, 2 good with warnings.
+    """
+    from runcard.operations.plans.hand_over import begin  # noqa: PLC0415
+    from runcard.plans.agents import agent_named  # noqa: PLC0415
+    from runcard.settings import read_settings  # noqa: PLC0415
+
+    agent_named(agent)
+    limits = read_settings().limits
+
+    def work(source: str) -> "Begun":
+        begun = begin(source, agent, root=root, asked=asked, limits=limits)
+        for what in begun.missing:
+            many.complain(f"{source}: the {agent} cannot begin: {what}")
+        return begun
+
+    many.each(sources, work, lambda _, begun: _show(begun))
+    return many.finish()
+
+
+def _show(begun: "Begun") -> None:
+    from runcard.cli.printing import say  # noqa: PLC0415
+
+    if begun.ready:
+        say(begun.plan.path)

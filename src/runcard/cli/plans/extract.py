@@ -1,0 +1,35 @@
+"""runcard plan extract"""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from runcard.cli.options import PATH
+from runcard.cli.plans.options import many_options, root_option
+
+if TYPE_CHECKING:
+    from runcard.cli.plans.many_paths import Many
+    from runcard.operations.plans.extract import Extracted
+
+
+@click.command("extract", short_help="Print the structure of spec files.")
+@click.argument("specs", nargs=-1, required=True, metavar="SPEC...", type=PATH)
+@root_option
+@many_options("specs", "spec")
+def command(specs: tuple[str, ...], root: str | None, many: "Many") -> int:
+    """Print the structure of each SPEC: its describes, contexts, examples, lets and hooks, and where they stand.
+
+    Exit codes: 0 good, 1 a file cannot be read, 2 a part of a file cannot be, or there is nothing in it.
+    """
+    from runcard.operations.plans.extract import extract  # noqa: PLC0415
+
+    many.each(specs, lambda spec: extract(spec, root=root), _show)
+    return many.finish()
+
+
+def _show(path: str, extracted: "Extracted") -> None:
+    from runcard.cli.printing import say  # noqa: PLC0415
+
+    for part in extracted.spec.walk():
+        indent = "  " * (part.depth - part.is_group)
+        say(f"{path}:{part.line}: {indent}{part.word} {part.name}".rstrip())

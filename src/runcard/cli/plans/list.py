@@ -1,0 +1,45 @@
+"""runcard plan list"""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from runcard.cli.options import PATH
+from runcard.cli.plans.options import many_options, root_option
+
+if TYPE_CHECKING:
+    from runcard.cli.plans.many_paths import Many
+    from runcard.operations.plans.list import Plans
+
+
+@click.command("list", short_help="List the plans of a project, and whose turn it is.")
+@click.argument("directories", nargs=-1, metavar="[DIR]...", type=PATH)
+@root_option
+@many_options("projects", "path")
+def command(directories: tuple[str, ...], root: str | None, many: "Many") -> int:
+    """List all plans of the project that each DIR lies in: fresh, stale or invalid, and which agent is next.
+
+    Without DIR it is the current directory, or the --root.
+
+    Exit codes: 0 good, 1 error, 2 good with warnings.
+    """
+    from runcard.operations.plans.list import list_plans  # noqa: PLC0415
+    from runcard.settings import read_settings  # noqa: PLC0415
+
+    limits = read_settings().limits
+    many.each(
+        directories or (root or ".",),
+        lambda path: list_plans(path, root=root, limits=limits),
+        lambda _, plans: _show(plans),
+    )
+    return many.finish()
+
+
+def _show(plans: "Plans") -> None:
+    from runcard.cli.printing import say  # noqa: PLC0415
+
+    rows = [(plan.state, plan.next, plan.target, plan.file, plan.reason or "") for plan in plans.plans]
+    widths = [max((len(row[column]) for row in rows), default=0) for column in range(4)]
+    for *cells, reason in rows:
+        columns = "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
+        say(f"{columns}  {reason}".rstrip())

@@ -1,0 +1,107 @@
+"""runcard plan mark"""
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from runcard.cli.options import TEXT
+from runcard.cli.plans.options import (
+    agent_argument,
+    many_options,
+    root_option,
+    sources_argument,
+    target_options,
+)
+
+if TYPE_CHECKING:
+    from runcard.cli.plans.many_paths import Many
+    from runcard.plans.plan_files import Asked
+
+
+@click.command("mark", short_help="Write what an agent reports about its work.")
+@agent_argument
+@sources_argument
+@click.option(
+    "--completed", is_flag=True, help="The work is done; meant when nothing but the version is said."
+)
+@click.option("--version", metavar="V", type=TEXT, help="The version of the agent.")
+@click.option(
+    "--skipped",
+    metavar="REASON",
+    type=TEXT,
+    help="There was nothing to do, and why; the next agent may begin.",
+)
+@click.option(
+    "--warning", "warnings", multiple=True, metavar="TEXT", type=TEXT, help="Add a warning. Can be repeated."
+)
+@click.option(
+    "--error",
+    "errors",
+    multiple=True,
+    metavar="TEXT",
+    type=TEXT,
+    help="Add an error; unless --completed, the work is not done. Can be repeated.",
+)
+@click.option(
+    "--set",
+    "values",
+    multiple=True,
+    metavar="KEY=VALUE",
+    type=TEXT,
+    help="A value of the plan's automation: JSON, or else a text. Can be repeated.",
+)
+@target_options()
+@root_option
+@many_options("plans", "source")
+def command(  # noqa: PLR0913, PLR0917 - an option is an argument
+    agent: str,
+    sources: tuple[str, ...],
+    completed: bool,
+    version: str | None,
+    skipped: str | None,
+    warnings: tuple[str, ...],
+    errors: tuple[str, ...],
+    values: tuple[str, ...],
+    asked: "Asked",
+    root: str | None,
+    many: "Many",
+) -> int:
+    """Write what AGENT reports into the plan of each source SRC: only what is the agent's to write.
+
+    Exit codes: 0 good, 1 refused, 2 written, but the agent before has not left its marker.
+    """
+    from runcard.cli.printing import say  # noqa: PLC0415
+    from runcard.operations.plans.hand_over import mark  # noqa: PLC0415
+    from runcard.plans.agent_reports import Mark  # noqa: PLC0415
+    from runcard.plans.agents import agent_named  # noqa: PLC0415
+    from runcard.settings import read_settings  # noqa: PLC0415
+
+    agent_named(agent)
+    said = Mark(
+        completed=completed or None,
+        version=version,
+        skipped=skipped,
+        warnings=warnings,
+        errors=errors,
+        values=dict(map(_pair, values)),
+    )
+    limits = read_settings().limits
+    many.each(
+        sources,
+        lambda source: mark(source, agent, said, root=root, asked=asked, limits=limits),
+        lambda source, marked: say(f"{source}: {agent} marked in {marked.plan.path}"),
+    )
+    return many.finish()
+
+
+def _pair(text: str) -> tuple[str, Any]:
+    from runcard.encoding import decode_json  # noqa: PLC0415
+    from runcard.errors import EncodingError, UsageError  # noqa: PLC0415
+
+    key, equals, value = text.partition("=")
+    if not equals or not key:
+        raise UsageError(f"--set {text}: this is not key=value", hint="for example --set linter=rubocop")
+    try:
+        return key, decode_json(value.encode("utf-8", "surrogateescape"))
+    except EncodingError:
+        return key, value

@@ -1,0 +1,1 @@
+"""Commands about runs: run, close, rerun, export, import-bundle."""

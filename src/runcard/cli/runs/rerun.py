@@ -1,0 +1,177 @@
+"""runcard rerun"""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+from runcard.cli.options import PATH, json_option, yes_option
+
+if TYPE_CHECKING:
+    from runcard.operations.runs.compare import Comparison
+    from runcard.operations.runs.rerun import Plan
+
+_LONG = 1000  # characters: more may have scrolled out of sight
+
+
+@click.command("rerun", short_help="Run a recorded command again and compare.")
+@click.argument("run", metavar="RUN", type=PATH)
+@click.option(
+    "--outputs",
+    metavar="DIR",
+    type=PATH,
+    help="The store of the new run. Default: that of RUN, or the setting `outputs` if RUN is not your own.",
+)
+@click.option(
+    "--dry-run", is_flag=True, help="Show what would be run and what has changed since. Run nothing."
+)
+@yes_option
+@json_option
+def command(run: str, outputs: str | None, dry_run: bool, yes: bool, as_json: bool) -> int:
+    """Run the command of RUN again in this directory, and compare.
+
+    First it shows what has changed since (inputs, the git commit, packages) and the command. A record that fails
+    verification, or that you did not record on this machine, needs your confirmation or --yes; only its command and
+    inputs are used. From your own records the configuration, labels and experiment are used too. The new run is
+    related to the old one. The report says which outputs are identical, which differ, and how cost, tokens and time
+    changed.
+
+    Exit codes: 0 identical, 2 something differs, 1 it was not run again, or failed and had not failed before.
+    """
+    from runcard.cli.printing import complain  # noqa: PLC0415
+    from runcard.errors import ExitCode  # noqa: PLC0415
+    from runcard.operations.runs.rerun import plan_rerun  # noqa: PLC0415
+
+    plan = plan_rerun(run, outputs=outputs)
+    for difference in plan.differences:
+        complain("Warning", difference.words())
+    if plan.trust.damage is not None:
+        complain("Warning", f"{plan.path} fails verification: {plan.trust.damage}")
+    if dry_run:
+        _show_plan(plan, as_json=as_json)
+        return ExitCode.WARNINGS if _is_changed(plan) else ExitCode.OK
+    _announce(plan)
+    if not plan.trust.is_trusted and not yes and not _is_agreed(plan):
+        complain("Error", "nothing was run")
+        return ExitCode.FAILED
+    with _output_aside(wanted=as_json):
+        ran, comparison = plan.carry_out()
+    for warning in ran.warnings:
+        complain("Warning", warning)
+    for problem in ran.problems:
+        complain("Error", problem.message, hint=problem.hint)
+    if comparison is None:
+        return ExitCode.FAILED
+    _show_comparison(comparison, plan, as_json=as_json)
+    before = comparison.old.document["generation"].get("exit_code")
+    if ran.code not in {0, before}:
+        return ExitCode.FAILED
+    return ExitCode.OK if comparison.identical and not _is_changed(plan) else ExitCode.WARNINGS
+
+
+def _is_changed(plan: "Plan") -> bool:
+    return bool(plan.differences) or plan.trust.damage is not None
+
+
+def _command_line(plan: "Plan") -> str:
+    import shlex  # noqa: PLC0415
+
+    return shlex.join(plan.command)
+
+
+def _announce(plan: "Plan") -> None:
+    """Show the command on stderr, and what is not taken from a record that is not trusted."""
+    from runcard.files import printable  # noqa: PLC0415
+
+    if not plan.trust.is_own:
+        click.echo(
+            "runcard: nothing shows that you recorded this run here: it was moved or changed, or is somebody else's",
+            err=True,
+        )
+    if not plan.trust.is_trusted:
+        click.echo("runcard: only its command and inputs are used", err=True)
+    click.echo(f"runcard: command: {printable(_command_line(plan))}", err=True)
+
+
+def _is_agreed(plan: "Plan") -> bool:
+    """Ask whether to run a command that a stranger may have written; StoreError where nobody can be asked."""
+    from runcard.cli.confirm import can_ask, is_agreed  # noqa: PLC0415
+    from runcard.errors import StoreError  # noqa: PLC0415
+    from runcard.files import printable  # noqa: PLC0415
+
+    if not can_ask():
+        raise StoreError(
+            f"{printable(plan.path)} is not trusted, and there is no terminal to confirm on",
+            hint="read the command; to run it, pass --yes",
+        )
+    length = len(_command_line(plan))
+    size = f" of {length:,} characters" if length > _LONG else ""
+    return is_agreed(f"Run this command{size} in {os.getcwd()}?", doing="run it")
+
+
+def _show_comparison(comparison: "Comparison", plan: "Plan", *, as_json: bool) -> None:
+    from runcard.cli.printing import say, say_json  # noqa: PLC0415
+
+    if as_json:
+        differences = [difference._asdict() for difference in plan.differences]
+        say_json({**comparison.to_dict(), "differences": differences})
+        return
+    for line in _report(comparison):
+        say(line)
+
+
+def _show_plan(plan: "Plan", *, as_json: bool) -> None:
+    from runcard.cli.printing import say, say_json  # noqa: PLC0415
+
+    if as_json:
+        say_json(plan.to_dict())
+        return
+    say(f"would run   {_command_line(plan)}")
+    say(f"in          {os.getcwd()}")
+    say(f"into        {plan.outputs}")
+    say(f"inputs      {len(plan.inputs):,}")
+    say(f"differences {len(plan.differences):,}")
+    say(f"trusted     {'yes' if plan.trust.is_trusted else 'no: asks first, or needs --yes'}")
+
+
+def _report(comparison: "Comparison") -> Iterator[str]:
+    from runcard.views import run_comparison as view  # noqa: PLC0415
+
+    yield ""
+    yield f"Before  {comparison.old.path}"
+    yield f"Now     {comparison.new.path}"
+    yield ""
+    yield "Outputs"
+    listed = [
+        *view.outputs("same", comparison.same),
+        *view.outputs("gone", comparison.gone),
+        *view.outputs("new", comparison.added),
+    ]
+    yield from listed
+    for file in comparison.differing:
+        yield from view.outputs("differs", [file.path])
+        yield from view.difference(file.diff)
+    if not listed and not comparison.differing:
+        yield "  none"
+    yield ""
+    yield "Figures"
+    yield from view.figures(comparison.moved)
+
+
+@contextmanager
+def _output_aside(*, wanted: bool) -> Iterator[None]:
+    """Let what the command prints go to stderr, so that stdout has our report alone."""
+    if not wanted:
+        yield
+        return
+    sys.stdout.flush()
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)

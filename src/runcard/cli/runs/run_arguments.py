@@ -1,0 +1,171 @@
+"""What `runcard run` does with its command line, without click, whose loading takes as long as all the rest.
+
+The options are said here once. `parse` reads a command line that is right; for one that is not, and for `--help`, there is
+the command that `runcard.cli.runs.run` makes of the same options, and a test holds the two together.
+"""
+
+import contextlib
+import os
+import sys
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from runcard.errors import ExitCode, RuncardError, UsageError
+
+if TYPE_CHECKING:
+    from runcard.operations.experiments import Experiment
+
+
+class Option(NamedTuple):
+    """An option of the command line."""
+
+    flag: str
+    name: str  # of the argument of `carry_out`
+    about: str
+    metavar: str | None = None  # None: it takes no value
+    many: bool = False
+
+
+OPTIONS = (
+    Option("--outputs", "outputs", "The store of runs; the setting `outputs` unless given.", "DIR"),
+    Option("--experiment", "experiment", "The experiment that the run belongs to.", "NAME"),
+    Option(
+        "--config", "configs", "Configuration, as JSON, YAML or TOML. Can be repeated.", "FILE", many=True
+    ),
+    Option(
+        "--set",
+        "assignments",
+        "A value of it: JSON, or else a text. Can be repeated.",
+        "KEY=VALUE",
+        many=True,
+    ),
+    Option(
+        "--input", "patterns", "Files that COMMAND reads; quote patterns. Can be repeated.", "GLOB", many=True
+    ),
+    Option("--model", "model", "The model that is asked.", "NAME"),
+    Option("--provider", "provider", "Whose model it is.", "NAME"),
+    Option("--label", "labels", "A label of the run. Can be repeated.", "KEY=VALUE", many=True),
+    Option("--parent", "parent", "The run that this one is a part of.", "ID"),
+    Option("--keep-secrets", "keep_secrets", "Mask nothing. The record says so."),
+    Option("--quiet", "quiet", "Do not say where the record is."),
+)
+
+
+def parse(arguments: list[str]) -> dict[str, Any] | None:
+    """The arguments of `carry_out`; None for a command line that click is to speak about."""
+    known = {option.flag: option for option in OPTIONS}
+    parsed: dict[str, Any] = {
+        option.name: () if option.many else (None if option.metavar else False) for option in OPTIONS
+    }
+    words = list(arguments)
+    while words and words[0].startswith("-") and words[0] not in {"-", "--"}:
+        flag, sign, value = words.pop(0).partition("=")
+        option = known.get(flag)
+        if option is None or bool(sign) > bool(option.metavar) or (option.metavar and not sign and not words):
+            return None
+        given = True if option.metavar is None else value if sign else words.pop(0)
+        parsed[option.name] = (*parsed[option.name], given) if option.many else given
+    if words[:1] == ["--"]:
+        words.pop(0)
+    return {**parsed, "command_line": tuple(words)} if words else None
+
+
+def carry_out(  # noqa: PLR0913 - the options
+    *,
+    command_line: tuple[str, ...],
+    outputs: str | None,
+    experiment: str | None,
+    configs: tuple[str, ...],
+    assignments: tuple[str, ...],
+    patterns: tuple[str, ...],
+    model: str | None,
+    provider: str | None,
+    labels: tuple[str, ...],
+    parent: str | None,
+    keep_secrets: bool,
+    quiet: bool,
+) -> int:
+    """Run the command, say what there is to say, and return the exit code."""
+    from runcard.operations.runs.run import FAILED, run  # noqa: PLC0415
+
+    try:
+        _check_text(*assignments, *labels, model or "", provider or "")
+        folder = _folder_of(experiment)
+        ran = run(
+            command_line,
+            outputs=outputs or (folder.outputs if folder else None),
+            experiment=experiment,
+            config=_configuration(configs, assignments, folder.config if folder else {}),
+            patterns=[*(folder.inputs if folder else ()), *patterns],
+            model=model,
+            provider=provider,
+            labels=dict(map(_label, labels)),
+            parent=parent,
+            keep_secrets=keep_secrets,
+        )
+    except RuncardError as error:
+        _complain("Error", error.message, error.hint)
+        return ExitCode.USAGE if error.exit_code == ExitCode.USAGE else FAILED
+    except OSError as error:
+        from runcard.files import failure  # noqa: PLC0415
+
+        problem = failure(error, os.fsdecode(error.filename or "the command"), "use")
+        _complain("Error", problem.message, problem.hint)
+        return FAILED
+    for warning in ran.warnings:
+        _complain("Warning", warning)
+    for said in ran.problems:
+        _complain("Error", said.message, said.hint)
+    if not quiet:
+        _announce(ran.path)
+    return ran.code
+
+
+def _check_text(*words: str) -> None:
+    """Words that go into the record must be UTF-8; those of the command and its files need not be."""
+    for word in words:
+        if not word.isascii():
+            from runcard.files import json_name, printable  # noqa: PLC0415
+
+            if json_name(word).base64 is not None:
+                raise UsageError(f"{printable(word)} is not UTF-8", hint="write it in UTF-8")
+
+
+def _folder_of(experiment: str | None) -> "Experiment | None":
+    """The folder of an experiment; an experiment may be nothing but a name."""
+    if experiment is None:
+        return None
+    from runcard.operations.experiments import find  # noqa: PLC0415
+
+    return find(experiment)
+
+
+def _configuration(
+    configs: tuple[str, ...], assignments: tuple[str, ...], base: dict[str, Any]
+) -> dict[str, Any]:
+    if not configs and not assignments:
+        return base
+    from runcard.operations.runs.configuration import read_configuration  # noqa: PLC0415
+
+    return read_configuration(configs, assignments, base)
+
+
+def _label(text: str) -> tuple[str, str]:
+    key, sign, value = text.partition("=")
+    if not sign or not key:
+        raise UsageError(f"--label {text}: this is not key=value", hint="for example --label team=ux")
+    return key, value
+
+
+def _complain(word: str, message: str, hint: str | None = None) -> None:
+    from runcard.cli.printing import complain  # noqa: PLC0415
+
+    with contextlib.suppress(OSError):  # the terminal was closed
+        complain(word, message, hint=hint)
+
+
+def _announce(path: str) -> None:
+    from runcard.files import printable  # noqa: PLC0415
+
+    with contextlib.suppress(OSError):
+        sys.stderr.write(f"runcard: {printable(path)}\n")
+        sys.stderr.flush()

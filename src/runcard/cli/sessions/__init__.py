@@ -1,0 +1,1 @@
+"""Commands about sessions: collect, log."""

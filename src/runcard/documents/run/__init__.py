@@ -1,0 +1,1 @@
+"""The generation document of a run, and how its events become it."""

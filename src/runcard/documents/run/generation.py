@@ -1,0 +1,219 @@
+"""The generation document: what a run's metadata.json says, and the rules that join its fields."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from runcard.documents.document import Document
+from runcard.documents.findings import Finding, finding, shown
+from runcard.documents.kinds import GENERATION
+from runcard.documents.run.digests import TOKEN_SOURCES, config_digest
+from runcard.documents.sums import all_known, exact_sum, money_agrees, whole_sum
+from runcard.documents.times import instant
+
+Fields = dict[str, Any]
+Findings = Iterator[Finding]
+
+
+class Generation(Document):
+    """The record of one run."""
+
+    __slots__ = ()
+    kind = GENERATION
+
+    @property
+    def run_id(self) -> str | None:
+        run_id: str | None = self._data["generation"]["run_id"]
+        return run_id
+
+    @property
+    def started(self) -> datetime | None:
+        return instant(self._data["generation"]["timestamp_start"])
+
+    @property
+    def model(self) -> str | None:
+        model: str | None = self._data["configuration"].get("model")
+        return model
+
+    @property
+    def total_cost(self) -> Decimal | None:
+        """The cost in dollars; None when it is not known, 0 when it was free."""
+        cost = self._data["costs"]["total_cost_usd"]
+        return None if cost is None else Decimal(str(cost))
+
+    @staticmethod
+    def rules(document: Fields) -> Findings:
+        yield from _times(document.get("generation") or {})
+        yield from _configuration(document)
+        yield from _inputs(document.get("data_sources") or {})
+        yield from _costs(document.get("costs") or {})
+        yield from _usage(document.get("token_usage") or {}, document.get("costs") or {})
+
+
+def _times(generation: Fields) -> Findings:
+    start, end = instant(generation.get("timestamp_start")), instant(generation.get("timestamp_end"))
+    duration = generation.get("duration_seconds")
+    if start and end:
+        if end < start:
+            yield finding(
+                "time.order",
+                "/generation/timestamp_end",
+                f"ended at {generation['timestamp_end']}, before it started at {generation['timestamp_start']}",
+                hint="exchange the two, or correct the wrong one",
+                found=generation["timestamp_end"],
+            )
+        elif duration is not None and not _close((end - start).total_seconds(), duration):
+            seconds = (end - start).total_seconds()
+            yield finding(
+                "time.duration",
+                "/generation/duration_seconds",
+                f"{shown(duration)} seconds are stated; from start to end it is {seconds:g}",
+                hint="the clock may have been set meanwhile; otherwise correct one of the three",
+                expected=seconds,
+                found=duration,
+            )
+    if generation.get("status") == "running":
+        yield finding(
+            "status.running",
+            "/generation/status",
+            "the run is not closed",
+            hint="wait for it to end; `runcard close` closes a run whose process is gone",
+            found="running",
+        )
+
+
+def _close(measured: float, stated: float) -> bool:
+    return -1 <= measured - stated <= 1 if abs(stated) < 1e15 else False
+
+
+def _configuration(document: Fields) -> Findings:
+    configuration = document.get("configuration")
+    if configuration is None:
+        return
+    for field in ("model", "provider"):
+        if field not in configuration:
+            yield finding(
+                "expected.absent",
+                "/configuration",
+                f"the configuration does not say which {field} was used",
+                hint=f'add "{field}", or null when it is not known',
+                expected=field,
+            )
+    stated = (document.get("checksums") or {}).get("config")
+    if stated is not None and stated != (actual := config_digest(configuration)):
+        yield finding(
+            "digest.config",
+            "/checksums/config",
+            "the digest is not that of the configuration: one of the two was changed",
+            hint="it is the SHA-256 of the canonical JSON (RFC 8785) of `configuration`",
+            expected=actual,
+            found=stated,
+        )
+
+
+def _inputs(sources: Fields) -> Findings:
+    files = sources.get("files")
+    if files is None:
+        return
+    known = [file for file in files if isinstance(file, dict)]
+    checks = [("total_files", len(files), "files are listed", "count.files")]
+    for total, field, rule in (
+        ("total_bytes", "bytes", "count.files"),
+        ("total_tokens", "tokens", "sum.tokens"),
+    ):
+        parts = all_known(file.get(field) for file in known)
+        if files and len(known) == len(files) and parts is not None:
+            checks.append((total, whole_sum(parts), f"{field} are listed", rule))
+    for total, actual, what, rule in checks:
+        if sources.get(total) is not None and sources[total] != actual:
+            yield finding(
+                rule,
+                f"/data_sources/{total}",
+                f"{total} is {shown(sources[total])}, but {shown(actual)} {what}",
+                hint=f"write {shown(actual)}, or correct the list",
+                expected=actual,
+                found=sources[total],
+            )
+    yield from _weakest("/data_sources/token_source", sources, known)
+
+
+def _weakest(pointer: str, total: Fields, parts: list[Fields]) -> Findings:
+    stated = total.get("token_source")
+    sources = [part.get("token_source") for part in parts if part.get("tokens") is not None]
+    if stated is None or not sources:
+        return
+    weakest = max(sources, key=TOKEN_SOURCES.index)
+    if TOKEN_SOURCES.index(stated) < TOKEN_SOURCES.index(weakest):
+        yield finding(
+            "source.tokens",
+            pointer,
+            f"the total is said to be {shown(stated)}, but a part of it is {weakest or 'of unknown source'}",
+            hint="a sum is only as sure as the weakest of its parts",
+            expected=weakest,
+            found=stated,
+        )
+
+
+def _costs(costs: Fields) -> Findings:
+    if (
+        costs.get("cost_source") == "priced"
+        and costs.get("total_cost_usd") is not None
+        and not costs.get("price_rows")
+    ):
+        yield finding(
+            "source.cost",
+            "/costs/price_rows",
+            "the cost is said to be computed, but the prices it was computed from are not recorded",
+            hint='add price_rows, or write "cost_source": "given"',
+        )
+    cached = [costs.get(field) for field in ("cache_read_tokens", "cache_write_tokens")]
+    total = costs.get("input_tokens")
+    known = whole_sum(part for part in cached if part is not None)
+    if total is not None and known > total:
+        yield finding(
+            "sum.tokens",
+            "/costs/input_tokens",
+            f"{shown(total)} input tokens are stated, but {shown(known)} of them were cached",
+            hint="input_tokens counts all input that was sent, cached or not",
+            expected=f">= {shown(known)}",
+            found=total,
+        )
+
+
+def _usage(usage: Fields, costs: Fields) -> Findings:
+    inputs, outputs = usage.get("total_input_tokens"), usage.get("total_output_tokens")
+    if inputs is not None and outputs is not None:
+        yield from _agree(
+            "/token_usage/total_tokens", usage.get("total_tokens"), whole_sum((inputs, outputs))
+        )
+    yield from _agree("/token_usage/total_input_tokens", inputs, costs.get("input_tokens"))
+    yield from _agree("/token_usage/total_output_tokens", outputs, costs.get("output_tokens"))
+    for breakdown in ("breakdown_by_step", "breakdown_by_model"):
+        parts = [part or {} for part in usage.get(breakdown) or ()]
+        for field, total in (("input", inputs), ("output", outputs)):
+            counts = all_known(part.get(field) for part in parts)
+            if parts and counts is not None:
+                yield from _agree(f"/token_usage/{breakdown}", total, whole_sum(counts), field)
+        amounts = all_known(part.get("cost_usd") for part in parts)
+        stated = costs.get("total_cost_usd")
+        if parts and amounts is not None and stated is not None and not money_agrees(amounts, stated):
+            yield finding(
+                "sum.cost",
+                f"/token_usage/{breakdown}",
+                f"the parts cost {shown(exact_sum(amounts))}, total_cost_usd is {shown(stated)}",
+                hint="correct one of the two",
+                expected=stated,
+            )
+
+
+def _agree(pointer: str, stated: int | None, actual: int | None, what: str = "tokens") -> Findings:
+    if stated is not None and actual is not None and stated != actual:
+        yield finding(
+            "sum.tokens",
+            pointer,
+            f"{shown(stated)} {what} are stated, {shown(actual)} add up",
+            hint="correct one of the two",
+            expected=actual,
+            found=stated,
+        )

@@ -1,0 +1,106 @@
+"""Keeping the document of a run readable: readers refuse one that is larger than their limit.
+
+A journal may be as long as it likes; the document that is made of it is not. Texts are cut first, then lists: errors and
+warnings, what the user said about the configuration, and at last inputs and links. Counts and costs are never cut: rows
+of a breakdown are added up instead. What was cut is said in the warnings of the document, and the journal still has it.
+
+Everything here is pure: whoever folds the same journal cuts the same.
+"""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+from runcard.documents.sums import all_known, exact_sum, plain_number
+from runcard.encoding import encode_json
+from runcard.encoding.shorten import shortened
+
+Fields = dict[str, Any]
+
+MOST = 32 << 20  # bytes; half of what is read by default
+TRUNCATED = "truncated"  # the type of the warning
+
+_ROWS = 1_000
+_Cut = Callable[[Fields], Fields]
+
+
+def is_too_large(data: bytes) -> bool:
+    """Whether a document is too large as it would be written."""
+    return len(data) > MOST
+
+
+def bounded(document: Fields) -> tuple[Fields, str | None]:
+    """The document, cut until it is small enough; and what was cut, in words."""
+    said = []
+    for words, cut in _cuts():
+        if not is_too_large(encode_json(document)):
+            break
+        smaller = cut(document)
+        if smaller != document:
+            document = smaller
+            said.append(words)
+    return document, ", ".join(said) or None
+
+
+def _cuts() -> Iterator[tuple[str, _Cut]]:
+    """What can be cut, in this order."""
+    for text in (65_536, 4_096, 1_024):
+        yield f"texts to {text:,} characters", partial(_with_short_texts, text)
+    for most in (10_000, 1_000):
+        for name in ("errors", "warnings", "relations", "redactions"):
+            yield f"{name} to the first {most:,}", partial(_with_shorter_list, name, most)
+    for most in (1_000, 100, 10):
+        for name in ("configuration", "environment", "generation"):
+            yield f"lists and objects in {name} to {most:,} members", partial(_with_less_in, name, most)
+    yield f"breakdowns to {_ROWS:,} rows and the sum of the others", _with_fewer_rows
+    for most in (50_000, 10_000, 1_000):
+        yield f"inputs to the first {most:,}", partial(_with_fewer_inputs, most)
+        yield f"symlinks to the first {most:,}", partial(_with_shorter_list, "symlinks", most)
+    yield "the configuration to model and provider", _without_configuration
+
+
+def _with_short_texts(most: int, document: Fields) -> Fields:
+    return shortened(document, most)
+
+
+def _with_shorter_list(name: str, most: int, document: Fields) -> Fields:
+    return document | {name: document[name][:most]}
+
+
+def _with_less_in(name: str, most: int, document: Fields) -> Fields:
+    """Cut the containers in a part of the document; the configuration, which is all the user's, as one of them."""
+    if name == "configuration":
+        return document | shortened({name: document[name]}, 1_024, most)
+    return document | {name: shortened(document[name], 1_024, most)}
+
+
+def _without_configuration(document: Fields) -> Fields:
+    kept = {name: document["configuration"].get(name) for name in ("model", "provider")}
+    return document | {"configuration": kept}
+
+
+def _with_fewer_inputs(most: int, document: Fields) -> Fields:
+    sources = document["data_sources"]
+    return document | {"data_sources": sources | {"files": sources["files"][:most]}}
+
+
+def _with_fewer_rows(document: Fields) -> Fields:
+    usage = dict(document["token_usage"])
+    for by in ("step", "model"):
+        usage[f"breakdown_by_{by}"] = _added_up(usage[f"breakdown_by_{by}"], by)
+    return document | {"token_usage": usage}
+
+
+def _added_up(rows: list[Fields], by: str) -> list[Fields]:
+    rest = rows[_ROWS:]
+    if not rest:
+        return rows
+    costs = all_known(row["cost_usd"] for row in rest)
+    other: Fields = {by: f"({len(rest):,} others)", "calls": sum(row["calls"] for row in rest)}
+    for name in ("input", "output"):
+        known = all_known(row[name] for row in rest)
+        other[name] = sum(known) if known else None
+    other["cost_usd"] = plain_number(exact_sum(costs)) if costs else None
+    sources = {row["token_source"] for row in rest}
+    other["token_source"] = sources.pop() if len(sources) == 1 else None
+    return [*rows[:_ROWS], other]

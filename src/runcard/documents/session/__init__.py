@@ -1,0 +1,1 @@
+"""The documents of a session: team, instances, manifest, and its SPEC."""

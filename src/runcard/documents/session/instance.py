@@ -1,0 +1,103 @@
+"""The instance document: what one agent's metadata.json says, and the rules that join its fields."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from runcard.documents.document import Document
+from runcard.documents.findings import Finding, finding, shown
+from runcard.documents.kinds import INSTANCE
+from runcard.documents.session.team import id_form, life_rules, unique
+from runcard.documents.sums import whole_sum
+from runcard.documents.times import instant
+
+Fields = dict[str, Any]
+Findings = Iterator[Finding]
+
+_FILE_TYPE = re.compile(r"(\.[^.]+)?", re.DOTALL)
+_TIMEZONE = re.compile(r"[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+)*", re.ASCII)
+_LANGUAGE = re.compile(r"(C|POSIX|[a-z]{2,3}(_[A-Z0-9]{2,3})?)(\.[A-Za-z0-9-]+)?(@[A-Za-z0-9]+)?", re.ASCII)
+
+
+class Instance(Document):
+    """One agent of a team."""
+
+    __slots__ = ()
+    kind = INSTANCE
+
+    @property
+    def instance_id(self) -> str:
+        return str(self._data["instance_id"])
+
+    @property
+    def name(self) -> str:
+        return str(self._data["name"])
+
+    @staticmethod
+    def rules(document: Fields) -> Findings:
+        yield from id_form("/instance_id", document.get("instance_id"))
+        life = (instant(document.get("created_at")), instant(document.get("terminated_at")))
+        yield from life_rules(document, life, "")
+        yield from _relatives(document)
+        yield from _workspace(document.get("workspace") or {})
+        yield from _environment(document.get("environment") or {})
+
+
+def _relatives(document: Fields) -> Findings:
+    children = document.get("children_instance_ids") or []
+    places = [(f"/children_instance_ids/{i}", child) for i, child in enumerate(children) if child is not None]
+    for pointer, child in places:
+        yield from id_form(pointer, child)
+    yield from unique(places, "id.duplicate", "the child")
+    own = document.get("instance_id")
+    if own is None:
+        return
+    relatives = [("/parent_instance_id", document.get("parent_instance_id")), *places]
+    for pointer, relative in relatives:
+        if relative == own:
+            yield finding(
+                "parent.cycle",
+                pointer,
+                f"a cycle of parents: {shown(own)} → {shown(own)}",
+                hint="an instance is neither its own parent nor its own child",
+                found=own,
+            )
+
+
+def _workspace(workspace: Fields) -> Findings:
+    types = workspace.get("file_types") or {}
+    for suffix in types:
+        if not _FILE_TYPE.fullmatch(suffix) or suffix != suffix.lower():
+            yield finding(
+                "name.file-type",
+                "/workspace/file_types",
+                f"{shown(suffix)} is not a file type",
+                hint='write the last suffix in lower case with its dot (".py"), "" for files without one',
+                found=suffix,
+            )
+    count, listed = workspace.get("files_count"), whole_sum(n for n in types.values() if n is not None)
+    if count is not None and listed > count:
+        yield finding(
+            "count.files",
+            "/workspace/file_types",
+            f"{shown(listed)} files are counted by type, but files_count is {shown(count)}",
+            hint="count every file once, by its last suffix",
+            expected=f"<= {shown(count)}",
+            found=listed,
+        )
+
+
+def _environment(environment: Fields) -> Findings:
+    for field, form, rule, hint in (
+        ("timezone", _TIMEZONE, "name.timezone", "write an IANA name such as Europe/Berlin or UTC"),
+        ("language", _LANGUAGE, "name.language", "write it as POSIX does, such as en_US or de_DE.UTF-8"),
+    ):
+        stated = environment.get(field)
+        if stated is not None and not form.fullmatch(stated):
+            yield finding(
+                rule,
+                f"/environment/{field}",
+                f"{shown(stated)} is not a {field} name",
+                hint=hint,
+                found=stated,
+            )

@@ -1,0 +1,1 @@
+"""JSON: strict reading with positions, writing, canonical form, editing in place."""

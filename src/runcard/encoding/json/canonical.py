@@ -1,0 +1,61 @@
+"""Canonical JSON as RFC 8785 defines it: the form that digests are made of.
+
+One addition: integers from 2⁵³ up, which RFC 8785 refuses because other languages cannot hold them, are written as
+strings of their decimal digits.
+"""
+
+from typing import Any, NamedTuple
+
+from runcard.encoding.json.fast import quick, quick_forms
+from runcard.encoding.json.writer import COMPACT, Layout, render, sorted_by_utf16, to_bytes
+
+_EXACT = 2**53
+
+
+def canonical_json(value: Any) -> bytes:  # noqa: ANN401
+    """The one byte form of this data; raises EncodingError for what JSON cannot say."""
+    text = quick(value, sort_keys=True)
+    return to_bytes(render(value, _CANONICAL) if text is None else text)
+
+
+class Forms(NamedTuple):
+    """Data on one line, as they are kept and as digests are made of them."""
+
+    compact: bytes
+    canonical: bytes
+
+
+def both_forms(value: Any) -> Forms:  # noqa: ANN401
+    """Both at once, which takes less time; raises EncodingError for what JSON cannot say."""
+    compact, in_order = quick_forms(value) or (render(value, COMPACT), render(value, _CANONICAL))
+    return Forms(to_bytes(compact), to_bytes(in_order))
+
+
+def _integer(value: int) -> str:
+    return str(value) if -_EXACT < value < _EXACT else f'"{value}"'
+
+
+def _real(value: float) -> str:
+    """A number as ECMAScript prints it: the shortest digits that read back as the same number."""
+    if value == 0:
+        return "0"
+    mantissa, _, exponent = repr(abs(value)).partition("e")
+    whole, _, fraction = mantissa.partition(".")
+    digits = (whole + fraction).lstrip("0")
+    point = len(whole) + int(exponent or 0) - (len(whole + fraction) - len(digits))
+    return ("-" if value < 0 else "") + _placed(digits.rstrip("0"), point)
+
+
+def _placed(digits: str, point: int) -> str:
+    """Digits with the decimal point after the first `point` of them, or with an exponent when that is far away."""
+    if len(digits) <= point <= 21:
+        return digits + "0" * (point - len(digits))
+    if 0 < point <= 21:
+        return f"{digits[:point]}.{digits[point:]}"
+    if -6 < point <= 0:
+        return f"0.{'0' * -point}{digits}"
+    tail = f".{digits[1:]}" if len(digits) > 1 else ""
+    return f"{digits[0]}{tail}e{point - 1:+d}"
+
+
+_CANONICAL = Layout(indent=None, comma=",", colon=":", integer=_integer, real=_real, keys=sorted_by_utf16)

@@ -1,0 +1,305 @@
+"""JSON text to data: a fast road for good documents, a slow one that knows where a bad one went wrong.
+
+The fast road is the standard library's scanner with hooks. Whatever it stumbles over is read again by `_Strict`, which
+is iterative, so nesting costs no stack, and whose errors have a line and a column.
+"""
+
+import json
+import math
+import re
+import sys
+from functools import lru_cache
+from typing import Any, NoReturn
+
+from runcard.encoding.json.positions import position
+from runcard.encoding.limits import DEFAULT, Limits
+from runcard.errors import EncodingError
+
+BOM = b"\xef\xbb\xbf"
+
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+_SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
+# Both halves of a pair, then (in the group) a half alone, then any other escape.
+_ESCAPES = re.compile(
+    r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\."
+)
+_SPACE = re.compile(r"[ \t\n\r]*+")
+_GOOD_STRING = r'"(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+'
+_STRING = re.compile(_GOOD_STRING + '"')
+_STRING_SO_FAR = re.compile(_GOOD_STRING)
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*+)(\.[0-9]++)?([eE][+-]?[0-9]++)?")
+_WORD = re.compile(r"[-+.\w]++")
+_LITERALS = {"true": True, "false": False, "null": None}
+
+
+class _SuspiciousError(ValueError):
+    """The fast road met something that only the slow one can judge."""
+
+
+def decode_json(data: bytes, limits: Limits = DEFAULT) -> Any:  # noqa: ANN401 - JSON is any plain data
+    """Read a JSON document; raises EncodingError with rule, line and column."""
+    text = as_text(data, limits)
+    if not _SURROGATE_ESCAPE.search(text):
+        try:
+            value = _fast(limits).decode(text)
+        except (ValueError, RecursionError):
+            pass  # the slow road says what and where
+        else:
+            if text.count("[") + text.count("{") <= limits.depth or _depth(value) <= limits.depth:
+                return value
+    return _Strict(text, limits).read()
+
+
+def as_text(data: bytes, limits: Limits = DEFAULT) -> str:
+    """The text of a document without its byte order mark; raises EncodingError when it is too big or not UTF-8."""
+    if len(data) > limits.size:
+        raise EncodingError(
+            "encoding.too-big",
+            f"the document has more than {limits.size:,} bytes, which is the limit",
+            hint="keep bulky data in files of their own and name them in the document",
+        )
+    data = data.removeprefix(BOM)
+    if data[:2].count(0) == 1:  # ASCII in UTF-16 is UTF-8 as well, and never JSON
+        raise _not_utf8(data, 0)
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise _not_utf8(data, error.start) from None
+
+
+def _not_utf8(data: bytes, offset: int) -> EncodingError:
+    if data.startswith(_UTF16) or data[:2].count(0) == 1:
+        what = "the document is UTF-16, not UTF-8"
+    elif b"\0" in data[:1024]:
+        what = "the document is binary data, not text"
+    else:
+        what = f"byte 0x{data[offset]:02x} is not UTF-8"
+    before = data[:offset].decode()
+    at = position(before, len(before))
+    return EncodingError(
+        "encoding.utf-8", what, line=at.line, column=at.column, hint="save the file as UTF-8"
+    )
+
+
+@lru_cache(maxsize=8)
+def _fast(limits: Limits) -> json.JSONDecoder:
+    def integer(digits: str) -> int:
+        if len(digits) > limits.digits:
+            raise _SuspiciousError
+        return int(digits)
+
+    return json.JSONDecoder(
+        object_pairs_hook=_unique, parse_constant=_refuse, parse_float=_finite, parse_int=integer
+    )
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) != len(pairs):
+        raise _SuspiciousError
+    return value
+
+
+def _refuse(_: str) -> NoReturn:
+    raise _SuspiciousError
+
+
+def _finite(digits: str) -> float:
+    value = float(digits)
+    if math.isinf(value):
+        raise _SuspiciousError
+    return value
+
+
+def _depth(value: object) -> int:
+    """How deep lists and objects are nested, level by level."""
+    depth, level = 0, [value]
+    while level := [v for v in level if isinstance(v, dict | list)]:
+        depth += 1
+        level = [child for v in level for child in (v.values() if isinstance(v, dict) else v)]
+    return depth
+
+
+class _Strict:
+    """One reading of one text, keeping the open containers on a list of its own."""
+
+    def __init__(self, text: str, limits: Limits) -> None:
+        self.text = text
+        self.limits = limits
+        self.at = 0
+        self.open: list[tuple[dict[str, Any] | list[Any], int]] = []  # with the offset where each began
+        self.keys: list[str] = []  # the key that waits for its value, for each open object
+
+    def read(self) -> Any:  # noqa: ANN401
+        self._skip_space()
+        while True:
+            value = self._value()
+            if isinstance(value, dict | list) and self._entered(value):
+                continue
+            while self.open:
+                value = self._put(value)
+                if value is _MORE:
+                    break
+            else:
+                if self.at < len(self.text):
+                    self._fail(f"{self._shown()} after the end of the document")
+                return value
+
+    def _value(self) -> Any:  # noqa: ANN401
+        found = self.text[self.at : self.at + 1]
+        if found == '"':
+            return self._string()
+        if found == "{":
+            return self._enter({})
+        if found == "[":
+            return self._enter([])
+        if number := _NUMBER.match(self.text, self.at):
+            return self._number(number)
+        word = _WORD.match(self.text, self.at)
+        if word and word[0] in _LITERALS:
+            self._advance(word.end())
+            return _LITERALS[word[0]]
+        if word and word[0].lstrip("+-").lower() in {"nan", "infinity", "inf"}:
+            self._fail(
+                f"{word[0]} is not a JSON number",
+                rule="json.not-finite",
+                hint="leave the field out, or write null",
+            )
+        self._fail(f"expected a value, found {self._shown()}")
+
+    def _enter(self, container: dict[str, Any] | list[Any]) -> dict[str, Any] | list[Any]:
+        if len(self.open) >= self.limits.depth:
+            self._fail(f"nested deeper than {self.limits.depth:,} levels", rule="json.too-deep")
+        self.open.append((container, self.at))
+        self._advance(self.at + 1)
+        return container
+
+    def _entered(self, container: dict[str, Any] | list[Any]) -> bool:
+        """Go to the first value inside; false when the container was empty and is done."""
+        closing = "}" if isinstance(container, dict) else "]"
+        if self.text.startswith(closing, self.at):
+            self._advance(self.at + 1)
+            self.open.pop()
+            return False
+        if isinstance(container, dict):
+            self._key(container)
+        return True
+
+    def _key(self, container: dict[str, Any]) -> None:
+        start = self.at
+        if self.text[start : start + 1] != '"':
+            self._fail(f"expected a key in double quotes, found {self._shown()}")
+        key = self._string()
+        if key in container:
+            self._fail(
+                f"the key {_short(key)} stands twice in one object",
+                at=start,
+                rule="json.duplicate-key",
+                hint="keep one of the two",
+            )
+        if self.text[self.at : self.at + 1] != ":":
+            self._fail(f"expected ':' after a key, found {self._shown()}")
+        self._advance(self.at + 1)
+        self.keys.append(key)
+
+    def _put(self, value: object) -> object:
+        """Give a finished value to its container; returns the container when that is finished as well."""
+        container, _ = self.open[-1]
+        if isinstance(container, dict):
+            container[self.keys.pop()] = value
+        else:
+            container.append(value)
+        closing = "}" if isinstance(container, dict) else "]"
+        found = self.text[self.at : self.at + 1]
+        if found == ",":
+            self._advance(self.at + 1)
+            if isinstance(container, dict):
+                self._key(container)
+            return _MORE
+        if found == closing:
+            self._advance(self.at + 1)
+            self.open.pop()
+            return container
+        self._fail(f"expected ',' or '{closing}', found {self._shown()}")
+
+    def _string(self) -> str:
+        match = _STRING.match(self.text, self.at)
+        if match is None:
+            self._bad_string()
+        value: str = json.loads(match[0])
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            halves = (found for found in _ESCAPES.finditer(self.text, self.at) if found[1])
+            self._fail(
+                "half of a surrogate pair: no such character exists",
+                at=next(halves).start(),
+                rule="json.lone-surrogate",
+                hint="write the character itself, or both halves of its escape",
+            )
+        self._advance(match.end())
+        return value
+
+    def _bad_string(self) -> NoReturn:
+        # As far as the string is good; then a control character, a wrong escape, or the end of the text.
+        good = _STRING_SO_FAR.match(self.text, self.at)
+        at = good.end() if good else self.at
+        found = self.text[at : at + 1]
+        if not found:
+            self._fail("the document ends inside a string")
+        if found == "\\":
+            self._fail(f"unknown escape {_short(self.text[at : at + 2])} in a string", at=at)
+        self._fail(f"control character {_short(found)} in a string", at=at, hint="write it as an escape")
+
+    def _number(self, match: re.Match[str]) -> int | float:
+        word = _WORD.match(self.text, self.at)
+        if word and word.end() > match.end():
+            self._fail(f"{_short(word[0])} is not a JSON number")
+        if match[1] or match[2]:
+            value: int | float = float(match[0])
+            if math.isinf(value):
+                self._fail(f"{_short(match[0])} is beyond the largest number", rule="json.not-finite")
+        else:
+            value = self._integer(match[0])
+        self._advance(match.end())
+        return value
+
+    def _integer(self, digits: str) -> int:
+        count = len(digits.removeprefix("-"))
+        limit = min(self.limits.digits, sys.get_int_max_str_digits() or count)
+        if count <= limit:
+            return int(digits)
+        self._fail(
+            f"an integer of {count:,} digits; the limit is {limit:,}",
+            rule="json.too-many-digits",
+            hint="write it as a string",
+        )
+
+    def _advance(self, at: int) -> None:
+        self.at = at
+        self._skip_space()
+
+    def _skip_space(self) -> None:
+        if match := _SPACE.match(self.text, self.at):
+            self.at = match.end()
+
+    def _shown(self) -> str:
+        if self.at < len(self.text):
+            return _short(self.text[self.at])
+        if self.open:
+            began = position(self.text, self.open[-1][1])
+            return f"the end of the document (open since line {began.line}, column {began.column})"
+        return "the end of the document" if self.text else "an empty document"
+
+    def _fail(
+        self, message: str, *, at: int | None = None, rule: str = "json.syntax", hint: str | None = None
+    ) -> NoReturn:
+        where = position(self.text, self.at if at is None else at)
+        raise EncodingError(rule, message, line=where.line, column=where.column, hint=hint)
+
+
+_MORE = object()
+
+
+def _short(text: str) -> str:
+    return ascii(text if len(text) <= 40 else text[:37] + "...")

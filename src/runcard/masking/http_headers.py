@@ -1,0 +1,122 @@
+"""The headers of HTTP that carry secrets: `Authorization`, `Cookie`, `Set-Cookie`; and a bearer token wherever it is.
+
+Their values have a form of their own: a scheme and then a credential, pairs of names and values. The scheme and the
+name of a cookie that is set stay readable. Other headers (`X-Api-Key`) are names like any other.
+
+Invariant: what is found begins within the value that was given.
+"""
+
+import re
+from collections.abc import Iterator
+from functools import partial
+
+from runcard.masking import value_spans
+from runcard.masking.lazy_patterns import in_bytes
+from runcard.masking.matches import Clue, Found
+from runcard.masking.secret_names import words_of
+from runcard.masking.value_forms import is_placeholder, looks_random
+from runcard.masking.value_spans import Span
+
+_ONE_WORD = frozenset({b"bearer", b"basic", b"token", b"bot", b"apikey", b"api-key", b"key", b"oauth"})
+_WORDS_ABOUT = words_of(
+    "auth authentication authorization credentials error header realm scheme token tokens"
+)
+_SCHEME = (
+    rb"(?i:(bearer|basic|token|bot|api-?key|key|oauth|digest|negotiate|ntlm|hawk|aws4-hmac-sha256|sharedkey(?:lite)?))"
+    rb"[ \t]+"
+)
+_OTHER_SCHEME = rb"[A-Za-z][A-Za-z-]{1,20}[ \t]+"
+_PARAMETER = rb"[A-Za-z-]{1,32}=(?:\"[^\"\r\n\\,:]{1,512}\"|[^\s\",]{1,512})"
+_PARAMETERS = _PARAMETER + rb"(?:,[ \t]*" + _PARAMETER + rb"){1,16}"  # username="bob", response="…"
+_LEAST = 16  # characters of a credential whose scheme is unknown
+_PAIR = rb"[^\s=;\"'\\\[]{1,64}=(?=[^\s;\"'\\])"
+BEARER = rb"b(?<![a-z0-9_]b)(?=earer[ \t]{1,4}([a-z0-9._~+/=-]{16}))"
+
+HINTS = (b"bearer",)  # what stands in every text, in lower case, in which `patterns` find something
+
+
+def patterns() -> list[re.Pattern[bytes]]:
+    return [in_bytes(BEARER)]
+
+
+def authorization(text: bytes, start: int, span: Span) -> Found | None:
+    """What is secret in the value of an `Authorization` header that begins at `start`."""
+    scheme = in_bytes(_SCHEME).match(text, start, span.end)
+    at, name = (scheme.end(), scheme[1].lower()) if scheme else (start, b"")
+    if scheme and name not in _ONE_WORD:
+        known = is_placeholder(value_spans.value(text, at, span))
+        return None if known else _whole(text, at, span)
+    if scheme is None and (other := in_bytes(_OTHER_SCHEME).match(text, start, span.end)):
+        return _of_other_scheme(text, other.end(), span)
+    word = value_spans.bare(text, at, value_spans.LOOSE)
+    word = word._replace(end=min(word.end, span.end))
+    rule = {b"bearer": "bearer-token", b"basic": "basic-auth"}.get(name, "authorization")
+    return (
+        Found(at, word.end, rule, word.more)
+        if _is_credential(name, value_spans.value(text, at, word))
+        else None
+    )
+
+
+def _whole(text: bytes, at: int, span: Span) -> Found:
+    """A credential that goes to the end of the value, over the quotes of its parameters."""
+    parameters = in_bytes(_PARAMETERS).match(text, at)
+    if parameters and parameters.end() > span.end:
+        return Found(at, parameters.end(), "authorization")
+    return Found(at, span.end, "authorization", span.more)
+
+
+def _of_other_scheme(text: bytes, at: int, span: Span) -> Found | None:
+    """`Authorization: SSWS …`: a word that is not a known scheme, and then something long and random."""
+    word = value_spans.bare(text, at, value_spans.LOOSE)
+    word = word._replace(end=min(word.end, span.end))
+    value = value_spans.value(text, at, word)
+    is_secret = len(value) >= _LEAST and looks_random(value) and not is_placeholder(value)
+    return Found(at, word.end, "authorization", word.more) if is_secret else None
+
+
+def has_cookies(text: bytes, start: int, span: Span) -> bool:
+    """Whether a value has the form of a cookie header: a name, `=`, a value."""
+    return in_bytes(_PAIR).match(text, start, span.end) is not None
+
+
+def cookie(text: bytes, start: int, span: Span, *, is_set: bool) -> Found | None:
+    """What is secret in the value of a `Cookie` or `Set-Cookie` header."""
+    pair = in_bytes(_PAIR).match(text, start, span.end)
+    if pair is None:
+        return None
+    if is_set:
+        start, word = pair.end(), value_spans.bare(text, pair.end(), value_spans.SHELL)
+        span = word._replace(end=min(word.end, span.end))
+    known = is_placeholder(value_spans.value(text, start, span))
+    return None if known else Found(start, span.end, "cookie", span.more)
+
+
+def find_bearer(text: bytes, lowered: bytes, begin: int) -> Iterator[Clue]:
+    """Bearer tokens that stand in no header: only what looks random."""
+    for match in in_bytes(BEARER).finditer(lowered, begin):
+        yield Clue(match.start(1), partial(_judge_bearer, text, match.start(1)))
+
+
+def _judge_bearer(text: bytes, start: int) -> Found | None:
+    span = value_spans.bare(text, start, value_spans.LOOSE)
+    value = value_spans.value(text, start, span)
+    random = looks_random(value) and not is_placeholder(value)
+    return Found(start, span.end, "bearer-token", span.more) if random else None
+
+
+def _is_credential(scheme: bytes, value: str) -> bool:
+    if len(value) < 3 or is_placeholder(value) or value.lower() in _WORDS_ABOUT:
+        return False
+    if not scheme:
+        return len(value) >= 6 and looks_random(value)
+    return scheme != b"basic" or looks_random(value) or b":" in _decoded(value)
+
+
+def _decoded(value: str) -> bytes:
+    from binascii import a2b_base64  # noqa: PLC0415 - hardly any text has such a header
+
+    try:
+        return a2b_base64(value, strict_mode=True)
+    except ValueError:
+        return b""

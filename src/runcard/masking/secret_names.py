@@ -1,0 +1,173 @@
+"""Telling names: under which names a value is a secret, and how sure that is.
+
+A name is taken apart into words, whatever its style: `DB_PASSWORD`, `db-password`, `dbPassword`, `db.password`. What
+the value looks like is judged in `values.py`.
+
+Invariant: a name of a number of tokens, of a token's kind or of a place where a secret lies is not telling.
+"""
+
+import re
+from enum import IntEnum
+from functools import lru_cache
+from itertools import pairwise
+from typing import NamedTuple
+
+from runcard.masking.placeholders import MARK
+
+
+class Strength(IntEnum):
+    """How sure a name makes us that its value is a secret."""
+
+    SOFT = 1  # perhaps: only what looks random
+    HARD = 2  # nearly: anything that is not a placeholder
+
+
+class Telling(NamedTuple):
+    """What a telling name says about its value."""
+
+    strength: Strength
+    rule: str
+
+
+def words_of(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_PASSWORDS = (
+    *("password", "passwords", "passwd", "passphrase", "passcode", "pwd"),
+    *("passwort", "kennwort", "wachtwoord", "lozinka", "senha"),
+)
+_PASS_OF = words_of(
+    "account admin auth basic become bind database db ftp http keystore ldap login mail mongo mysql pg postgres "
+    "proxy rabbitmq redis root smtp ssh sudo user wifi"
+)
+_VENDORS = words_of(
+    "airtable algolia anthropic asana atlassian aws azure bitbucket cf circleci claude cloudflare codecov cohere "
+    "databricks datadog dd deepseek digitalocean discord doppler dropbox elastic elevenlabs exa fastly figma firecrawl "
+    "fireworks fly gemini gh github gitlab google grafana groq hcloud heroku hf honeycomb hub hubspot huggingface jira "
+    "langfuse langsmith launchdarkly linear linode mailchimp mailgun mistral neon netlify newrelic notion npm nvidia okta "
+    "openai openrouter pagerduty perplexity pinecone plaid planetscale posthog postman postmark pulumi pypi qdrant railway "
+    "render replicate resend scaleway scw sendgrid sentry serper shopify slack snyk sonar stripe supabase tailscale tavily "
+    "telegram terraform together turso twilio typeform upstash vault vercel voyage vultr wandb xai zendesk"
+)
+_KEY_OF = _VENDORS | words_of(
+    "access account admin aes api app application auth cipher client consumer crypto deploy encryption fernet hmac ingest "
+    "insert jwt license master private role secret service session shared signing subscription webhook write"
+)
+_TOKEN_OF = _VENDORS | words_of(
+    "access api auth authentication bearer bot ci csrf deploy id identity jwt oauth personal push refresh "
+    "registry reset secret security session user xsrf"
+)
+_HARD_ENDS = (  # a name may also be written in one word: `dbpassword`, `apikey`, `authtoken`
+    *_PASSWORDS,
+    *("secret", "secrets", "credential", "credentials", "authorization", "connectionstring"),
+    *("apikey", "apikeys", "accesskey", "accountkey", "privatekey", "secretkey", "sessionkey", "signingkey"),
+    *("accesstoken", "apitoken", "authtoken", "bearertoken", "oauthtoken", "refreshtoken", "sessiontoken"),
+)
+_HARD_WORDS = frozenset({"pw", "dsn", "passe"})
+_SOFT = frozenset({"auth", "cookie", "cookies", "bearer", "jwt"})
+# Telling wherever they stand in a name.
+_INSIDE = (*_PASSWORDS, "secret", "secrets", "credential", "credentials", "apikey", "privatekey")
+
+# Words that end a name without making it less telling.
+_TRAILING = words_of(
+    "b64 backup base64 base default dev development encoded enc hash hashed live main new old plain plaintext "
+    "primary prod production qa raw secondary staging stg str test text value"
+)
+# The value under a name that ends so says something about a secret, and is none.
+_HARMLESS = words_of(
+    "age alg algorithm allowed arn at attempts available budget bytes callback chars class column command cost "
+    "count counter counts date days deprecated description desc dim dir directory disabled domain embedding "
+    "embeddings enabled endpoint entropy env error errors estimate estimated exists expected expired expires "
+    "expiration expiry expression fd field file fingerprint folder format found func function generator handler header help "
+    "hint host hostname hours id ids index input interval invalid issuer kind label len length level limit limits location lookup "
+    "manager mapping max message method min minutes missing mode name names number offset optional options params "
+    "parser path pattern per placeholder policy port position prefix present price profile prompt provider rate ratio reader "
+    "ref reference regex region required role rotation rule rules schema scheme scope scopes service set sha256 size "
+    "sock source sources state status stdin storage store strategy strength suffix table time timeout timestamp title "
+    "total ttl type types unit uri url usage used user username valid validation validity validator var variable version"
+)
+_HARMLESS_FIRST = frozenset({"no", "without", "disable", "skip", "use", "is", "has", "with", "public"})
+# Tokens that language models, parsers and pagers speak of.
+_PLAIN_TOKENS = words_of(
+    "a any audio bos cached cancellation change class cls completion continuation current cursor each end eos first "
+    "idempotency image input keyword last lock mask max min n next num of output pad page pagination per prefix prev previous "
+    "prompt punctuation reasoning request resume sep special start starting stop string suffix sync text the thinking this total "
+    "unk unknown update vision word"
+)
+_RULE_BY_WORD = {
+    "authorization": "authorization",
+    "cookie": "cookie",
+    "cookies": "cookie",
+    "aws": "aws-secret-key",
+    "accountkey": "azure-key",
+    "azure": "azure-key",
+    "cohere": "cohere-key",
+    "mistral": "mistral-key",
+    "twilio": "twilio-key",
+}
+_RULE_BY_END = {
+    ("co", "api", "key"): "cohere-key",
+    ("secret", "access", "key"): "aws-secret-key",
+    ("shared", "access", "key"): "azure-key",
+    ("account", "key"): "azure-key",
+}
+
+
+@lru_cache(maxsize=4096)
+def telling(name: str) -> Telling | None:
+    """What `name` says about its value; None when it says nothing. The rule in a mark says nothing."""
+    if MARK in name:
+        return None
+    words = [word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+", name)]
+    while len(words) > 1 and (words[-1].isdigit() or words[-1] in _TRAILING):
+        words.pop()
+    if not words or words[-1] in _HARMLESS or words[0] in _HARMLESS_FIRST:
+        return None
+    strength = _strength(words)
+    return Telling(strength, _rule(words)) if strength else None
+
+
+def names_token(name: str) -> bool:
+    """Whether a telling name is that of a token: `token`, `service_token`."""
+    return name.lower().endswith("token") and telling(name) is not None
+
+
+def expects_secret(name: str) -> Telling | None:
+    """What a name says under which even a number is a secret: that of one password or key, for several are counted."""
+    said = telling(name)
+    is_one = said is not None and said.strength is Strength.HARD and not name.lower().endswith(("s", "token"))
+    return said if is_one else None
+
+
+def _strength(words: list[str]) -> Strength | None:
+    last, before = words[-1], words[-2] if len(words) > 1 else ""
+    if last.endswith(_HARD_ENDS) or last in _HARD_WORDS or _is_pair(before, last):
+        return Strength.HARD
+    if last == "pat" and before:  # GITHUB_PAT
+        return Strength.SOFT
+    if last.endswith("token"):
+        return None if before in _PLAIN_TOKENS else Strength.SOFT
+    inside = any(word.endswith(_INSIDE) for word in words)
+    inside = inside or any(_is_pair(*pair) or _is_pair(*reversed(pair)) for pair in pairwise(words))
+    return Strength.SOFT if last in _SOFT or inside else None
+
+
+def _is_pair(first: str, second: str) -> bool:
+    """Whether two words together name a secret: `api key`, `access token`, `connection string`, `db pass`."""
+    if second in {"key", "keys"}:
+        return first in _KEY_OF
+    if second in {"token", "tokens"}:
+        return first in _TOKEN_OF
+    if second == "pass":
+        return first in _PASS_OF or not first
+    return (first, second) == ("connection", "string")
+
+
+def _rule(words: list[str]) -> str:
+    if any(word.endswith((*_PASSWORDS, "pass", "passe", "pw")) for word in words):
+        return "password"
+    for end, rule in _RULE_BY_END.items():
+        if tuple(words[-len(end) :]) == end:
+            return rule
+    return next((_RULE_BY_WORD[word] for word in words if word in _RULE_BY_WORD), "named-secret")

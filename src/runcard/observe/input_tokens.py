@@ -1,0 +1,91 @@
+"""How many tokens the input files of a run have, counted in a thread while the run goes on.
+
+Invariants: a count is of the contents whose digest is recorded, so a file that changed since has none; nor has one that is
+no text. Counting raises nothing, and keeps nobody waiting longer than they say.
+"""
+
+import contextlib
+import os
+from collections.abc import Callable, Iterable, Iterator
+from threading import Lock
+from typing import Any
+
+from runcard.digests import sha256_bytes
+from runcard.files import read_regular
+from runcard.observe.background import Helper
+
+LARGEST = 16 << 20  # bytes of a file that is counted
+MOST = 64 << 20  # bytes of all files that are counted at once
+
+Entry = dict[str, Any]
+
+
+class Counting:
+    """Counts the tokens of files and hands over what it found, from threads of its own."""
+
+    def __init__(self) -> None:
+        self._threads: list[Helper] = []
+        self._turn = Lock()
+        self._is_over = False
+
+    def begin(
+        self, files: list[Entry], directory: str, model: str | None, done: Callable[[list[Entry]], object]
+    ) -> None:
+        """Count the files of a list as `data_sources.files` has it; without the extra `tokens`, nothing happens."""
+        if not files:
+            return
+        from runcard.accounting import token_estimate  # noqa: PLC0415 - long to load
+
+        if not token_estimate.can_count():
+            return
+
+        def work() -> None:
+            counted = list(_counted(files, directory, token_estimate.tokenizer_for(model)))
+            with self._turn:
+                if counted and not self._is_over:
+                    done(counted)
+
+        thread = Helper(work, "runcard-tokens")
+        with contextlib.suppress(RuntimeError):  # no more threads, or the interpreter is ending
+            thread.start()
+            self._threads.append(thread)
+
+    def end(self, timeout: float) -> None:
+        """Wait for what is under way, but not for ever; whatever comes later is too late."""
+        for thread in self._threads:
+            thread.wait(timeout)
+        with self._turn:
+            self._is_over = True
+
+
+def _counted(files: Iterable[Entry], directory: str, tokenizer: str) -> Iterator[Entry]:
+    from runcard.accounting.token_estimate import count_tokens  # noqa: PLC0415
+
+    left = MOST
+    for file in files:
+        if not 0 <= file["bytes"] <= min(LARGEST, left):
+            continue
+        text = _text(file, directory)
+        if text is None:
+            continue
+        left -= file["bytes"]
+        yield {
+            "path": file["path"],
+            "sha256": file["sha256"],
+            "tokens": count_tokens(text, tokenizer),
+            "token_source": "estimated",
+            "tokenizer": tokenizer,
+        }
+
+
+def _text(file: Entry, directory: str) -> str | None:
+    name = file["path"]
+    if "path_base64" in file:
+        from base64 import b64decode  # noqa: PLC0415 - hardly any name needs it
+
+        name = os.fsdecode(b64decode(file["path_base64"]))
+    try:
+        data = read_regular(os.path.realpath(os.path.join(directory, name)))
+        return data.decode() if data is not None and sha256_bytes(data).hex == file["sha256"] else None
+    except (OSError, UnicodeDecodeError):
+        return None

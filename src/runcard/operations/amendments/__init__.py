@@ -1,0 +1,1 @@
+"""Changing closed records: amend, redact, migrate."""

@@ -1,0 +1,124 @@
+"""Adding remarks to a closed record: notes, tags, evaluations and approvals, about the very bytes that it has."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from runcard.encoding import decode_json
+from runcard.errors import EncodingError, StoreError, UsageError
+from runcard.files import check_relative, json_name, printable
+from runcard.masking import mask_data, mask_text
+from runcard.observe.clock import Clock
+from runcard.observe.machine import user_and_host
+from runcard.operations.masking import use_masking_settings
+from runcard.store import layout
+from runcard.store.amendments.change import Amender, By, amending
+from runcard.store.amendments.read import APPROVAL, EVALUATION, NOTE, TAG, Remark
+
+KINDS = (NOTE, TAG, EVALUATION, APPROVAL)
+
+_LONGEST = 64 * 1024  # characters of a remark; more belongs in a file
+
+
+@dataclass(frozen=True, slots=True)
+class Amended:
+    """A remark that stands in a record now."""
+
+    path: str
+    remark: Remark
+    finished: tuple[str, ...]  # what an earlier redaction, which was killed, had left
+    warnings: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "record": printable(self.path),
+            "amendment": self.remark.to_dict(),
+            "finished": [json_name(path).text for path in self.finished],
+            "warnings": list(self.warnings),
+        }
+
+
+def amend(
+    record: str | os.PathLike[str],
+    kind: str,
+    value: str | None = None,
+    *,
+    comment: str | None = None,
+    about: Sequence[str] = (),
+    by: str | None = None,
+) -> Amended:
+    """Add a remark to a closed record, archived or not: a note (its text), a tag (its name), an evaluation
+    (`NAME=VALUE`), an approval.
+
+    It is about all that the record has, by the digest of its SHA256SUMS, or about the files that `about` names.
+    """
+    use_masking_settings()
+    said = _said(kind, value)
+    text = None if comment is None else mask_text(comment).value
+    who = mask_text(by or user_and_host()).value
+    if sum(len(str(one)) for one in (value, comment, by)) > _LONGEST:
+        raise UsageError(f"a remark has at most {_LONGEST:,} characters", hint="keep a longer text in a file")
+    path = os.fspath(record)
+
+    def add(directory: str) -> Amended:
+        with amending(directory) as amender:
+            signed = By(who, Clock().timestamp(), text)
+            whole = {**said, "about": [_about(amender, one) for one in about] or [_everything(amender)]}
+            amender.remark(kind, whole, signed)
+            remark = Remark(kind, {**signed.to_dict(), **whole})
+            return Amended(path, remark, amender.finished, tuple(amender.remarks))
+
+    if os.path.isdir(path):
+        return add(path)
+    from runcard.operations.archives.change_archived import archive_of, change_archived  # noqa: PLC0415 - it takes long to load, and is rarely needed
+
+    found = archive_of(path)
+    return add(path) if found is None else change_archived(found, add)
+
+
+def _said(kind: str, value: str | None) -> dict[str, Any]:
+    if kind not in KINDS:
+        raise UsageError(f"there is no amendment {printable(kind)}", hint=f"one of {', '.join(KINDS)}")
+    if kind == APPROVAL:
+        return {} if value is None else {"approved_by": mask_text(value).value}
+    if value is None or not value.strip():
+        raise UsageError(f"the {kind} says nothing", hint=f"give it: runcard amend RECORD {kind} …")
+    if kind == EVALUATION:
+        return _evaluation(value)
+    return {"text" if kind == NOTE else "tag": mask_text(value).value}
+
+
+def _evaluation(value: str) -> dict[str, Any]:
+    name, equals, score = value.partition("=")
+    if not equals or not name.strip():
+        raise UsageError(
+            f"{printable(value)!r} is no evaluation", hint="write it as NAME=VALUE, such as accuracy=0.93"
+        )
+    try:
+        found: Any = decode_json(score.encode("utf-8", "surrogateescape"))
+    except EncodingError:
+        found = score
+    masked: dict[str, Any] = mask_data({name.strip(): found}).value
+    ((name, found),) = masked.items()
+    return {"name": name, "value": found}
+
+
+def _everything(amender: Amender) -> dict[str, str]:
+    """All files of the record, by the digest that its document states."""
+    return {"path": layout.CHECKSUMS, "digest": amender.listing_digest}
+
+
+def _about(amender: Amender, path: str) -> dict[str, str]:
+    name = path.removeprefix("./")
+    reason = check_relative(name)
+    if reason or name not in amender.listing:
+        raise StoreError(
+            f"the record lists no file {printable(path)}" + (f": {reason}" if reason else ""),
+            hint=f"name a file as {layout.CHECKSUMS} does",
+        )
+    wanted, now = amender.expected(name), amender.files.digest(name)
+    if wanted is None or now != wanted:
+        what = "was taken out" if wanted is None else "is not what it was"
+        raise StoreError(f"{printable(path)} {what}", hint="see what `runcard verify` says")
+    return {"path": json_name(name).text, "digest": f"sha256:{wanted}"}

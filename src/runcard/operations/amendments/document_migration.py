@@ -1,0 +1,84 @@
+"""What a document becomes in another version: its new bytes, checked, and what was lost on the way. Nothing is written."""
+
+from dataclasses import dataclass
+from datetime import tzinfo
+from typing import Any
+
+from runcard.digests import sha256_bytes
+from runcard.documents import codec
+from runcard.documents.findings import InvalidDocument
+from runcard.documents.kinds import KINDS
+from runcard.encoding import Limits
+from runcard.errors import DocumentError, UsageError
+from runcard.files import json_name, printable
+from runcard.operations.checks.load import is_yaml_name, read_document
+
+# Where a document can say what it was migrated from; 1.0.0 has no room for it.
+_ROOM_FOR_ORIGIN = {("generation", "1.0"), ("team", "2.0.0"), ("instance", "2.0.0")}
+
+
+@dataclass(frozen=True, slots=True)
+class Migrated:
+    """What became of one document."""
+
+    path: str
+    kind: str
+    source: str | None  # the versions
+    target: str
+    before: bytes
+    after: bytes
+    dropped: tuple[str, ...] = ()  # JSON pointers of what the target has no room for
+    notes: tuple[str, ...] = ()
+    written: str | None = None
+    backup: str | None = None
+
+    @property
+    def changed(self) -> bool:
+        return self.before != self.after
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "path": json_name(self.path).text,
+            "kind": self.kind,
+            "from": self.source,
+            "to": self.target,
+            "changed": self.changed,
+            "dropped": list(self.dropped),
+            "notes": list(self.notes),
+            "written": self.written and json_name(self.written).text,
+            "backup": self.backup and json_name(self.backup).text,
+        }
+
+
+def become(path: str, to: str | None, kind: str | None, zone: tzinfo | None, limits: Limits) -> Migrated:
+    """What the document at a path is in version `to`, or in the newest; raises an error that says why it cannot be."""
+    before = read_document(path, limits)
+    examined = codec.examine(before, kind=kind, limits=limits, is_yaml=is_yaml_name(path))
+    report = examined.report
+    if not report.valid or report.kind is None or examined.data is None:
+        raise InvalidDocument(report, printable(path))
+    to = to or KINDS[report.kind].latest
+    if to not in KINDS[report.kind].versions:
+        raise UsageError(
+            f"{printable(path)}: there is no {report.kind} version {to}",
+            hint=f"published: {', '.join(KINDS[report.kind].versions)}",
+        )
+    if any(found.rule == "version.newer-minor" for found in report.findings):
+        raise DocumentError(
+            f"{printable(path)} has version {report.version}, which is newer than this runcard: it is not rewritten",
+            hint="install a newer runcard",
+        )
+    if report.version == to:
+        return Migrated(path, report.kind, to, to, before, before)
+    try:
+        becomes = codec.migrated(examined, to, zone)
+    except DocumentError as error:
+        raise DocumentError(f"{printable(path)}: {error.message}", hint=error.hint) from error
+    data = becomes.data
+    if (report.kind, to) in _ROOM_FOR_ORIGIN:
+        data = {**data, "origin": {"version": report.version, "sha256": sha256_bytes(before).hex}}
+    after = codec.MODELS[report.kind].edit(before, examined.data, data)
+    result = codec.examine(after, kind=report.kind, limits=limits).report
+    if not result.valid:
+        raise InvalidDocument(result, f"what {printable(path)} would become")
+    return Migrated(path, report.kind, report.version, to, before, after, becomes.dropped, becomes.notes)

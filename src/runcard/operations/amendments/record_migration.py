@@ -1,0 +1,98 @@
+"""Migrating documents of a closed record: an amendment for each, and the old bytes in the store.
+
+Whatever was sealed is still checked: `verify` takes the old bytes of the metadata document, as they lie in the store, for
+what they say about files, chains and links.
+"""
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import tzinfo
+
+from runcard.digests import sha256_bytes
+from runcard.documents import codec
+from runcard.documents.kinds import KINDS
+from runcard.encoding import Limits
+from runcard.errors import StoreError, UsageError
+from runcard.files import decode_name, printable
+from runcard.observe.clock import Clock
+from runcard.observe.machine import user_and_host
+from runcard.operations.amendments.document_migration import Migrated, become
+from runcard.operations.checks.load import read_document
+from runcard.store import layout
+from runcard.store.amendments.change import Amender, By, Edit, amending
+from runcard.store.amendments.read import MIGRATION
+
+
+def migrate_in_record(
+    record: str | os.PathLike[str],
+    to: str | None,
+    documents: Sequence[str] | None = None,
+    *,
+    kind: str | None = None,
+    zone: tzinfo | None = None,
+    dry_run: bool = False,
+    limits: Limits | None = None,
+) -> tuple[Migrated, ...]:
+    """Migrate documents of a closed record, or all of its own that have a version `to`; each change is an amendment.
+
+    Without `to`, each becomes the newest of its kind.
+    """
+    path, limits = os.fspath(record), limits or Limits()
+    with amending(path, look=dry_run) as amender:
+        names = own_documents(path, to, limits) if documents is None else documents
+        found = [_becomes(amender, name, to, kind, zone, limits) for name in names]
+        if dry_run:
+            return tuple(found)
+        changes = {name: moved for name, moved in zip(names, found, strict=True) if moved.changed}
+        kept = {name: amender.keep_original(moved.before) for name, moved in changes.items()}
+        edits = [_edit(amender, name, moved) for name, moved in changes.items()]
+        if edits:
+            amender.change(MIGRATION, edits, By(user_and_host(), Clock().timestamp(), None))
+    return tuple(
+        replace(moved, written=moved.path, backup=kept[name]) if moved.changed else moved
+        for name, moved in zip(names, found, strict=True)
+    )
+
+
+def own_documents(record: str, to: str | None, limits: Limits) -> list[str]:
+    """The record's own documents of which there is a version `to`."""
+    paths = [os.path.join(record, layout.METADATA), *layout.session_documents(record)]
+    kinds = {path: codec.examine(read_document(path, limits), limits=limits).report.kind for path in paths}
+    # One whose kind is not known is no document: migrating it says so.
+    found = [path for path, kind in kinds.items() if not kind or not to or to in KINDS[kind].versions]
+    if not found:
+        known = sorted({version for kind in kinds.values() if kind for version in KINDS[kind].versions})
+        raise UsageError(
+            f"no document of {printable(record)} has a version {to}", hint=f"published: {', '.join(known)}"
+        )
+    return found
+
+
+def _becomes(
+    amender: Amender, name: str, to: str | None, kind: str | None, zone: tzinfo | None, limits: Limits
+) -> Migrated:
+    """What a document of the record is in another version; it must be what the record says."""
+    path = _relative(amender, name)
+    is_listed = path == layout.METADATA or path in amender.listing
+    if not is_listed or amender.files.digest(path) != amender.expected(path):
+        raise StoreError(
+            f"{printable(name)} is not what it was when the record was closed",
+            hint="see all of it with `runcard verify`, or write the migrated document elsewhere with --output",
+        )
+    return become(name, to, kind, zone, limits)
+
+
+def _relative(amender: Amender, name: str) -> str:
+    return decode_name(os.fsencode(os.path.relpath(os.path.realpath(name), amender.path)))
+
+
+def _edit(amender: Amender, name: str, moved: Migrated) -> Edit:
+    path = _relative(amender, name)
+    said = {
+        "why": f"{moved.kind} {moved.source or 'without a version'} → {moved.target}",
+        "from": moved.source,
+        "to": moved.target,
+        "dropped": list(moved.dropped),
+    }
+    return Edit(path, sha256_bytes(moved.before).hex, amender.files.stage(path, [moved.after]), said)

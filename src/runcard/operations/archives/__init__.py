@@ -1,0 +1,1 @@
+"""Archiving records: archive, restore, extract, prune."""

@@ -1,0 +1,135 @@
+"""Taking one file or folder out of an archive, without unpacking the rest."""
+
+import hashlib
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
+
+from runcard.checksums import Symlink
+from runcard.errors import StoreError, UsageError
+from runcard.files import Kind, check_relative, decode_name, failure, open_directory, printable
+from runcard.operations.archives.archived_files import ArchivedFiles
+from runcard.operations.archives.find import FoundArchive, check_links, find_archive, leads_out
+from runcard.store.archives.read_files import Item
+from runcard.store.archives.unpack import write_with_holes
+
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+
+
+def extract(
+    archive: str | os.PathLike[str], paths: Iterable[str], output: str | os.PathLike[str] = "."
+) -> Iterator[str]:
+    """Write files and folders of an archived record below a directory; yields the path of each file as it is there.
+
+    Every file is compared with the listing of the record; one that differs is removed again, and an error. Links are made
+    last, and no link below the directory is followed.
+    """
+    found = find_archive(archive)
+    extraction = _Extraction(found, ArchivedFiles(found, keeps_places=True), os.fspath(output))
+    try:
+        for path in paths:
+            yield from extraction.take(_checked(path))
+        yield from extraction.make_links()
+    except OSError as error:
+        raise failure(error, os.fsdecode(error.filename or found.path), "extract") from error
+
+
+def _checked(path: str) -> str:
+    wanted = path.rstrip("/")
+    if reason := check_relative(wanted):
+        raise UsageError(
+            f"the path {printable(path)!r} is refused: {reason}",
+            hint="name it as `tar tzf` does, without the record's name",
+        )
+    return wanted
+
+
+class _Extraction:
+    """Files and folders on their way out of an archive."""
+
+    def __init__(self, found: FoundArchive, files: ArchivedFiles, output: str) -> None:
+        self._found, self._files, self._output = found, files, output
+        self._links: dict[str, str] = {}
+
+    def take(self, wanted: str) -> Iterator[str]:
+        """Write what there is under a path, except links."""
+        count = 0
+        for count, item in enumerate(self._files.items(wanted), 1):  # noqa: B007 - counted
+            if item.kind is Kind.DIRECTORY:
+                self._make_folder(item.path)
+            elif item.kind is Kind.SYMLINK:
+                self._links[item.path] = decode_name(item.member.target)
+            else:
+                self._write(item)
+                yield self._shown(item.path)
+        if not count:
+            raise StoreError(
+                f"there is no {printable(wanted)} in {printable(self._found.path)}",
+                hint="`tar tzf` lists what there is, below the record's name",
+            )
+
+    def make_links(self) -> Iterator[str]:
+        """Make all links, or none when one of them leads out: through links that lay there before, too."""
+        check_links(self._found, (Symlink(path, target) for path, target in self._links.items()))
+        made: list[str] = []
+        try:
+            for path, target in self._links.items():
+                with self._folder(path) as folder:
+                    os.symlink(target, os.path.basename(path), dir_fd=folder)
+                made.append(path)
+            for path in made:
+                self._check_place(path)
+        except BaseException:
+            for path in made:
+                os.unlink(os.path.join(self._output, path))
+            raise
+        yield from map(self._shown, made)
+
+    def _check_place(self, path: str) -> None:
+        """Refuse a link that leads out of the output directory, as it lies there now."""
+        top = os.path.realpath(self._output)
+        place = os.path.realpath(os.path.join(self._output, path))
+        if not self._found.is_ours and os.path.commonpath([top, place]) != top:
+            raise leads_out(self._found, path)
+
+    def _shown(self, path: str) -> str:
+        return path if self._output == os.curdir else os.path.join(self._output, path)
+
+    def _folder(self, path: str) -> AbstractContextManager[int]:
+        """The directory that a file or link goes into."""
+        return self._opened(os.path.dirname(path))
+
+    def _make_folder(self, path: str) -> None:
+        with self._opened(path):
+            pass
+
+    def _opened(self, folder: str) -> AbstractContextManager[int]:
+        os.makedirs(self._output, exist_ok=True)
+        return open_directory(self._output, *(folder.split("/") if folder else ()), create=True)
+
+    def _write(self, item: Item) -> None:
+        """Write a file; what is not what was archived is not left behind."""
+        expected = self._files.expected(item.path)
+        name = os.path.basename(item.path)
+        with self._folder(item.path) as folder:
+            descriptor = os.open(name, _CREATE, 0o600 | item.member.mode & 0o777, dir_fd=folder)
+            is_good = False
+            try:
+                is_good = _filled(descriptor, item) == expected or expected is None
+            finally:
+                os.close(descriptor)
+                if not is_good:
+                    os.unlink(name, dir_fd=folder)
+        if not is_good:
+            raise self._files.damaged(item.path)
+
+
+def _filled(descriptor: int, item: Item) -> str:
+    """Write the data of a file; their digest."""
+    hasher = hashlib.sha256()
+    for piece in item.data():
+        hasher.update(piece)
+        write_with_holes(descriptor, piece)
+    os.ftruncate(descriptor, item.member.size)
+    os.utime(descriptor, (item.member.mtime, item.member.mtime))
+    return hasher.hexdigest()

@@ -1,0 +1,1 @@
+"""Looking at records and checking them."""

@@ -1,0 +1,75 @@
+"""Every setting as it counts here, with where it comes from, and what does not count."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from runcard.files import printable
+from runcard.settings import ALL, Found, Origin, Setting, Settings, SettingsError, read_settings
+from runcard.settings.value_types import MODE
+
+
+@dataclass(frozen=True, slots=True)
+class Configured:
+    """One setting: its value and where that comes from, or what is wrong with it."""
+
+    setting: Setting[Any]
+    value: Any = None
+    origin: Origin | None = None
+    error: SettingsError | None = None
+    refused: Found[Any] | None = None  # what the project's file says, and does not count
+
+    @property
+    def text(self) -> str:
+        """The value as a person would write it."""
+        return printable(self.setting.form.show(self.value))
+
+    def to_dict(self) -> dict[str, Any]:
+        setting, origin = self.setting, self.origin
+        return {
+            "key": setting.key,
+            "value": None if self.error else _as_data(setting, self.value),
+            "origin": origin._asdict() if origin else None,
+            "about": setting.about,
+            "allowed": setting.form.allowed,
+            "variables": list(setting.variables),
+            "option": setting.option,
+            "error": {"message": self.error.message, "hint": self.error.hint} if self.error else None,
+            "refused": _refused(setting, self.refused) if self.refused else None,
+        }
+
+
+def _refused(setting: Setting[Any], found: Found[Any]) -> dict[str, Any]:
+    return {"value": _as_data(setting, found.value), "origin": found.origin._asdict()}
+
+
+def _as_data(setting: Setting[Any], value: Any) -> Any:  # noqa: ANN401 - whatever the setting holds
+    return printable(setting.form.show(value)) if setting.form is MODE else value
+
+
+def config(settings: Settings | None = None) -> tuple[list[Configured], list[tuple[str, str]]]:
+    """All settings, and what the files say that does not count: each with what to do about it."""
+    settings = settings or read_settings()
+    return [_configured(settings, setting) for setting in ALL], list(settings.warnings(*ALL))
+
+
+def _configured(settings: Settings, setting: Setting[Any]) -> Configured:
+    try:
+        settings.checked(setting)
+        value, origin = settings.find(setting)
+    except SettingsError as error:
+        return Configured(setting, error=error)
+    return Configured(setting, value, origin, refused=settings.refused(setting))
+
+
+def summary(
+    found: Iterable[Configured], warnings: Iterable[tuple[str, str]], settings: Settings
+) -> dict[str, Any]:
+    """All of it as data."""
+    return {
+        "file": settings.file.path if settings.file else None,
+        "trusted": settings.is_trusted if settings.file else None,
+        "user_file": settings.user_file.path if settings.user_file else None,
+        "settings": [one.to_dict() for one in found],
+        "warnings": [{"message": message, "hint": hint} for message, hint in warnings],
+    }

@@ -1,0 +1,191 @@
+"""Remembering where ledgers ended, for `runcard verify --pin FILE`.
+
+Whoever can write to a store can shorten or rewrite its ledger. Somebody who checks the store regularly, and keeps the pin
+file elsewhere, finds out: a ledger only grows, so the entry that was last seen must still stand at its place. The hash of
+an entry covers all entries before it.
+
+Invariant: a pin is only ever moved forward. When a ledger is not what it was, the file stays as it is.
+"""
+
+import os
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from runcard.documents.chain import Checked, Journal
+from runcard.encoding import decode_json, encode_json
+from runcard.errors import EncodingError, ExitCode, RuncardError, StoreError
+from runcard.files import NotRegularFileError, failure, json_name, open_regular, printable, write_atomic
+from runcard.files.reading import read_stream
+from runcard.operations.checks.verify_result import Verified
+from runcard.store import layout
+from runcard.store.ledger import ledgers
+from runcard.store.runs.directory import alone
+from runcard.store.verification import COMPLETE, INTACT, Discrepancy, Verdict
+
+_VERSION, _MAJOR = "1.0.0", "1."
+_LARGEST = 16 << 20  # bytes of a pin file
+
+
+class Seen(NamedTuple):
+    """The end of a ledger when it was last checked."""
+
+    entries: int
+    head: str
+
+
+Pins = dict[str, dict[str, Seen]]  # by the path of the store, then by the name of the ledger
+
+
+class PinCheck(NamedTuple):
+    """What came of comparing ledgers with a pin file."""
+
+    file: str
+    results: tuple[Verified, ...]  # one for each store with findings
+    ledgers: int  # that are pinned now, of the stores that were looked at
+    new: int  # of these, the ones that were not pinned before: there was nothing to compare them with
+    is_updated: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        counts = {"ledgers": self.ledgers, "new": self.new}
+        return {"file": printable(self.file), **counts, "updated": self.is_updated}
+
+    def __str__(self) -> str:
+        """What was pinned and compared, in words."""
+        compared, total = self.ledgers - self.new, f"{self.ledgers} ledger{'' if self.ledgers == 1 else 's'}"
+        if not compared:
+            return f"{printable(self.file)}: pinned {total} for the first time, nothing to compare yet"
+        first_time = f", {self.new} pinned for the first time" if self.new else ""
+        return f"{printable(self.file)}: {compared} of {total} compared with the last check{first_time}"
+
+
+def read_pins(file: str) -> Pins:
+    """What a pin file holds; nothing where there is none yet. Raises StoreError for what is no pin file."""
+    try:
+        descriptor = open_regular(file, follow=True)
+    except FileNotFoundError:
+        return {}
+    except NotRegularFileError as error:
+        message = f"{printable(file)} is a {error.type}, not a regular file"
+        raise StoreError(message, hint="name a file for the pins") from error
+    except OSError as error:
+        raise failure(error, file, "read") from error
+    with open(descriptor, "rb", buffering=0) as opened:
+        data = read_stream(opened, _LARGEST)
+    try:
+        return _pins(decode_json(data))
+    except (EncodingError, KeyError, TypeError, ValueError, AttributeError) as error:
+        raise StoreError(
+            f"{printable(file)} is no pin file, or is damaged",
+            hint="put a copy back; or delete it, and the next check pins what is there then",
+        ) from error
+
+
+def _pins(data: Any) -> Pins:  # noqa: ANN401 - whatever stands in the file
+    if not data["version"].startswith(_MAJOR):
+        raise ValueError("another version")
+    pins = {
+        store: {name: Seen(seen["entries"], seen["head"]) for name, seen in known.items()}
+        for store, known in data["stores"].items()
+    }
+    every = [seen for known in pins.values() for seen in known.values()]
+    if not all(type(seen.entries) is int and seen.entries > 0 and type(seen.head) is str for seen in every):
+        raise ValueError("no place in a ledger")
+    return pins
+
+
+def check_pins(file: str, paths: Iterable[str], results: Iterable[Verified]) -> PinCheck:
+    """Compare the ledgers of what was verified with the pin file, and move the pins forward.
+
+    `paths` are what was named: a store that is pinned and lay there must still be there.
+    """
+    given = {os.path.realpath(path): path for path in paths}
+    named = list(given)
+    stores = {os.path.realpath(result.store) for result in results if result.store is not None}
+    stores |= {path for path in named if layout.ledger_paths(path)}
+    with alone(os.path.dirname(os.path.abspath(file))):
+        pins = read_pins(file)
+        known = {store: json_name(store).text for store in stores}
+        known |= {store: store for store in pins if store not in known.values() and _is_below(store, named)}
+        now = {key: _Store(given.get(store, store), pins.get(key)) for store, key in known.items()}
+        found = tuple(store.result for store in now.values() if store.result.verdict.findings)
+        can_move = all(store.is_sound for store in now.values())
+        moved = pins | {key: store.seen for key, store in now.items() if store.seen}
+        if can_move and moved != pins:
+            _write(file, moved)
+    pinned = {(key, name) for key in now for name in moved.get(key, ())}
+    new = sum(name not in pins.get(key, ()) for key, name in pinned)
+    return PinCheck(file, found, len(pinned), new, can_move)
+
+
+def _is_below(store: str, named: list[str]) -> bool:
+    return any(store == path or store.startswith(path.rstrip("/") + "/") for path in named)
+
+
+class _Store:
+    """The ledgers of a store as they are now, held to their pins."""
+
+    def __init__(self, store: str, pins: dict[str, Seen] | None) -> None:
+        self.seen: dict[str, Seen] = {}
+        self.is_sound = True
+        findings = []
+        try:
+            every = {os.path.basename(path): (journal, checked) for path, journal, checked in ledgers(store)}
+            findings = [*self._compared(every, pins or {}), *_new(every, pins)]
+        except RuncardError as error:
+            findings.append(_failed(layout.own_folder(store), error.message, COMPLETE))
+        self.is_sound &= all(found.exit_code != ExitCode.FAILED for found in findings)
+        self.result = Verified(store, Verdict(tuple(findings), records=0), store)
+
+    def _compared(
+        self, every: dict[str, tuple[Journal, Checked]], pins: dict[str, Seen]
+    ) -> Iterator[Discrepancy]:
+        for name, pin in sorted(pins.items()):
+            if name not in every:
+                yield _failed(
+                    name, "the ledger is gone, which was here at the last check", COMPLETE, pin.head
+                )
+            else:
+                yield from _shortened(name, every[name][0], pin)
+        for name, (journal, checked) in every.items():
+            self.is_sound &= not checked.faults  # which `verify` tells
+            if journal.entries:
+                last = journal.entries[-1].line
+                self.seen[name] = Seen(last["seq"], last["hash"])
+
+
+def _shortened(name: str, journal: Journal, pin: Seen) -> Iterator[Discrepancy]:
+    hashes = {entry.line["seq"]: entry.line["hash"] for entry in journal.entries}
+    count = len(journal.entries)
+    if count < pin.entries:
+        message = (
+            f"the ledger was shortened: it had {pin.entries:,} entries at the last check, and has {count:,}"
+        )
+        yield _failed(name, message, COMPLETE, pin.head)
+    elif hashes.get(pin.entries) != pin.head:
+        message = f"the ledger was rewritten: entry {pin.entries:,} is not the one of the last check"
+        yield _failed(name, message, INTACT, pin.head, hashes.get(pin.entries))
+
+
+def _new(every: Iterable[str], pins: dict[str, Seen] | None) -> Iterator[Discrepancy]:
+    """A ledger that came since: another host writes here, or somebody put it there."""
+    for name in sorted(every):
+        if pins is not None and name not in pins:
+            message = "the ledger was not here at the last check"
+            yield Discrepancy("ledger", printable(name), name, message, exit_code=ExitCode.WARNINGS)
+
+
+def _failed(
+    name: str, message: str, breaks: str, expected: str | None = None, found: str | None = None
+) -> Discrepancy:
+    return Discrepancy("ledger", printable(name), name, message, expected, found, breaks, ExitCode.FAILED)
+
+
+def _write(file: str, pins: Pins) -> None:
+    stores = {
+        store: {name: seen._asdict() for name, seen in sorted(known.items())}
+        for store, known in sorted(pins.items())
+    }
+    try:
+        write_atomic(file, encode_json({"version": _VERSION, "stores": stores}))
+    except OSError as error:
+        raise failure(error, file, "write") from error

@@ -1,0 +1,82 @@
+"""Checking the documents of a session against each other, and against the files that are stored with them."""
+
+import contextlib
+import os
+from collections.abc import Iterator
+
+from runcard.documents import codec
+from runcard.documents.findings import Finding, finding, shown
+from runcard.documents.kinds import INSTANCE, MANIFEST
+from runcard.documents.session import agreement
+from runcard.errors import RuncardError
+from runcard.files import check_relative
+from runcard.operations.checks.validate import Checked, Read, unread
+from runcard.store import layout
+from runcard.store.amendments.read import read_amendments
+from runcard.store.sessions.instance_figures import stored
+
+Findings = Iterator[Finding]
+
+
+class Session:
+    """A session whose documents are checked one after the other; `documents` are the paths of all but the team's."""
+
+    def __init__(self, folder: str, team: Read | Checked, documents: list[str]) -> None:
+        self._folder, self._team, self._documents = folder, team, documents
+        self._roster = None if isinstance(team, Checked) else agreement.Roster(codec.sound(team.examined))
+        self._amended: set[str] = set()
+        with contextlib.suppress(RuncardError):  # what is wrong with them is for `verify` to say
+            self._amended = set(read_amendments(folder).by_path)
+
+    def team(self) -> Checked:
+        """The team document; a loose one, with nothing beside it, is no session."""
+        if isinstance(self._team, Checked):
+            return self._team
+        documents = [*self._documents, *self._amended]  # one that was taken out is not missed
+        folders = {os.path.basename(os.path.dirname(path)) for path in documents}
+        is_loose = not self._documents and not os.path.isdir(os.path.join(self._folder, layout.INSTANCES))
+        found = () if is_loose or self._roster is None else agreement.missing_instances(self._roster, folders)
+        return Checked(self._team.path, codec.extended(self._team.examined, found, self._team.data))
+
+    def other(self, read: Read) -> Checked:
+        """The manifest, or the document of an instance."""
+        kind, document = read.examined.report.kind, codec.sound(read.examined)
+        found: list[Finding] = []
+        if self._roster is not None and kind == MANIFEST.name:
+            found = [*agreement.manifest_rules(document, self._roster), *self._named(document)]
+        elif self._roster is not None and kind == INSTANCE.name:
+            folder = os.path.basename(os.path.dirname(read.path))
+            found = [
+                *agreement.instance_rules(document, self._roster, folder),
+                *self._stored(document, folder),
+            ]
+        return Checked(read.path, codec.extended(read.examined, found, read.data))
+
+    def _named(self, manifest: agreement.Fields) -> Findings:
+        """The files that the manifest names and that are not there."""
+        for place, entry in enumerate(manifest.get("instances_index") or ()):
+            path = ((entry or {}).get("metadata_file") or "").removeprefix("./")
+            if (
+                path
+                and path not in self._amended
+                and not check_relative(path)
+                and not layout.may_be_file(os.path.join(self._folder, path))
+            ):
+                yield finding(
+                    "session.file-missing",
+                    f"/instances_index/{place}/metadata_file",
+                    f"the file {shown(path)} does not exist",
+                    hint="put it back, or correct the path",
+                    found=path,
+                )
+
+    def _stored(self, document: agreement.Fields, folder: str) -> Findings:
+        """What the figures say and the files do not; figures stay as they were when a file is amended."""
+        if any(path.startswith(f"{layout.INSTANCES}/{folder}/") for path in self._amended):
+            return
+        try:
+            there = stored(self._folder, folder, document)
+        except RuncardError as error:
+            yield unread(error)
+        else:
+            yield from agreement.stored_rules(document, there)

@@ -1,0 +1,124 @@
+"""One session, one agent of it, and what an agent or a command printed."""
+
+import contextlib
+import os
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any, BinaryIO
+
+from runcard.documents.session.instance import Instance
+from runcard.documents.session.team import Team
+from runcard.encoding import Limits
+from runcard.errors import StoreError, UsageError
+from runcard.files import json_name, printable
+from runcard.operations.checks.record_files import MissingDocumentError, RecordFiles, files_of, read_document
+from runcard.store import layout
+from runcard.store.amendments.read import Amendments, read_amendments
+
+Fields = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ShownSession:
+    """A session as it is to be shown."""
+
+    path: str
+    document: Fields
+    amendments: Amendments
+
+    def to_dict(self) -> Fields:
+        return {
+            "path": printable(self.path),
+            "amendments": [entry.to_dict() for entry in self.amendments.entries],
+            "document": self.document,
+        }
+
+    def find(self, name: str) -> Fields:
+        """The agent that has this name or id; raises UsageError where there is none, or more than one."""
+        instances: list[Fields] = self.document["instances"]
+        found = [entry for entry in instances if entry["instance_id"] == name]
+        found = found or [entry for entry in instances if entry["name"] == name]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            ids = ", ".join(entry["instance_id"] for entry in found)
+            raise UsageError(
+                f"{len(found)} agents are called {printable(name)}", hint=f"name one by its id: {ids}"
+            )
+        known = [word for entry in instances for word in (entry["name"], entry["instance_id"])]
+        near = get_close_matches(name[:100], known, 1)
+        some = ", ".join(printable(entry["name"]) for entry in instances[:10])
+        raise UsageError(
+            f"the session has no agent {printable(name)}",
+            hint=f"did you mean {printable(near[0])}?" if near else f"its agents are: {some}",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ShownInstance:
+    """One agent of a session as it is to be shown."""
+
+    session: str
+    path: str
+    document: Fields
+    names: dict[str, str]  # of all agents, by id
+    files: tuple[tuple[str, int], ...]  # of its workspace: path and size
+
+    def to_dict(self) -> Fields:
+        return {
+            "session": printable(self.session),
+            "path": printable(self.path),
+            "files": [{"path": json_name(path).text, "bytes": size} for path, size in self.files],
+            "document": self.document,
+        }
+
+
+def session_at(path: str, document: Team) -> ShownSession:
+    return ShownSession(path, document.to_dict(), read_amendments(path))
+
+
+def show_instance(shown: ShownSession, name: str, limits: Limits | None = None) -> ShownInstance:
+    """One agent, by its name or id: its own document, and the files of its workspace."""
+    own = shown.find(name)["instance_id"]
+    files = files_of(shown.path)
+    document = _document(files, shown.path, own, limits)
+    names = {one["instance_id"]: one["name"] for one in shown.document["instances"]}
+    stored = tuple(files.sizes(layout.instance_file(own, layout.WORKSPACE)))
+    path = os.path.join(shown.path, layout.INSTANCES, own)
+    return ShownInstance(shown.path, path, document, names, stored)
+
+
+def open_transcript(shown: ShownSession, name: str, limits: Limits | None = None) -> BinaryIO:
+    """What an agent printed; the caller closes it."""
+    entry = shown.find(name)
+    own, files, file = entry["instance_id"], files_of(shown.path), layout.OUTPUT
+    with contextlib.suppress(MissingDocumentError):
+        output = _document(files, shown.path, own, limits).get("output") or {}
+        file = output.get("file") or file
+    path = layout.instance_file(own, file)
+    return _opened(files, path, printable(entry["name"]), shown.amendments)
+
+
+def open_output(run: str, amendments: Amendments) -> BinaryIO:
+    """What the command of a run printed; the caller closes it."""
+    return _opened(files_of(run), layout.OUTPUT, f"the run {printable(run)}", amendments)
+
+
+def check_unpacked(path: str) -> None:
+    """Refuse what cannot be done with a record that is in an archive."""
+    if layout.is_archive(path) and not os.path.isdir(path):
+        raise StoreError(f"{printable(path)} is an archive", hint="`runcard restore` puts it back")
+
+
+def _document(files: RecordFiles, session: str, own: str, limits: Limits | None) -> Fields:
+    path = layout.instance_file(own, layout.METADATA)
+    return read_document(files, session, path, Instance.kind.name, limits).to_dict()
+
+
+def _opened(files: RecordFiles, path: str, whose: str, amendments: Amendments) -> BinaryIO:
+    file = files.open(path)
+    if file is not None:
+        return file
+    gone = [one for one in amendments.by_path.get(json_name(path).text, ()) if one.new is None]
+    why = str(gone[-1]) if gone else "none was recorded, or it was left out when collecting"
+    raise StoreError(f"there is no transcript of {whose}", hint=why)

@@ -1,0 +1,265 @@
+"""Checking documents: files, whole folders, standard input.
+
+A file that is named must be a document. In a folder the documents are found by content: a run or a session is asked only
+for its own documents, never for the JSON files in its workspaces and outputs; foreign files are passed over, damaged
+documents are not.
+"""
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from runcard.documents import codec
+from runcard.documents.findings import Finding, Report, finding
+from runcard.documents.kinds import GENERATION, INSTANCE, KINDS, TEAM, TESTPLAN
+from runcard.encoding import Limits
+from runcard.errors import RuncardError
+from runcard.files import json_name, unreadable
+from runcard.operations.checks.load import STDIN, check_kind, is_yaml_name, read_document
+from runcard.store import layout
+
+_FOREIGN = {"document.unknown-kind", "document.not-an-object"}
+_SUFFIXES = (".json", ".yml", ".yaml")
+_TELLING = re.compile(
+    rb'(?:^|")(%s)"?\s*:' % b"|".join(k.encode() for kind in KINDS.values() for k in sorted(kind.sure)),
+    re.MULTILINE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """One document and everything that was found about it."""
+
+    path: str
+    report: Report
+
+    def to_dict(self) -> dict[str, Any]:
+        report = self.report
+        return {
+            "path": json_name(self.path).text,
+            "kind": report.kind,
+            "version": report.version,
+            "valid": report.valid,
+            "errors": [found.to_dict() for found in report.errors],
+            "warnings": [found.to_dict() for found in report.warnings],
+        }
+
+
+def validate(
+    *paths: str | os.PathLike[str],
+    kind: str | None = None,
+    strict: bool = False,
+    limits: Limits | None = None,
+    root: str | os.PathLike[str] | None = None,
+) -> Iterator[Checked]:
+    """Check every document at these paths, one after the other; with `strict` a warning is an error.
+
+    `root` is the project in which the targets of test plans are looked for. Without it they are looked for where the
+    plan lies, and what is not found there is a warning.
+    """
+    check_kind(kind)
+    project = None if root is None else os.fspath(root)
+    results = _checked([os.fspath(path) for path in paths], _Check(kind, limits or Limits(), project))
+    return (Checked(one.path, one.report.strict()) for one in results) if strict else results
+
+
+def _checked(paths: list[str], check: "_Check") -> Iterator[Checked]:
+    for path in paths:
+        if path != STDIN and os.path.isdir(path):
+            yield from check.folder(path)
+        else:
+            yield check.file(path)
+
+
+class Read(NamedTuple):
+    """A document that was read, and what was found about it alone."""
+
+    path: str
+    data: bytes
+    examined: codec.Examined
+
+
+@dataclass(frozen=True, slots=True)
+class _Check:
+    kind: str | None
+    limits: Limits
+    root: str | None = None
+
+    def file(self, path: str) -> Checked:
+        read = self.read(path)
+        return read if isinstance(read, Checked) else Checked(path, _as_of_now(path, read.examined))
+
+    def read(self, path: str) -> "Read | Checked":
+        """A document, or why there is none."""
+        try:
+            data = read_document(path, self.limits)
+        except RuncardError as error:
+            return Checked(path, Report((unread(error),), self.kind))
+        examined = codec.examine(
+            data,
+            kind=self.kind,
+            limits=self.limits,
+            is_yaml=is_yaml_name(path),
+            look=lambda plan: self._target(path, plan),
+        )
+        return Read(path, data, examined)
+
+    def _target(self, path: str, plan: dict[str, Any]) -> Iterator[Finding]:
+        """What a plan's target looks like in the project."""
+        from runcard.plans.project import given_project, project_at  # noqa: PLC0415 - few documents are plans
+        from runcard.plans.target_check import check_target  # noqa: PLC0415
+
+        if self.root is not None:
+            yield from check_target(plan, given_project(self.root).root, is_known=True)
+            return
+        folder = os.path.dirname(path) or "."
+        project = project_at(folder)
+        yield from check_target(plan, project.root if project else os.path.realpath(folder), is_known=False)
+
+    def folder(self, root: str) -> Iterator[Checked]:
+        """What lies in a folder is found by content also when a kind is named; then it is judged as that kind."""
+        count = 0
+        for checked in replace(self, kind=None).below(root):
+            count += 1
+            is_other = self.kind is not None and checked.report.kind not in {None, self.kind}
+            yield self.file(checked.path) if is_other else checked
+        if not count:
+            nothing = finding(
+                "file.nothing-found",
+                "",
+                "the folder holds no document",
+                hint=f"documents are of these kinds: {', '.join(sorted(KINDS))}; name a file to see why it is none",
+            )
+            yield Checked(root, Report((nothing,)))
+
+    def below(self, root: str) -> Iterator[Checked]:
+        folders = [root]
+        while folders:
+            folder = folders.pop()
+            try:
+                entries = sorted(os.scandir(folder), key=lambda entry: os.fsencode(entry.name))
+            except OSError as error:
+                yield _unread_folder(error, folder)
+                continue
+            own = list(self._record(folder))
+            if own:
+                yield from own
+                continue
+            for entry in entries:
+                if entry.name.endswith(_SUFFIXES) and entry.is_file(follow_symlinks=False):
+                    yield from self._candidate(entry.path)
+            inner = [e.path for e in entries if e.is_dir(follow_symlinks=False) and e.name[0] != "."]
+            folders += reversed(inner)
+
+    def _record(self, folder: str) -> Iterator[Checked]:
+        """The own documents of a folder that is a run, a session or an instance; nothing for any other folder."""
+        path = os.path.join(folder, layout.METADATA)
+        if not os.path.isfile(path) or os.path.islink(path):
+            if layout.has_lost_its_document(folder):
+                yield from self._session(folder, Checked(path, Report((_lost(path),))))
+            return
+        read = self.read(path)
+        checked = read if isinstance(read, Checked) else Checked(path, _as_of_now(path, read.examined))
+        kind = checked.report.kind
+        damaged = kind is None and not _rules(checked) & _FOREIGN and layout.is_record(folder)
+        if damaged or kind == TEAM.name:
+            yield from self._session(folder, read)
+        elif kind in {GENERATION.name, INSTANCE.name}:
+            yield checked
+
+    def _session(self, folder: str, team: "Read | Checked") -> Iterator[Checked]:
+        """All documents of a session, each with what does not agree with the others and with the files."""
+        from runcard.operations.checks.session_documents import Session  # noqa: PLC0415 - few folders are sessions
+
+        try:
+            documents = layout.session_documents(folder)
+        except OSError as error:
+            yield team if isinstance(team, Checked) else Checked(team.path, team.examined.report)
+            yield _unread_folder(error, str(error.filename))
+            return
+        session = Session(folder, team, documents)
+        yield session.team()
+        for path in documents:
+            read = self.read(path)
+            yield read if isinstance(read, Checked) else session.other(read)
+
+    def _candidate(self, path: str) -> Iterator[Checked]:
+        checked = self.file(path)
+        kind = checked.report.kind
+        is_document = kind == TESTPLAN.name if is_yaml_name(path) else kind is not None
+        if is_document or (kind is None and self._is_damaged(path, checked)):
+            yield checked
+
+    def _is_damaged(self, path: str, checked: Checked) -> bool:
+        """Whether a file that could not be read as a document is one nevertheless, or may be."""
+        rules = _rules(checked)
+        if rules & _FOREIGN:
+            return False
+        if "file.unreadable" in rules:
+            return True
+        if os.path.basename(path) in {layout.METADATA, layout.MANIFEST}:
+            return True
+        try:
+            return bool(_TELLING.search(read_document(path, Limits(size=65_536))))
+        except RuncardError:
+            return False
+
+
+def _as_of_now(path: str, examined: codec.Examined) -> Report:
+    """The report, with what is known now about a run that says it is running."""
+    report, document = examined.report, examined.data
+    is_open = any(found.rule == "status.running" for found in report.findings)
+    if (
+        not is_open
+        or document is None
+        or (report.kind, os.path.basename(path)) != (GENERATION.name, layout.METADATA)
+    ):
+        return report
+    from runcard.operations.checks.show import state_now  # noqa: PLC0415 - few documents are those of open runs
+
+    status, remark = state_now(os.path.dirname(path) or ".", document)
+    if remark is None:
+        return report
+    word = "is interrupted" if status == "interrupted" else "is not closed"
+    findings = tuple(
+        replace(found, message=f"the run {word}: {remark}") if found.rule == "status.running" else found
+        for found in report.findings
+    )
+    return replace(report, findings=findings)
+
+
+def _lost(path: str) -> Finding:
+    """The finding for a record without its document."""
+    hint = "put the document of the record back"
+    if os.path.lexists(path):
+        return finding("file.unreadable", "", "it is no regular file", hint=hint)
+    return finding("file.missing", "", "it does not exist, and the folder is a record", hint=hint)
+
+
+def _rules(checked: Checked) -> set[str]:
+    return {found.rule for found in checked.report.findings}
+
+
+def unread(error: RuncardError) -> Finding:
+    """The finding for a file that could not be read; whoever prints it names the file."""
+    match error.__cause__:
+        case FileNotFoundError():
+            return finding("file.missing", "", "it does not exist", hint=error.hint)
+        case OSError(errno=int(number)):
+            what = f"it cannot be read: {os.strerror(number)}"
+            return finding("file.unreadable", "", what, hint=error.hint)
+    return finding("file.unreadable", "", error.message, hint=error.hint)
+
+
+def _unread_folder(error: OSError, folder: str) -> Checked:
+    problem = unreadable(error, folder)
+    problem.__cause__ = error
+    return Checked(folder, Report((unread(problem),)))
+
+
+def summary(results: Iterable[Checked]) -> dict[str, Any]:
+    """The report of many documents as data."""
+    documents = [checked.to_dict() for checked in results]
+    return {"valid": bool(documents) and all(d["valid"] for d in documents), "documents": documents}

@@ -1,0 +1,49 @@
+"""What changed between two plans."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from runcard.files import json_name
+from runcard.plans.diff import Comparison, compare
+from runcard.plans.plan import Plan, plan_at
+from runcard.plans.plan_files import place_of
+
+Fields = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Two plans, and what tells them apart."""
+
+    old: str
+    comparison: Comparison
+    warnings: tuple[str, ...]
+
+    def to_dict(self) -> Fields:
+        found = self.comparison
+        return {
+            "old": json_name(self.old).text,
+            "same": found.is_same,
+            "added": list(found.added),
+            "removed": list(found.removed),
+            "changed": [
+                {"name": name, "changes": [change.to_dict() for change in changes]}
+                for name, changes in found.changed.items()
+            ],
+            "about": [change.to_dict() for change in found.about],
+            "warnings": list(self.warnings),
+        }
+
+
+def compare_plans(old: str, new: str, *, root: str | None = None) -> Compared:
+    """Compare the plans of two sources, or at two paths."""
+    before, after = _valid(old, root), _valid(new, root)
+    warnings = tuple(dict.fromkeys((*before.warnings, *after.warnings)))
+    return Compared(old, compare(before.to_dict(), after.to_dict()), warnings)
+
+
+def _valid(path: str, root: str | None) -> Plan:
+    plan = plan_at(place_of(path, root=root))
+    plan.check_exists()
+    plan.check_valid()
+    return plan

@@ -1,0 +1,108 @@
+"""All plans of a project: which are fresh, stale or invalid, and whose turn it is."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from runcard.encoding import Limits
+from runcard.errors import RuncardError, StoreError
+from runcard.files import failure, json_name, printable
+from runcard.plans.agents import next_agent
+from runcard.plans.file_names import is_plan_name
+from runcard.plans.freshness import CORRUPTED, FAILED, INCOMPLETE, status_of
+from runcard.plans.plan import plan_at
+from runcard.plans.plan_files import Place, homeless
+from runcard.plans.plan_text import read_stored
+from runcard.plans.project import Project, check_folder, project_at
+
+Fields = dict[str, Any]
+
+FRESH, STALE, INVALID = "fresh", "stale", "invalid"
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """One plan of a project."""
+
+    path: str
+    file: str  # the source
+    target: str  # as Ruby people write it: Class#method, Class.method
+    state: str
+    reason: str | None
+    next: str
+
+    def to_dict(self) -> Fields:
+        return {
+            "metadata_path": json_name(self.path).text,
+            "file": json_name(self.file).text,
+            "target": self.target,
+            "state": self.state,
+            "reason": self.reason,
+            "next": self.next,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Plans:
+    """The plans of one project."""
+
+    root: str
+    plans: tuple[Listed, ...]
+    warnings: tuple[str, ...] = ()
+
+    def to_dict(self) -> Fields:
+        return {
+            "root": json_name(self.root).text,
+            "plans": [plan.to_dict() for plan in self.plans],
+            "warnings": list(self.warnings),
+        }
+
+
+def list_plans(directory: str, *, root: str | None = None, limits: Limits | None = None) -> Plans:
+    """The plans of the project that a directory lies in, in the order of their names."""
+    place = root or directory
+    if not os.path.isdir(place):
+        raise StoreError(f"{printable(place)} is not a directory", hint="name a directory of the project")
+    project = Project(os.path.realpath(place)) if root else project_at(place)
+    if project is None:
+        project = Project(os.path.realpath(place), is_marked=False)
+    check_folder(project)
+    plans = tuple(_listed(project, name, limits or Limits()) for name in _names(project.folder))
+    return Plans(project.root, plans, () if project.is_marked else (homeless(project),))
+
+
+def _names(folder: str) -> Iterator[str]:
+    try:
+        yield from sorted(filter(is_plan_name, os.listdir(folder)), key=os.fsencode)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise failure(error, folder, "read the directory") from error
+
+
+def _listed(project: Project, name: str, limits: Limits) -> Listed:
+    path = os.path.join(project.folder, name)
+    try:
+        stored = read_stored(path, limits)
+    except RuncardError as error:  # one that cannot be read must not hide the others
+        return Listed(path, "", "?#?", INVALID, error.message, next_agent({}).name)
+    place = Place(project, stored.file or "", stored)
+    state, reason = _state(place)
+    target = stored.section("target")
+    mark = "." if target.get("method_type") == "class" else "#"
+    said = f"{target.get('class', '?')}{mark}{target.get('method', '?')}"
+    return Listed(stored.path, place.file, said, state, reason, next_agent(stored.data or {}).name)
+
+
+def _state(place: Place) -> tuple[str, str | None]:
+    errors = plan_at(place).report.errors
+    if errors:
+        return INVALID, f"{errors[0].message} [{errors[0].rule}]"
+    try:
+        reason = status_of(place).reason
+    except RuncardError as error:
+        return STALE, error.message
+    if reason in {CORRUPTED, INCOMPLETE, FAILED}:
+        return INVALID, reason
+    return (STALE, reason) if reason else (FRESH, None)

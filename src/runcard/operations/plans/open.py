@@ -1,0 +1,26 @@
+"""Opening the plan of a source, for programs."""
+
+import os
+
+from runcard.encoding import Limits
+from runcard.plans.plan import Plan, plan_at
+from runcard.plans.plan_files import Asked, place_of
+
+
+def open_plan(
+    path: str | os.PathLike[str],
+    *,
+    root: str | os.PathLike[str] | None = None,
+    class_name: str | None = None,
+    method: str | None = None,
+    method_type: str | None = None,
+    limits: Limits | None = None,
+) -> Plan:
+    """The plan of a source, or the plan at a path that ends in `.yml`; it need not exist yet.
+
+    `root` is the project, where it is not the nearest directory above with `.git` or a `Gemfile`. A source with plans
+    for several methods has one for each: name the class, the method and its type, `instance` or `class`.
+    """
+    asked = Asked(class_name, method, method_type)
+    project = None if root is None else os.fspath(root)
+    return plan_at(place_of(os.fspath(path), root=project, asked=asked, limits=limits))

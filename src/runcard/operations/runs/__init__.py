@@ -1,0 +1,1 @@
+"""Recording runs, closing them, running them again."""

@@ -1,0 +1,152 @@
+"""A configuration from files and from `key=value`, as commands take it.
+
+Files are JSON, YAML or TOML by their suffix. What comes later goes before what came earlier: objects are merged, everything
+else is replaced. In `key=value` the value is JSON when it reads as JSON, and a text otherwise; a dot in a key leads into
+an object.
+"""
+
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping
+from datetime import date, time
+from typing import Any
+
+from runcard.encoding import Limits, as_text, decode_json, encode_json
+from runcard.errors import DocumentError, EncodingError, UsageError
+from runcard.files import printable
+from runcard.operations.checks.load import read_document
+
+Fields = dict[str, Any]
+
+_AT = re.compile(
+    r"(?P<what>.*) \(at (?:line (?P<line>\d+), column (?P<column>\d+)|end of document)\)", re.DOTALL
+)
+
+
+def read_configuration(
+    files: Iterable[str], assignments: Iterable[str], base: Mapping[str, Any] | None = None
+) -> Fields:
+    """The configuration that files and assignments make together; raises an error that says where it is wrong.
+
+    `base` is what there is before them.
+    """
+    configuration: Fields = dict(base or {})
+    for file in files:
+        merge(configuration, read_file(file))
+    for assignment in assignments:
+        merge(configuration, assigned(assignment))
+    return configuration
+
+
+def read_file(path: str) -> Fields:
+    """The configuration in one file."""
+    suffix = os.path.splitext(path)[1].lower()
+    if suffix not in _FORMATS:
+        read_document(path, Limits())  # one that is not there at all has another problem
+        raise UsageError(
+            f"{printable(path)}: the suffix does not say how to read it",
+            hint=f"use one of {', '.join(_FORMATS)}",
+        )
+    name, decode = _FORMATS[suffix]
+    try:
+        data = decode(read_document(path, Limits()))
+    except EncodingError as error:
+        place = f":{error.line}:{error.column}" if error.line else ""
+        raise DocumentError(
+            f"{printable(path)}{place}: {error.message}",
+            hint=error.hint or f"it is read as {name} because of its suffix",
+        ) from error
+    if not isinstance(data, dict):
+        raise DocumentError(
+            f"{printable(path)}: it is no {name} object, but a {_KINDS.get(type(data), type(data).__name__)}",
+            hint="a configuration has keys and values",
+        )
+    return data
+
+
+def assigned(text: str) -> Fields:
+    """What `key=value` means."""
+    key, sign, value = text.partition("=")
+    if not sign or not all(key.split(".")):
+        raise UsageError(
+            f"--set {printable(text)}: this is not key=value", hint="for example --set temperature=0.2"
+        )
+    *above, last = key.split(".")
+    data: Fields = {last: _value(value)}
+    for part in reversed(above):
+        data = {part: data}
+    return data
+
+
+def merge(configuration: Fields, more: Mapping[str, Any]) -> None:
+    """Put `more` over a configuration; objects inside it are copied before they change."""
+    waiting = [(configuration, more)]
+    while waiting:
+        target, source = waiting.pop()
+        for key, value in source.items():
+            if isinstance(value, dict) and isinstance(target.get(key), dict):
+                target[key] = dict(target[key])
+                waiting.append((target[key], value))
+            else:
+                target[key] = value
+
+
+def _value(text: str) -> Any:  # noqa: ANN401
+    try:
+        return decode_json(os.fsencode(text))
+    except EncodingError:
+        return text
+
+
+def _yaml(data: bytes) -> Any:  # noqa: ANN401
+    from runcard.encoding.yaml import decode_yaml  # noqa: PLC0415 - few commands see YAML
+
+    value = decode_yaml(data)
+    return {} if value is None else value  # a file without anything but comments
+
+
+def _toml(data: bytes) -> Any:  # noqa: ANN401
+    import tomllib  # noqa: PLC0415
+
+    text = as_text(data)
+    try:
+        value = _plain(tomllib.loads(text))
+    except tomllib.TOMLDecodeError as error:
+        said = _AT.fullmatch(str(error))
+        if said is None:
+            raise EncodingError("encoding.syntax", str(error)) from error
+        lines = text.count("\n") + 1
+        line, column = (int(said[name]) if said[name] else None for name in ("line", "column"))
+        raise EncodingError(
+            "encoding.syntax",
+            said["what"],
+            line=line or lines,
+            column=column or len(text.rpartition("\n")[2]) + 1,
+        ) from error
+    encode_json(value)  # TOML knows numbers that JSON does not
+    return value
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401
+    """TOML knows times, JSON does not: they are kept as the text that ISO 8601 has for them."""
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    return value.isoformat() if isinstance(value, date | time) else value
+
+
+_FORMATS: dict[str, tuple[str, Callable[[bytes], Any]]] = {
+    ".json": ("JSON", decode_json),
+    ".yaml": ("YAML", _yaml),
+    ".yml": ("YAML", _yaml),
+    ".toml": ("TOML", _toml),
+}
+_KINDS: dict[type, str] = {
+    list: "list",
+    str: "text",
+    int: "number",
+    float: "number",
+    bool: "boolean",
+    type(None): "null",
+}

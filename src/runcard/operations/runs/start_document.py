@@ -1,0 +1,140 @@
+"""The document a run begins with: what is known before anything has happened."""
+
+import os
+import re
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from runcard.encoding.shorten import fitted, size
+from runcard.errors import UsageError
+from runcard.files import is_safe_id, json_name
+from runcard.masking import mask_command, mask_data
+from runcard.observe.clock import Clock, timestamp
+from runcard.observe.process import this_process
+from runcard.operations.runs.recorder_methods import checked_config, checked_labels
+from runcard.version import __version__
+
+Fields = dict[str, Any]
+Counts = dict[str, dict[str, int]]  # where → rule → how often
+
+# As W3C writes it: no version ff, and neither id all zeros.
+_TRACEPARENT = re.compile(
+    "(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}", re.ASCII
+)
+
+
+def settings_of(
+    *,
+    model: str | None = None,
+    provider: str | None = None,
+    config: Mapping[str, Any] | None = None,
+    experiment: str | None = None,
+    labels: Mapping[str, str] | None = None,
+    parent: str | None = None,
+) -> Fields:
+    """What is to be said about a run from the start; raises for what a record cannot hold."""
+    for name, given in (("experiment", experiment), ("parent", parent)):
+        if given is not None and not is_safe_id(given):
+            raise UsageError(
+                f"{name} {given!r} cannot be a name", hint="use letters, digits, dots, dashes, underscores"
+            )
+    checked_config({"model": model, "provider": provider})
+    return {
+        "model": model,
+        "provider": provider,
+        "config": checked_config(config or {}),
+        "experiment": experiment,
+        "labels": checked_labels(labels or {}),
+        "parent": parent,
+        "command": [json_name(argument).text for argument in sys.orig_argv],
+    }
+
+
+def start_document(
+    clock: Clock,
+    run_id: str | None,
+    experiment_id: str | None,
+    settings: Fields,
+    parent: str | None,
+    *,
+    keep_secrets: bool,
+) -> tuple[Fields, Counts]:
+    """The start document of a run, and what was masked in it."""
+    configuration, labels, command = _configuration(settings), settings["labels"], settings["command"]
+    counts: Counts = {}
+    if not keep_secrets:
+        masked = mask_data(configuration)
+        configuration, counts["configuration"] = masked.value, dict(masked.counts)
+        masked = mask_data(labels)
+        labels, counts["labels"] = masked.value, dict(masked.counts)
+        masked_command = mask_command(command)
+        command, counts["command"] = masked_command.value, dict(masked_command.counts)
+    document: Fields = {
+        "metadata_version": "1.0",
+        "producer": {"name": "runcard", "version": __version__},
+        "generation": {
+            "experiment_id": experiment_id,
+            "experiment_name": settings["experiment"],
+            "run_id": run_id,
+            "status": "running",
+            "timestamp_start": timestamp(clock.started),
+            "timestamp_end": None,
+            "duration_seconds": None,
+            "command": command,
+            "exit_code": None,
+            "labels": labels,
+            "process": this_process(),
+            "estimated": [],
+        },
+        "configuration": configuration,
+        "data_sources": {"files": [], "total_files": 0, "total_bytes": 0, "total_tokens": None},
+        "environment": {
+            "runcard_version": __version__,
+            **dict.fromkeys(
+                ("python_version", "platform", "timezone", "git", "packages", "lockfiles", "container")
+            ),
+        },
+        "costs": {"input_tokens": None, "output_tokens": None, "total_cost_usd": None},
+        "relations": [{"type": "parent", "id": parent}] if parent else [],
+        "trace": settings.get("trace") or _trace(),
+        "checksums": {"config": None, "data": None, "output": None},
+    }
+    if keep_secrets:
+        document["keep_secrets"] = True
+    return document, counts
+
+
+def bound_start(document: Fields, most: int) -> list[str]:
+    """Cut what the user said in a start document so that it fits an event of `most` bytes; what was cut, in words."""
+    said: list[str] = []
+    generation = document["generation"]
+    if size([document["configuration"], generation["labels"], generation["command"]]) <= most // 2:
+        return said
+    for fields, name, share in (
+        (document, "configuration", most // 2),
+        (generation, "labels", most // 8),
+        (generation, "command", most // 8),
+    ):
+        before = size(fields[name])
+        if before > share:
+            fields[name] = fitted({name: fields[name]}, share)[name]
+            said.append(f"the {name} had {before:,} bytes; at most {share:,} are recorded, so it was cut")
+    return said
+
+
+def _configuration(settings: Fields) -> Fields:
+    """The user's configuration; what is said of model and provider apart from it comes first."""
+    given = {key: settings[key] for key in ("model", "provider") if settings[key] is not None}
+    return {"model": None, "provider": None, **settings["config"], **given}
+
+
+def _trace() -> Fields | None:
+    parent = traceparent()
+    return {"traceparent": parent} if parent else None
+
+
+def traceparent() -> str | None:
+    """The trace that this run is a part of, where the caller says so."""
+    parent = os.environ.get("TRACEPARENT", "")
+    return parent if _TRACEPARENT.fullmatch(parent) else None

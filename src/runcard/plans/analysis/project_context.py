@@ -1,0 +1,206 @@
+"""What the project around a method tells: its models, and how much of the program its tests must run."""
+
+import os
+import re
+
+from runcard.errors import RuncardError
+from runcard.files import resolve_below
+from runcard.plans.analysis.declared_values import Declarations, Lookup, read_declarations
+from runcard.plans.analysis.method_source import Method, superclass_of
+from runcard.plans.analysis.vocabulary import OWN_ACTIONS
+from runcard.plans.ruby.inflections import camelize, underscore
+from runcard.plans.ruby.literals import Literals
+from runcard.plans.ruby.source_text import read_source
+from runcard.plans.ruby.syntax_tree import Code, Node, field, read_code
+
+_RECORDS = {"ApplicationRecord", "ActiveRecord::Base"}
+_CONTROLLER = re.compile(r"(?:^|/)app/controllers/")
+_MODEL = re.compile(r"(?:^|/)app/models/")
+# Calls of a class that only a model has, and calls that write to the database.
+_QUERIES = {
+    "find",
+    "find_by",
+    "find_by!",
+    "where",
+    "all",
+    "find_each",
+    "find_or_create_by",
+    "find_or_initialize_by",
+}
+_QUERIES |= {
+    "find_or_create_by!",
+    "first_or_create",
+    "pluck",
+    "joins",
+    "includes",
+    "create",
+    "create!",
+    "insert_all",
+}
+_WRITES = {
+    "save",
+    "save!",
+    "update",
+    "update!",
+    "create!",
+    "destroy",
+    "destroy!",
+    "update_columns",
+    "update_column",
+}
+_WRITES |= {
+    "update_all",
+    "delete_all",
+    "transaction",
+    "with_lock",
+    "increment!",
+    "decrement!",
+    "toggle!",
+    "touch",
+}
+_NAMES = {"identifier", "instance_variable"}
+
+
+class Models(Lookup):
+    """The models of a project, looked at when they are asked for."""
+
+    def __init__(self, root: str) -> None:
+        self._root = root
+        self._known: dict[str, Declarations] = {}
+        self._paths: dict[str, str | None] = {}
+
+    def declarations(self, variable: str) -> Declarations:
+        """What the model declares that a variable is named after: `@order` and `cart.order` are an `Order`."""
+        name = camelize(variable.rpartition(".")[2].lstrip("@"))
+        if name not in self._known:
+            self._known[name] = self._read(name)
+        return self._known[name]
+
+    def has(self, class_name: str) -> bool:
+        return self._path(class_name) is not None
+
+    def _path(self, class_name: str) -> str | None:
+        if class_name not in self._paths:
+            self._paths[class_name] = self._find(class_name)
+        return self._paths[class_name]
+
+    def _find(self, class_name: str) -> str | None:
+        if not re.fullmatch(r"[\w:]+", class_name):
+            return None
+        try:
+            path = resolve_below(self._root, f"app/models/{underscore(class_name)}.rb")
+        except (RuncardError, OSError):
+            return None
+        return path if os.path.isfile(path) else None
+
+    def _read(self, class_name: str) -> Declarations:
+        path = self._path(class_name)
+        if path is None:
+            return Declarations()
+        try:
+            code, _ = read_code(read_source(path))
+        except RuncardError:
+            return Declarations()
+        literals = Literals(code)
+        remember_constants(code, literals)
+        return read_declarations(code, _class_body(code, class_name), literals)
+
+
+def remember_constants(code: Code, literals: Literals) -> None:
+    """Tell what the constants of a text stand for."""
+    waiting = [code.root]
+    while waiting:
+        node = waiting.pop()
+        left, right = field(node, "left"), field(node, "right")
+        if node.type == "assignment" and left is not None and right is not None:
+            if left.type in {"constant", "scope_resolution"}:
+                literals.remember(code.of(left).rpartition("::")[2], right)
+        elif node.type not in {"method", "singleton_method"}:
+            waiting += reversed(node.named_children)
+
+
+def _class_body(code: Code, class_name: str) -> Node | None:
+    """The body of a class, wherever in a text it stands."""
+    last = class_name.rpartition("::")[2]
+    for node in _inside(code.root):
+        name = field(node, "name") if node.type == "class" else None
+        if name is not None and code.of(name).rpartition("::")[2] == last:
+            return field(node, "body")
+    return None
+
+
+class Level:
+    """Whether a method works with models, and on which level it is to be tested."""
+
+    def __init__(self, code: Code, file: str, method: Method, models: Models, factories: set[str]) -> None:
+        self._code, self._models, self._factories = code, models, factories
+        self._words = _called(code, method)
+        self._is_record = superclass_of(code, method) in _RECORDS or bool(_MODEL.search(file))
+        self._is_controller = bool(_CONTROLLER.search(file)) or superclass_of(code, method).endswith(
+            "Controller"
+        )
+        self.uses_models = self._is_record or self._mentions_models(method)
+
+    @property
+    def test_level(self) -> str:
+        if self._is_controller:
+            return "request"
+        if self._is_record:
+            return "integration" if self._words & _WRITES else "unit"
+        return "integration" if self.uses_models else "unit"
+
+    def _mentions_models(self, method: Method) -> bool:
+        for node in _inside(method.node):
+            text = self._code.of(node)
+            if node.type in _NAMES and self._is_model(text.lstrip("@")):
+                return True
+            if node.type == "constant" and self._models.has(text):
+                return True
+            if (
+                (
+                    node.type == "call"
+                    and (receiver := field(node, "receiver"))
+                    and (name := field(node, "method"))
+                )
+                and receiver.type in {"constant", "scope_resolution"}
+                and self._code.of(name) in _QUERIES | _WRITES
+            ):
+                return self._code.of(receiver) not in _LIBRARIES
+        return False
+
+    def _is_model(self, variable: str) -> bool:
+        return variable in self._factories or self._models.has(camelize(variable))
+
+
+_LIBRARIES = {
+    "Dir",
+    "File",
+    "Hash",
+    "Array",
+    "Find",
+    "Set",
+    "Struct",
+    "IO",
+    "ENV",
+    "Time",
+    "Date",
+    "SecureRandom",
+}
+
+
+def _inside(node: Node) -> list[Node]:
+    """A node and everything in it."""
+    found, waiting = [], [node]
+    while waiting:
+        at = waiting.pop()
+        found.append(at)
+        waiting += reversed(at.named_children)
+    return found
+
+
+def _called(code: Code, method: Method) -> set[str]:
+    """The names of all calls in a method; of words alone only those that are surely calls."""
+    inside = _inside(method.node)
+    calls = [field(node, "method") for node in inside if node.type == "call"]
+    words = {code.of(node) for node in inside if node.type == "identifier"}
+    return {code.of(name) for name in calls if name is not None} | (words & OWN_ACTIONS)

@@ -1,0 +1,144 @@
+"""The skeleton of a spec: Ruby with a context for each state and an example for each way through them.
+
+It says what is to be tested, not how: what somebody must fill in is a comment with a placeholder in braces, and an
+example that expects nothing yet is skipped, so that it is not green by accident. Whatever the plan holds, the text is
+valid Ruby, and means no more than it shows.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from runcard.files import printable
+from runcard.plans.ruby.signatures import Parameter
+from runcard.plans.ruby.write_literals import quoted
+from runcard.plans.spec_contexts import Context
+
+Fields = dict[str, Any]
+
+_WORD = re.compile(r"(?:[a-z_]|[^\W\d])\w*[?!]?", re.IGNORECASE)
+_TAKEN = re.compile(  # what a let must not be called: words of Ruby, of RSpec, and what every object has
+    "alias|and|begin|break|case|class|def|do|else|elsif|end|ensure|false|for|if|in|module|next|nil|not|or|redo|rescue|retry"
+    "|return|self|super|then|true|undef|unless|until|when|while|yield|__ENCODING__|__FILE__|__LINE__|described_class|expect"
+    "|hash|initialize|instance|is_expected|method|object_id|pending|raise|result|send|skip|subject|to_s"
+)
+_CONSTANTS_OF_RUBY = {"BEGIN", "END"}  # words that look like a class
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """How the method is called: what it needs, and what an instance needs to be made."""
+
+    parameters: Sequence[Parameter] = ()
+    of_new: Sequence[Parameter] = ()
+
+
+def skeleton(target: Fields, contexts: Sequence[Context], call: Call, helper: str) -> bytes:
+    """The text of a spec for the target of a valid plan; `helper` is the file that it requires."""
+    lines = [
+        "# frozen_string_literal: true",
+        "",
+        f"require {quoted(helper)}",
+        "",
+        f"RSpec.describe {_constant(target['class'])} do",
+        *_indented(_method(target, contexts, call)),
+        "end",
+        "",
+    ]
+    return "\n".join(lines).encode()
+
+
+def _constant(name: str) -> str:
+    return quoted(name) if _CONSTANTS_OF_RUBY & set(name.split("::")) else name
+
+
+def _method(target: Fields, contexts: Sequence[Context], call: Call) -> Iterator[str]:
+    sign = "." if target["method_type"] == "class" else "#"
+    yield f"describe {quoted(sign + target['method'])} do"
+    yield from _indented(_subject(target, call))
+    for context in contexts:
+        yield ""
+        yield from _indented(_context(context))
+    if not contexts:
+        yield ""
+        yield from _indented(_example())
+    yield "end"
+
+
+def _subject(target: Fields, call: Call) -> Iterator[str]:
+    needs_instance = target["method_type"] == "instance" and target["method"] != "initialize"
+    lets = _Lets()
+    given = lets.arguments(call.parameters)
+    made = lets.arguments(call.of_new) if needs_instance else []
+    receiver = "instance" if needs_instance else "described_class"
+    method = "new" if target["method"] == "initialize" and not needs_instance else target["method"]
+    yield f"subject(:result) {{ {receiver}{_sent(method, given)} }}"
+    yield ""
+    if needs_instance:
+        yield f"let(:instance) {{ described_class{_sent('new', made)} }}"
+    for name in lets.names:
+        yield f"let(:{name}) {{ nil }} # {{ARGUMENT}} what is handed over as {name}"
+    yield "# {COMMON_SETUP} what all examples need"
+
+
+def _sent(method: str, arguments: list[str]) -> str:
+    """A call of a method, from its dot on; one that cannot be written with a dot is sent."""
+    if _WORD.fullmatch(method):
+        return f".{method}({', '.join(arguments)})" if arguments else f".{method}"
+    return f".public_send({', '.join([quoted(method), *arguments])})"
+
+
+class _Lets:
+    """The names of the arguments; each has a let of its own, and the same name is the same argument."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+
+    def arguments(self, parameters: Sequence[Parameter]) -> list[str]:
+        return [self._argument(parameter) for parameter in parameters]
+
+    def _argument(self, parameter: Parameter) -> str:
+        name = parameter.name or f"argument_{len(self.names) + 1}"
+        if _TAKEN.fullmatch(name):
+            name += "_argument"
+        if name not in self.names:
+            self.names.append(name)
+        return f"{parameter.name}: {name}" if parameter.is_keyword else name
+
+
+def _context(context: Context) -> Iterator[str]:
+    yield f"context {quoted(context.description)} do"
+    yield f"  # {{SETUP_CODE}} {printable(context.one['name'])}: {_setup(context)}"
+    for child in context.children:
+        yield ""
+        yield from _indented(_context(child))
+    if not context.children:
+        yield ""
+        yield from _indented(_example())
+    yield "end"
+
+
+def _setup(context: Context) -> str:
+    """The state, and what the plan knows about how it comes about."""
+    one = context.one
+    known = [printable(context.state)]
+    setup = one.get("setup")
+    if isinstance(setup, dict):
+        setup = " ".join(str(setup[key]) for key in ("type", "class", "source") if setup.get(key))
+    if setup:
+        known.append(f"by {' '.join(setup.split())}")
+    if one.get("threshold_value") is not None:
+        known.append(f"{one.get('threshold_operator') or 'at'} {one['threshold_value']}")
+    return printable(", ".join(known))
+
+
+def _example() -> Iterator[str]:
+    yield "it 'behaves as expected' do"
+    yield "  # {EXPECTATION} say what happens, here and in the name of the example"
+    yield "  skip 'no expectation yet'"
+    yield "end"
+
+
+def _indented(lines: Iterator[str]) -> Iterator[str]:
+    return (f"  {line}" if line else "" for line in lines)

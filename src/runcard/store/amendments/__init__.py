@@ -1,0 +1,1 @@
+"""Amendments: the only way in which a closed record changes."""

@@ -1,0 +1,315 @@
+"""Amending a closed record: files change, and the record says so.
+
+The order is what makes it safe. The new bytes of each file are written aside, in the store's own folder; then the entries
+that name them are added to `amendments.jsonl`, and from that moment on the change is decided; then the files take their
+places, or go; the ledger comes last. Killed before the entries, nothing has happened. Killed after them, `verify` finds
+files that are not what the amendments say, and whoever amends the record next finishes the work first.
+
+Invariants: what was taken out lies nowhere any more when the work is done, in no temporary file and in none of the
+store's originals; one amends a record at a time; no link is followed out of the record.
+"""
+
+import contextlib
+import os
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from runcard import checksums
+from runcard.digests import sha256_bytes
+from runcard.documents import chain, codec
+from runcard.documents.kinds import GENERATION, TEAM, detect
+from runcard.encoding import decode_json
+from runcard.errors import EncodingError, RuncardError, StoreError
+from runcard.files import failure, json_name, printable, read_regular, write_atomic
+from runcard.files.temporaries import remove_temporaries
+from runcard.store import layout
+from runcard.store.amendments.read import MIGRATION, REDACTION, read_amendments
+from runcard.store.amendments.staging import Staging
+from runcard.store.append_only import append_lines
+from runcard.store.ledger import AMENDED, MIGRATED, REDACTED, Ledger, entries, ledgers
+from runcard.store.no_record import no_record
+from runcard.store.own_directories import list_own, open_own, own_entry
+from runcard.store.runs.directory import alone
+
+Fields = dict[str, Any]
+
+_WRITER = "amendments"
+_EVENTS = {REDACTION: REDACTED, MIGRATION: MIGRATED}
+
+
+class Edit(NamedTuple):
+    """What becomes of one file; the bytes of one that stays were staged."""
+
+    path: str
+    old: str
+    new: str | None
+    said: Fields  # what the entry says beside that
+
+
+class By(NamedTuple):
+    """Who amends a record, when, and why."""
+
+    who: str
+    when: str
+    why: str | None
+
+    def to_dict(self) -> Fields:
+        return {"who": self.who, "when": self.when, "why": self.why}
+
+
+@contextlib.contextmanager
+def amending(record: str, *, look: bool = False) -> Iterator["Amender"]:
+    """A closed record on the desk of the one who amends it alone; with `look` nothing is written, nor finished."""
+    is_document = os.path.basename(record) == layout.METADATA
+    path = os.path.realpath(os.path.dirname(record) if is_document else record)
+    if not layout.may_be_file(os.path.join(path, layout.METADATA)):
+        if layout.is_archive(record):
+            raise StoreError(f"{printable(record)} is an archive", hint="restore it first")
+        raise no_record(record)
+    try:
+        with alone(path, shared=look):
+            amender = Amender(path)
+            if not look:
+                amender.finish()
+            yield amender
+    except OSError as error:
+        raise failure(error, str(error.filename or record), "amend") from error
+
+
+class Amender:
+    """A closed record whose amendments hold so far."""
+
+    def __init__(self, record: str) -> None:
+        self.path = record
+        self.files = Staging(record)
+        self.metadata = read_regular(os.path.join(record, layout.METADATA)) or b""
+        self.document = _document(record, self.metadata)
+        self.is_session = detect(self.document) is TEAM
+        self.listing = self._listing()
+        self.amendments = read_amendments(record)
+        current = sha256_bytes(self.metadata).hex
+        self.sealed = self.amendments.sealed(layout.METADATA, current)
+        self._check()
+        self.finished: tuple[str, ...] = ()
+        self.remarks: list[str] = []
+
+    def _listing(self) -> checksums.Listing:
+        if not layout.may_be_file(path := os.path.join(self.path, layout.CHECKSUMS)):
+            raise StoreError(
+                f"{printable(self.path)} is not closed: it has no {layout.CHECKSUMS}",
+                hint="only what was sealed can be amended: a session that `runcard collect` made"
+                if self.is_session
+                else "close it first; only a closed record can be amended",
+            )
+        data = read_regular(path) or b""
+        self.listing_digest = str(sha256_bytes(data))
+        stated = (self.document.get("checksums") or {}).get("session" if self.is_session else "output")
+        if stated not in {None, self.listing_digest}:
+            raise self._refused(f"{layout.CHECKSUMS} is not the list that was sealed")
+        try:
+            return checksums.read(data)
+        except EncodingError as error:
+            raise self._refused(f"{layout.CHECKSUMS} line {error.line}: {error.message}") from error
+
+    def _check(self) -> None:
+        generation = self.document.get("generation")
+        if isinstance(generation, dict) and generation.get("status") == "running":
+            raise StoreError(f"{printable(self.path)} is not closed", hint="close it first: runcard close")
+        if not self.is_session and os.path.lexists(layout.open_mark(self.path)):  # which holds all its events
+            raise StoreError(
+                f"the closing of {printable(self.path)} was not finished",
+                hint="finish it first: runcard close",
+            )
+        checked = self.amendments.check(self.sealed)
+        if checked is not None and checked.faults:
+            fault = checked.faults[0]
+            raise self._refused(f"{layout.AMENDMENTS} line {fault.number}: {fault.reason}")
+
+    def _refused(self, reason: str) -> StoreError:
+        return StoreError(
+            f"{printable(self.path)} is not what it was when it was closed: {reason}",
+            hint="see all of it with `runcard verify`; a record that does not hold is not amended",
+        )
+
+    @cached_property
+    def _names(self) -> dict[str, str]:
+        """The files of the record by the name that an entry has for them."""
+        return {json_name(path).text: path for path in (*self.listing, layout.METADATA)}
+
+    def expected(self, path: str) -> str | None:
+        """The digest that a file should have now; None for one that was taken out."""
+        sealed = self.sealed if path == layout.METADATA else self.listing[path].hex
+        return self.amendments.accepted(json_name(path).text, sealed)[0]
+
+    def known(self, path: str) -> set[str]:
+        """Every digest that the file ever had by the record's own account."""
+        sealed = self.sealed if path == layout.METADATA else self.listing[path].hex
+        changes = self.amendments.by_path.get(json_name(path).text, ())
+        return {
+            sealed,
+            *(change.old for change in changes),
+            *(change.new for change in changes if change.new),
+        }
+
+    def change(self, kind: str, edits: list[Edit], by: By) -> None:
+        """Enter what becomes of files, and do it."""
+        for edit in edits:
+            self.files.check_writable(edit.path)
+        said = [
+            {
+                **_path_of(edit.path),
+                "old_sha256": edit.old,
+                "new_sha256": edit.new,
+                **by.to_dict(),
+                **edit.said,
+            }
+            for edit in edits
+        ]
+        self.files.sync()
+        self._append(kind, said, by.when)
+        self._settle()
+
+    def remark(self, kind: str, said: Fields, by: By) -> None:
+        """Enter a remark."""
+        nothing = dict.fromkeys(("path", "old_sha256", "new_sha256"))
+        self._append(kind, [{**nothing, **by.to_dict(), **said}], by.when)
+        self._settle()
+
+    def _append(self, kind: str, said: list[Fields], when: str) -> None:
+        path = os.path.join(self.path, layout.AMENDMENTS)
+        head, lines = self._head(), []
+        for payload in said:
+            fields = {"seq": head.count + 1, "timestamp": when, "event": kind, "writer": head.writer}
+            line = chain.write_line(fields, payload, os.urandom(16).hex(), head.head)
+            lines.append(line.raw)
+            head = chain.Head(head.writer, head.count + 1, line.hash)
+        try:
+            if os.path.lexists(path):
+                append_lines(path, b"".join(lines))
+            else:
+                self.files.create(
+                    layout.AMENDMENTS, b"".join(lines), self._mode
+                )  # there is never an empty one
+        except OSError as error:
+            raise failure(error, path, "write") from error
+        self.amendments = read_amendments(self.path)
+
+    def _head(self) -> chain.Head:
+        """Where the amendments end; they are one chain, so that none can be taken out."""
+        found = chain.heads(self.amendments.journal.entries) if self.amendments.journal else ()
+        return found[-1] if found else chain.Head(_WRITER, 0, self.sealed)
+
+    @property
+    def _mode(self) -> int:
+        return os.stat(os.path.join(self.path, layout.METADATA)).st_mode & 0o666
+
+    @property
+    def unfinished(self) -> tuple[str, ...]:
+        """The files that have bytes again, or still, which an amendment replaced."""
+        return tuple(path for path, _ in self._unfinished())
+
+    def _unfinished(self) -> Iterator[tuple[str, str | None]]:
+        for name in self.amendments.by_path:
+            path = self._names.get(name)
+            if path is None:
+                continue
+            now, wanted = self.files.digest(path), self.expected(path)
+            if now is not None and now != wanted and now in self.known(path):
+                yield path, wanted
+
+    def finish(self) -> None:
+        """Finish what somebody left half done who was killed."""
+        self.finished = self._settle()
+
+    def _settle(self) -> tuple[str, ...]:
+        """Make the files what the amendments say, forget what was prepared, and enter it in the ledger."""
+        done = tuple(path for path, wanted in list(self._unfinished()) if self.files.put(path, wanted))
+        if done:
+            self.files.sync()
+        self._forget_originals()
+        self.files.clear()
+        self._enter()
+        return done
+
+    def _forget_originals(self) -> None:
+        """What was taken out is not kept either: a document that was migrated and then redacted has old bytes."""
+        store = layout.store_of(self.path)
+        kept = list_own(store, layout.originals(store))
+        for name, changes in self.amendments.by_path.items() if kept else ():
+            path = self._names.get(name, layout.METADATA)
+            if path == layout.METADATA or all(change.kind != REDACTION for change in changes):
+                continue
+            for digest in self.known(path) - {self.expected(path)}:
+                for one in kept:
+                    if digest in one:  # and what a migration left of it that was killed
+                        place = own_entry(store, layout.original(store, one))
+                        with contextlib.suppress(FileNotFoundError), place as (folder, kept_as):
+                            os.unlink(kept_as, dir_fd=folder)
+
+    def keep_original(self, data: bytes) -> str:
+        """Keep bytes that an amendment replaces in the store; where they lie."""
+        store = layout.store_of(self.path)
+        path = layout.original(store, sha256_bytes(data).hex)
+        with open_own(store, layout.originals(store), create=True) as folder:
+            remove_temporaries(folder)
+        with contextlib.suppress(FileExistsError):
+            write_atomic(path, data, mode=self._mode, replace=False)
+        return path
+
+    def _enter(self) -> None:
+        """Enter the end of the amendments in the ledger, where the store has one and it is not there."""
+        journal = self.amendments.journal
+        if journal is None or not journal.entries:
+            return
+        store, head = layout.store_of(self.path), self._head()
+        try:
+            books = [entry for _, book, _ in ledgers(store) for entry in entries(book)]
+            if not books or any(entry.amendments == head for entry in books):
+                return
+            last = journal.entries[-1].line
+            with Ledger(store, self._mode) as ledger:
+                ledger.append(
+                    _EVENTS.get(last["event"], AMENDED), last["timestamp"], self._ledger_entry(last, head)
+                )
+        except RuncardError as error:
+            self.remarks.append(
+                f"the ledger does not have this, the next amendment enters it: {error.message}"
+            )
+
+    def _ledger_entry(self, line: Fields, head: chain.Head) -> Fields:
+        payload = line.get("payload") or {}
+        return {
+            "kind": "session" if self.is_session else "run",
+            "id": self.record_id,
+            "path": os.path.basename(self.path),
+            "sha256": self.sealed,
+            "time": line["timestamp"],
+            "who": payload.get("who"),
+            "why": payload.get("why"),
+            "amendments": head.to_dict(),
+        }
+
+    @property
+    def record_id(self) -> str:
+        if self.is_session:
+            return str(self.document.get("team_session_id"))
+        return str((self.document.get("generation") or {}).get("run_id"))
+
+
+def _document(record: str, metadata: bytes) -> Fields:
+    document = None
+    with contextlib.suppress(EncodingError):
+        document = decode_json(metadata)
+    if not isinstance(document, dict):
+        raise StoreError(
+            f"the {layout.METADATA} of {printable(record)} cannot be read",
+            hint="see what `runcard verify` says",
+        )
+    kind = TEAM if detect(document) is TEAM else GENERATION
+    return codec.sound(codec.examine(metadata, kind=kind.name))  # what is hostile in it is left out
+
+
+def _path_of(path: str) -> Fields:
+    name = json_name(path)
+    return {"path": name.text} | ({} if name.base64 is None else {"path_base64": name.base64})

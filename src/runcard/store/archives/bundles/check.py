@@ -1,0 +1,73 @@
+"""Judging a bundle, which may be a stranger's, before any of it is written.
+
+It is read as an archive is. Then its names, its links, its manifest and its run are checked; `unpack` of the archives writes
+what was judged here, and nothing else.
+"""
+
+from collections.abc import Iterator
+
+from runcard.errors import DocumentError
+from runcard.files import json_name, printable
+from runcard.store import layout
+from runcard.store.archives.bundles.forbidden_names import is_tool_file
+from runcard.store.archives.bundles.manifest import MANIFEST, OUTPUTS, Fields, read_manifest, refused
+from runcard.store.archives.escaping_links import escaping_link
+from runcard.store.archives.limits import TooMuchError
+from runcard.store.archives.scan import Contents, NoArchiveError, scan
+
+
+def read_bundle(path: str, *, max_size: int, max_files: int) -> tuple[Contents, Fields]:
+    """What a bundle holds, and its manifest; raises DocumentError for one that must not be opened."""
+    try:
+        contents = scan(path, max_size=max_size, max_members=max_files, is_kept=_is_kept)
+    except TooMuchError as error:
+        raise refused(f"it holds {error.what}", hint="--max-size and --max-files allow more") from error
+    except NoArchiveError as error:
+        raise refused(error.message) from error
+    for fault in contents.faults:
+        raise refused(f"{printable(fault.path)}: {fault.message}")
+    manifest = read_manifest(_manifest_data(contents))
+    for problem in _problems(contents, manifest):
+        raise problem
+    return contents, manifest
+
+
+def _is_kept(path: str) -> bool:
+    """Whether a file is needed to judge the bundle: its manifest, and the documents of its run."""
+    top, _, rest = path.partition("/")
+    return path == MANIFEST or (top == OUTPUTS and layout.is_document(rest.partition("/")[2]))
+
+
+def _manifest_data(contents: Contents) -> bytes:
+    data = contents.read(MANIFEST)
+    if data is None:
+        raise refused(f"it has no {MANIFEST}", hint="`runcard export RUN --to bundle` makes bundles")
+    return data
+
+
+def _problems(contents: Contents, manifest: Fields) -> Iterator[DocumentError]:
+    for path in contents.kinds:
+        if path != MANIFEST and is_tool_file(path):
+            yield refused(
+                f"{printable(path)} is a file or folder that other programs obey, such as git or an editor",
+                hint="ask whoever made it to rename it; `tar xzf` unpacks it without any check",
+            )
+    run = manifest["run"]
+    for link in contents.symlinks:
+        if not link.path.startswith(f"{run}/"):
+            yield refused(f"the link {printable(link.path)} lies outside of the run")
+    if (escaping := escaping_link(contents.symlinks, run)) is not None:
+        yield refused(f"the link {printable(escaping.path)} leads out of the run, or nowhere")
+    yield from _differences(contents, manifest)
+
+
+def _differences(contents: Contents, manifest: Fields) -> Iterator[DocumentError]:
+    """Every file beside the run is what the manifest says, and none is missing or unheard of."""
+    listed = {file["place"]: file["sha256"] for file in manifest["files"]}
+    run = manifest["run"] + "/"
+    digests = {json_name(path).text: digest for path, digest in contents.hexes.items()}
+    for path, digest in digests.items():
+        if path != MANIFEST and not path.startswith(run) and listed.get(path) != digest:
+            yield refused(f"{printable(path)} is not what its manifest says")
+    for path in sorted(listed.keys() - digests.keys()):
+        yield refused(f"{printable(path)} is missing")

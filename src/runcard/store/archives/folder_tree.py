@@ -1,0 +1,37 @@
+"""The folders that the paths of an archive need, whether it lists them or not.
+
+Invariant: no path lies below a file or a link, and a few long names cannot stand for folders without number.
+"""
+
+from collections.abc import Mapping
+
+from runcard.files import Kind
+from runcard.store.archives.limits import MOST_NAMES, TooMuchError
+
+
+class FolderTree:
+    """The folders so far; `kinds` is what the archive listed."""
+
+    def __init__(self, kinds: Mapping[str, Kind]) -> None:
+        self._kinds = kinds
+        self._folders = {""}
+        self._name_bytes = 0
+
+    def has_room(self, path: str, kind: Kind) -> bool:
+        """Whether a path lies below nothing but folders, and is none of them itself; these folders are noted."""
+        if kind is not Kind.DIRECTORY and path in self._folders:
+            return False
+        above = path.rpartition("/")[0]
+        while above not in self._folders:
+            if self._kinds.get(above, Kind.DIRECTORY) is not Kind.DIRECTORY:
+                return False
+            self._folders.add(above)
+            self.count(len(above))
+            above = above.rpartition("/")[0]
+        return True
+
+    def count(self, size: int) -> None:
+        """Count the bytes of a name that is held; raises TooMuchError when they are too many."""
+        self._name_bytes += size
+        if self._name_bytes > MOST_NAMES:
+            raise TooMuchError(f"more than {MOST_NAMES:,} bytes of names of links and folders")

@@ -1,0 +1,239 @@
+"""The gzip members that an archive is made of, each with about 1 MiB of the tar stream.
+
+A gzip file may have many members, one after the other, and any program reads them as one. Ours say more about themselves,
+in the field that gzip leaves to others: how long they are, where their contents belong in the stream, and where in them
+the first header of a file is. So they are packed and opened on all cores, one file is found without opening the rest, and
+after a damaged member the next one is found again.
+
+Invariants: no member makes us hold more than `LARGEST` bytes, whatever it claims; reading a file takes time in proportion
+to its length, because every step moves forward and only `_MOST_REREAD` bytes are read twice.
+"""
+
+import hashlib
+import os
+import struct
+import zlib
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+from runcard.checksums.helper_pool import cores
+from runcard.files import write_all
+from runcard.store.archives import deflate
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+SIZE = 1 << 20  # bytes of the stream in one member, and at most a small file more
+LARGEST = 1 << 22
+NO_HEADER = 0xFFFFFFFF  # of a member that is a part of one large file
+
+# Magic number, deflate, an extra field, no time, no flags, unknown system; length, name and inner length of that field.
+_BEGIN = b"\x1f\x8b\x08\x04\0\0\0\0\0\xff" + struct.pack("<H2sH", 24, b"RC", 20)
+_HEADER = struct.Struct("<16sIIQI")  # then: how long the member is, and as in Block
+_TRAILER = struct.Struct("<II")
+_AHEAD = 4  # members for each core that are on their way
+_STEP = 1 << 18
+_FIRST_STEP = 1 << 12  # at the beginning of a member, which may be tiny: what follows it is read again
+_MOST_REREAD = 1 << 28  # bytes, after members whose stated length is wrong
+_MOST_EMPTY = 1000  # gzip members without contents in a file of another program
+
+
+class Block(NamedTuple):
+    """A piece of the tar stream."""
+
+    offset: int  # of its member, in the file
+    start: int  # of the piece, in the stream
+    size: int
+    first: int  # where in the piece the first header is, or NO_HEADER
+    data: bytes | None  # None where the member is damaged
+    is_whole: bool = True  # else the data are what could be saved of a damaged member, and may be wrong
+
+
+class Scribe:
+    """Hashes what passes by in a thread of its own, and never falls far behind."""
+
+    def __init__(self) -> None:
+        self._pool = ThreadPoolExecutor(1)
+        self._under_way: deque[Future[None]] = deque()
+        self._hashers: dict[str, Any] = {}
+
+    def note(self, name: str, data: bytes) -> None:
+        """Add data to the digest of this name."""
+        hasher = self._hashers.setdefault(name, hashlib.sha256())
+        self._under_way.append(self._pool.submit(hasher.update, data))
+        if len(self._under_way) > _AHEAD * cores():
+            self._under_way.popleft().result()
+
+    def digest(self, name: str) -> str:
+        """The digest of all that was noted; nothing more can be."""
+        self._pool.shutdown()
+        return str(self._hashers.setdefault(name, hashlib.sha256()).hexdigest())
+
+    def close(self) -> None:
+        self._pool.shutdown(cancel_futures=True)
+
+
+class MemberWriter:
+    """Writes the tar stream, piece by piece, into an open file."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._pool, self._scribe = ThreadPoolExecutor(cores()), Scribe()
+        self._under_way: deque[tuple[int, int, int, Future[bytes]]] = deque()
+        self.stream_bytes = self.file_bytes = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._pool.shutdown(cancel_futures=True)
+        self._scribe.close()
+
+    def add(self, data: bytes, first: int) -> None:
+        """Hand over the next piece."""
+        self._scribe.note("stream", data)
+        self._under_way.append((self.stream_bytes, len(data), first, self._pool.submit(_packed, data)))
+        self.stream_bytes += len(data)
+        if len(self._under_way) > _AHEAD * cores():
+            self._write()
+
+    def finish(self) -> tuple[str, str]:
+        """Write what is left; the digests of the file and of the stream."""
+        while self._under_way:
+            self._write()
+        return self._scribe.digest("file"), self._scribe.digest("stream")
+
+    def _write(self) -> None:
+        start, size, first, future = self._under_way.popleft()
+        body = future.result()
+        member = _HEADER.pack(_BEGIN, _HEADER.size + len(body), size, start, first) + body
+        self._scribe.note("file", member)
+        self.file_bytes += len(member)
+        write_all(self._descriptor, member)
+
+
+def _packed(data: bytes) -> bytes:
+    return deflate.compress(data) + _TRAILER.pack(deflate.crc32(data), len(data))
+
+
+def read_blocks(
+    descriptor: int, offset: int = 0, *, ahead: int | None = None, salvage: bool = False
+) -> Iterator[Block]:
+    """The pieces of a tar stream in order, from the member at `offset` on; `ahead` are opened before they are asked for.
+
+    What another program packed is read as well, from its beginning only. With `salvage`, a damaged member gives what is
+    left of it: for those who compare every file with its digest.
+    """
+    members = _Members(descriptor, offset)
+    if offset == 0 and not members.are_ours:
+        yield from _foreign(descriptor)
+        return
+    most = _AHEAD * cores() if ahead is None else ahead
+    under_way: deque[Future[Block]] = deque()
+    with ThreadPoolExecutor(cores()) as pool:
+        try:
+            for block, raw in members:
+                under_way.append(pool.submit(_opened, block, raw, salvage=salvage))
+                if len(under_way) > most:
+                    yield under_way.popleft().result()
+            while under_way:
+                yield under_way.popleft().result()
+        finally:
+            for future in under_way:
+                future.cancel()
+
+
+def _opened(block: Block, raw: bytes, *, salvage: bool) -> Block:
+    """A piece with what its member holds."""
+    if len(raw) < _TRAILER.size:
+        return block._replace(is_whole=False)
+    body, trailer = raw[: -_TRAILER.size], raw[-_TRAILER.size :]
+    data = deflate.expand(body, block.size)
+    if data is not None and trailer == _TRAILER.pack(deflate.crc32(data), block.size):
+        return block._replace(data=data)
+    saved = deflate.salvage(body, block.size) if salvage else b""
+    return block._replace(data=saved or None, is_whole=False)
+
+
+class _Members:
+    """The members of a file as they stand there, not opened yet; and what is missing between them."""
+
+    def __init__(self, descriptor: int, offset: int) -> None:
+        self._descriptor, self._offset = descriptor, offset
+        self._expected = None if offset else 0  # where the next piece should begin
+        self._behind = offset  # where to look for the next member, when there is none where it should be
+        self._reread = 0  # bytes that were read twice, because a member was shorter than it said
+        self._end = os.fstat(descriptor).st_size
+
+    @property
+    def are_ours(self) -> bool:
+        """Whether runcard made this archive: also when the first member is damaged, another one is found."""
+        return self._header(0) is not None or self._search() is not None
+
+    def __iter__(self) -> Iterator[tuple[Block, bytes]]:
+        while self._offset < self._end:
+            found = self._header(self._offset) or self._search()
+            if found is None or self._reread > _MOST_REREAD:
+                yield Block(self._offset, self._expected or 0, 0, NO_HEADER, None), b""
+                return
+            length, block = found
+            if self._expected is not None and block.start > self._expected:
+                yield Block(self._behind, self._expected, block.start - self._expected, NO_HEADER, None), b""
+            raw = os.pread(self._descriptor, length - _HEADER.size, block.offset + _HEADER.size)
+            self._reread += max(self._offset - block.offset, 0)
+            self._behind, self._offset = block.offset + 1, block.offset + length
+            self._expected = block.start + block.size
+            yield block, raw
+
+    def _header(self, offset: int) -> tuple[int, Block] | None:
+        """The length of the member that begins there, and its piece; None when none of ours begins there."""
+        return self._parsed(os.pread(self._descriptor, _HEADER.size, offset), 0, offset)
+
+    def _parsed(self, data: bytes, at: int, offset: int) -> tuple[int, Block] | None:
+        if len(data) - at < _HEADER.size or not data.startswith(_BEGIN, at):
+            return None
+        _, length, size, start, first = _HEADER.unpack_from(data, at)
+        is_sane = 0 < size <= LARGEST and _HEADER.size < length <= 2 * LARGEST
+        if not is_sane or start < (self._expected or 0):
+            return None
+        return length, Block(offset, start, size, first, None)
+
+    def _search(self) -> tuple[int, Block] | None:
+        """The next member that can be found, wherever the last one said that it ends."""
+        at = self._behind
+        while chunk := os.pread(self._descriptor, _STEP + _HEADER.size, at):
+            place = chunk.find(_BEGIN)
+            while 0 <= place < _STEP:
+                if (found := self._parsed(chunk, place, at + place)) is not None:
+                    return found
+                place = chunk.find(_BEGIN, place + 1)
+            at += _STEP
+        return None
+
+
+def _foreign(descriptor: int) -> Iterator[Block]:
+    """The stream of a .tar.gz that another program made; it ends with a block without data where it is damaged."""
+    offset = start = empty = 0
+    while rest := os.pread(descriptor, _FIRST_STEP, offset):
+        worker, first = zlib.decompressobj(31), start
+        while True:
+            try:
+                data = worker.decompress(rest, SIZE)
+            except zlib.error:
+                data, rest = b"", b""
+            is_over = worker.eof
+            # At the end of a member zlib can report what follows it twice: as unused, and as unconsumed.
+            left = worker.unused_data if is_over else worker.unconsumed_tail
+            offset += len(rest) - len(left)
+            if data:
+                yield Block(offset, start, len(data), NO_HEADER, data)
+                start += len(data)
+            if is_over or not (data or rest):  # the latter for what is damaged, or cut
+                break
+            rest = left or os.pread(descriptor, _STEP, offset)
+        empty += first == start
+        if not is_over or empty > _MOST_EMPTY:
+            yield Block(offset, start, 0, NO_HEADER, None)
+            return

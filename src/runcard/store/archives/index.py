@@ -1,0 +1,189 @@
+"""A folder of archives and its `archive_index.json`: which records lie there, since when, and with which digests.
+
+The index is changed under the lock of the folder, in one step, and keeps every field that it had. One that cannot be read is
+an error that says so: nothing is written then. One that is gone is made again from the archives, as far as they tell.
+"""
+
+import os
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any, NamedTuple, Self
+
+from runcard.documents import codec
+from runcard.documents.archive_index import ArchiveIndex
+from runcard.documents.findings import InvalidDocument
+from runcard.documents.kinds import ARCHIVE_INDEX
+from runcard.documents.run.generation import Generation
+from runcard.documents.session.team import Team
+from runcard.documents.times import written
+from runcard.errors import StoreError
+from runcard.files import (
+    check_relative,
+    failure,
+    locked,
+    open_directory,
+    printable,
+    read_regular,
+    write_atomic,
+)
+from runcard.files.temporaries import remove_temporaries
+from runcard.store import layout
+from runcard.store.archives.scan import Contents
+from runcard.store.own_directories import check_own
+from runcard.store.runs.directory import PATIENCE
+
+Fields = dict[str, Any]
+
+_LISTS = {"session": "archived_sessions", "run": "archived_runs"}
+_IDS = {"session": "team_session_id", "run": "run_id"}
+
+
+class Shelved(NamedTuple):
+    """One archive as the index knows it."""
+
+    kind: str  # session or run
+    folder: str
+    fields: Fields
+
+    @property
+    def path(self) -> str:
+        return os.path.join(self.folder, self.fields["archive_file"])
+
+    @property
+    def name(self) -> str:
+        """Of the record's directory; an index can come from anybody, and says nothing but a name."""
+        said = self.fields.get(self.kind)
+        is_name = isinstance(said, str) and "/" not in said and check_relative(said) is None
+        return str(said) if is_name else layout.archived_name(self.path)
+
+    @property
+    def id(self) -> str:
+        return str(self.fields[_IDS[self.kind]])
+
+    @property
+    def claimed_store(self) -> str | None:
+        """The store that the record came from by what the index says, which anybody may have written."""
+        said = self.fields.get("store")
+        if not isinstance(said, str) or os.path.isabs(said) or "\0" in said:
+            return None
+        return os.path.normpath(os.path.join(self.folder, said))
+
+
+class Shelf:
+    """A folder of archives."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+        self.index = os.path.join(self.folder, layout.ARCHIVE_INDEX)
+
+    @classmethod
+    def of_store(cls, store: str) -> Self:
+        """The folder of archives that a store has of its own; raises StoreError when it is a link."""
+        folder = layout.archive_folder(store)
+        check_own(store, folder)
+        return cls(folder)
+
+    def __iter__(self) -> Iterator[Shelved]:
+        document = self._read()
+        data = self._found() if document is None else document.to_dict()
+        for kind, key in _LISTS.items():
+            for fields in data.get(key) or ():
+                if check_relative(fields["archive_file"]) is None:
+                    yield Shelved(kind, self.folder, fields)
+
+    def find(self, word: str) -> list[Shelved]:
+        """The archives of a record, by the name of its directory or by its id."""
+        return [one for one in self if word in (one.name, one.id)]
+
+    def at(self, archive: str) -> Shelved | None:
+        """What the index says about an archive by its path."""
+        path = os.path.abspath(archive)
+        return next((one for one in self if os.path.abspath(one.path) == path), None)
+
+    def put(self, kind: str, fields: Fields, mode: int | None = None) -> None:
+        """Enter an archive, in the place of an entry for the same file."""
+
+        def change(entries: list[Fields]) -> list[Fields]:
+            old = next((one for one in entries if one["archive_file"] == fields["archive_file"]), {})
+            kept = {key: value for key, value in old.items() if key != "restored_at"}
+            return [*(one for one in entries if one is not old), kept | fields]
+
+        self._change(kind, change, mode)
+
+    def mark(self, shelved: Shelved, **facts: object) -> None:
+        """Say more about an archive."""
+        file = shelved.fields["archive_file"]
+        self._change(
+            shelved.kind,
+            lambda entries: [one | facts if one["archive_file"] == file else one for one in entries],
+        )
+
+    def drop(self, shelved: Shelved) -> None:
+        """Forget an archive that is gone."""
+        file = shelved.fields["archive_file"]
+        self._change(shelved.kind, lambda entries: [one for one in entries if one["archive_file"] != file])
+
+    def _change(self, kind: str, change: Any, mode: int | None = None) -> None:  # noqa: ANN401 - entries to entries
+        with locked(self.folder, timeout=PATIENCE):
+            document, key = self._read(), _LISTS[kind]
+            data = self._found() if document is None else document.to_dict()
+            data[key] = change(list(data.get(key) or ()))
+            new = ArchiveIndex.from_dict(data) if document is None else document.changed(data)
+            try:
+                with open_directory(self.folder) as folder:
+                    remove_temporaries(folder, of={layout.ARCHIVE_INDEX}, age=0)  # written under this lock
+                write_atomic(self.index, new.to_bytes(), mode=mode, follow=False)
+            except OSError as error:
+                raise failure(error, self.index, "write") from error
+
+    def _found(self) -> Fields:
+        """An index of the archives that lie here; what only the lost one knew is left out."""
+        data: Fields = {"version": ARCHIVE_INDEX.latest}
+        for file in layout.archives_in(self.folder):
+            path = os.path.join(self.folder, file)
+            try:
+                document = codec.load(read_regular(layout.metadata_copy(path)) or b"")
+                changed = datetime.fromtimestamp(int(os.stat(path).st_mtime), UTC)
+            except (OSError, InvalidDocument):
+                continue  # nobody can tell whose it is without opening it
+            if isinstance(document, Team | Generation):
+                kind = "session" if isinstance(document, Team) else "run"
+                name = layout.archived_name(path)
+                facts = {"archived_at": written(changed), "archive_file": file}
+                data.setdefault(_LISTS[kind], []).append(_about(kind, document.to_dict(), name) | facts)
+        return data
+
+    def _read(self) -> ArchiveIndex | None:
+        try:
+            data = read_regular(self.index)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            raise failure(error, self.index, "read the index of archives") from error
+        try:
+            document = codec.load(data or b"", kind=ARCHIVE_INDEX.name)
+        except InvalidDocument as error:
+            raise StoreError(
+                f"{printable(self.index)} is damaged: {error.report.errors[0].message}",
+                hint=f"`runcard validate {printable(self.index)}` tells all that is wrong; mend it, or put a copy back. The archives themselves are not touched",
+            ) from error
+        if not isinstance(document, ArchiveIndex):
+            raise StoreError(f"{printable(self.index)} is no index of archives", hint="put a copy back")
+        return document
+
+
+def entry(kind: str, contents: Contents, document: Fields, facts: Fields) -> Fields:
+    """What the index says about an archive that was read, given the record's document."""
+    said = _about(kind, document, contents.name) | facts
+    said |= {"sha256": contents.sha256, "bytes": contents.file_bytes}
+    return said | {"uncompressed_bytes": contents.bytes, "tar_sha256": contents.tar_sha256}
+
+
+def _about(kind: str, document: Fields, name: str) -> Fields:
+    """What the document of a record tells the index."""
+    if kind == "run":
+        cost = document["costs"].get("total_cost_usd")
+        return {"run_id": document["generation"]["run_id"], "total_cost": cost, "run": name}
+    cost = document["execution_summary"].get("total_cost")
+    said = {"team_session_id": document["team_session_id"], "total_cost": cost}
+    return said | {"instances_count": document["total_instances"], "session": name}

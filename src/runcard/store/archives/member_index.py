@@ -1,0 +1,72 @@
+"""The index beside an archive: at which place of it a path is to be looked for.
+
+It has one line for each member of the archive, so it stays small. It is a hint and no evidence: what is read with its help
+is checked like everything else, and one that is missing, damaged or of another archive is made again.
+"""
+
+import os
+from base64 import b64decode, b64encode
+from bisect import bisect_right
+from typing import Any, Self
+
+from runcard.digests import sha256_bytes
+from runcard.encoding import COMPACT, decode_json, encode_json
+from runcard.errors import EncodingError
+from runcard.files import encode_name, json_name, read_regular
+from runcard.store import layout
+from runcard.store.archives.scan import Contents
+
+_VERSION = "1.0.0"
+
+
+def encode_places(contents: Contents) -> bytes:
+    """The index of an archive that was read."""
+    members = [[place.offset, _written(place.path)] for place in contents.places]
+    said = {"version": _VERSION, "sha256": contents.sha256, "bytes": contents.file_bytes}
+    return encode_json({**said, "members": members}, COMPACT)
+
+
+def _written(path: str) -> Any:  # noqa: ANN401 - a text, or its bytes where they are none
+    name = json_name(path)
+    return name.text if name.base64 is None else {"base64": b64encode(encode_name(path)).decode()}
+
+
+class Places:
+    """Where to look for paths in one archive."""
+
+    def __init__(self, members: list[tuple[int, bytes]]) -> None:
+        self._offsets = [offset for offset, _ in members]
+        self._paths = [path for _, path in members]
+        self.are_known = bool(members)  # not so for what another program packed: it can be in any order
+
+    @classmethod
+    def of(cls, contents: Contents) -> Self:
+        """The places of an archive that was read."""
+        return cls([(place.offset, encode_name(place.path)) for place in contents.places])
+
+    def before(self, path: str) -> int:
+        """Where to begin reading in order to meet a path, and all that lies below it."""
+        at = bisect_right(self._paths, encode_name(path)) - 1
+        return self._offsets[at] if at > 0 else 0
+
+
+def read_places(archive: str, digest: str | None) -> Places | None:
+    """The places of an archive; None when nobody wrote them down, or what was written is not what it should be."""
+    try:
+        raw = read_regular(layout.places_of(archive)) or b""
+        if digest is not None and sha256_bytes(raw).hex != digest:
+            return None
+        data = decode_json(raw)
+        members = [(offset, _path(path)) for offset, path in data["members"]]
+        good = (
+            data["bytes"] == os.stat(archive).st_size
+            and str(data["version"]).startswith("1.")
+            and all(isinstance(offset, int) for offset, _ in members)
+        )
+    except (OSError, EncodingError, KeyError, TypeError, ValueError):
+        return None
+    return Places(members) if good and members else None
+
+
+def _path(written: Any) -> bytes:  # noqa: ANN401
+    return b64decode(written["base64"]) if isinstance(written, dict) else encode_name(written)

@@ -1,0 +1,152 @@
+"""Packing a record: the same record always gives the same tar stream.
+
+Files stand there in the order of their names as tar has them (a directory with `/` at its end, so that it comes right before
+what is in it), without owners, with their permissions and their times in whole seconds. FIFOs, sockets and devices are left out, and named.
+"""
+
+import os
+import stat
+from collections.abc import Callable
+from heapq import heappop, heappush
+from typing import NamedTuple
+
+from runcard.checksums.worker import Folder
+from runcard.errors import StoreError
+from runcard.files import Kind, encode_name, failure, printable, reach, walk
+from runcard.store.archives import tar
+from runcard.store.archives.gzip_members import NO_HEADER, SIZE, MemberWriter
+from runcard.store.archives.tar import Member
+
+Progress = Callable[[int, int], object]
+
+_PADDING = bytes(tar.BLOCK)
+_EVERY = 256  # files between two calls of progress
+
+
+class Packed(NamedTuple):
+    """What was written."""
+
+    sha256: str  # of the file
+    tar_sha256: str
+    bytes: int
+    others: tuple[str, ...]  # what is neither a file, nor a directory, nor a link, and was left out
+
+
+def pack(record: str, name: str, descriptor: int, *, progress: Progress | None = None) -> Packed:
+    """Write the archive of a record, with everything below one folder of this name, into an open file."""
+    top = os.open(record, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        with MemberWriter(descriptor) as writer:
+            packing = _Packing(top, encode_name(name), writer, progress)
+            packing.begin()
+            for path, kind in walk(record):
+                packing.add(path, kind)
+            packing.end()
+            digests = writer.finish()
+            return Packed(*digests, writer.file_bytes, tuple(packing.others))
+    except OSError as error:
+        raise failure(error, os.fsdecode(error.filename or record), "archive") from error
+    finally:
+        os.close(top)
+
+
+class _Packing:
+    """A record on its way into an archive."""
+
+    def __init__(self, top: int, name: bytes, writer: MemberWriter, progress: Progress | None) -> None:
+        self._top, self._name, self._writer, self._progress = top, name, writer, progress
+        self._folder = Folder(top)
+        self._parts: list[bytes] = []
+        self._filled, self._first = 0, NO_HEADER
+        self._files = self._bytes = 0
+        self._waiting: list[tuple[bytes, os.stat_result]] = []  # directories whose turn it is not yet
+        self.others: list[str] = []
+
+    def add(self, path: str, kind: Kind) -> None:
+        raw = encode_name(path)
+        while self._waiting and self._waiting[0][0] < raw:
+            self._add_directory(*heappop(self._waiting))
+        if kind is Kind.FILE:
+            self._add_file(raw, path)
+        elif kind is Kind.OTHER:
+            self.others.append(path)
+        else:
+            with reach(self._top, path) as (place, rest):
+                status = os.lstat(rest, dir_fd=place)
+                target = os.readlink(rest, dir_fd=place) if kind is Kind.SYMLINK else b""
+            if kind is Kind.DIRECTORY:
+                heappush(self._waiting, (raw + b"/", status))
+            else:
+                self._begin(Member(tar.SYMLINK, self._named(raw), 0, 0o777, int(status.st_mtime), target))
+
+    def begin(self) -> None:
+        self._add_directory(b"", os.fstat(self._top))
+
+    def _add_directory(self, path: bytes, status: os.stat_result) -> None:
+        mode = stat.S_IMODE(status.st_mode)
+        self._begin(Member(tar.DIRECTORY, self._named(path), 0, mode, int(status.st_mtime), b""))
+
+    def end(self) -> None:
+        self._folder.close()
+        while self._waiting:
+            self._add_directory(*heappop(self._waiting))
+        self._put(tar.END)
+        self._flush()
+        if self._progress is not None:
+            self._progress(self._files, self._bytes)
+
+    def _named(self, path: bytes) -> bytes:
+        return b"%b/%b" % (self._name, path)
+
+    def _add_file(self, raw: bytes, path: str) -> None:
+        descriptor = self._folder.open(raw)
+        try:
+            status = os.fstat(descriptor)
+            size = status.st_size
+            if not stat.S_ISREG(status.st_mode):
+                raise _unsteady(path)
+            mode = stat.S_IMODE(status.st_mode)
+            self._begin(Member(tar.FILE, self._named(raw), size, mode, int(status.st_mtime), b""))
+            left = size
+            while left:
+                data = os.read(
+                    descriptor, min(left + 1, SIZE)
+                )  # one more than there should be: it may be growing
+                left -= len(data)
+                if not data or left < 0:
+                    raise _unsteady(path)
+                self._put(data)
+            if size >= SIZE and os.read(descriptor, 1):
+                raise _unsteady(path)
+            if missing := -size % tar.BLOCK:
+                self._put(_PADDING[:missing])
+        finally:
+            os.close(descriptor)
+        self._files += 1
+        self._bytes += size
+        if self._progress is not None and self._files % _EVERY == 0:
+            self._progress(self._files, self._bytes)
+
+    def _begin(self, member: Member) -> None:
+        if self._filled >= SIZE:
+            self._flush()
+        if self._first == NO_HEADER:
+            self._first = self._filled
+        self._put(tar.header(member))
+
+    def _put(self, data: bytes) -> None:
+        if self._filled + len(data) > 2 * SIZE:
+            self._flush()
+        self._parts.append(data)
+        self._filled += len(data)
+
+    def _flush(self) -> None:
+        if self._parts:
+            self._writer.add(b"".join(self._parts), self._first)
+        self._parts, self._filled, self._first = [], 0, NO_HEADER
+
+
+def _unsteady(path: str) -> StoreError:
+    return StoreError(
+        f"{printable(path)} changed while it was archived", hint="try again when nothing writes there"
+    )

@@ -1,0 +1,59 @@
+"""Reading some files out of an archive without the rest of it."""
+
+import os
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from runcard.files import Kind, check_relative, decode_name, encode_name, open_regular
+from runcard.store.archives.gzip_members import read_blocks
+from runcard.store.archives.limits import LONGEST_PATH
+from runcard.store.archives.member_index import Places
+from runcard.store.archives.scan import KINDS
+from runcard.store.archives.tar import Member
+from runcard.store.archives.tar_stream import Gap, LostError, TarStream
+
+
+class Item(NamedTuple):
+    """One thing in an archive; `data` gives what a file holds, until the next one is asked for."""
+
+    path: str
+    kind: Kind
+    member: Member
+    data: Callable[[], Iterator[memoryview]]
+
+
+def items(descriptor: int, places: Places, wanted: str) -> Iterator[Item]:
+    """What an open archive has under a path: a file, or a folder with all that is below it; all of it under an empty one.
+
+    Raises LostError where that is damaged. What lies elsewhere in the archive is not looked at.
+    """
+    raw = encode_name(wanted)
+    below = raw and raw + b"/"
+    behind = raw and raw + b"0"  # the first name after all that begin with the folder's and a slash
+    offset = places.before(wanted)
+    stream = TarStream(read_blocks(descriptor, offset, ahead=1), skip_to_first=offset > 0)
+    for member in stream:
+        if isinstance(member, Gap):
+            raise LostError
+        path = member.path.rstrip(b"/").partition(b"/")[2]
+        if behind and path >= behind and places.are_known:
+            return
+        if path != raw and not path.startswith(below):
+            continue
+        kind, name = KINDS.get(member.kind), decode_name(path)
+        if kind is not None and len(path) <= LONGEST_PATH and check_relative(name) is None:
+            yield Item(name, kind, member, lambda size=member.size: stream.data(size))  # type: ignore[misc]
+
+
+def read_file(archive: str, places: Places, name: str) -> bytes | None:
+    """A file of the record in an archive; None when it is not there, or damaged."""
+    descriptor = open_regular(archive, follow=True)
+    try:
+        for item in items(descriptor, places, name):
+            if item.path == name and item.kind is Kind.FILE:
+                return b"".join(item.data())
+    except LostError:
+        return None
+    finally:
+        os.close(descriptor)
+    return None

@@ -1,0 +1,186 @@
+"""Filing a record: from its directory into an archive, so that at every moment it is whole in one of the two.
+
+The archive is made aside, read back, and only then takes its name; the index and the ledger follow; then the directory leaves
+its place in one step, and is removed. Whoever is killed on the way leaves the record where it was, or in the archive:
+filing it again finishes the work.
+"""
+
+import contextlib
+import errno
+import fcntl
+import os
+from collections.abc import Iterator
+from typing import Self
+
+from runcard.errors import RuncardError, StoreError
+from runcard.files import failure, fsync_directory, locked, open_directory, printable, write_atomic
+from runcard.files.temporaries import remove_temporaries
+from runcard.store import layout
+from runcard.store.archives.member_index import encode_places
+from runcard.store.archives.pack import Progress, pack
+from runcard.store.archives.scan import Contents, scan
+from runcard.store.own_directories import check_own, list_own, open_own, own_entry
+from runcard.store.remove_tree import remove_tree
+from runcard.store.runs.directory import PATIENCE, alone
+
+_CREATE = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+
+
+@contextlib.contextmanager
+def held(record: str) -> Iterator[bool]:
+    """Hold a record, so that nobody else files it meanwhile; False when somebody did while we waited."""
+    with contextlib.ExitStack() as stack:
+        try:
+            stack.enter_context(locked(record, timeout=PATIENCE))
+        except RuncardError:
+            if os.path.isdir(record):
+                raise
+            yield False
+            return
+        yield True
+
+
+class Draft:
+    """An archive that has not taken its name yet."""
+
+    def __init__(self, record: str, target: str, mode: int, progress: Progress | None) -> None:
+        self._record, self._target, self._progress = record, target, progress
+        readers = mode | (mode & 0o444) >> 2  # folders are readable for those who may read the record
+        try:
+            with _open_month(layout.store_of(record), target, readers) as month:
+                files = (target, layout.metadata_copy(target), layout.places_of(target))
+                remove_temporaries(
+                    month, of=[*map(os.path.basename, files)], age=0
+                )  # the record is ours alone
+                remove_temporaries(month)
+                self._descriptor, name = _create(month, os.path.basename(target), mode)
+            self._path = os.path.join(os.path.dirname(target), name)
+        except OSError as error:
+            raise failure(error, target, "create the archive") from error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        os.close(self._descriptor)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self._path)
+
+    def fill(self) -> Contents:
+        """Pack the record, and read the archive back; what is in it."""
+        packed = pack(self._record, os.path.basename(self._record), self._descriptor, progress=self._progress)
+        try:
+            os.fsync(self._descriptor)
+        except OSError as error:
+            raise failure(error, self._target, "write the archive") from error
+        contents = scan(self._path)
+        if (contents.sha256, contents.tar_sha256) != (packed.sha256, packed.tar_sha256) or contents.faults:
+            raise StoreError(
+                f"the archive of {printable(self._record)} cannot be read back as it was written",
+                hint="the disk may be failing: look at it, then try again. The record was left alone",
+            )
+        contents.others = packed.others
+        return contents
+
+    def place(self, contents: Contents, metadata: bytes, mode: int, *, replace: bool) -> bytes:
+        """Give the archive its name and put beside it what belongs there; the index of places.
+
+        An archive of the same bytes stays; another one, of an earlier state of the record, is replaced where the caller
+        knows that it is one.
+        """
+        places = encode_places(contents)
+        try:
+            if not _is_same(self._target, contents.sha256):
+                if not replace and os.path.lexists(self._target):
+                    raise StoreError(
+                        f"{printable(self._target)} is there already, and is the archive of another record",
+                        hint="nothing was changed; --to names another folder of archives",
+                    )
+                os.replace(self._path, self._target)
+            write_atomic(layout.metadata_copy(self._target), metadata, mode=mode, follow=False)
+            write_atomic(layout.places_of(self._target), places, mode=mode, follow=False)
+            fsync_directory(os.path.dirname(self._target))
+            fsync_directory(layout.folder_of_archive(self._target))
+        except OSError as error:
+            place = (
+                str(error.filename) if error.errno == errno.ELOOP else self._target
+            )  # which file is a link
+            raise failure(error, place, "write the archive") from error
+        return places
+
+
+@contextlib.contextmanager
+def _open_month(store: str, archive: str, mode: int) -> Iterator[int]:
+    """The folder of a month that an archive goes to, which is made where it is missing.
+
+    No link is followed below the store, or below a folder of archives elsewhere, which is the user's.
+    """
+    folder = layout.folder_of_archive(archive)
+    names = [os.path.basename(os.path.dirname(archive))]
+    if folder == layout.archive_folder(store):
+        names.insert(0, os.path.basename(folder))
+        folder = store
+    os.makedirs(folder, mode, exist_ok=True)
+    with open_directory(folder, *names, create=True, mode=mode) as month:
+        yield month
+
+
+def _create(folder: int, target: str, mode: int) -> tuple[int, str]:
+    """A new temporary file, whose lock says that somebody is at work on it, and its name."""
+    while True:
+        name = f".{target}.{os.urandom(4).hex()}.tmp"
+        descriptor = os.open(name, _CREATE, mode, dir_fd=folder)
+        with contextlib.suppress(OSError):  # a file system without locks
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        if os.fstat(descriptor).st_nlink:
+            return descriptor, name
+        os.close(descriptor)  # somebody removed it before it was locked
+
+
+def _is_same(archive: str, digest: str) -> bool:
+    return layout.may_be_file(archive) and scan(archive).sha256 == digest
+
+
+def take_away(record: str, aside: str) -> None:
+    """Remove a record that is whole elsewhere, or is to go: it leaves its place in one step."""
+    store, name = layout.store_of(record), os.path.basename(aside)
+    try:
+        with open_own(store, layout.own_folder(store), create=True) as own:
+            with contextlib.suppress(FileNotFoundError):
+                remove_tree(name, dir_fd=own)
+            os.rename(record, name, dst_dir_fd=own)
+            fsync_directory(store)
+            remove_tree(name, dir_fd=own)
+    except OSError as error:
+        raise failure(error, record, "remove") from error
+
+
+def finish_removals(store: str) -> None:
+    """Remove what somebody left who was killed while removing or restoring; where that fails, it is in nobody's way.
+
+    Whoever is still at it holds the record, wherever it lies by now.
+    """
+    own = layout.own_folder(store)
+    check_own(store, own)
+    with contextlib.suppress(OSError):
+        for name in filter(layout.is_aside, sorted(list_own(store, own))):
+            with contextlib.suppress(RuncardError):
+                _finish_removal(store, os.path.join(own, name))
+
+
+def _finish_removal(store: str, aside: str) -> None:
+    with contextlib.ExitStack() as stack:
+        with alone(layout.own_folder(store)):  # under which a restorer makes and locks its folder
+            stack.enter_context(locked(aside, timeout=0))
+        folder, name = stack.enter_context(own_entry(store, aside))
+        remove_tree(name, dir_fd=folder)
+
+
+def tidy_archives(store: str) -> None:
+    """Remove the temporary files that somebody who was killed left in a store's folder of archives."""
+    folder = layout.archive_folder(store)
+    check_own(store, folder)
+    with contextlib.suppress(OSError):
+        for name in filter(layout.is_month, list_own(store, folder)):
+            with contextlib.suppress(StoreError), open_own(store, os.path.join(folder, name)) as month:
+                remove_temporaries(month)

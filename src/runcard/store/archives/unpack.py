@@ -1,0 +1,146 @@
+"""Unpacking an archive that was looked into before: only what was found then is written, and hashed again on its way.
+
+Nothing is written outside the new folder: paths were checked, directories and files come first, and links last, so that
+no file goes through one.
+"""
+
+import hashlib
+import os
+from typing import NamedTuple
+
+from runcard.errors import StoreError
+from runcard.files import decode_name, encode_name, open_regular, printable, reach, write_all
+from runcard.store.archives import tar
+from runcard.store.archives.gzip_members import read_blocks
+from runcard.store.archives.scan import KINDS, Contents, Progress
+from runcard.store.archives.tar import Member
+from runcard.store.archives.tar_stream import Gap, LostError, TarStream
+
+_OPEN = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+_EVERY = 256
+_HOLE = 1 << 16
+_ZEROS = bytes(_HOLE)
+
+
+class _Later(NamedTuple):
+    """What a directory gets when everything is in it."""
+
+    path: str
+    mode: int
+    mtime: int
+
+
+def unpack(
+    contents: Contents, target: str, *, keep_modes: bool = True, progress: Progress | None = None
+) -> None:
+    """Write what an archive holds into an empty directory.
+
+    Without `keep_modes` files and folders get the permissions of new ones; who may read a program may run it.
+    """
+    descriptor = open_regular(contents.path, follow=True)
+    top = os.open(target, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        _Unpacking(contents, top, progress, keep_modes=keep_modes).write(TarStream(read_blocks(descriptor)))
+    finally:
+        os.close(top)
+        os.close(descriptor)
+
+
+class _Unpacking:
+    """A record on its way back."""
+
+    def __init__(self, contents: Contents, top: int, progress: Progress | None, *, keep_modes: bool) -> None:
+        self._contents, self._top, self._progress = contents, top, progress
+        self._keep_modes = keep_modes
+        self._skip = len(encode_name(contents.name)) + 1
+        self._directories: list[_Later] = []
+        self._targets = {link.path: link.target for link in contents.symlinks}
+        self._made: set[str] = set()
+        self._links: list[tuple[str, bytes, int]] = []
+        self._files = self._bytes = 0
+
+    def write(self, stream: TarStream) -> None:
+        for member in stream:
+            if isinstance(member, Gap):
+                raise _changed()
+            self._take(member, stream)
+        if not stream.is_whole or self._files != len(self._contents.hexes):
+            raise _changed()
+        for path, target, mtime in self._links:
+            self._make_folder(os.path.dirname(path))
+            with reach(self._top, path) as (place, rest):
+                os.symlink(target, rest, dir_fd=place)
+                os.utime(rest, (mtime, mtime), dir_fd=place, follow_symlinks=False)
+        for later in reversed(self._directories):  # the inner ones first
+            with reach(self._top, later.path or ".") as (place, rest):
+                if self._keep_modes:
+                    os.chmod(rest, later.mode & 0o777, dir_fd=place)
+                os.utime(rest, (later.mtime, later.mtime), dir_fd=place)
+
+    def _take(self, member: Member, stream: TarStream) -> None:
+        path = decode_name(member.path.rstrip(b"/")[self._skip :])
+        if path and self._contents.kinds.get(path) is not KINDS.get(member.kind):
+            raise _changed()
+        if member.kind == tar.DIRECTORY:
+            if path:
+                self._make_folder(path)
+            self._directories.append(_Later(path, member.mode, member.mtime))
+        elif member.kind == tar.SYMLINK:
+            if self._targets[path] != decode_name(member.target):
+                raise _changed(path)
+            self._links.append((path, member.target, member.mtime))
+        else:
+            self._write(path, member, stream)
+
+    def _make_folder(self, path: str) -> None:
+        """A directory, and those above it that the archive has not named yet."""
+        missing = []
+        while path and path not in self._made:
+            missing.append(path)
+            path = os.path.dirname(path)
+        for folder in reversed(missing):
+            with reach(self._top, folder) as (place, rest):
+                os.mkdir(rest, 0o700 if self._keep_modes else 0o777, dir_fd=place)
+            self._made.add(folder)
+
+    def _write(self, path: str, member: Member, stream: TarStream) -> None:
+        self._make_folder(os.path.dirname(path))
+        with reach(self._top, path) as (place, rest):
+            descriptor = os.open(rest, _OPEN, 0o600 if self._keep_modes else 0o666, dir_fd=place)
+        hasher = hashlib.sha256()
+        try:
+            for piece in stream.data(member.size):
+                hasher.update(piece)
+                write_with_holes(descriptor, piece)
+            os.ftruncate(descriptor, member.size)  # when it ends with a hole
+            if self._keep_modes:
+                os.fchmod(descriptor, member.mode & 0o777)
+            elif member.mode & 0o100:
+                mode = os.fstat(descriptor).st_mode & 0o666
+                os.fchmod(descriptor, mode | (mode & 0o444) >> 2)
+            os.utime(descriptor, (member.mtime, member.mtime))
+        except LostError:
+            raise _changed() from None
+        finally:
+            os.close(descriptor)
+        if hasher.hexdigest() != self._contents.hexes[path]:
+            raise _changed(path)
+        self._files += 1
+        self._bytes += member.size
+        if self._progress is not None and self._files % _EVERY == 0:
+            self._progress(self._files, self._bytes)
+
+
+def write_with_holes(descriptor: int, data: memoryview) -> None:
+    """Write data, but leave long runs of zeros out: a file with holes, which an archive has as zeros, gets them back."""
+    for start in range(0, len(data), _HOLE):
+        part = data[start : start + _HOLE]
+        if len(part) == _HOLE and bytes(part) == _ZEROS:
+            os.lseek(descriptor, _HOLE, os.SEEK_CUR)
+        else:
+            write_all(descriptor, part)
+
+
+def _changed(name: str | None = None) -> StoreError:
+    what = f"{printable(name)} in the archive" if name else "the archive"
+    return StoreError(f"{what} changed while it was read", hint="try again when nothing writes there")

@@ -1,0 +1,29 @@
+"""Runs that were open, and whose directory is gone."""
+
+import os
+from collections.abc import Iterator
+
+from runcard.files import failure, printable
+from runcard.store import layout
+from runcard.store.runs.directory import lost_runs
+from runcard.store.verification.verdict import Discrepancy, said
+
+
+def verify_open_marks(store: str) -> Iterator[Discrepancy]:
+    """What the list of open runs of a store has, and the store has not."""
+    if not os.path.isdir(layout.own_folder(store)):
+        return
+    try:
+        lost = lost_runs(store)
+    except OSError as error:
+        raise failure(error, str(error.filename or store), "look for open runs in") from error
+    for name, is_at_work in lost:
+        if is_at_work:
+            yield said("open", printable(name), "", "the run is at work, and its directory is gone")
+            continue
+        mark = os.path.relpath(layout.open_mark(os.path.join(store, name)), store)
+        message = (
+            "the run was not closed, and its directory is gone;"
+            f" its events are in {printable(mark)}: remove that file to accept the loss"
+        )
+        yield said("missing", printable(name), "", message)

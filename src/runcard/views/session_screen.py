@@ -1,0 +1,276 @@
+"""A session on the terminal: the team as a tree, when each of its agents worked, who failed and why; and one agent.
+
+No line is wider than 80 columns, but for paths. The tree has everybody; other long lists are cut.
+"""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from runcard.documents.times import instant
+from runcard.files import printable
+from runcard.views.run_readme import duration, from_where, money, size, tokens
+from runcard.views.session_summary import brief
+from runcard.views.team_tree import branches
+from runcard.views.text_blocks import (
+    SCREEN,
+    Whole,
+    columns_of,
+    counted,
+    cut,
+    fields,
+    fitted,
+    listed,
+    place_of,
+    section,
+    shortened,
+    wrapped,
+)
+
+Fields = dict[str, Any]
+
+_LEAST_NAME = 16  # columns that a name has in any case
+_TIMELINE = 30  # agents on the timeline
+_FAILED = 20
+_CLASSES = {
+    "input": "input",
+    "cache_read": "read from the cache",
+    "cache_write": "written to it",
+    "output": "output",
+    "reasoning": "of it reasoning",
+}
+
+
+def team_screen(path: str, document: Fields, amendments: Sequence[str] = ()) -> list[str]:
+    """A session, line by line."""
+    instances = document["instances"]
+    completed = sum(entry["status"] == "completed" for entry in instances)
+    return [
+        f"{printable(document['team_session_id'])}  {completed} of {len(instances)} completed",
+        "",
+        *fields(_about(path, document), SCREEN),
+        *section("Team", _team(instances)),
+        *section("Cost", _cost(document)),
+        *section("Timeline", _timeline(instances)),
+        *section("Failed", _failed(instances)),
+        *section("Left out", cut(_left_out(document.get("audit") or {}))),
+        *section("Amended", cut([_clipped(said) for said in amendments])),
+    ]
+
+
+def _about(path: str, document: Fields) -> list[tuple[str, object]]:
+    summary, audit = document["execution_summary"], document.get("audit") or {}
+    by = audit.get("collected_by")
+    stored = (document.get("resources") or {}).get("disk_bytes")
+    seconds = summary.get("total_execution_time_seconds")
+    return [
+        place_of(path),
+        ("collected", document["created_at"] + (f" by {by}" if by else "")),
+        ("took", None if seconds is None else duration(seconds)),
+        ("stored", None if stored is None else size(stored)),
+        ("labels", ", ".join(f"{key}={value}" for key, value in (document.get("labels") or {}).items())),
+        ("related", ", ".join(f"{one['type']} {one['id']}" for one in document.get("relations") or ())),
+    ]
+
+
+def _team(instances: Sequence[Fields]) -> list[str]:
+    """A line for each agent: who, how it ended, as what, tokens, cost and time."""
+    rows = [
+        (
+            lines + printable(entry["name"]),
+            entry["status"],
+            printable(entry.get("role_title") or entry["role"]),
+            _amount(entry.get("tokens_used"), tokens),
+            _amount(entry.get("cost"), money),
+            _took(entry),
+        )
+        for lines, entry in branches(instances)
+    ]
+    rows.insert(0, ("", "status", "role", "tokens", "cost", "time"))
+    widths = [max(map(columns_of, column)) for column in zip(*rows, strict=True)]
+    room = SCREEN - 2 - 2 * (len(widths) - 1)
+    widths[2] = min(widths[2], max(4, room - _LEAST_NAME - sum(widths[1:]) + widths[2]))
+    widths[0] = min(widths[0], max(_LEAST_NAME, room - sum(widths[1:])))
+    return [f"  {'  '.join(map(_cell, row, widths, range(len(row))))}".rstrip() for row in rows]
+
+
+def _cell(text: str, width: int, column: int) -> str:
+    """Numbers stand on the right; of a name that is deep in the tree, the lines that lead to it are cut first."""
+    if column >= 3:
+        return " " * (width - columns_of(text)) + text
+    if column == 0 and columns_of(text) > width:
+        name = text.removeprefix("…").lstrip("│├└─ ")
+        kept = max(0, width - columns_of(name) - 1)
+        text = "…" + text[: len(text) - len(name)][-kept:] + name if kept > 3 else "…└── " + name
+    return fitted(text, width)
+
+
+def _amount(value: Any, said: Any) -> str:  # noqa: ANN401 - a number, and one of two functions
+    return "?" if value is None else str(said(value))
+
+
+def _took(entry: Fields) -> str:
+    seconds = entry.get("execution_time_seconds")
+    start, end = instant(entry["created_at"]), instant(entry["terminated_at"])
+    if seconds is None and start and end:
+        seconds = max(0, int((end - start).total_seconds()))
+    said = "?" if seconds is None else brief(seconds)
+    return f"{said} …" if entry["status"] == "running" else said
+
+
+def _cost(document: Fields) -> list[str]:
+    summary = document["execution_summary"]
+    source = document.get("token_source")
+    return fields(
+        [
+            ("total", _total(summary, "cost", money)),
+            ("tokens", _total(summary, "tokens", tokens)),
+            *_classes((document.get("resources") or {}).get("tokens") or {}),
+            ("counts", source and from_where(source)),
+        ]
+    )
+
+
+def _total(summary: Fields, what: str, said: Any) -> str:  # noqa: ANN401 - one of two functions
+    total, known = summary.get(f"total_{what}"), summary.get(f"known_{what}")
+    if total is not None:
+        return str(said(total))
+    return f"unknown; {said(known)} of it is known" if known else "unknown"
+
+
+def _classes(by_class: Fields) -> list[tuple[str, object]]:
+    return [
+        (word, tokens(by_class[name])) for name, word in _CLASSES.items() if by_class.get(name) is not None
+    ]
+
+
+def _timeline(instances: Sequence[Fields]) -> list[str]:
+    """When each agent worked, as a bar below the time of the whole session."""
+    lives = [
+        (start, end, entry)
+        for entry in instances
+        if (start := instant(entry["created_at"])) and (end := instant(entry["terminated_at"]))
+    ]
+    if not lives:
+        return []
+    lives.sort(key=lambda life: life[0])
+    shown = lives[:_TIMELINE]
+    first, last = min(start for start, _, _ in lives), max(end for _, end, _ in lives)
+    names = [printable(entry["name"]) for _, _, entry in shown]
+    width = min(20, max(map(columns_of, names)))
+    room = SCREEN - 2 - width - 2
+    span = (last - first).total_seconds() or 1.0
+    lines = [f"  {' ' * width}  {_scale(first, last, room)}"]
+    for name, (start, end, entry) in zip(names, shown, strict=True):
+        begin = min(room - 1, int((start - first).total_seconds() / span * room))
+        length = max(1, round((end - start).total_seconds() / span * room))
+        bar = "━" * min(length, room - begin)
+        if entry["status"] == "running":
+            bar = bar[:-1] + "▶"
+        lines.append(f"  {fitted(name, width)}  {' ' * begin}{bar}")
+    more = len(lives) - len(shown)
+    return [*lines, f"  … and {more:,} more"] if more else lines
+
+
+def _scale(first: datetime, last: datetime, room: int) -> str:
+    form = "%H:%M:%S" if first.astimezone(UTC).date() == last.astimezone(UTC).date() else "%Y-%m-%d %H:%M"
+    begin, end = (f"{moment.astimezone(UTC):{form}}" for moment in (first, last))
+    return f"{begin}{end:>{room - len(begin)}}"
+
+
+def _failed(instances: Sequence[Fields]) -> list[str]:
+    failed = [entry for entry in instances if entry["status"] not in {"completed", "running"}]
+    told = [f"{shortened(entry['name'])}: {_why(entry)}" for entry in failed[:_FAILED]]
+    more = len(failed) - len(told)
+    return [line for one in told for line in wrapped(one)] + ([f"  … and {more:,} more"] if more else [])
+
+
+def _why(entry: Fields) -> str:
+    """How an agent failed: its status, the category of its error where that is known, and the message."""
+    details = entry.get("error_details") or {}
+    message = details.get("message") or entry.get("error_message") or entry.get("error")
+    again = {True: "can be tried again", False: "is not worth trying again", None: None}[
+        details.get("retryable")
+    ]
+    kind = ", ".join(printable(word) for word in (entry["status"], details.get("category"), again) if word)
+    return f"{kind}: {shortened(message)}" if message else kind
+
+
+def _left_out(audit: Fields) -> list[str]:
+    omissions = [
+        _clipped(f"{one.get('path') or 'a part of the session'}: {one['reason']}")
+        for one in audit.get("omissions") or ()
+    ]
+    by_pattern = [
+        _clipped(f"{one['pattern']}: {one['count']:,} by this pattern") for one in audit.get("excluded") or ()
+    ]
+    return omissions + by_pattern
+
+
+def _clipped(text: str) -> str:
+    return fitted(f"  {shortened(text)}", SCREEN).rstrip()
+
+
+def instance_screen(
+    session: str, document: Fields, names: dict[str, str], files: Sequence[tuple[str, int]]
+) -> list[str]:
+    """One agent of a session, line by line; `names` are those of its relatives, by id."""
+    return [
+        f"{printable(document['name'])}  {document['status']}",
+        "",
+        *fields(_about_instance(session, document, names), SCREEN),
+        *section("Cost", _instance_cost(document)),
+        *section("Workspace", _workspace(document.get("workspace") or {}) + listed(files, SCREEN)),
+        *section("Transcript", _output(document.get("output") or {})),
+        *section("Failed", _failed([document])),
+    ]
+
+
+def _about_instance(session: str, document: Fields, names: dict[str, str]) -> list[tuple[str, object]]:
+    parent = document.get("parent_instance_id")
+    took = _took(document)
+    if document.get("terminated_at_source") == "collected":
+        took += " (until it was collected: nobody saw its end)"
+    children = document.get("children_instance_ids") or []
+    return [
+        ("session", Whole(session)),
+        ("instance", document["instance_id"]),
+        ("role", _role(document)),
+        ("model", document["model"]),
+        ("parent", parent and names.get(parent, parent)),
+        ("children", ", ".join(names.get(child, child) for child in children)),
+        ("started", document["created_at"]),
+        ("took", took),
+        ("labels", ", ".join(f"{key}={value}" for key, value in (document.get("labels") or {}).items())),
+    ]
+
+
+def _role(document: Fields) -> str:
+    title = document.get("role_title")
+    return f"{title} ({document['role']})" if title else str(document["role"])
+
+
+def _instance_cost(document: Fields) -> list[str]:
+    cost, source = document.get("cost"), document.get("cost_source")
+    counted = document.get("token_source")
+    return fields(
+        [
+            ("total", money(cost) + (f" ({from_where(source)})" if source else "")),
+            ("tokens", tokens(document.get("tokens_used"))),
+            *_classes(document.get("tokens") or {}),
+            ("counts", counted and from_where(counted)),
+        ]
+    )
+
+
+def _workspace(workspace: Fields) -> list[str]:
+    count, total, types = (workspace.get(key) for key in ("files_count", "total_size_bytes", "file_types"))
+    by_type = ", ".join(f"{many:,} {suffix or 'without a suffix'}" for suffix, many in (types or {}).items())
+    stored = None if count is None else counted(count, "file") + ("" if total is None else f", {size(total)}")
+    return fields([("from", Whole(workspace.get("path") or "")), ("stored", stored), ("types", by_type)])
+
+
+def _output(output: Fields) -> list[str]:
+    lines, total = output.get("lines"), output.get("size_bytes")
+    said = [None if lines is None else counted(lines, "line"), None if total is None else size(total)]
+    return fields([(output.get("file") or "", ", ".join(word for word in said if word))]) if output else []

@@ -1,0 +1,187 @@
+"""Deleting what is old or too much, and the settings about archives."""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+import runcard
+from archives.records import archives, events, judged, make_run, make_session, state
+from conftest import Cli
+from runcard.operations.amendments.amend import amend
+from runcard.operations.archives.archive import archive
+from runcard.operations.archives.restore import restore
+from sessions.collecting.teams import lay_out
+
+
+@pytest.mark.parametrize("command", [["archive"], ["prune", "--dry-run"]], ids=lambda command: command[0])
+def test_nothing_is_older_than_the_calendar(here: Path, cli: Cli, command: list[str]) -> None:
+    make_run(here / "outputs")
+    done = cli(*command, "--older-than", "999999w")
+    assert (done.code, done.err) == (0, "")
+    assert done.out in {"no record is that old\n", "0 to go, which frees 0 B\n"}
+
+
+def test_what_would_go_is_told_and_nothing_else_goes(here: Path, cli: Cli) -> None:
+    run, session = make_run(here / "outputs"), make_session(here)
+    archive(session)
+    (packed,) = archives(here / "artifacts")
+    before = state(here)
+    told = cli("prune", "--older-than", "0s", "--dry-run").out
+    assert str(run.relative_to(here)) in told
+    assert str(packed.relative_to(here)) in told
+    assert "2 to go, which frees 3.2 MB" in told
+    data = json.loads(cli("prune", "--older-than", "0s", "--dry-run", "--json").out)
+    assert (len(data["candidates"]), data["deleted"], data["dry_run"]) == (2, [], True)
+    assert cli("prune", "--older-than", "0s").code == 64  # nobody can be asked here
+    assert cli("prune", "--older-than", "1d", "--yes").out == "0 to go, which frees 0 B\n"
+    assert state(here) == before
+    assert cli("prune").code == cli("prune", "--retention", "--max-size", "1GB").code == 64
+
+
+def test_what_goes_leaves_a_tombstone(here: Path, cli: Cli) -> None:
+    run, session = make_run(here / "outputs"), make_session(here)
+    archive(session)
+    outcome = cli("prune", "--older-than", "0s", "--yes", "--json")
+    assert (outcome.code, len(json.loads(outcome.out)["deleted"])) == (0, 2)
+    assert not run.exists()
+    assert not list((here / "artifacts" / "archive").glob("*/*"))
+    for store in ("outputs", "artifacts"):
+        assert events(here / store)[-1] == "record.deleted"
+        assert judged(here / store)["findings"] == []
+
+
+def test_what_was_changed_stays(here: Path, cli: Cli) -> None:
+    good, bad = make_run(here / "outputs"), make_run(here / "outputs")
+    (bad / "a.txt").write_text("forged")
+    outcome = cli("prune", "--older-than", "0s", "--yes")
+    assert (outcome.code, good.exists(), bad.exists()) == (2, False, True)
+    assert "a.txt: the file was changed" in outcome.err
+
+
+def test_open_runs_stay(here: Path, cli: Cli) -> None:
+    with runcard.record(here / "outputs", model="m", provider="p") as run:
+        assert cli("prune", "--max-size", "1", "--yes").code == 0
+        assert Path(run.path).is_dir()
+
+
+def test_the_oldest_go_until_a_store_is_small_enough(here: Path, cli: Cli) -> None:
+    first, second = make_run(here / "outputs"), make_run(here / "outputs")
+    assert cli("prune", "--max-size", "4MB", "--yes").code == 0
+    assert (first.exists(), second.exists()) == (False, True)
+    assert judged(here / "outputs")["findings"] == []
+
+
+def test_of_a_restored_record_both_can_go_one_after_the_other(here: Path, cli: Cli) -> None:
+    run = make_run(here / "outputs")
+    archive(run)
+    (packed,) = archives(run.parent)
+    restore(packed)
+    size = sum(path.stat().st_size for path in packed.parent.iterdir()) + 60_000
+    assert cli("prune", "--max-size", str(size), "--yes").code == 0
+    assert (run.exists(), packed.exists()) == (False, True)
+    assert judged(run.parent)["findings"] == []
+    packed.rename(here / "away")
+    assert [found["kind"] for found in judged(run.parent)["findings"]] == ["ledger"]
+    (here / "away").rename(packed)
+    assert cli("prune", "--max-size", "1", "--yes").code == 0
+    assert judged(run.parent)["findings"] == []
+    assert events(run.parent)[-1] == "record.deleted"
+
+
+def test_of_a_record_that_was_restored_and_amended_the_archive_goes_first(
+    here: Path, cli: Cli, run: Path
+) -> None:
+    archive(run)
+    restore(archives(run.parent)[0])
+    amend(run, "note", "since then")
+    files = [path for path in (here / "outputs").rglob("*") if path.is_file() and not path.is_symlink()]
+    too_little = sum(path.stat().st_size for path in files) - 1
+    assert cli("prune", "--max-size", str(too_little), "--yes").code == 0
+    assert (archives(run.parent), run.is_dir()) == ([], True)
+    assert judged(run.parent)["findings"] == []
+    archive(run)
+    restore(archives(run.parent)[0])
+    amend(run, "note", "and then")
+    assert cli("prune", "--older-than", "0s", "--yes").code == 0
+    assert (archives(run.parent), run.is_dir()) == ([], False)
+    assert judged(run.parent)["findings"] == []
+
+
+def test_retention_comes_from_the_settings_when_asked_for(
+    here: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session, run = make_session(here), make_run(here / "outputs")
+    for words in (("--retention",), ()):
+        outcome = cli("prune", *words, "--yes")
+        assert (outcome.code, "the settings say nothing" in outcome.err) == (64, True)
+    monkeypatch.setenv("ARTIFACTS_RETENTION_DAYS", "1")
+    for words in (("--retention",), ()):
+        assert cli("prune", *words, "--yes").out == "0 to go, which frees 0 B\n"
+    assert cli("prune", "--retention", "--older-than", "1d", "--yes").code == 64
+    monkeypatch.setenv("ARTIFACTS_RETENTION_DAYS", "0")
+    assert cli("prune", "--retention", "--yes").code == 1
+    assert (session.exists(), run.exists()) == (True, True)
+    monkeypatch.delenv("ARTIFACTS_RETENTION_DAYS")
+    monkeypatch.setenv("ARTIFACTS_MAX_SIZE_GB", "1")
+    with (here / "artifacts" / "large").open("wb") as file:
+        file.truncate(1_000_000_001)
+    assert cli("prune", "--retention", "--yes").code == 0
+    assert (session.exists(), run.exists()) == (False, True)
+
+
+def test_the_settings_about_sessions_are_not_about_runs(
+    here: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One store can hold both."""
+    session, run = make_session(here), make_run(here / "artifacts")
+    monkeypatch.setenv("ARTIFACTS_MAX_SIZE_GB", "1")
+    with (here / "artifacts" / "large").open("wb") as file:
+        file.truncate(1_000_000_001)
+    assert cli("prune", "--yes").code == 0
+    assert (session.exists(), run.exists()) == (False, True)
+
+
+def test_over_the_quota_nothing_is_collected(here: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = lay_out(here)
+    monkeypatch.setenv("ARTIFACTS_MAX_SIZE_GB", "1.5")
+    assert cli("collect", spec).code == 0
+    with (here / "artifacts" / "large").open("wb") as file:
+        file.truncate(1_500_000_000)
+    outcome = cli("collect", spec, "--json")
+    assert (outcome.code, json.loads(outcome.out)["error"]) == (1, "Artifacts storage limit exceeded")
+    assert len([path for path in (here / "artifacts").iterdir() if path.name[0] == "2"]) == 1
+
+
+def test_a_session_can_be_archived_right_after_collecting(
+    here: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ARTIFACTS_COMPRESS", "yes")
+    outcome = cli("collect", lay_out(here))
+    (packed,) = archives(here / "artifacts")
+    assert (outcome.code, outcome.out.strip()) == (0, str(packed))
+    assert events(here / "artifacts") == ["record.closed", "record.archived"]
+    assert judged(here / "artifacts")["findings"] == []
+
+
+def test_a_person_is_asked(here: Path) -> None:
+    """At a terminal, only a yes deletes."""
+    import pty  # noqa: PLC0415
+
+    run = make_run(here / "outputs")
+    for answer, stays in ((b"n\n", True), (b"y\n", False)):
+        pid, terminal = pty.fork()
+        if pid == 0:
+            os.execv(sys.executable, [sys.executable, "-m", "runcard", "prune", "--older-than", "0s"])  # noqa: S606
+        os.write(terminal, answer)
+        said = b""
+        try:
+            while data := os.read(terminal, 4096):
+                said += data
+        except OSError:
+            pass  # the terminal ends with its program
+        _, status = os.waitpid(pid, 0)
+        assert b"Delete this for good?" in said
+        assert (run.exists(), os.waitstatus_to_exitcode(status)) == (stays, 1 if stays else 0)

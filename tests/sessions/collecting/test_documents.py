@@ -1,0 +1,407 @@
+"""A session as it is written: what the documents say, in both versions."""
+
+import json
+import stat
+from datetime import UTC, datetime
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import runcard
+from runcard.documents.schema import schema_bytes
+from runcard.documents.session.roles import SYNONYMS
+from sessions.collecting.teams import KEY, assert_tidy, document, everything, instance, state, team
+
+SUMMARY = {
+    *("total_instances", "completed_instances", "failed_instances", "total_tokens", "total_cost"),
+    *("execution_start", "execution_end", "total_execution_time_seconds"),
+    *("average_tokens_per_instance", "all_completed"),
+}
+
+
+def collected(*instances: dict[str, Any], **options: Any) -> dict[str, Any]:
+    """The team document of these instances."""
+    return runcard.collect(team(*instances), **options).document.to_dict()
+
+
+def summary_of(*instances: dict[str, Any]) -> dict[str, Any]:
+    data: dict[str, Any] = collected(*instances)["execution_summary"]
+    return data
+
+
+def test_a_session_is_laid_out_as_documented_and_nothing_else_is_touched(here: Path, spec: Path) -> None:
+    before = {path: value for path, value in state(here).items() if "artifacts" not in path}
+    result = runcard.collect(spec)
+    assert result.path.parent == here / "artifacts"
+    assert result.is_whole
+    ids = [entry["instance_id"] for entry in result.document.instances]
+    assert sorted(path.name for path in result.path.iterdir()) == [
+        *("SHA256SUMS", "audit.jsonl", "instances", "manifest.json", "metadata.json", "summary.md")
+    ]
+    assert sorted(path.name for path in (result.path / "instances").iterdir()) == sorted(ids)
+    for own in ids:
+        folder = result.path / "instances" / own
+        assert sorted(path.name for path in folder.iterdir()) == ["metadata.json", "output.log", "workspace"]
+    assert_tidy(here / "artifacts")
+    assert {path: value for path, value in state(here).items() if "artifacts" not in path} == before
+    assert sorted(path.name for path in (here / "artifacts").iterdir() if path.name[0] == ".") == [
+        ".open",
+        ".runcard",
+    ]
+
+
+def test_the_team_document_says_all_that_is_known(spec: Path) -> None:
+    result = runcard.collect(spec)
+    data = result.document.to_dict()
+    coordinator, researcher = data["instances"]
+    assert coordinator == {
+        "instance_id": "coordinator-1",
+        "name": "coordinator",
+        "role": "architect",
+        "model": "claude-sonnet-4-5",
+        "status": "completed",
+        "created_at": "2025-11-06T14:00:00Z",
+        "terminated_at": "2025-11-06T14:32:00Z",
+        "terminated_at_source": "observed",
+        "execution_time_seconds": 1920,
+        "tokens_used": 45230,
+        "token_source": "given",
+        "tokens": {
+            "input": 41000,
+            "output": 4230,
+            "cache_read": 12000,
+            "cache_write": None,
+            "reasoning": None,
+        },
+        "cost": 0.15405,  # 29,000 at $3, 12,000 at $0.30 and 4,230 at $15 for a million
+        "cost_source": "priced",
+        "parent_instance_id": None,
+        "children_count": 1,
+        "error_message": None,
+    }
+    assert (researcher["parent_instance_id"], researcher["children_count"]) == ("coordinator-1", 0)
+    assert (researcher["created_at"], researcher["terminated_at"]) == (
+        "2025-11-06T14:05:00Z",
+        "2025-11-06T14:28:00.900Z",
+    )
+    assert (researcher["execution_time_seconds"], researcher["cost_source"]) == (1380, "given")
+    assert data["execution_summary"] == {
+        "total_instances": 2,
+        "completed_instances": 2,
+        "failed_instances": 0,
+        "total_tokens": 77330,
+        "total_cost": 0.47405,
+        "execution_start": "2025-11-06T14:00:00Z",
+        "execution_end": "2025-11-06T14:32:00Z",
+        "total_execution_time_seconds": 1920,
+        "average_tokens_per_instance": 38665,
+        "all_completed": True,
+        "status_counts": {"completed": 2},
+        "known_cost": 0.47405,
+        "known_tokens": 77330,
+    }
+    assert data["price_rows"][0]["usd_per_million"]["output"] == 15
+    assert data["errors"] == []
+    assert data["audit"]["excluded"] == [{"pattern": ".env", "count": 2}]
+    assert [link["target"] for link in data["symlinks"]] == ["report.md", "report.md"]
+    assert data["producer"] == {"name": "runcard", "version": runcard.__version__}
+    assert data["system_info"]["runcard_version"] == runcard.__version__
+    assert "madrox_version" not in data["system_info"]
+    assert data["ledger_head"] is None
+    assert runcard.collect(spec).document.to_dict()["ledger_head"] is not None
+
+
+def test_the_instance_documents_describe_what_is_stored(spec: Path) -> None:
+    session = runcard.collect(spec).path
+    data = document(session, "instances/coordinator-1/metadata.json")
+    assert data["workspace"] == {
+        "path": str(spec.parent / "workspaces" / "coordinator"),
+        "files_count": 2,
+        "total_size_bytes": len("# What coordinator found\n") + len("a,b\n1,2\n"),
+        "file_types": {".csv": 1, ".md": 1},
+    }
+    log = session / "instances" / "coordinator-1" / "output.log"
+    assert data["output"] == {"file": "output.log", "lines": 3, "size_bytes": log.stat().st_size}
+    assert log.read_text() == "hello\nusing [masked:anthropic-key] now\nthe end"
+    assert data["resources"]["disk_bytes"] == data["workspace"]["total_size_bytes"] + log.stat().st_size
+    assert data["performance"] == {"wall_seconds": 1920}
+    children = data["children_instance_ids"]
+    assert [document(session)["instances"][1]["instance_id"]] == children
+    assert set(data["checksums"]) == {"output", "workspace"}
+    assert data["error"] is None
+
+
+def test_no_secret_gets_into_a_session(here: Path, spec: Path) -> None:
+    """Neither from a transcript nor from a credential file, and the audit says where one was."""
+    data = runcard.collect(spec).document.to_dict()
+    assert KEY.encode() not in everything(here / "artifacts")
+    where = "instances/coordinator-1/output.log"
+    assert data["audit"]["redactions"] == [{"rule": "anthropic-key", "where": where, "count": 1}]
+    report = here / "workspaces" / "researcher" / "report.md"
+    report.write_text(f"the key is {KEY}\n")
+    runcard.collect(spec, artifacts="masked", mask_workspaces=True)
+    assert KEY.encode() not in everything(here / "masked")
+    (line,) = (
+        line
+        for line in (here / "masked").glob("*/audit.jsonl").__next__().read_text().splitlines()
+        if "report.md" in line and "source_sha256" in line
+    )
+    payload = json.loads(line)["payload"]
+    assert payload["source_sha256"] != payload["sha256"]
+
+
+def test_the_older_version_has_the_documented_fields_and_no_others(spec: Path) -> None:
+    validator = import_module("jsonschema").Draft7Validator
+    session = runcard.collect(spec, schema="1.0.0").path
+    data = document(session)
+    validator(json.loads(schema_bytes("team", "1.0.0"))).validate(data)
+    known = json.loads(schema_bytes("team", "1.0.0"))
+    assert set(data) == set(known["properties"])
+    assert set(data["execution_summary"]) == SUMMARY
+    assert set(data["system_info"]) == {"python_version", "os", "hostname"}
+    for entry in data["instances"]:
+        assert set(entry) == set(known["definitions"]["InstanceMetadata"]["properties"])
+        own = document(session, f"instances/{entry['instance_id']}/metadata.json")
+        schema = json.loads(schema_bytes("instance", "1.0.0"))
+        validator(schema).validate(own)
+        assert set(own) == set(schema["properties"])
+    assert "producer" not in document(session, "manifest.json")
+
+
+def test_the_manifest_lists_every_instance(spec: Path) -> None:
+    session = runcard.collect(spec).path
+    data, manifest = document(session), document(session, "manifest.json")
+    assert manifest["timestamp"] == data["created_at"]
+    assert manifest["summary"] == {"total_instances": 2, "completed": 2, "failed": 0, "total_cost": 0.47405}
+    for entry, indexed in zip(data["instances"], manifest["instances_index"], strict=True):
+        assert {key: entry.get(key) for key in indexed if key != "metadata_file"} == {
+            key: value for key, value in indexed.items() if key != "metadata_file"
+        }
+        assert document(session, indexed["metadata_file"])["name"] == entry["name"]
+
+
+def test_what_is_not_known_is_left_out_and_never_zero() -> None:
+    data = collected(instance(), instance("b", tokens_used=100, cost=0.5))
+    nobody, known = data["instances"]
+    assert {"tokens_used", "cost", "tokens", "token_source", "cost_source"}.isdisjoint(nobody)
+    assert (nobody["model"], known["tokens_used"]) == ("unknown", 100)
+    summary = data["execution_summary"]
+    assert {"total_tokens", "total_cost", "average_tokens_per_instance"}.isdisjoint(summary)
+    assert (summary["known_tokens"], summary["known_cost"]) == (100, 0.5)
+    assert data["token_source"] is None
+
+
+def test_free_is_zero() -> None:
+    assert summary_of(instance(tokens_used=0, cost=0))["total_cost"] == 0
+
+
+def test_money_is_added_up_in_decimals() -> None:
+    assert summary_of(*(instance(str(n), cost=0.1) for n in range(3)))["total_cost"] == 0.3
+
+
+def test_a_cost_that_is_given_counts_before_the_table() -> None:
+    (entry,) = collected(instance(model="claude-sonnet-4-5", usage={"input": 5, "output": 3}, cost=7))[
+        "instances"
+    ]
+    assert (entry["cost"], entry["cost_source"]) == (7, "given")
+
+
+def test_a_model_without_a_price_has_no_cost_and_a_warning_names_it() -> None:
+    result = runcard.collect(team(instance(model="mystery-1", usage={"input": 5, "output": 3})))
+    assert "cost" not in result.document.instances[0]
+    assert "'mystery-1'" in result.findings[0].message
+
+
+def test_usage_as_a_vendor_reports_it_is_read_as_well() -> None:
+    usage = {
+        "input_tokens": 10,
+        "output_tokens": 5,
+        "cache_read_input_tokens": 90,
+        "cache_creation_input_tokens": 0,
+    }
+    (entry,) = collected(instance(model="claude-sonnet-4-5", usage=usage))["instances"]
+    assert (entry["tokens"]["input"], entry["tokens_used"]) == (100, 105)
+
+
+def test_tokens_of_many_calls_are_not_priced_as_one_long_call() -> None:
+    usage = {"input": 1_000_000, "output": 0}
+    (entry,) = collected(instance(model="claude-sonnet-4-5", usage=usage))["instances"]
+    assert entry["cost"] == 3
+
+
+@pytest.mark.parametrize(
+    ("word", "role"), [*SYNONYMS.items(), ("pirate", "general"), ("Architect", "general")]
+)
+def test_a_role_outside_the_list_is_mapped_and_kept_as_the_title(word: str, role: str) -> None:
+    (entry,) = collected(instance(role=word))["instances"]
+    assert (entry["role"], entry["role_title"]) == (role, word)
+
+
+def test_a_role_of_the_list_has_no_title() -> None:
+    (entry, nobody) = collected(instance(role="devops"), instance("b"))["instances"]
+    assert (entry["role"], nobody["role"]) == ("devops", "general")
+    assert "role_title" not in entry
+
+
+def test_an_instance_that_still_runs_ends_with_the_collection() -> None:
+    result = runcard.collect(team(instance(status="running", terminated_at=None)))
+    (entry,) = result.document.instances
+    assert entry["terminated_at"] == result.document.to_dict()["created_at"]
+    assert entry["terminated_at_source"] == "collected"
+    data = result.document.to_dict()["execution_summary"]
+    assert (data["completed_instances"], data["failed_instances"], data["all_completed"]) == (0, 1, False)
+
+
+def test_every_status_but_completed_counts_as_failed() -> None:
+    statuses = ["completed", "error", "timeout", "terminated", "completed"]
+    data = summary_of(*(instance(str(n), status=status) for n, status in enumerate(statuses)))
+    assert (data["completed_instances"], data["failed_instances"]) == (2, 3)
+    assert data["status_counts"] == {"completed": 2, "error": 1, "timeout": 1, "terminated": 1}
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "category", "retryable"),
+    [
+        ("error", "429 Too Many Requests", "rate_limit", True),
+        ("error", "prompt is too long: 250000 tokens", "context_length", False),
+        ("error", "401 invalid x-api-key", "authentication", False),
+        ("error", "Connection reset by peer", "network", True),
+        ("error", "Segmentation fault (core dumped)", "crashed", None),
+        ("error", "out of memory", "out_of_memory", None),
+        ("error", "tool call failed", "tool_error", None),
+        ("error", "it was a dark and stormy night", "other", None),
+        ("error", None, "other", None),
+        ("timeout", "gave up", "timeout", True),
+        ("terminated", None, "cancelled", None),
+    ],
+)
+def test_errors_have_a_category(status: str, message: str | None, category: str, retryable: object) -> None:
+    (entry,) = collected(instance(status=status, error_message=message))["instances"]
+    assert entry["error_details"]["category"] == category
+    assert entry["error_details"].get("retryable") is retryable
+    assert entry["error_message"] == message
+
+
+def test_error_details_that_are_given_are_kept() -> None:
+    details = {"category": "refusal", "message": "no", "time": "2025-11-06T14:01:00Z", "retryable": False}
+    (entry,) = collected(instance(status="error", error_details=details))["instances"]
+    assert entry["error_details"] == details
+
+
+def test_errors_and_omissions_are_told_in_sentences() -> None:
+    data = collected(
+        instance("a", status="error", error_message="broken"),
+        instance("b", status="timeout", workspace="gone", output="gone.log"),
+    )
+    gone = str(Path("gone.log").absolute())
+    assert data["errors"] == [
+        "a: broken",
+        "b: it ended with the status timeout, without a message",
+        "b: the workspace was not stored: there is no workspace",
+        f"b: {gone} was not stored: there is no such file",
+    ]
+    assert [omission["path"] for omission in data["audit"]["omissions"]] == [".", gone]
+
+
+def test_what_is_given_beside_is_kept() -> None:
+    spec = team(
+        instance(
+            performance={"active_seconds": 5, "response_times": {"count": 3, "mean": 1.5}},
+            resources={"cpu_seconds": 2.5},
+            labels={"a": "b"},
+            environment={"timezone": "Europe/Berlin"},
+            execution_time_seconds=599,
+        ),
+        labels={"team": "ux"},
+        relations=[{"type": "session", "id": "earlier"}],
+        trace={"traceparent": "00-" + "a" * 32 + "-" + "b" * 16 + "-01"},
+        system_info={"madrox_version": "1.2.0"},
+    )
+    result = runcard.collect(spec)
+    data = result.document.to_dict()
+    own = document(result.path, f"instances/{data['instances'][0]['instance_id']}/metadata.json")
+    assert own["performance"] == {
+        "wall_seconds": 599,
+        "active_seconds": 5,
+        "response_times": {"count": 3, "mean": 1.5},
+    }
+    assert (own["labels"], own["environment"]["timezone"]) == ({"a": "b"}, "Europe/Berlin")
+    assert (data["labels"], data["relations"]) == ({"team": "ux"}, spec["relations"])
+    assert (data["trace"], data["system_info"]["madrox_version"]) == (spec["trace"], "1.2.0")
+    assert (data["performance"]["active_seconds"], data["resources"]["cpu_seconds"]) == (5, 2.5)
+
+
+def test_response_times_of_a_team_are_told_as_far_as_they_follow() -> None:
+    one = {"count": 3, "mean": 1.0, "p50": 0.9, "p95": 1.4, "max": 1.5}
+    two = {"count": 1, "mean": 3.0, "p50": 3.0, "p95": 3.0, "max": 3.0}
+
+    def told(*times: dict[str, Any] | None) -> Any:
+        agents = [
+            instance(f"a{index}", performance={"response_times": known}) for index, known in enumerate(times)
+        ]
+        return collected(*agents)["performance"]["response_times"]
+
+    assert told(one) == one
+    assert told(one, two) == {"count": 4, "mean": 1.5, "p50": None, "p95": None, "max": 3.0}
+    assert told(one, None) is None
+    assert told(one, {"count": 2}) is None
+
+
+@pytest.mark.parametrize(
+    ("options", "kept"),
+    [
+        ({"no_transcripts": True}, ["metadata.json", "workspace"]),
+        ({"metadata_only": True}, ["metadata.json"]),
+    ],
+)
+def test_those_who_may_not_keep_text_need_not(spec: Path, options: dict[str, bool], kept: list[str]) -> None:
+    result = runcard.collect(spec, **options)  # type: ignore[arg-type]
+    folder = result.path / "instances" / "coordinator-1"
+    assert sorted(path.name for path in folder.iterdir()) == kept
+    data = document(result.path, "instances/coordinator-1/metadata.json")
+    assert "output" not in data
+    assert data["workspace"]["path"]
+    assert result.is_whole  # left out on purpose is no omission
+    assert_tidy(result.path.parent)
+
+
+def test_modes_are_for_the_owner_alone(here: Path, spec: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = here / "workspaces" / "coordinator" / "run.sh"
+    script.write_text("#!/bin/sh\n")
+    script.chmod(0o6755)
+    session = runcard.collect(spec).path
+    for path in [here / "artifacts", *(here / "artifacts").rglob("*")]:
+        wanted = 0o700 if path.is_dir() or path.name == "run.sh" else 0o600
+        assert path.is_symlink() or stat.S_IMODE(path.lstat().st_mode) == wanted, path
+    stored = session / "instances" / "coordinator-1" / "workspace" / "run.sh"
+    assert stored.stat().st_mtime_ns == script.stat().st_mtime_ns
+    monkeypatch.setenv("RUNCARD_DIRECTORY_MODE", "0750")
+    monkeypatch.setenv("RUNCARD_FILE_MODE", "0640")
+    shared = runcard.collect(spec, artifacts="shared").path
+    assert stat.S_IMODE(shared.stat().st_mode) == 0o750
+    assert stat.S_IMODE((shared / "instances").stat().st_mode) == 0o750
+    assert stat.S_IMODE((shared / "metadata.json").stat().st_mode) == 0o640
+
+
+def test_the_name_is_the_time_of_the_document_and_taken_seconds_are_passed_over(here: Path) -> None:
+    spec = team(instance())
+    results = [runcard.collect(spec) for _ in range(3)]
+    assert len({result.path for result in results}) == 3
+    assert_tidy(here / "artifacts")
+    for result in results:
+        created = result.document.created_at
+        assert created is not None
+        assert f"{created:%Y-%m-%d_%H-%M-%S}-research-team-001" == result.path.name
+        assert abs((created - datetime.now(UTC)).total_seconds()) < 60
+
+
+def test_a_price_file_of_the_settings_counts(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = {"model": "mystery-1", "usd_per_million": {"input": 10, "output": 10}}
+    table = {"source": "ours", "as_of": "2025-11-01", "providers": {"acme": {"models": [model]}}}
+    (here / "prices.json").write_text(json.dumps(table))
+    monkeypatch.setenv("RUNCARD_PRICES", str(here / "prices.json"))
+    usage = {"input": 1, "output": 1}
+    (entry,) = collected(instance(model="mystery-1", provider="acme", usage=usage))["instances"]
+    assert (entry["cost"], entry["cost_source"]) == (0.00002, "priced")
