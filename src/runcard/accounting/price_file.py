@@ -20,7 +20,7 @@ from runcard.accounting.model_names import JOINED, TESTS, Clause
 from runcard.accounting.price_rows import RATES, Rates, Tier
 from runcard.accounting.price_table import Model, Price, Provider, Table
 from runcard.accounting.providers import canonical
-from runcard.encoding import join_pointer
+from runcard.encoding import JsonObject, join_pointer
 from runcard.errors import DocumentError
 
 _PRICE = ("usd_per_million", "tiers", "from", "daily", "service_tier")
@@ -37,7 +37,7 @@ class _Node:
     def __getitem__(self, key: str) -> "_Node":
         return _Node(self.object().get(key), self.name, (*self.at, key))
 
-    def object(self, *names: str) -> dict[str, Any]:
+    def object(self, *names: str) -> JsonObject:
         """Itself, when it is an object with no other than these names; any name will do when none is given."""
         if not isinstance(self.value, dict):
             self.refuse("an object")

@@ -8,9 +8,9 @@ Invariant: a cost is exact, or None. It is None when a class that occurs has no 
 
 from dataclasses import dataclass, fields, replace
 from decimal import Context, Decimal, localcontext
-from typing import Any
 
 from runcard.accounting.tokens import Tokens
+from runcard.encoding import JsonObject
 
 MILLION = Decimal(1_000_000)
 EXACT = Context(prec=100)  # more digits than any cost has, whatever the caller's own context
@@ -64,9 +64,9 @@ class PriceRow:
             return replace(self, tiers=())
         return replace(self, rates=reached[-1].rates, tiers=(), tier=reached[-1])
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """The row as a document records it."""
-        row: dict[str, Any] = {
+        row: JsonObject = {
             "model": self.model,
             "provider": self.provider,
             "source": self.source,

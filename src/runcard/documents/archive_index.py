@@ -1,12 +1,12 @@
 """The archive index: which records an archive holds, and in which file each lies."""
 
 from collections.abc import Iterator
-from typing import Any
 
 from runcard.documents.document import Document
 from runcard.documents.findings import Finding
 from runcard.documents.kinds import ARCHIVE_INDEX
 from runcard.documents.session.manifest import indexed
+from runcard.encoding import JsonObject
 
 
 class ArchiveIndex(Document):
@@ -16,7 +16,7 @@ class ArchiveIndex(Document):
     kind = ARCHIVE_INDEX
 
     @staticmethod
-    def rules(document: dict[str, Any]) -> Iterator[Finding]:
+    def rules(document: JsonObject) -> Iterator[Finding]:
         for field, id_field in (("archived_sessions", "team_session_id"), ("archived_runs", "run_id")):
             entries = [entry or {} for entry in document.get(field) or ()]
             yield from indexed(entries, f"/{field}", id_field, "archive_file")

@@ -15,10 +15,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from runcard.digests import sha256_bytes
-from runcard.encoding import both_forms, canonical_json, decode_json
+from runcard.encoding import JsonObject, both_forms, canonical_json, decode_json
 from runcard.errors import EncodingError
 
-Line = dict[str, Any]
+Line = JsonObject
 
 _NOT_HASHED = frozenset({"payload", "salt", "hash"})
 _SALT = re.compile("[0-9a-f]{32}")
@@ -31,7 +31,7 @@ class Head(NamedTuple):
     count: int  # type: ignore[assignment] # of lines; nobody counts in a tuple of three
     head: str
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         return {"writer": self.writer, "count": self.count, "head": self.head}
 
 

@@ -20,7 +20,7 @@ from runcard.documents.session.instance import Instance
 from runcard.documents.session.manifest import Manifest
 from runcard.documents.session.team import Team
 from runcard.documents.testplan.plan import TestPlan
-from runcard.encoding import BOM, Limits, as_text, decode_json, locate
+from runcard.encoding import BOM, JsonObject, Limits, as_text, decode_json, locate
 from runcard.encoding.limits import NONE
 from runcard.errors import EncodingError
 
@@ -29,7 +29,7 @@ MODELS: dict[str, type[Document]] = {
 }
 
 Findings = tuple[Finding, ...]
-Look = Callable[[dict[str, Any]], Iterable[Finding]]
+Look = Callable[[JsonObject], Iterable[Finding]]
 
 _LOOKS_LIKE_A_PLAN = re.compile(
     rb"^(?:analyzer|characteristics|factories_detected|test_level)[ \t]*:", re.MULTILINE
@@ -41,10 +41,8 @@ class Examined:
     """What was read, and everything that was found about it."""
 
     report: Report
-    data: dict[str, Any] | None = None  # as it stands in the bytes
-    upgraded: dict[str, Any] | None = (
-        None  # in the current version, for a shape that has no schema of its own
-    )
+    data: JsonObject | None = None  # as it stands in the bytes
+    upgraded: JsonObject | None = None  # in the current version, for a shape that has no schema of its own
 
 
 def examine(
@@ -127,7 +125,7 @@ def load(
     )
 
 
-def sound(examined: Examined) -> dict[str, Any]:
+def sound(examined: Examined) -> JsonObject:
     """The data of a document, with None for everything that its schema finds fault with; {} where there are none."""
     report, data = examined.report, examined.upgraded or examined.data
     if report.kind is None or data is None:
@@ -166,7 +164,7 @@ def _judge(value: object, named: str | None) -> Examined:
     return Examined(model.judge(value), value)
 
 
-def _judge_legacy(value: dict[str, Any], model: type[Document]) -> Examined:
+def _judge_legacy(value: JsonObject, model: type[Document]) -> Examined:
     """An older shape has no schema: what counts is whether the upgrade of it is valid."""
     stated = value.get("version")
     moved = migrate(model.kind.name, value, stated, model.kind.latest)
@@ -226,7 +224,7 @@ def _not_an_object(value: object) -> Finding:
     )
 
 
-def _unknown(value: dict[str, Any]) -> Finding:
+def _unknown(value: JsonObject) -> Finding:
     keys = ", ".join(shown(key) for key in list(value)[:5]) or "none"
     return finding(
         "document.unknown-kind",

@@ -11,7 +11,7 @@ from runcard.documents import schema
 from runcard.documents.findings import Finding, InvalidDocument, Report, bounded
 from runcard.documents.kinds import Kind
 from runcard.documents.versions import settle
-from runcard.encoding import decode_json, encode_json
+from runcard.encoding import JsonObject, decode_json, encode_json
 from runcard.encoding.json.edit import edit_json
 from runcard.encoding.limits import DEFAULT, NONE, Limits
 from runcard.errors import DocumentError
@@ -27,15 +27,15 @@ class Document:
     version: str | None  # as the source states it
     warnings: tuple[Finding, ...] = ()
     upgraded: bool = False  # whether the data were brought to a newer version than the source has
-    _data: dict[str, Any] = field(repr=False)
+    _data: JsonObject = field(repr=False)
 
     @staticmethod
-    def rules(_: dict[str, Any]) -> Iterator[Finding]:
+    def rules(_: JsonObject) -> Iterator[Finding]:
         """What the schema cannot say."""
         yield from ()
 
     @classmethod
-    def judge(cls, data: dict[str, Any]) -> Report:
+    def judge(cls, data: JsonObject) -> Report:
         """Everything that is wrong with this data as a document of this kind."""
         settled = settle(cls.kind, data)
         if settled.schema is None:
@@ -47,7 +47,7 @@ class Document:
         return Report(found, cls.kind.name, settled.stated)
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Self:
+    def from_dict(cls, data: JsonObject) -> Self:
         """A new document; raises InvalidDocument with all findings when the data are not valid."""
         source = cls.encode(data)
         return cls._born(source, cls.decode(source))
@@ -58,32 +58,32 @@ class Document:
         return decode_json(source, limits)
 
     @staticmethod
-    def encode(data: dict[str, Any]) -> bytes:
+    def encode(data: JsonObject) -> bytes:
         return encode_json(data)
 
     @staticmethod
-    def edit(source: bytes, old: dict[str, Any], new: dict[str, Any]) -> bytes:
+    def edit(source: bytes, old: JsonObject, new: JsonObject) -> bytes:
         """The text `source`, which says `old`, changed to say `new`, and nowhere else."""
         return edit_json(source, old, new)
 
     @classmethod
-    def _born(cls, source: bytes, data: dict[str, Any]) -> Self:
+    def _born(cls, source: bytes, data: JsonObject) -> Self:
         """What is judged is what was written, so that nothing but plain data is ever looked at."""
         report = cls.judge(data)
         if not report.valid:
             raise InvalidDocument(report, f"the {cls.kind.name} document")
         return cls(source=source, version=report.version, warnings=report.findings, _data=data)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """The data, the caller's own to change."""
-        data: dict[str, Any] = self.decode(self.encode(self._data) if self.upgraded else self.source, NONE)
+        data: JsonObject = self.decode(self.encode(self._data) if self.upgraded else self.source, NONE)
         return data
 
     def to_bytes(self) -> bytes:
         """The bytes that were read; the same bytes as long as nothing was changed."""
         return self.source
 
-    def changed(self, data: dict[str, Any]) -> Self:
+    def changed(self, data: JsonObject) -> Self:
         """This document with other data: its text changes only where the data differ."""
         if self.upgraded or any(found.rule == "version.newer-minor" for found in self.warnings):
             raise DocumentError(

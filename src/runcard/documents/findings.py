@@ -10,6 +10,7 @@ from enum import StrEnum
 from json import dumps
 from typing import Any, Self
 
+from runcard.encoding import JsonObject
 from runcard.errors import DocumentError
 from runcard.files import printable
 
@@ -159,8 +160,8 @@ class Finding:
     line: int | None = None
     column: int | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        said: dict[str, Any] = {
+    def to_dict(self) -> JsonObject:
+        said: JsonObject = {
             "rule": self.rule,
             "path": self.path,
             "message": self.message,

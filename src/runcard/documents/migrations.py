@@ -7,25 +7,23 @@ result and records where it came from (`origin`); no step invents a value that t
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import tzinfo
-from typing import Any
 
 from runcard.documents.run import legacy
 from runcard.documents.testplan import migration
+from runcard.encoding import JsonObject
 from runcard.errors import DocumentError
-
-Fields = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Moved:
     """Data in another version, with what had no room there and what could not be carried over as it was."""
 
-    data: Fields
+    data: JsonObject
     dropped: tuple[str, ...] = ()  # JSON pointers into the older data
     notes: tuple[str, ...] = ()
 
 
-Step = Callable[[Fields, tzinfo | None], Moved]
+Step = Callable[[JsonObject, tzinfo | None], Moved]
 
 # What 2.0.0 added, and 1.0.0 therefore has no room for.
 _ADDED_TO_BOTH = ("performance", "resources", "price_rows", "token_source", "labels", "trace")
@@ -51,11 +49,11 @@ _ADDED_TO_TEAM = (
 _ADDED_TO_SUMMARY = ("status_counts", "known_cost", "known_tokens")
 
 
-def _team_up(data: Fields, _: tzinfo | None) -> Moved:
+def _team_up(data: JsonObject, _: tzinfo | None) -> Moved:
     return Moved({**data, "version": "2.0.0"})
 
 
-def _team_down(data: Fields, _: tzinfo | None) -> Moved:
+def _team_down(data: JsonObject, _: tzinfo | None) -> Moved:
     dropped = [f"/{name}" for name in _ADDED_TO_TEAM if name in data]
     instances = []
     for index, instance in enumerate(data["instances"]):
@@ -71,34 +69,34 @@ def _team_down(data: Fields, _: tzinfo | None) -> Moved:
     return Moved(older, tuple(dropped))
 
 
-def _instance_up(data: Fields, _: tzinfo | None) -> Moved:
+def _instance_up(data: JsonObject, _: tzinfo | None) -> Moved:
     return Moved({**data, "version": "2.0.0"})
 
 
-def _instance_down(data: Fields, _: tzinfo | None) -> Moved:
+def _instance_down(data: JsonObject, _: tzinfo | None) -> Moved:
     names = (*_ADDED_TO_INSTANCE, "producer", "checksums", "origin")
     dropped = tuple(f"/{name}" for name in names if name in data)
     return Moved(_without(data, names) | {"version": "1.0.0"}, dropped)
 
 
-def _without(data: Fields, names: Iterable[str]) -> Fields:
+def _without(data: JsonObject, names: Iterable[str]) -> JsonObject:
     gone = frozenset(names)
     return {key: value for key, value in data.items() if key not in gone}
 
 
-def _flat_up(data: Fields, zone: tzinfo | None) -> Moved:
+def _flat_up(data: JsonObject, zone: tzinfo | None) -> Moved:
     return Moved(*legacy.from_flat(data, zone))
 
 
-def _flat_0_1_0_up(data: Fields, zone: tzinfo | None) -> Moved:
+def _flat_0_1_0_up(data: JsonObject, zone: tzinfo | None) -> Moved:
     return Moved(*legacy.from_0_1_0(data, zone))
 
 
-def _plan_up(data: Fields, _: tzinfo | None) -> Moved:
+def _plan_up(data: JsonObject, _: tzinfo | None) -> Moved:
     return Moved(*migration.to_2_0(data))
 
 
-def _plan_down(data: Fields, _: tzinfo | None) -> Moved:
+def _plan_down(data: JsonObject, _: tzinfo | None) -> Moved:
     return Moved(*migration.to_1_3(data))
 
 
@@ -114,7 +112,9 @@ STEPS: dict[tuple[str, str | None, str], Step] = {
 }
 
 
-def migrate(kind: str, data: Fields, source: str | None, target: str, zone: tzinfo | None = None) -> Moved:
+def migrate(
+    kind: str, data: JsonObject, source: str | None, target: str, zone: tzinfo | None = None
+) -> Moved:
     """The data in another version; raises DocumentError when no steps lead there."""
     moved = Moved(data)
     for step in _way(kind, source, target):

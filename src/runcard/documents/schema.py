@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from runcard.documents.findings import MOST, Finding, finding, left_out, shown
 from runcard.documents.kinds import PUBLISHED, Kind
 from runcard.documents.session.roles import SYNONYMS
-from runcard.encoding import join_pointer
+from runcard.encoding import JsonObject, join_pointer
 from runcard.errors import UsageError
 
 if TYPE_CHECKING:
@@ -55,13 +55,13 @@ def _bytes(kind: str, version: str) -> bytes:
 
 
 @lru_cache(maxsize=16)
-def known_fields(kind: Kind) -> dict[str, Any]:
+def known_fields(kind: Kind) -> JsonObject:
     """The names that the newest schema of a kind knows, as a tree: what has no names of its own leads to None."""
     schema = json.loads(_bytes(kind.name, kind.latest))
     return _names(schema, schema.get("definitions", {})) or {}
 
 
-def _names(schema: dict[str, Any], parts: dict[str, Any]) -> dict[str, Any] | None:
+def _names(schema: JsonObject, parts: JsonObject) -> JsonObject | None:
     schema = parts[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
     if "items" in schema:
         return _names(schema["items"], parts)
@@ -77,7 +77,7 @@ def _validator(kind: str, version: str) -> "Draft7Validator":
     return Draft7Validator(_bytes(kind, version).decode(), validate_formats=True)
 
 
-def check(kind: Kind, version: str, data: dict[str, Any]) -> tuple[list[Finding], dict[str, Any]]:
+def check(kind: Kind, version: str, data: JsonObject) -> tuple[list[Finding], JsonObject]:
     """What the schema finds, and the data with every value that it found fault with set to None.
 
     The rules beyond the schema are asked about the second, so they need not fear a wrong type.
@@ -100,9 +100,9 @@ def _path(error: "ValidationError") -> tuple[str | int, ...]:
     return tuple(step.removeprefix(_MARK) if isinstance(step, str) else step for step in error.instance_path)
 
 
-def _handed_over(data: dict[str, Any]) -> dict[str, Any]:
+def _handed_over(data: JsonObject) -> JsonObject:
     """The data as jsonschema-rs can speak of them: nothing that no schema looks at, no key that it would mistake."""
-    flat: dict[str, Any] = {}
+    flat: JsonObject = {}
     stack: list[tuple[Any, Any, int]] = [(data, flat, 1)]
     while stack:
         source, copy, depth = stack.pop()
@@ -117,7 +117,7 @@ def _handed_over(data: dict[str, Any]) -> dict[str, Any]:
     return flat
 
 
-def _without(data: dict[str, Any], paths: Iterable[Sequence[str | int]]) -> dict[str, Any]:
+def _without(data: JsonObject, paths: Iterable[Sequence[str | int]]) -> JsonObject:
     """The data with None at these paths; only what lies on the way to them is copied."""
     root = dict(data)
     copies: dict[tuple[str | int, ...], Any] = {(): root}
@@ -137,10 +137,10 @@ def _without(data: dict[str, Any], paths: Iterable[Sequence[str | int]]) -> dict
     return root
 
 
-def _said(error: "ValidationError", path: Sequence[str | int], data: dict[str, Any], kind: Kind) -> Finding:
+def _said(error: "ValidationError", path: Sequence[str | int], data: JsonObject, kind: Kind) -> Finding:
     """A finding in our words."""
     pointer, value = join_pointer(path), _at(data, path)
-    facts: dict[str, Any] = error.kind.as_dict()
+    facts: JsonObject = error.kind.as_dict()
     field = f" for field {shown(str(path[-1]))}" if path else ""
     match error.kind.name:
         case "required":

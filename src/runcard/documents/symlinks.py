@@ -1,15 +1,14 @@
 """A symbolic link as documents list it."""
 
-from typing import Any
-
 from runcard.checksums import Symlink
+from runcard.encoding import JsonObject
 from runcard.files import json_name
 
 
-def symlink_entry(link: Symlink) -> dict[str, Any]:
+def symlink_entry(link: Symlink) -> JsonObject:
     """Path and target; with their bytes beside, where they are not UTF-8."""
     path, target = json_name(link.path), json_name(link.target)
-    said: dict[str, Any] = {"path": path.text, "target": target.text}
+    said: JsonObject = {"path": path.text, "target": target.text}
     if path.base64 is not None:
         said["path_base64"] = path.base64
     if target.base64 is not None:

@@ -6,10 +6,11 @@ blindly (a test plan), everything above the newest version is refused.
 """
 
 import re
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from runcard.documents.findings import Finding, finding, shown
 from runcard.documents.kinds import Kind
+from runcard.encoding import JsonObject
 
 _VERSION = re.compile(r"(\d{1,99})(?:\.(\d{1,99}))?(?:\.(\d{1,99}))?", re.ASCII)
 
@@ -22,7 +23,7 @@ class Settled(NamedTuple):
     findings: tuple[Finding, ...] = ()
 
 
-def settle(kind: Kind, data: dict[str, Any]) -> Settled:
+def settle(kind: Kind, data: JsonObject) -> Settled:
     """The version of a document and the schema it is to be checked by."""
     stated = data.get(kind.version_key, kind.unversioned)
     if not isinstance(stated, str):

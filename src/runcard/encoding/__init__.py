@@ -10,12 +10,14 @@ Changing a text only where it must is a module of its own, `edit`: few commands 
 from runcard.encoding.json.canonical import both_forms, canonical_json
 from runcard.encoding.json.positions import Position, join_pointer, locate
 from runcard.encoding.json.reader import BOM, as_text, decode_json
+from runcard.encoding.json.types import JsonObject
 from runcard.encoding.json.writer import COMPACT, encode_json
 from runcard.encoding.limits import Limits
 
 __all__ = [
     "BOM",
     "COMPACT",
+    "JsonObject",
     "Limits",
     "Position",
     "as_text",

@@ -8,9 +8,8 @@ Invariant: it needs no recursion, however deep the data are nested.
 from itertools import islice
 from typing import Any
 
+from runcard.encoding.json.types import JsonObject
 from runcard.encoding.json.writer import COMPACT, encode_json
-
-Fields = dict[str, Any]
 
 # Texts of at most so many characters, inner containers of at most so many members: tried one after the other.
 _STEPS = (
@@ -30,9 +29,9 @@ def cut(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[:most]}… [cut: {len(text):,} characters]"
 
 
-def shortened(fields: Fields, text: int, members: int | None = None) -> Fields:
+def shortened(fields: JsonObject, text: int, members: int | None = None) -> JsonObject:
     """A copy whose texts have at most `text` characters; containers inside it keep the first `members` members."""
-    result: Fields = {}
+    result: JsonObject = {}
     waiting: list[tuple[Any, Any, int | None]] = [(fields, result, None)]
     while waiting:
         source, target, most = waiting.pop()
@@ -51,7 +50,7 @@ def shortened(fields: Fields, text: int, members: int | None = None) -> Fields:
     return result
 
 
-def fitted(fields: Fields, most: int) -> Fields:
+def fitted(fields: JsonObject, most: int) -> JsonObject:
     """The fields themselves, or as much of them as takes at most `most` bytes on one line."""
     if size(fields) <= most:
         return fields

@@ -16,10 +16,10 @@ import errno
 import os
 import time
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from runcard.digests import sha256_bytes
-from runcard.encoding import COMPACT, decode_json, encode_json
+from runcard.encoding import COMPACT, JsonObject, decode_json, encode_json
 from runcard.errors import EncodingError, RuncardError, StoreError
 from runcard.files.atomic import write_all
 from runcard.files.names import encode_name, printable
@@ -46,7 +46,7 @@ class _Lock(NamedTuple):
     data: bytes
 
     @property
-    def owner(self) -> dict[str, Any] | None:
+    def owner(self) -> JsonObject | None:
         try:
             owner = decode_json(self.data)
         except EncodingError:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 
+from runcard.encoding import JsonObject
 from runcard.files.names import json_name
 
 Process = Mapping[str, Any]
@@ -24,13 +25,13 @@ _ENDED = {"Z", "X", "x"}  # a zombie has ended; only its exit code waits to be f
 _STATE, _START = 0, 19  # fields of /proc/<pid>/stat, counted after the name of the program
 
 
-def identity() -> dict[str, Any]:
+def identity() -> JsonObject:
     """What tells this process from every other one."""
     return dict(_identity(os.getpid()))
 
 
 @lru_cache(maxsize=1)
-def _identity(pid: int) -> dict[str, Any]:
+def _identity(pid: int) -> JsonObject:
     seen = _look(pid)
     return {
         "pid": pid,

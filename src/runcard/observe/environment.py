@@ -11,8 +11,8 @@ import contextlib
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
 
+from runcard.encoding import JsonObject
 from runcard.errors import RuncardError
 from runcard.observe.background import PATIENCE, Helper
 from runcard.observe.locations import absolute, repository_root
@@ -26,7 +26,7 @@ _KEYS = (
 
 def environment(
     directory: str | os.PathLike[str], *, without: Sequence[str | os.PathLike[str]] = ()
-) -> dict[str, Any]:
+) -> JsonObject:
     """All facts about the environment of a run that starts in a directory.
 
     Paths of `without`, such as the store that the run is written to, do not make its repository dirty.
@@ -44,7 +44,7 @@ class Background:
         directory: str | os.PathLike[str],
         *,
         without: Sequence[str | os.PathLike[str]] = (),
-        tell: Callable[[dict[str, Any]], object] | None = None,
+        tell: Callable[[JsonObject], object] | None = None,
     ) -> None:
         """`tell` is called in the thread with the facts when all are known; it may raise RuncardError."""
         self.told = False  # whether `tell` has them
@@ -64,7 +64,7 @@ class Background:
                 tell(dict(self._circumstances.facts))
                 self.told = True
 
-    def result(self, timeout: float = PATIENCE) -> dict[str, Any]:
+    def result(self, timeout: float = PATIENCE) -> JsonObject:
         """The facts; those still unknown after so many seconds are None, and nobody is told of them later.
 
         A forked child has no such thread: it gets what was known when it was forked.
@@ -82,7 +82,7 @@ class _Circumstances:
     """What is looked at, as it was when it began: a program may change its directory, path and variables meanwhile."""
 
     def __init__(self, directory: str | os.PathLike[str], without: Sequence[str | os.PathLike[str]]) -> None:
-        self.facts: dict[str, Any] = dict.fromkeys(_KEYS)
+        self.facts: JsonObject = dict.fromkeys(_KEYS)
         self._directory = absolute(directory)
         self._without = without
         self._variables = dict(os.environ)

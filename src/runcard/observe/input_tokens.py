@@ -8,16 +8,16 @@ import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator
 from threading import Lock
-from typing import Any
 
 from runcard.digests import sha256_bytes
+from runcard.encoding import JsonObject
 from runcard.files import read_regular
 from runcard.observe.background import Helper
 
 LARGEST = 16 << 20  # bytes of a file that is counted
 MOST = 64 << 20  # bytes of all files that are counted at once
 
-Entry = dict[str, Any]
+Entry = JsonObject
 
 
 class Counting:

@@ -9,8 +9,9 @@ cannot be read or is being written to, is named in a warning and left out.
 
 import os
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+from runcard.encoding import JsonObject
 from runcard.errors import RuncardError
 from runcard.files import decode_name, encode_name, json_name
 from runcard.observe.locations import absolute, shown
@@ -34,7 +35,7 @@ def inputs(
     directory: str | os.PathLike[str],
     *,
     progress: Progress | None = None,
-) -> tuple[list[dict[str, Any]], list[str]]:
+) -> tuple[list[JsonObject], list[str]]:
     """The files that paths and patterns mean, as `data_sources.files` lists them, and warnings in words.
 
     Each is `path`, `bytes` and `sha256`, with `path_base64` for a name that is not UTF-8; they are sorted by the bytes of
@@ -59,7 +60,7 @@ def inputs(
 class Watched:
     """Inputs as they were when a run began, to be looked at again when it has ended."""
 
-    def __init__(self, entries: Iterable[dict[str, Any]], directory: str | os.PathLike[str]) -> None:
+    def __init__(self, entries: Iterable[JsonObject], directory: str | os.PathLike[str]) -> None:
         self._directory = absolute(directory)
         self._seen = {path: (self._look(path), sha256) for path, sha256 in map(_recorded, entries)}
 
@@ -163,13 +164,13 @@ def _is_unchanged(file: _Input) -> bool:
     return (status.st_size, status.st_mtime_ns) == (file.size, file.modified)
 
 
-def _entry(path: str, size: int, digest: str) -> dict[str, Any]:
+def _entry(path: str, size: int, digest: str) -> JsonObject:
     text, base64 = json_name(path)
     name = {"path": text} if base64 is None else {"path": text, "path_base64": base64}
     return {**name, "bytes": size, "sha256": digest}
 
 
-def _recorded(entry: dict[str, Any]) -> tuple[str, str]:
+def _recorded(entry: JsonObject) -> tuple[str, str]:
     """The path of an entry as runcard writes names, and its digest."""
     if "path_base64" not in entry:
         return entry["path"], entry["sha256"]

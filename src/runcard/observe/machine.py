@@ -4,8 +4,8 @@ import getpass
 import os
 import sys
 from collections.abc import Mapping
-from typing import Any
 
+from runcard.encoding import JsonObject
 from runcard.files import json_name
 from runcard.observe.language import language
 from runcard.observe.timezone import timezone
@@ -21,7 +21,7 @@ def user_and_host() -> str:
     return json_name(f"{user}@{os.uname().nodename}").text
 
 
-def system_info() -> dict[str, Any]:
+def system_info() -> JsonObject:
     """The machine, as a team document tells of it."""
     return {
         "runcard_version": __version__,

@@ -19,6 +19,7 @@ from functools import lru_cache
 from typing import Any
 
 from runcard.documents.times import instant, written
+from runcard.encoding import JsonObject
 from runcard.files import processes
 
 TOLERANCE = timedelta(seconds=3)
@@ -26,13 +27,13 @@ TOLERANCE = timedelta(seconds=3)
 _PEAK = re.compile(r"^VmHWM:\s*(\d+) kB$", re.MULTILINE | re.ASCII)
 
 
-def this_process() -> dict[str, Any]:
+def this_process() -> JsonObject:
     """What a record keeps to tell later whether this process is still there."""
     return dict(_described(os.getpid()))
 
 
 @lru_cache(maxsize=1)
-def _described(pid: int) -> dict[str, Any]:
+def _described(pid: int) -> JsonObject:
     identity = processes.identity()
     ticks = identity["start_ticks"]
     moment = None if ticks is None else _moment(ticks)
@@ -44,7 +45,7 @@ def is_alive(process: Mapping[str, Any]) -> bool | None:
     return processes.is_alive(process, _same_start)
 
 
-def resources() -> dict[str, Any]:
+def resources() -> JsonObject:
     """What this process and the children that it has waited for used up to now.
 
     `peak_memory_bytes` is that of the largest single process, since what many held at different times adds up to

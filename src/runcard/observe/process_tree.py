@@ -17,7 +17,9 @@ import os
 import sys
 import time
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from runcard.encoding import JsonObject
 
 if TYPE_CHECKING:
     from resource import struct_rusage
@@ -75,7 +77,7 @@ class Tree:
                     working += 1
         return working
 
-    def resources(self) -> dict[str, Any]:
+    def resources(self) -> JsonObject:
         """What was used, with what those that are still at work have used so far."""
         seconds = self._seconds + sum(_seconds(pid) for orphan in self._orphans() for pid in _below(orphan))
         return {

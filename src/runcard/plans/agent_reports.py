@@ -4,10 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from runcard.encoding import JsonObject
 from runcard.errors import DocumentError, UsageError
 from runcard.plans.agents import Agent
-
-Fields = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +18,7 @@ class Mark:
     skipped: str | None = None  # the reason
     warnings: Sequence[str] = ()
     errors: Sequence[str] = ()
-    values: Fields | None = None  # further keys of `automation`
+    values: JsonObject | None = None  # further keys of `automation`
 
     def __post_init__(self) -> None:
         if self.is_completed and self.skipped is not None:
@@ -35,7 +34,7 @@ class Mark:
     def hands_on(self) -> bool:
         return self.is_completed or self.skipped is not None
 
-    def on(self, agent: Agent, plan: Fields) -> Fields:
+    def on(self, agent: Agent, plan: JsonObject) -> JsonObject:
         """The plan with this mark of an agent."""
         if not agent.writes:
             raise DocumentError("the reviewer writes nothing into a plan", hint="report elsewhere")
@@ -49,8 +48,8 @@ class Mark:
                 automation[key] = [*_texts(automation.get(key), key), *said]
         return {**plan, "automation": automation | (self.values or {})}
 
-    def _state(self, agent: Agent) -> Fields:
-        said: Fields = {}
+    def _state(self, agent: Agent) -> JsonObject:
+        said: JsonObject = {}
         if self.skipped is not None:
             said[agent.marker] = said[f"{agent.prefix}skipped"] = True
             said[f"{agent.prefix}skip_reason"] = self.skipped

@@ -4,12 +4,10 @@ The order is a pipeline: an agent begins when its predecessor has left its marke
 """
 
 from dataclasses import dataclass
-from typing import Any
 
+from runcard.encoding import JsonObject
 from runcard.errors import UsageError
 from runcard.files import printable
-
-Fields = dict[str, Any]
 
 SECTIONS = (
     "format_version",
@@ -64,7 +62,7 @@ class Agent:
             return section in self.sections
         return key.startswith(self.prefix) or key in {*self.keys, "errors", "warnings"}
 
-    def is_done(self, plan: Fields) -> bool:
+    def is_done(self, plan: JsonObject) -> bool:
         """Whether it has left its marker in a plan."""
         automation, own = plan.get("automation"), plan.get(_OWN_WORD.get(self.name, ""))
         if isinstance(own, dict) and own.get("completed") is True and not own.get("errors"):
@@ -175,6 +173,6 @@ def later_than(agent: Agent) -> tuple[Agent, ...]:
     return _ALL[_ALL.index(agent) + 1 :]
 
 
-def next_agent(plan: Fields) -> Agent:
+def next_agent(plan: JsonObject) -> Agent:
     """Whose turn it is: the first that has not left its marker; at the end the reviewer, who leaves none."""
     return next(agent for agent in _ALL if not agent.writes or not agent.is_done(plan))

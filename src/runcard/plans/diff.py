@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-Fields = dict[str, Any]
+from runcard.encoding import JsonObject
 
 _FIELDS = (
     "type",
@@ -27,7 +27,7 @@ class Change:
     old: Any
     new: Any
 
-    def to_dict(self) -> Fields:
+    def to_dict(self) -> JsonObject:
         return {"field": self.field, "old": self.old, "new": self.new}
 
 
@@ -35,8 +35,8 @@ class Change:
 class Comparison:
     """What is new, gone and different; the order of characteristics and the lines they come from do not matter."""
 
-    added: tuple[Fields, ...]
-    removed: tuple[Fields, ...]
+    added: tuple[JsonObject, ...]
+    removed: tuple[JsonObject, ...]
     changed: dict[str, tuple[Change, ...]]  # by characteristic
     about: tuple[Change, ...]  # the target, and the level of the tests
 
@@ -45,7 +45,7 @@ class Comparison:
         return not (self.added or self.removed or self.changed or self.about)
 
 
-def compare(old: Fields, new: Fields) -> Comparison:
+def compare(old: JsonObject, new: JsonObject) -> Comparison:
     """Compare two valid plans."""
     before = {one["name"]: one for one in old["characteristics"]}
     after = {one["name"]: one for one in new["characteristics"]}
@@ -58,12 +58,12 @@ def compare(old: Fields, new: Fields) -> Comparison:
     )
 
 
-def _changes(old: Fields, new: Fields) -> tuple[Change, ...]:
+def _changes(old: JsonObject, new: JsonObject) -> tuple[Change, ...]:
     pairs = ((field, _value(old, field), _value(new, field)) for field in _FIELDS)
     return tuple(Change(*pair) for pair in pairs if pair[1] != pair[2])
 
 
-def _value(one: Fields, field: str) -> Any:  # noqa: ANN401
+def _value(one: JsonObject, field: str) -> Any:  # noqa: ANN401
     """A value in one shape, however the version of the plan writes it: one state or a list, null or nothing."""
     value = one.get(field)
     if field in _LISTS:
@@ -71,7 +71,7 @@ def _value(one: Fields, field: str) -> Any:  # noqa: ANN401
     return value
 
 
-def _about(old: Fields, new: Fields) -> tuple[Change, ...]:
+def _about(old: JsonObject, new: JsonObject) -> tuple[Change, ...]:
     return tuple(
         Change(f"target.{key}", old[key], new[key])
         for key in _TARGET
@@ -79,6 +79,6 @@ def _about(old: Fields, new: Fields) -> tuple[Change, ...]:
     )
 
 
-def _level(old: Fields, new: Fields) -> tuple[Change, ...]:
+def _level(old: JsonObject, new: JsonObject) -> tuple[Change, ...]:
     before, after = old["test_level"], new["test_level"]
     return () if before == after else (Change("test_level", before, after),)

@@ -1,20 +1,17 @@
 """Changing a plan's data as an agent: who may change what, and what a new analysis makes void."""
 
 from collections.abc import Iterator
-from typing import Any
 
-from runcard.encoding import encode_json
+from runcard.encoding import JsonObject, encode_json
 from runcard.errors import DocumentError
 from runcard.files import printable
 from runcard.plans.agents import SECTIONS, Agent, later_than
-
-Fields = dict[str, Any]
 
 _ANALYSIS = ("analyzer", "test_level", "target", "characteristics")
 _OF_A_MARK = ("completed", "skipped", "skip_reason")
 
 
-def check_ownership(agent: Agent, old: Fields, new: Fields) -> None:
+def check_ownership(agent: Agent, old: JsonObject, new: JsonObject) -> None:
     """Refuse a change of anything that is not the agent's."""
     outside = [place for place in _changed(old, new) if not agent.owns(*place)]
     if not outside:
@@ -26,7 +23,7 @@ def check_ownership(agent: Agent, old: Fields, new: Fields) -> None:
     )
 
 
-def _changed(old: Fields, new: Fields) -> Iterator[tuple[str, ...]]:
+def _changed(old: JsonObject, new: JsonObject) -> Iterator[tuple[str, ...]]:
     """The sections that differ; of `automation` the keys."""
     for section in {**old, **new}:
         before, after = old.get(section, {}), new.get(section, {})
@@ -36,17 +33,17 @@ def _changed(old: Fields, new: Fields) -> Iterator[tuple[str, ...]]:
             yield (section,)
 
 
-def _differ(old: Fields, new: Fields, key: str) -> bool:
+def _differ(old: JsonObject, new: JsonObject, key: str) -> bool:
     if key not in old or key not in new:
         return True
     return encode_json(old[key]) != encode_json(new[key])  # for which 1, 1.0 and true are three
 
 
-def is_new_analysis(old: Fields, new: Fields) -> bool:
+def is_new_analysis(old: JsonObject, new: JsonObject) -> bool:
     return any(section in old and _differ(old, new, section) for section in _ANALYSIS)
 
 
-def without_later_marks(agent: Agent, plan: Fields) -> Fields:
+def without_later_marks(agent: Agent, plan: JsonObject) -> JsonObject:
     """The plan without what later agents said about the analysis before."""
     left = {section: value for section, value in plan.items() if section != "validation"}
     automation = left.get("automation")
@@ -57,7 +54,7 @@ def without_later_marks(agent: Agent, plan: Fields) -> Fields:
     return left
 
 
-def in_order(old: Fields, new: Fields) -> Fields:
+def in_order(old: JsonObject, new: JsonObject) -> JsonObject:
     """The new data in the order of the file; a new section stands where plans have it."""
     keys = [key for key in old if key in new]
     for key in new:

@@ -7,11 +7,9 @@ Names are all there is to go by: the trait of the state `premium` of `customer_t
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from typing import Any
 
+from runcard.encoding import JsonObject
 from runcard.plans.spec_wording import happy_first
-
-Fields = dict[str, Any]
 
 STORED, STUBBED = "create", "build_stubbed"
 _TWO = 2
@@ -28,7 +26,7 @@ class Match:
     factory: str
     trait: str
 
-    def to_dict(self) -> Fields:
+    def to_dict(self) -> JsonObject:
         return {
             "characteristic": self.characteristic,
             "state": self.state,
@@ -37,12 +35,12 @@ class Match:
         }
 
 
-def strategy(plan: Fields) -> str:
+def strategy(plan: JsonObject) -> str:
     """How a test of this level gets its objects."""
     return STUBBED if plan["test_level"] == "unit" else STORED
 
 
-def matches(plan: Fields) -> list[Match]:
+def matches(plan: JsonObject) -> list[Match]:
     """The traits for each state of each characteristic, in the order of the plan."""
     return [
         Match(one["name"], state, factory, trait)
@@ -53,14 +51,14 @@ def matches(plan: Fields) -> list[Match]:
     ]
 
 
-def traits(plan: Fields) -> Iterator[tuple[str, str]]:
+def traits(plan: JsonObject) -> Iterator[tuple[str, str]]:
     """All factories and their traits."""
     for factory, known in (plan.get("factories_detected") or {}).items():
         for trait in known["traits"]:
             yield factory, trait
 
 
-def missing(plan: Fields, found: Collection[Match]) -> dict[str, list[str]]:
+def missing(plan: JsonObject, found: Collection[Match]) -> dict[str, list[str]]:
     """The states that want a trait and have none, by characteristic.
 
     The default needs none, and neither does one of two states: an object has it without any trait. What an exception

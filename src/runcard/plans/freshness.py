@@ -7,9 +7,9 @@ the analyzer noted size and digest of the source, they decide.
 
 import os
 from dataclasses import dataclass
-from typing import Any
 
 from runcard.digests import sha256_descriptor
+from runcard.encoding import JsonObject
 from runcard.errors import RuncardError
 from runcard.files import open_regular, unreadable
 from runcard.plans.plan_files import Place
@@ -78,7 +78,7 @@ def _look_at(place: Place) -> os.stat_result:
     return status
 
 
-def _is_unchanged(place: Place, mtime: int, analyzer: dict[str, Any]) -> bool:
+def _is_unchanged(place: Place, mtime: int, analyzer: JsonObject) -> bool:
     status = _look_at(place)
     size, digest = analyzer.get("source_size"), analyzer.get("source_sha256")
     if type(size) is int and size != status.st_size:

@@ -9,12 +9,12 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
 
 from runcard.documents import codec
 from runcard.documents.findings import Finding, InvalidDocument, Report
 from runcard.documents.kinds import TESTPLAN
 from runcard.documents.testplan.plan import TestPlan
+from runcard.encoding import JsonObject
 from runcard.errors import DocumentError, StoreError
 from runcard.files import failure, locked, printable, write_atomic
 from runcard.files.temporaries import remove_temporaries_of
@@ -24,8 +24,6 @@ from runcard.plans.edit import check_ownership, in_order, is_new_analysis, witho
 from runcard.plans.plan_files import Place
 from runcard.plans.plan_text import read_stored
 from runcard.plans.project import check_inside, make_folder
-
-Fields = dict[str, Any]
 
 _NEWER = {"version.newer-major", "version.newer-minor"}  # what is not rewritten
 _BEFORE_HANDING_ON = ("analyzer", "validator")  # who works on plans that are not valid yet
@@ -60,7 +58,7 @@ class Plan:
         """What there is to know about where it lies."""
         return self.place.warnings
 
-    def to_dict(self) -> Fields:
+    def to_dict(self) -> JsonObject:
         """The data, the caller's own to change; empty for a plan that does not exist yet."""
         source = self.place.stored.source
         data = (
@@ -70,7 +68,7 @@ class Plan:
         )
         return data or {}
 
-    def write(self, agent: str, data: Fields) -> "Plan":
+    def write(self, agent: str, data: JsonObject) -> "Plan":
         """Write the plan with other data, as an agent; the plan as it is then."""
         doer = agent_named(agent)
         if doer.name != "analyzer":
@@ -93,7 +91,7 @@ class Plan:
         skipped: str | None = None,
         warnings: Sequence[str] = (),
         errors: Sequence[str] = (),
-        values: Fields | None = None,
+        values: JsonObject | None = None,
     ) -> "Plan":
         """Report about an agent's work in the plan as it is now; `values` are further keys of `automation`.
 
@@ -135,7 +133,7 @@ class Plan:
         if not self.report.valid:
             raise InvalidDocument(self.report, printable(self.path))
 
-    def with_validation(self, section: Fields) -> "Plan":
+    def with_validation(self, section: JsonObject) -> "Plan":
         """The plan with what the validator found; itself where nothing can or need be written."""
         data = self.place.stored.data
         if data is None or any(found.rule in _NEWER for found in self.report.findings):
@@ -170,13 +168,13 @@ class Plan:
         with locked(folder):
             yield plan_at(replace(self.place, stored=read_stored(self.path, self.place.stored.limits)))
 
-    def _readable(self) -> Fields:
+    def _readable(self) -> JsonObject:
         data = self.place.stored.data
         if data is None:
             raise InvalidDocument(self.report, printable(self.path))
         return data
 
-    def _written(self, agent: Agent, data: Fields, *, is_new: bool = False) -> "Plan":
+    def _written(self, agent: Agent, data: JsonObject, *, is_new: bool = False) -> "Plan":
         stored = self.place.stored
         self._check_rewritable()
         old = {} if stored.data is None and agent.name == "analyzer" else self._readable()
@@ -216,7 +214,7 @@ def plan_at(place: Place) -> Plan:
     return Plan(place, report)
 
 
-def _text(source: bytes | None, old: Fields, new: Fields) -> bytes:
+def _text(source: bytes | None, old: JsonObject, new: JsonObject) -> bytes:
     return TestPlan.edit(source, old, new) if source and old else TestPlan.encode(new)
 
 

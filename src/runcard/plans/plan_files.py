@@ -6,9 +6,9 @@ that cannot be, belongs to whom its name says. The first owner of a name keeps i
 
 import os
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from runcard.encoding import Limits
+from runcard.encoding import JsonObject, Limits
 from runcard.errors import RuncardError, StoreError
 from runcard.files import check_relative, printable
 from runcard.plans.file_names import distinguished, documented_name, fits, is_plan_name, method_key
@@ -26,12 +26,12 @@ class Asked(NamedTuple):
     method_type: str | None = None
 
     @classmethod
-    def of(cls, target: dict[str, Any]) -> "Asked":
+    def of(cls, target: JsonObject) -> "Asked":
         """The method that a plan is about, as far as it says so."""
         named = (target.get(key) for key in ("class", "method", "method_type"))
         return cls(*(name if isinstance(name, str) else None for name in named))
 
-    def is_of(self, target: dict[str, Any]) -> bool:
+    def is_of(self, target: JsonObject) -> bool:
         wanted = zip(("class", "method", "method_type"), self, strict=True)
         return all(value is None or _bare(target.get(key)) == _bare(value) for key, value in wanted)
 

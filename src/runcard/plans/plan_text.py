@@ -3,14 +3,12 @@
 import os
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from runcard.documents.testplan.plan import TestPlan
+from runcard.encoding import JsonObject
 from runcard.encoding.limits import DEFAULT, Limits
 from runcard.errors import EncodingError, RuncardError
 from runcard.files import read_file
-
-Fields = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -26,7 +24,7 @@ class Stored:
         return self.source is not None
 
     @cached_property
-    def data(self) -> Fields | None:
+    def data(self) -> JsonObject | None:
         """What it says; None when that cannot be read as a map."""
         try:
             value = TestPlan.decode(self.source or b"", self.limits)
@@ -34,7 +32,7 @@ class Stored:
             return None
         return value if isinstance(value, dict) else None
 
-    def section(self, name: str) -> Fields:
+    def section(self, name: str) -> JsonObject:
         """A section; empty when it is absent or something else."""
         value = (self.data or {}).get(name)
         return value if isinstance(value, dict) else {}

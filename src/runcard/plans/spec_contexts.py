@@ -8,13 +8,12 @@ unless it hangs on a terminal state.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from runcard.documents.testplan.characteristic_tree import Tree, ways_of
+from runcard.encoding import JsonObject
 from runcard.errors import DocumentError
 from runcard.plans.spec_wording import description, happy_first
 
-Fields = dict[str, Any]
 Step = tuple[int, ...]  # characteristics side by side
 
 MOST_LEAVES = 1_000
@@ -25,7 +24,7 @@ DEEPEST = 50
 class Context:
     """A group of examples: one state of a characteristic, and what is told apart in it."""
 
-    one: Fields  # the characteristic
+    one: JsonObject  # the characteristic
     state: str
     description: str
     children: tuple["Context", ...]
@@ -41,7 +40,7 @@ class Context:
         return not self.children
 
 
-def contexts_of(characteristics: list[Fields]) -> tuple[Context, ...]:
+def contexts_of(characteristics: list[JsonObject]) -> tuple[Context, ...]:
     """The contexts of a valid plan's characteristics; raises DocumentError for more than a spec can hold."""
     return _Builder(Tree(characteristics)).contexts
 

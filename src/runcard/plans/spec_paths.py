@@ -5,13 +5,10 @@ that neither is in the way of the other.
 """
 
 import re
-from typing import Any
 
 from runcard.plans.file_names import digits
 from runcard.plans.plan import Plan
 from runcard.plans.plan_files import Asked
-
-Fields = dict[str, Any]
 
 _ENDING = "_spec.rb"
 _OF_A_PART = re.compile(r"((?:engines|packs|packages|components|gems)/[^/]+/)((?:app|lib)/.+)")

@@ -8,12 +8,10 @@ name, the one that is meant must be named.
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
+from runcard.encoding import JsonObject
 from runcard.plans.ruby.specs import CONTEXT, INCLUDE, IT, Part, Spec
 from runcard.plans.spec_wording import description, words
-
-Fields = dict[str, Any]
 
 _LINKS = {
     "when",
@@ -49,7 +47,7 @@ class Covered:
     def is_covered(self) -> bool:
         return bool(self.lines)
 
-    def to_dict(self) -> Fields:
+    def to_dict(self) -> JsonObject:
         return {
             "characteristic": self.characteristic,
             "state": self.state,
@@ -78,7 +76,7 @@ class Review:
         return [one for one in self.states if one.is_covered and not one.examples]
 
 
-def review(plan: Fields, spec: Spec) -> Review:
+def review(plan: JsonObject, spec: Spec) -> Review:
     """Compare the spec with a valid plan; of the spec counts what is about the plan's method, if it has a group for it."""
     target = plan["target"]
     groups = [part for part in spec.walk() if part.is_group and _is_of(part.name, target)]
@@ -104,7 +102,7 @@ def review(plan: Fields, spec: Spec) -> Review:
     return Review(covered, unknown, tuple(left), bool(groups))
 
 
-def _is_of(name: str, target: Fields) -> bool:
+def _is_of(name: str, target: JsonObject) -> bool:
     """Whether a group is called like the method, perhaps with something before it: `Order#total`, `Order, #total`."""
     method = ("." if target["method_type"] == "class" else "#") + target["method"]
     return name in {method, target["class"] + method} or name.endswith(f" {method}")
@@ -120,7 +118,7 @@ def _covered(name: str, state: str, contexts: list[Part]) -> Covered:
     return Covered(name, state, tuple(part.line for part in contexts), len(examples))
 
 
-def _spoken(said: str, states: list[tuple[Fields, str]]) -> set[tuple[str, str]]:
+def _spoken(said: str, states: list[tuple[JsonObject, str]]) -> set[tuple[str, str]]:
     """The states that a description speaks of: those it has the very words of, or else those it names."""
     pieces = _pieces(said)
     exact = {
@@ -137,7 +135,7 @@ def _spoken(said: str, states: list[tuple[Fields, str]]) -> set[tuple[str, str]]
     return {(one["name"], state) for one, state, _ in named}
 
 
-def _named(pieces: set[str], states: list[tuple[Fields, str]]) -> Iterator[tuple[Fields, str, bool]]:
+def _named(pieces: set[str], states: list[tuple[JsonObject, str]]) -> Iterator[tuple[JsonObject, str, bool]]:
     """The states whose words stand in a description, and whether it also says what they are about."""
     for one, state in states:
         needed = set(_pieces(words(state)))

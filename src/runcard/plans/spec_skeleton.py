@@ -8,14 +8,12 @@ valid Ruby, and means no more than it shows.
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from runcard.encoding import JsonObject
 from runcard.files import printable
 from runcard.plans.ruby.signatures import Parameter
 from runcard.plans.ruby.write_literals import quoted
 from runcard.plans.spec_contexts import Context
-
-Fields = dict[str, Any]
 
 _WORD = re.compile(r"(?:[a-z_]|[^\W\d])\w*[?!]?", re.IGNORECASE)
 _TAKEN = re.compile(  # what a let must not be called: words of Ruby, of RSpec, and what every object has
@@ -34,7 +32,7 @@ class Call:
     of_new: Sequence[Parameter] = ()
 
 
-def skeleton(target: Fields, contexts: Sequence[Context], call: Call, helper: str) -> bytes:
+def skeleton(target: JsonObject, contexts: Sequence[Context], call: Call, helper: str) -> bytes:
     """The text of a spec for the target of a valid plan; `helper` is the file that it requires."""
     lines = [
         "# frozen_string_literal: true",
@@ -53,7 +51,7 @@ def _constant(name: str) -> str:
     return quoted(name) if _CONSTANTS_OF_RUBY & set(name.split("::")) else name
 
 
-def _method(target: Fields, contexts: Sequence[Context], call: Call) -> Iterator[str]:
+def _method(target: JsonObject, contexts: Sequence[Context], call: Call) -> Iterator[str]:
     sign = "." if target["method_type"] == "class" else "#"
     yield f"describe {quoted(sign + target['method'])} do"
     yield from _indented(_subject(target, call))
@@ -66,7 +64,7 @@ def _method(target: Fields, contexts: Sequence[Context], call: Call) -> Iterator
     yield "end"
 
 
-def _subject(target: Fields, call: Call) -> Iterator[str]:
+def _subject(target: JsonObject, call: Call) -> Iterator[str]:
     needs_instance = target["method_type"] == "instance" and target["method"] != "initialize"
     lets = _Lets()
     given = lets.arguments(call.parameters)

@@ -6,11 +6,9 @@ stands on: a blank is a blank, and what cannot be seen is escaped.
 """
 
 import re
-from typing import Any
 
+from runcard.encoding import JsonObject
 from runcard.files import printable
-
-Fields = dict[str, Any]
 
 _GAPS = re.compile(r"[_\s]+")
 _NEGATIVE = re.compile(
@@ -47,7 +45,7 @@ def words(name: str) -> str:
     return printable(_GAPS.sub(" ", name).strip()) or "?"
 
 
-def happy_first(one: Fields) -> list[str]:
+def happy_first(one: JsonObject) -> list[str]:
     """The states in the order of their contexts: what goes well comes first; a sequence has its own order."""
     states = list(dict.fromkeys(one["states"]))
     if one["type"] == "sequential":
@@ -60,7 +58,7 @@ def is_negative(state: str) -> bool:
     return any(_NEGATIVE.fullmatch(word) for word in words(state).split())
 
 
-def description(one: Fields, state: str, depth: int) -> str:
+def description(one: JsonObject, state: str, depth: int) -> str:
     """What the context of a state is called, at a depth of 1 or more."""
     word = _link(one, state, depth)
     if word == "with":
@@ -68,7 +66,7 @@ def description(one: Fields, state: str, depth: int) -> str:
     return f"{word} {_clause(one, state)}"
 
 
-def _clause(one: Fields, state: str) -> str:
+def _clause(one: JsonObject, state: str) -> str:
     """A state as a sentence without its first word: "payment method is card"."""
     subject, rest = _told_apart(one, state)
     if not subject:
@@ -94,7 +92,7 @@ def _modal(rest: str) -> str | None:
     return match and f"{_NEGATED[match[2]] if match[1] else match[2]} {match[3]}"
 
 
-def _link(one: Fields, state: str, depth: int) -> str:
+def _link(one: JsonObject, state: str, depth: int) -> str:
     if depth == 1:
         return "when"
     states = happy_first(one)
@@ -103,7 +101,7 @@ def _link(one: Fields, state: str, depth: int) -> str:
     return "with" if state == states[0] else "but"
 
 
-def _noun(one: Fields, state: str) -> str:
+def _noun(one: JsonObject, state: str) -> str:
     """A state as something that one can have: "sufficient balance"."""
     subject, rest = _told_apart(one, state)
     if not subject:
@@ -118,7 +116,7 @@ def _noun(one: Fields, state: str) -> str:
     return f"{subject} {rest}" if is_whole else f"{rest} {subject}"
 
 
-def _told_apart(one: Fields, state: str) -> tuple[str, str]:
+def _told_apart(one: JsonObject, state: str) -> tuple[str, str]:
     """Who or what a state is about, and what it says of it; nobody when the state says all."""
     said = words(state)
     subject = words(one["name"]).removeprefix("is ")

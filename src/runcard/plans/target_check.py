@@ -3,18 +3,17 @@
 import os
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 from runcard.documents.findings import WARNING, Finding, finding, shown
+from runcard.encoding import JsonObject
 from runcard.errors import RuncardError, StoreError
 from runcard.files import check_relative, printable, resolve_below
 from runcard.plans.ruby.targets import Lookup, Outcome, find_target
 
-Fields = dict[str, Any]
 Findings = Iterator[Finding]
 
 
-def check_target(plan: Fields, root: str, *, is_known: bool) -> Findings:
+def check_target(plan: JsonObject, root: str, *, is_known: bool) -> Findings:
     """What is wrong with a plan's target in the project at `root`; of a project that is only guessed, as warnings."""
     for found in _check(plan.get("target"), root):
         yield found if is_known else replace(found, severity=WARNING)
@@ -54,7 +53,7 @@ def _check(target: object, root: str) -> Findings:
         yield from _looked_up(path, file, target)
 
 
-def _looked_up(path: str, file: str, target: Fields) -> Findings:
+def _looked_up(path: str, file: str, target: JsonObject) -> Findings:
     name = target["class"]
     try:
         found = find_target(path, name, target["method"], target["method_type"])
@@ -96,7 +95,7 @@ def _meant(found: Lookup) -> str | None:
     return f"there is {', '.join(map(printable, found.suggestions))}" if found.suggestions else None
 
 
-def _no_method(found: Lookup, target: Fields) -> Finding:
+def _no_method(found: Lookup, target: JsonObject) -> Finding:
     method, kind = target["method"], target["method_type"]
     if found.outcome is Outcome.OTHER_TYPE:
         other = "class" if kind == "instance" else "instance"

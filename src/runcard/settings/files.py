@@ -16,6 +16,7 @@ from functools import lru_cache
 from stat import S_IWOTH
 from typing import Any, NamedTuple
 
+from runcard.encoding import JsonObject
 from runcard.errors import ExitCode, RuncardError, UsageError
 from runcard.files import NotRegularFileError, failure, open_regular, printable
 from runcard.files.user_folders import config_folder
@@ -165,7 +166,7 @@ def _text(data: bytes, shown: str) -> str:
 
 
 @lru_cache(maxsize=4)  # a program that records many runs asks each time
-def _parsed(text: str, shown: str) -> dict[str, Any]:
+def _parsed(text: str, shown: str) -> JsonObject:
     import tomllib  # noqa: PLC0415 - only where there is a file
 
     if max(line.count(".") for line in text.split("\n")) > _MOST_DOTS:
@@ -187,7 +188,7 @@ def _too_deep(shown: str) -> BadFileError:
     return BadFileError(f"{printable(shown)} is nested too deep", hint="no setting is below two tables")
 
 
-def _flat(root: dict[str, Any], lines: dict[str, int]) -> Iterator[tuple[str, Entry]]:
+def _flat(root: JsonObject, lines: dict[str, int]) -> Iterator[tuple[str, Entry]]:
     """All values with their dotted keys; what is nested too deep to be a setting stays one value."""
     waiting = [(name, value) for name, value in reversed(root.items())]
     while waiting:

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 from weakref import WeakSet
 
 from runcard.documents.chain import Head, Journal, Written, first_link, parse, write_line
+from runcard.encoding import JsonObject
 from runcard.encoding.shorten import fitted, shortened
 from runcard.errors import StoreError
 from runcard.files import failure, printable, read_regular
@@ -189,7 +190,7 @@ def _cut(
     payload: Any,  # noqa: ANN401
     most: int,
     size: int,
-) -> tuple[dict[str, Any], Any]:
+) -> tuple[JsonObject, Any]:
     """The same in at most `most` bytes."""
     named = shortened(dict(fields), _LONGEST_FIELD) | {"truncated": {"original_bytes": size}}
     room = most - _ROOM_FOR_FIELDS

@@ -10,10 +10,11 @@ import os
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from operator import itemgetter
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 from runcard.documents.chain import Checked, Head, Journal, check, first_link, parse, write_line
 from runcard.documents.times import instant
+from runcard.encoding import JsonObject
 from runcard.files import NotRegularFileError, failure, locked
 from runcard.store import layout
 from runcard.store.append_only import append_lines, read_tail
@@ -88,7 +89,7 @@ class Ledger:
         head = self._head or self._read_head()
         return head.head if head.count else None
 
-    def append(self, event: str, timestamp: str, payload: dict[str, Any]) -> None:
+    def append(self, event: str, timestamp: str, payload: JsonObject) -> None:
         """Add an entry and make it durable; only under the lock."""
         before = self._head or self._read_head()
         seq = before.count + 1

@@ -3,16 +3,15 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from runcard.encoding import JsonObject
 from runcard.files import printable
 from runcard.views.run_readme import duration, money, short, tokens
 from runcard.views.text_blocks import fields, section
 
-Fields = dict[str, Any]
-
 _MOST = 8  # settings and models
 
 
-def experiment_screen(said: Fields) -> list[str]:
+def experiment_screen(said: JsonObject) -> list[str]:
     """An experiment, line by line: what it is, what came of it, its last runs."""
     about = [("directory", said["path"]), ("created", said["created_at"]), ("about", said["description"])]
     settings = list((said["configuration"] or {}).items())
@@ -26,7 +25,7 @@ def experiment_screen(said: Fields) -> list[str]:
     ]
 
 
-def experiment_table(rows: Sequence[Fields]) -> list[str]:
+def experiment_table(rows: Sequence[JsonObject]) -> list[str]:
     """A line for each experiment, below the names of the columns."""
     head = ["experiment", "runs", "last run", "about"]
     cells = [
@@ -41,7 +40,7 @@ def experiment_table(rows: Sequence[Fields]) -> list[str]:
     return [line.removeprefix("  ") for line in _table([head, *cells])]
 
 
-def _sums(said: Fields) -> list[str]:
+def _sums(said: JsonObject) -> list[str]:
     statuses = ", ".join(f"{count:,} {status}" for status, count in said["by_status"].items())
     models = list(said["by_model"].items())
     known = [
@@ -55,7 +54,7 @@ def _sums(said: Fields) -> list[str]:
     return fields(known) + _more(models)
 
 
-def _total(total: Fields, words: Callable[[Any], str]) -> str:
+def _total(total: JsonObject, words: Callable[[Any], str]) -> str:
     """A sum of what is known, and what it leaves out."""
     if total["known"] is None:
         return "unknown"
@@ -72,12 +71,12 @@ def _runs(count: int) -> str:
     return "1 run" if count == 1 else f"{count:,} runs"
 
 
-def _cost(run: Fields) -> str:
+def _cost(run: JsonObject) -> str:
     known = run["known_cost_usd"]
     return f"over {money(known)}" if run["cost_usd"] is None and known else money(run["cost_usd"])
 
 
-def _run(run: Fields) -> list[str]:
+def _run(run: JsonObject) -> list[str]:
     return [
         str(run["started"] or "unknown"),
         str(run["status"] or "unknown"),

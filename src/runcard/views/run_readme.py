@@ -10,9 +10,8 @@ from shlex import join
 from typing import Any
 
 from runcard.documents.sums import exact_sum, plain_number
+from runcard.encoding import JsonObject
 from runcard.files import printable
-
-Fields = dict[str, Any]
 
 _SHOWN = 30  # of files, settings and troubles
 _LEAST = 0.000001  # dollars
@@ -42,7 +41,7 @@ def code(text: object) -> str:
     return f"{fence} {plain} {fence}" if longest else f"`{plain}`"
 
 
-def readme(document: Fields, files: list[tuple[str, int]]) -> str:
+def readme(document: JsonObject, files: list[tuple[str, int]]) -> str:
     """The page that greets whoever opens a run's directory."""
     generation = document["generation"]
     title = generation.get("experiment_name") or generation["run_id"]
@@ -69,7 +68,7 @@ def is_readme_of(beginning: bytes, run_id: str) -> bool:
     return beginning.startswith(_mark(run_id).encode())
 
 
-def experiment_readme(name: str, said: Fields) -> str:
+def experiment_readme(name: str, said: JsonObject) -> str:
     """The page that greets whoever opens the folder of an experiment; `said` are the keys of its config.yaml."""
     about = f"\n\n{escape(said['description'])}" if said.get("description") else ""
     return f"""\
@@ -108,7 +107,7 @@ $ runcard verify experiments/{name}/outputs
 """
 
 
-def _summary(document: Fields) -> str:
+def _summary(document: JsonObject) -> str:
     generation = document["generation"]
     status = generation["status"]
     estimated = " (estimated: the end was not seen)" if generation.get("estimated") else ""
@@ -156,7 +155,7 @@ def _more(items: list[Any], where: str = "; `metadata.json` has them all") -> st
     return f"\n\n… and {left:,} more{where}." if left > 0 else ""
 
 
-def _from(sources: Fields) -> str:
+def _from(sources: JsonObject) -> str:
     files = sources["files"] or []
     if not files:
         return "## From what\n\nNo inputs were recorded."
@@ -184,7 +183,7 @@ def money(amount: float | None) -> str:
     return f"${whole}.{fraction.rstrip('0'):0<2}"
 
 
-def _with(document: Fields) -> str:
+def _with(document: JsonObject) -> str:
     environment = document["environment"]
     rows = [(key, value) for key, value in document["configuration"].items() if value is not None]
     left = _more(rows)
@@ -212,7 +211,7 @@ def from_where(source: str) -> str:
     return _SOURCES.get(source, source)
 
 
-def total_cost(document: Fields) -> str:
+def total_cost(document: JsonObject) -> str:
     """What a run cost, and where that comes from; where it is not known, what of it is."""
     costs = document["costs"]
     source, total = costs.get("cost_source"), costs["total_cost_usd"]
@@ -223,7 +222,7 @@ def total_cost(document: Fields) -> str:
     return f"unknown; {money(plain_number(exact_sum(known)))} of it is known" if known else "unknown"
 
 
-def _cost(document: Fields) -> str:
+def _cost(document: JsonObject) -> str:
     costs = document["costs"]
     lines = [
         f"* **Cost**: {total_cost(document)}",
@@ -240,7 +239,7 @@ def _cost(document: Fields) -> str:
     return "## For how much\n\n" + "\n".join(lines)
 
 
-def _trouble(document: Fields) -> str:
+def _trouble(document: JsonObject) -> str:
     problems = [
         f"* **{word}**: {escape(short(told(problem), 200))}"
         for key, word in (("errors", "Error"), ("warnings", "Warning"))
@@ -249,7 +248,7 @@ def _trouble(document: Fields) -> str:
     return "## What went wrong\n\n" + "\n".join(problems[:_SHOWN]) + _more(problems) if problems else ""
 
 
-def told(problem: Fields) -> str:
+def told(problem: JsonObject) -> str:
     """An error or a warning in one sentence."""
     kind = problem.get("type")
     return f"{kind}: {problem['message']}" if kind else problem["message"]
@@ -263,7 +262,7 @@ def _verify() -> str:
     )
 
 
-def _again(document: Fields) -> str:
+def _again(document: JsonObject) -> str:
     generation = document["generation"]
     command = generation.get("command")
     if not command:

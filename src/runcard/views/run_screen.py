@@ -5,17 +5,15 @@ Long lists are cut, so that it stays one screen; the whole record is in the file
 
 from collections.abc import Sequence
 from shlex import join
-from typing import Any
 
+from runcard.encoding import JsonObject
 from runcard.views.run_readme import duration, from_where, money, tokens, told, total_cost
 from runcard.views.text_blocks import MOST, Pair, cut, fields, listed, place_of, section, shortened
-
-Fields = dict[str, Any]
 
 
 def run_screen(
     path: str,
-    document: Fields,
+    document: JsonObject,
     status: str | None,
     files: Sequence[tuple[str, int]],
     amendments: Sequence[str] = (),
@@ -35,7 +33,9 @@ def run_screen(
     ]
 
 
-def _about(path: str, generation: Fields, status: str | None, relations: Sequence[Fields]) -> list[Pair]:
+def _about(
+    path: str, generation: JsonObject, status: str | None, relations: Sequence[JsonObject]
+) -> list[Pair]:
     took = duration(generation["duration_seconds"])
     if generation.get("estimated"):
         took += " (estimated: nobody saw the end)"
@@ -51,7 +51,7 @@ def _about(path: str, generation: Fields, status: str | None, relations: Sequenc
     ]
 
 
-def _settings(document: Fields) -> list[str]:
+def _settings(document: JsonObject) -> list[str]:
     chosen: list[Pair] = [
         (key, value) for key, value in document["configuration"].items() if value is not None
     ]
@@ -60,7 +60,7 @@ def _settings(document: Fields) -> list[str]:
     return fields([*chosen[:MOST], *cut, *_environment(document["environment"])])
 
 
-def _environment(environment: Fields) -> list[Pair]:
+def _environment(environment: JsonObject) -> list[Pair]:
     git = environment.get("git") or {}
     commit = git.get("commit")
     return [
@@ -71,7 +71,7 @@ def _environment(environment: Fields) -> list[Pair]:
     ]
 
 
-def _cost(document: Fields) -> list[str]:
+def _cost(document: JsonObject) -> list[str]:
     costs, usage = document["costs"], document.get("token_usage") or {}
     has_calls = usage.get("breakdown_by_step") or usage.get("breakdown_by_model")
     if not has_calls and all(
@@ -94,12 +94,12 @@ def _cost(document: Fields) -> list[str]:
     return lines
 
 
-def _part(part: Fields, name: str) -> str:
+def _part(part: JsonObject, name: str) -> str:
     counts = f"{tokens(part.get('input'))} in, {tokens(part.get('output'))} out"
     return f"    {shortened(part.get(name) or f'(no {name})')}: {money(part.get('cost_usd'))}, {counts}"
 
 
-def _of_which(costs: Fields) -> str:
+def _of_which(costs: JsonObject) -> str:
     parts = [
         f"{costs[key]:,} {word}"
         for key, word in (
@@ -111,12 +111,12 @@ def _of_which(costs: Fields) -> str:
     return f" ({', '.join(parts)})" if parts else ""
 
 
-def _inputs(sources: Fields) -> list[tuple[str, int | None]]:
+def _inputs(sources: JsonObject) -> list[tuple[str, int | None]]:
     files = [file if isinstance(file, dict) else {"path": file} for file in sources["files"] or ()]
     return [(file["path"], file.get("bytes")) for file in files]
 
 
-def _trouble(document: Fields) -> list[str]:
+def _trouble(document: JsonObject) -> list[str]:
     return [
         f"  {word}: {shortened(told(problem))}"
         for key, word in (("errors", "error"), ("warnings", "warning"))

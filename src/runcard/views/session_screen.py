@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from runcard.documents.times import instant
+from runcard.encoding import JsonObject
 from runcard.files import printable
 from runcard.views.run_readme import duration, from_where, money, size, tokens
 from runcard.views.session_summary import brief
@@ -27,8 +28,6 @@ from runcard.views.text_blocks import (
     wrapped,
 )
 
-Fields = dict[str, Any]
-
 _LEAST_NAME = 16  # columns that a name has in any case
 _TIMELINE = 30  # agents on the timeline
 _FAILED = 20
@@ -41,7 +40,7 @@ _CLASSES = {
 }
 
 
-def team_screen(path: str, document: Fields, amendments: Sequence[str] = ()) -> list[str]:
+def team_screen(path: str, document: JsonObject, amendments: Sequence[str] = ()) -> list[str]:
     """A session, line by line."""
     instances = document["instances"]
     completed = sum(entry["status"] == "completed" for entry in instances)
@@ -58,7 +57,7 @@ def team_screen(path: str, document: Fields, amendments: Sequence[str] = ()) -> 
     ]
 
 
-def _about(path: str, document: Fields) -> list[tuple[str, object]]:
+def _about(path: str, document: JsonObject) -> list[tuple[str, object]]:
     summary, audit = document["execution_summary"], document.get("audit") or {}
     by = audit.get("collected_by")
     stored = (document.get("resources") or {}).get("disk_bytes")
@@ -73,7 +72,7 @@ def _about(path: str, document: Fields) -> list[tuple[str, object]]:
     ]
 
 
-def _team(instances: Sequence[Fields]) -> list[str]:
+def _team(instances: Sequence[JsonObject]) -> list[str]:
     """A line for each agent: who, how it ended, as what, tokens, cost and time."""
     rows = [
         (
@@ -109,7 +108,7 @@ def _amount(value: Any, said: Any) -> str:  # noqa: ANN401 - a number, and one o
     return "?" if value is None else str(said(value))
 
 
-def _took(entry: Fields) -> str:
+def _took(entry: JsonObject) -> str:
     seconds = entry.get("execution_time_seconds")
     start, end = instant(entry["created_at"]), instant(entry["terminated_at"])
     if seconds is None and start and end:
@@ -118,7 +117,7 @@ def _took(entry: Fields) -> str:
     return f"{said} …" if entry["status"] == "running" else said
 
 
-def _cost(document: Fields) -> list[str]:
+def _cost(document: JsonObject) -> list[str]:
     summary = document["execution_summary"]
     source = document.get("token_source")
     return fields(
@@ -131,20 +130,20 @@ def _cost(document: Fields) -> list[str]:
     )
 
 
-def _total(summary: Fields, what: str, said: Any) -> str:  # noqa: ANN401 - one of two functions
+def _total(summary: JsonObject, what: str, said: Any) -> str:  # noqa: ANN401 - one of two functions
     total, known = summary.get(f"total_{what}"), summary.get(f"known_{what}")
     if total is not None:
         return str(said(total))
     return f"unknown; {said(known)} of it is known" if known else "unknown"
 
 
-def _classes(by_class: Fields) -> list[tuple[str, object]]:
+def _classes(by_class: JsonObject) -> list[tuple[str, object]]:
     return [
         (word, tokens(by_class[name])) for name, word in _CLASSES.items() if by_class.get(name) is not None
     ]
 
 
-def _timeline(instances: Sequence[Fields]) -> list[str]:
+def _timeline(instances: Sequence[JsonObject]) -> list[str]:
     """When each agent worked, as a bar below the time of the whole session."""
     lives = [
         (start, end, entry)
@@ -178,14 +177,14 @@ def _scale(first: datetime, last: datetime, room: int) -> str:
     return f"{begin}{end:>{room - len(begin)}}"
 
 
-def _failed(instances: Sequence[Fields]) -> list[str]:
+def _failed(instances: Sequence[JsonObject]) -> list[str]:
     failed = [entry for entry in instances if entry["status"] not in {"completed", "running"}]
     told = [f"{shortened(entry['name'])}: {_why(entry)}" for entry in failed[:_FAILED]]
     more = len(failed) - len(told)
     return [line for one in told for line in wrapped(one)] + ([f"  … and {more:,} more"] if more else [])
 
 
-def _why(entry: Fields) -> str:
+def _why(entry: JsonObject) -> str:
     """How an agent failed: its status, the category of its error where that is known, and the message."""
     details = entry.get("error_details") or {}
     message = details.get("message") or entry.get("error_message") or entry.get("error")
@@ -196,7 +195,7 @@ def _why(entry: Fields) -> str:
     return f"{kind}: {shortened(message)}" if message else kind
 
 
-def _left_out(audit: Fields) -> list[str]:
+def _left_out(audit: JsonObject) -> list[str]:
     omissions = [
         _clipped(f"{one.get('path') or 'a part of the session'}: {one['reason']}")
         for one in audit.get("omissions") or ()
@@ -212,7 +211,7 @@ def _clipped(text: str) -> str:
 
 
 def instance_screen(
-    session: str, document: Fields, names: dict[str, str], files: Sequence[tuple[str, int]]
+    session: str, document: JsonObject, names: dict[str, str], files: Sequence[tuple[str, int]]
 ) -> list[str]:
     """One agent of a session, line by line; `names` are those of its relatives, by id."""
     return [
@@ -226,7 +225,7 @@ def instance_screen(
     ]
 
 
-def _about_instance(session: str, document: Fields, names: dict[str, str]) -> list[tuple[str, object]]:
+def _about_instance(session: str, document: JsonObject, names: dict[str, str]) -> list[tuple[str, object]]:
     parent = document.get("parent_instance_id")
     took = _took(document)
     if document.get("terminated_at_source") == "collected":
@@ -245,12 +244,12 @@ def _about_instance(session: str, document: Fields, names: dict[str, str]) -> li
     ]
 
 
-def _role(document: Fields) -> str:
+def _role(document: JsonObject) -> str:
     title = document.get("role_title")
     return f"{title} ({document['role']})" if title else str(document["role"])
 
 
-def _instance_cost(document: Fields) -> list[str]:
+def _instance_cost(document: JsonObject) -> list[str]:
     cost, source = document.get("cost"), document.get("cost_source")
     counted = document.get("token_source")
     return fields(
@@ -263,14 +262,14 @@ def _instance_cost(document: Fields) -> list[str]:
     )
 
 
-def _workspace(workspace: Fields) -> list[str]:
+def _workspace(workspace: JsonObject) -> list[str]:
     count, total, types = (workspace.get(key) for key in ("files_count", "total_size_bytes", "file_types"))
     by_type = ", ".join(f"{many:,} {suffix or 'without a suffix'}" for suffix, many in (types or {}).items())
     stored = None if count is None else counted(count, "file") + ("" if total is None else f", {size(total)}")
     return fields([("from", Whole(workspace.get("path") or "")), ("stored", stored), ("types", by_type)])
 
 
-def _output(output: Fields) -> list[str]:
+def _output(output: JsonObject) -> list[str]:
     lines, total = output.get("lines"), output.get("size_bytes")
     said = [None if lines is None else counted(lines, "line"), None if total is None else size(total)]
     return fields([(output.get("file") or "", ", ".join(word for word in said if word))]) if output else []

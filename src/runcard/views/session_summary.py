@@ -13,11 +13,10 @@ from datetime import datetime
 from heapq import nsmallest
 from typing import Any, NamedTuple
 
+from runcard.encoding import JsonObject
 from runcard.files import encode_name, file_type, printable
 from runcard.views.run_readme import code, escape, money, short, size, tokens
 from runcard.views.team_tree import branches
-
-Fields = dict[str, Any]
 
 READ = {
     ".md": "Markdown",
@@ -80,7 +79,7 @@ def _order(file: Notable) -> tuple[int, int, int, bytes]:
     return file.path.count("/"), _RANK[file_type(file.path)], -file.size, encode_name(file.path)
 
 
-def summary(document: Fields, figures: Figures, producer: Fields) -> str:
+def summary(document: JsonObject, figures: Figures, producer: JsonObject) -> str:
     """The page that greets whoever opens a session's directory."""
     sections = [
         _head(document),
@@ -100,7 +99,7 @@ def _plain(text: str) -> str:
     return _WITHIN.sub("_", escape(text))
 
 
-def _head(document: Fields) -> str:
+def _head(document: JsonObject) -> str:
     created = datetime.fromisoformat(document["created_at"])
     return (
         "# Team Artifacts Summary\n\n"
@@ -110,13 +109,13 @@ def _head(document: Fields) -> str:
     )
 
 
-def _status(figures: Fields) -> str:
+def _status(figures: JsonObject) -> str:
     if figures["all_completed"]:
         return "✅ All instances completed successfully"
     return f"⚠️ {figures['failed_instances']} of {figures['total_instances']} instances did not complete"
 
 
-def _statistics(figures: Fields) -> str:
+def _statistics(figures: JsonObject) -> str:
     failed = figures["failed_instances"]
     lines = [
         f"**Total Instances**: {figures['total_instances']:,}",
@@ -129,7 +128,7 @@ def _statistics(figures: Fields) -> str:
     return "## Execution Statistics\n\n" + "\n".join(f"- {line}" for line in lines)
 
 
-def _total(figures: Fields, what: str, said: Any) -> str:  # noqa: ANN401 - one of two functions
+def _total(figures: JsonObject, what: str, said: Any) -> str:  # noqa: ANN401 - one of two functions
     total, known = figures.get(f"total_{what}"), figures.get(f"known_{what}")
     if total is not None:
         return str(said(total))
@@ -157,7 +156,7 @@ def brief(seconds: int) -> str:
     return f"{rest}s"
 
 
-def _breakdown(instances: Sequence[Fields]) -> str:
+def _breakdown(instances: Sequence[JsonObject]) -> str:
     rows = [
         f"| {_plain(short(entry['name'], 80))} | {entry['role']} | {_MARKS[entry['status']]}"
         f" | {tokens(entry.get('tokens_used'))} | {money(entry.get('cost'))}"
@@ -168,14 +167,14 @@ def _breakdown(instances: Sequence[Fields]) -> str:
     return "## Instance Breakdown\n\n" + "\n".join([header, *rows])
 
 
-def _hierarchy(instances: Sequence[Fields]) -> str:
+def _hierarchy(instances: Sequence[JsonObject]) -> str:
     lines = "\n".join(tree(instances))
     longest = max((len(run) for run in re.findall("`+", lines)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"## Hierarchy\n\n{fence}\n{lines}\n{fence}"
 
 
-def tree(instances: Sequence[Fields]) -> list[str]:
+def tree(instances: Sequence[JsonObject]) -> list[str]:
     """The team as a tree, a line for each instance."""
     return [
         f"{lines}{printable(short(entry['name'], 80))}" + ("" if lines else " (root)")
@@ -183,7 +182,7 @@ def tree(instances: Sequence[Fields]) -> list[str]:
     ]
 
 
-def _location(document: Fields, figures: Figures) -> str:
+def _location(document: JsonObject, figures: Figures) -> str:
     lines = [
         f"**Path**: {code(figures.path)}",
         f"**Size**: {size(figures.size)}",
@@ -194,7 +193,7 @@ def _location(document: Fields, figures: Figures) -> str:
     return "## Artifacts Location\n\n" + "\n".join(f"- {line}" for line in lines)
 
 
-def _notable_files(instances: Sequence[Fields], found: Mapping[str, Sequence[Notable]]) -> str:
+def _notable_files(instances: Sequence[JsonObject], found: Mapping[str, Sequence[Notable]]) -> str:
     parts = []
     for entry in instances:
         files = found.get(entry["instance_id"])

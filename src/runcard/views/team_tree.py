@@ -1,17 +1,16 @@
 """A team as a tree: who started whom."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
-Fields = dict[str, Any]
+from runcard.encoding import JsonObject
 
 _BELOW = {"": "", "├── ": "│   ", "└── ": "    "}
 _WIDEST = 4 * 50  # columns of the lines that lead to an instance; of deeper ones the beginning is cut
 
 
-def branches(instances: Sequence[Fields]) -> Iterator[tuple[str, Fields]]:
+def branches(instances: Sequence[JsonObject]) -> Iterator[tuple[str, JsonObject]]:
     """Each instance below the one that started it, with the lines that lead to it; deep trees cost no recursion."""
-    children: dict[str | None, list[Fields]] = {}
+    children: dict[str | None, list[JsonObject]] = {}
     for entry in instances:
         children.setdefault(entry.get("parent_instance_id"), []).append(entry)
     work = [(root, "", "") for root in reversed(children.get(None, []))]

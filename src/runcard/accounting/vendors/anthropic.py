@@ -6,7 +6,7 @@ are calls of their own, which the counts of the message leave out.
 
 from runcard.accounting.tokens import Tokens, split_writes
 from runcard.accounting.usage import Usage
-from runcard.accounting.vendors.fields import Fields
+from runcard.accounting.vendors.fields import ReplyFields
 
 _OWN = (
     "cache_creation_input_tokens",
@@ -19,15 +19,15 @@ _CALLS_INSIDE = ("compaction", "advisor_message")
 _USUAL = (None, "standard", "global", "not_available")
 
 
-def is_reply(reply: Fields) -> bool:
+def is_reply(reply: ReplyFields) -> bool:
     return reply.text("type") in {"message", "message_delta"}
 
 
-def is_usage(usage: Fields) -> bool:
+def is_usage(usage: ReplyFields) -> bool:
     return usage.has(*_OWN) or usage.part("output_tokens_details").has("thinking_tokens")
 
 
-def read(reply: Fields, usage: Fields) -> Usage:
+def read(reply: ReplyFields, usage: ReplyFields) -> Usage:
     """A message, the `message_delta` that ends a stream, or usage alone."""
     stop_reason = reply.text("stop_reason") or reply.part("delta").text("stop_reason")
     whole = is_reply(reply)
@@ -43,7 +43,7 @@ def read(reply: Fields, usage: Fields) -> Usage:
     )
 
 
-def _tokens(usage: Fields) -> Tokens:
+def _tokens(usage: ReplyFields) -> Tokens:
     uncached, read = usage.count("input_tokens"), usage.count("cache_read_input_tokens")
     short, long = _writes(usage)
     return Tokens(
@@ -56,20 +56,20 @@ def _tokens(usage: Fields) -> Tokens:
     )
 
 
-def _writes(usage: Fields) -> tuple[int | None, int | None]:
+def _writes(usage: ReplyFields) -> tuple[int | None, int | None]:
     """What was written to the cache for five minutes and for an hour; five minutes where the reply does not say."""
     name, split = "cache_creation_input_tokens", usage.part("cache_creation")
     short, long = split.count("ephemeral_5m_input_tokens"), split.count("ephemeral_1h_input_tokens")
     return split_writes(usage.count(name), short, long, name)
 
 
-def _service_tier(usage: Fields) -> str | None:
+def _service_tier(usage: ReplyFields) -> str | None:
     """What has another price than the usual: batch or priority, fast mode, a chosen region."""
     said = (usage.text("service_tier"), usage.text("speed"), usage.text("inference_geo"))
     return "+".join(word for word in said if word and word not in _USUAL) or None
 
 
-def _calls_inside(reply: Fields, usage: Fields) -> list[Usage]:
+def _calls_inside(reply: ReplyFields, usage: ReplyFields) -> list[Usage]:
     return [
         Usage(
             tokens=_tokens(call),

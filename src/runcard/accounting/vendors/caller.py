@@ -5,7 +5,7 @@
 
 from runcard.accounting.tokens import CLASSES, Tokens, split_writes
 from runcard.accounting.usage import Usage
-from runcard.accounting.vendors.fields import Fields
+from runcard.accounting.vendors.fields import ReplyFields
 from runcard.errors import UsageError
 
 _ONE = "cache_write"  # all that was written to a cache, for the usual time
@@ -14,11 +14,11 @@ _FACTS = ("model", "provider", "response_id", "stop_reason", "service_tier")
 _KNOWN = {*_FACTS, *(alias for aliases in _NAMES.values() for alias in aliases)}
 
 
-def is_usage(usage: Fields) -> bool:
+def is_usage(usage: ReplyFields) -> bool:
     return usage.has(*_NAMES["input"], *_NAMES["output"])
 
 
-def read(reply: Fields, usage: Fields) -> Usage:
+def read(reply: ReplyFields, usage: ReplyFields) -> Usage:
     """Counts, and the facts that may stand beside them or around them."""
     if unknown := sorted(set(map(str, usage.data)) - _KNOWN):
         raise UsageError(
@@ -31,7 +31,7 @@ def read(reply: Fields, usage: Fields) -> Usage:
     return Usage(_tokens(usage), provider, model, response_id, stop_reason, "given", tier)
 
 
-def _tokens(usage: Fields) -> Tokens:
+def _tokens(usage: ReplyFields) -> Tokens:
     counts = {name: usage.count(*aliases) for name, aliases in _NAMES.items()}
     written, short, long = counts.pop(_ONE), counts.pop("cache_write_5m"), counts.pop("cache_write_1h")
     short, long = split_writes(written, short, long, _ONE)

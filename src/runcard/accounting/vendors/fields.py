@@ -34,7 +34,7 @@ def as_mapping(value: object) -> Mapping[str, Any] | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Fields:
+class ReplyFields:
     """The fields of one object of a reply, and where in the reply it stands."""
 
     data: Mapping[str, Any]
@@ -59,27 +59,27 @@ class Fields:
         value = value.value if isinstance(value, Enum) else value
         return value if isinstance(value, str) else None
 
-    def part(self, *names: str) -> "Fields":
+    def part(self, *names: str) -> "ReplyFields":
         """The object in the first of these fields that is not null; an empty one when there is none."""
         for name in names:
             if (value := self.data.get(name)) is not None:
                 return self._part(value, self._named(name))
-        return Fields({}, self._named(names[0]))
+        return ReplyFields({}, self._named(names[0]))
 
-    def parts(self, *names: str) -> list["Fields"]:
+    def parts(self, *names: str) -> list["ReplyFields"]:
         """The objects of a list; none when it is absent."""
         values = self.get(*names)
         if not isinstance(values, list | tuple):
             return []
         return [self._part(value, f"{self._named(names[0])}[{n}]") for n, value in enumerate(values)]
 
-    def _part(self, value: object, path: str) -> "Fields":
+    def _part(self, value: object, path: str) -> "ReplyFields":
         data = as_mapping(value)
         if data is None:
             raise UsageError(
                 f"{path} is a {type(value).__name__}, not an object", hint="pass the reply as it came"
             )
-        return Fields(data, path)
+        return ReplyFields(data, path)
 
     def _named(self, name: str) -> str:
         return f"{self.path}.{name}" if self.path else name

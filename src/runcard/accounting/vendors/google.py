@@ -7,7 +7,7 @@ without a reason to finish belongs to a stream that goes on; a prompt that was r
 
 from runcard.accounting.tokens import Tokens
 from runcard.accounting.usage import Usage
-from runcard.accounting.vendors.fields import Fields
+from runcard.accounting.vendors.fields import ReplyFields
 
 METADATA = ("usageMetadata", "usage_metadata")
 
@@ -28,16 +28,16 @@ _TIER = ("serviceTier", "service_tier")
 _USUAL = {"on_demand", "standard", "unspecified", "traffic_type_unspecified"}
 
 
-def is_reply(reply: Fields) -> bool:
+def is_reply(reply: ReplyFields) -> bool:
     return reply.has(*METADATA, "candidates") or reply.text("object") == "interaction"
 
 
-def is_usage(usage: Fields) -> bool:
+def is_usage(usage: ReplyFields) -> bool:
     """Two names of Interactions are anybody's, so it takes one of the others to know them by."""
     return usage.has(*_PROMPT[:2], *_TOTAL, *_CANDIDATES[:4], _CACHED[2], _TOOLS[2], _THOUGHTS[2])
 
 
-def read(reply: Fields, usage: Fields) -> Usage:
+def read(reply: ReplyFields, usage: ReplyFields) -> Usage:
     """A reply, a chunk of a stream, an interaction, or usage alone."""
     candidates = reply.parts("candidates")
     reasons = [candidate.text("finishReason", "finish_reason") for candidate in candidates]
@@ -53,7 +53,7 @@ def read(reply: Fields, usage: Fields) -> Usage:
     )
 
 
-def _tokens(usage: Fields) -> Tokens:
+def _tokens(usage: ReplyFields) -> Tokens:
     prompt, tools, thoughts = usage.count(*_PROMPT), usage.count(*_TOOLS), usage.count(*_THOUGHTS)
     sent = None if prompt is None else prompt + (tools or 0)
     return Tokens(
@@ -64,13 +64,13 @@ def _tokens(usage: Fields) -> Tokens:
     )
 
 
-def _output(usage: Fields, sent: int | None, thoughts: int | None) -> int | None:
+def _output(usage: ReplyFields, sent: int | None, thoughts: int | None) -> int | None:
     candidates, total = usage.count(*_CANDIDATES), usage.count(*_TOTAL)
     if candidates is not None:
         return candidates + (thoughts or 0)
     return None if sent is None or total is None or total < sent else total - sent
 
 
-def _service_tier(usage: Fields) -> str | None:
+def _service_tier(usage: ReplyFields) -> str | None:
     said = (usage.text(*_TIER) or usage.text(*_TRAFFIC) or "").lower()
     return None if said in _USUAL else said.removeprefix("on_demand_") or None

@@ -6,18 +6,18 @@ Many servers speak the first of the two. Where a total shows that reasoning stan
 
 from runcard.accounting.tokens import Tokens, split_writes
 from runcard.accounting.usage import Source, Usage
-from runcard.accounting.vendors.fields import Fields
+from runcard.accounting.vendors.fields import ReplyFields
 
 _UNFINISHED = {"in_progress", "queued", "cancelled"}
 _USUAL = {"default", "standard", "on_demand"}
 
 
-def is_reply(reply: Fields) -> bool:
+def is_reply(reply: ReplyFields) -> bool:
     kind = reply.text("object") or ""
     return reply.has("choices") or kind == "response" or kind.startswith("chat.completion")
 
 
-def is_usage(usage: Fields) -> bool:
+def is_usage(usage: ReplyFields) -> bool:
     """`total_tokens` and the details tell OpenAI's input_tokens from Anthropic's, which never has them."""
     return usage.has("prompt_tokens", "input_tokens_details") or (
         usage.has("input_tokens")
@@ -25,7 +25,7 @@ def is_usage(usage: Fields) -> bool:
     )
 
 
-def read(reply: Fields, usage: Fields) -> Usage:
+def read(reply: ReplyFields, usage: ReplyFields) -> Usage:
     """A completion, a response, the last chunk of a stream, embeddings, or usage alone."""
     tier = reply.text("service_tier")
     return Usage(
@@ -39,7 +39,7 @@ def read(reply: Fields, usage: Fields) -> Usage:
     )
 
 
-def _tokens(usage: Fields) -> Tokens:
+def _tokens(usage: ReplyFields) -> Tokens:
     inputs = usage.part("prompt_tokens_details", "input_tokens_details")
     outputs = usage.part("completion_tokens_details", "output_tokens_details")
     short, long = _writes(inputs)
@@ -53,7 +53,7 @@ def _tokens(usage: Fields) -> Tokens:
     )
 
 
-def _output(usage: Fields, reasoning: int | None) -> int | None:
+def _output(usage: ReplyFields, reasoning: int | None) -> int | None:
     sent = usage.count("prompt_tokens", "input_tokens")
     output, total = usage.count("completion_tokens", "output_tokens"), usage.count("total_tokens")
     if sent is None or total is None:
@@ -63,20 +63,20 @@ def _output(usage: Fields, reasoning: int | None) -> int | None:
     return output + reasoning if reasoning and total == sent + output + reasoning else output
 
 
-def _writes(inputs: Fields) -> tuple[int | None, int | None]:
+def _writes(inputs: ReplyFields) -> tuple[int | None, int | None]:
     """What was written to the cache for the usual time, and for longer."""
     name, split = "cache_write_tokens", inputs.part("cache_write_tokens_details")
     short, long = split.count("ttl_30m_tokens"), split.count("ttl_12h_tokens")
     return split_writes(inputs.count(name), short, long, name)
 
 
-def _stop_reason(reply: Fields) -> str | None:
+def _stop_reason(reply: ReplyFields) -> str | None:
     reasons = [choice.text("finish_reason") for choice in reply.parts("choices")]
     said = next(filter(None, reasons), None)
     return said or reply.part("incomplete_details").text("reason") or reply.text("status")
 
 
-def _source(reply: Fields) -> Source:
+def _source(reply: ReplyFields) -> Source:
     choices = reply.parts("choices")
     running = any(choice.text("finish_reason") is None for choice in choices)
     return "partial" if running or reply.text("status") in _UNFINISHED else "reported"

@@ -15,25 +15,25 @@ from typing import Protocol
 from runcard.accounting.tokens import Tokens
 from runcard.accounting.usage import Usage
 from runcard.accounting.vendors import anthropic, caller, google, openai
-from runcard.accounting.vendors.fields import Fields, as_mapping
+from runcard.accounting.vendors.fields import ReplyFields, as_mapping
 from runcard.accounting.vendors.streams import joined
 from runcard.errors import UsageError
 
-Reader = Callable[[Fields, Fields], Usage]
+Reader = Callable[[ReplyFields, ReplyFields], Usage]
 
 
 class _Vendor(Protocol):
     """What a module of `vendors` has."""
 
-    def is_reply(self, reply: Fields) -> bool: ...
-    def is_usage(self, usage: Fields) -> bool: ...
-    def read(self, reply: Fields, usage: Fields) -> Usage: ...
+    def is_reply(self, reply: ReplyFields) -> bool: ...
+    def is_usage(self, usage: ReplyFields) -> bool: ...
+    def read(self, reply: ReplyFields, usage: ReplyFields) -> Usage: ...
 
 
 _USAGE = ("usage", *google.METADATA)
 _WRAPPED = ("message", "response")  # events of a stream hold the reply under these names
 _VENDORS: tuple[_Vendor, ...] = (google, anthropic, openai)
-_NOTHING = Fields({})
+_NOTHING = ReplyFields({})
 _EXPECTED = (
     "a reply of Anthropic Messages, OpenAI Chat Completions or Responses, or Gemini; the usage object of one; or a "
     'mapping like {"input": 1200, "output": 350}'
@@ -47,7 +47,7 @@ def read_usage(reply: object) -> Usage:
     data = stream.reply if stream else as_mapping(reply)
     if data is None:
         raise _unknown(f"a {type(reply).__name__}")
-    whole = _unwrapped(Fields(data))
+    whole = _unwrapped(ReplyFields(data))
     usage = whole.part(*_USAGE)
     if usage.data:
         return _reader(whole, usage)(whole, usage)
@@ -75,17 +75,17 @@ def _refuse_unread(reply: object) -> None:
         raise UsageError(f"a {name} is not a reply but holds one", hint="pass what its parse() returns")
 
 
-def _unwrapped(reply: Fields) -> Fields:
+def _unwrapped(reply: ReplyFields) -> ReplyFields:
     """The reply inside an event of a stream."""
     if not reply.has(*_USAGE):
         for name in _WRAPPED:
             inside = as_mapping(reply.get(name))
-            if inside is not None and Fields(inside).has(*_USAGE):
-                return Fields(inside, name)
+            if inside is not None and ReplyFields(inside).has(*_USAGE):
+                return ReplyFields(inside, name)
     return reply
 
 
-def _reader(reply: Fields, usage: Fields) -> Reader:
+def _reader(reply: ReplyFields, usage: ReplyFields) -> Reader:
     """Who can read this: by what the reply says of itself, else by the names of the counts."""
     for vendor in _VENDORS:
         if vendor.is_reply(reply):
@@ -98,9 +98,9 @@ def _reader(reply: Fields, usage: Fields) -> Reader:
     raise _unknown(_described(usage.data))
 
 
-def _unsaid(reply: Fields) -> Usage:
+def _unsaid(reply: ReplyFields) -> Usage:
     """A reply without counts: a response that still runs, a chunk of a stream. All that is known is what it is."""
-    said = _reader(reply, Fields({"input": None}))(reply, _NOTHING)
+    said = _reader(reply, ReplyFields({"input": None}))(reply, _NOTHING)
     return replace(said, tokens=Tokens(), source=None)
 
 

@@ -1,11 +1,12 @@
 """runcard migrate"""
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from runcard.cli.options import PATH_OR_DASH, json_option, kind_option, output_option
+from runcard.encoding import JsonObject
 
 if TYPE_CHECKING:
     from datetime import tzinfo
@@ -50,11 +51,11 @@ def command(
 
     to_stdout = not dry_run and (paths[0] if output is None else output) == "-"
     _check_usage(paths, output, says_twice=as_json and to_stdout)
-    options: dict[str, Any] = {"kind": kind, "zone": _zone(timezone), "dry_run": dry_run}
+    options: JsonObject = {"kind": kind, "zone": _zone(timezone), "dry_run": dry_run}
     options |= {"limits": read_settings().limits, "backup": not no_backup}
     done: list[Migrated] = []
     refused: list[tuple[str, RuncardError]] = []
-    said: list[dict[str, Any]] = []
+    said: list[JsonObject] = []
     for path in paths:
         try:
             results = None if output is not None or path == "-" else migrate_record(path, target, **options)
@@ -110,7 +111,7 @@ def _zone(name: str | None) -> "tzinfo | None":
         ) from error
 
 
-def _refusal(path: str, error: "RuncardError") -> dict[str, Any]:
+def _refusal(path: str, error: "RuncardError") -> JsonObject:
     """Why a document was not migrated, as data."""
     from runcard.documents.findings import InvalidDocument  # noqa: PLC0415
     from runcard.files import json_name  # noqa: PLC0415

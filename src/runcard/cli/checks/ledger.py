@@ -1,11 +1,11 @@
 """runcard ledger"""
 
 import sys
-from typing import Any
 
 import click
 
 from runcard.cli.options import PATH, json_option
+from runcard.encoding import JsonObject
 
 
 @click.command("ledger", short_help="Show the history of a store.")
@@ -40,7 +40,7 @@ def command(store: str | None, as_json: bool) -> int:
     return code if store is not None else complain_of_settings(settings, code)
 
 
-def _line(entry: dict[str, Any]) -> str:
+def _line(entry: JsonObject) -> str:
     """One entry: when, what, which record, and by whom and why where that was said."""
     what = str(entry["event"]).removeprefix("record.")
     which = f"{entry.get('kind', 'record')} {entry.get('path', '(withheld)')}"

@@ -1,11 +1,12 @@
 """runcard show"""
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from runcard.cli.options import PATH, json_option
+from runcard.encoding import JsonObject
 
 if TYPE_CHECKING:
     from runcard.encoding import Limits
@@ -41,7 +42,7 @@ def command(record: str, instance: str | None, as_json: bool) -> int:
     return _warn(shown)
 
 
-def _say(data: dict[str, Any], lines: list[str], *, as_json: bool) -> None:
+def _say(data: JsonObject, lines: list[str], *, as_json: bool) -> None:
     from runcard.cli.printing import say, say_json  # noqa: PLC0415
 
     if as_json:
@@ -57,7 +58,7 @@ def _run(shown: "Shown") -> list[str]:
     return run_screen(shown.path, shown.document, shown.status, shown.files, shown.amendments.told)
 
 
-def _session(shown: "ShownSession", name: str | None, limits: "Limits") -> tuple[dict[str, Any], list[str]]:
+def _session(shown: "ShownSession", name: str | None, limits: "Limits") -> tuple[JsonObject, list[str]]:
     from runcard.operations.checks.show_session import show_instance  # noqa: PLC0415
     from runcard.views.session_screen import instance_screen, team_screen  # noqa: PLC0415
 

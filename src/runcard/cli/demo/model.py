@@ -5,7 +5,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+
+from runcard.encoding import JsonObject
 
 # What it says, by a word of the question.
 _PERSONAS = {
@@ -48,7 +49,7 @@ class _Handler(BaseHTTPRequestHandler):
 _NOT_FOUND = {"type": "error", "error": {"type": "not_found_error", "message": "only /v1/messages is here"}}
 
 
-def _message(asked: dict[str, Any]) -> dict[str, Any]:
+def _message(asked: JsonObject) -> JsonObject:
     question = str(asked["messages"][-1]["content"])
     persona = next((persona for word, persona in _PERSONAS.items() if word in question), _UNKNOWN)
     text = json.dumps(persona)

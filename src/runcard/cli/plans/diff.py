@@ -1,11 +1,12 @@
 """runcard plan diff"""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from runcard.cli.options import PATH
 from runcard.cli.plans.options import many_options, root_option
+from runcard.encoding import JsonObject
 
 if TYPE_CHECKING:
     from runcard.cli.plans.many_paths import Many
@@ -45,7 +46,7 @@ def _show(compared: "Compared") -> None:
             say(f"~ {name}: {_told(change)}")
 
 
-def _place(one: dict[str, Any]) -> str:
+def _place(one: JsonObject) -> str:
     if one["depends_on"] is None:
         return ""
     when = one["when_parent"]

@@ -2,10 +2,11 @@
 
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from runcard.cli.printing import complain, say_json
 from runcard.cli.progress import Progress
+from runcard.encoding import JsonObject
 from runcard.errors import ExitCode, RuncardError
 from runcard.files import json_name
 
@@ -16,7 +17,7 @@ class Result(Protocol):
     @property
     def warnings(self) -> Sequence[str]: ...
 
-    def to_dict(self) -> dict[str, Any]: ...
+    def to_dict(self) -> JsonObject: ...
 
 
 R = TypeVar("R", bound=Result)
@@ -56,7 +57,7 @@ class Many:
             say_json(self._named(path) | reason, on_one_line=True)
         self.complain(error.message, error.hint)
 
-    def _named(self, path: str) -> dict[str, Any]:
+    def _named(self, path: str) -> JsonObject:
         return {self._key: json_name(path).text} if self._key else {}
 
     def complain(self, message: str, hint: str | None = None) -> None:

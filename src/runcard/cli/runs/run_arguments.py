@@ -7,8 +7,9 @@ the command that `runcard.cli.runs.run` makes of the same options, and a test ho
 import contextlib
 import os
 import sys
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+from runcard.encoding import JsonObject
 from runcard.errors import ExitCode, RuncardError, UsageError
 
 if TYPE_CHECKING:
@@ -50,10 +51,10 @@ OPTIONS = (
 )
 
 
-def parse(arguments: list[str]) -> dict[str, Any] | None:
+def parse(arguments: list[str]) -> JsonObject | None:
     """The arguments of `carry_out`; None for a command line that click is to speak about."""
     known = {option.flag: option for option in OPTIONS}
-    parsed: dict[str, Any] = {
+    parsed: JsonObject = {
         option.name: () if option.many else (None if option.metavar else False) for option in OPTIONS
     }
     words = list(arguments)
@@ -139,9 +140,7 @@ def _folder_of(experiment: str | None) -> "Experiment | None":
     return find(experiment)
 
 
-def _configuration(
-    configs: tuple[str, ...], assignments: tuple[str, ...], base: dict[str, Any]
-) -> dict[str, Any]:
+def _configuration(configs: tuple[str, ...], assignments: tuple[str, ...], base: JsonObject) -> JsonObject:
     if not configs and not assignments:
         return base
     from runcard.operations.runs.configuration import read_configuration  # noqa: PLC0415

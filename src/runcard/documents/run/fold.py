@@ -18,8 +18,8 @@ from runcard.documents.run.digests import TOKEN_SOURCES, config_digest
 from runcard.documents.run.size_limit import TRUNCATED, bounded
 from runcard.documents.sums import all_known, exact_sum, money_agrees, plain_number
 from runcard.documents.times import instant
+from runcard.encoding import JsonObject
 
-Fields = dict[str, Any]
 Events = dict[str, list[Line]]  # by name
 
 STARTED = "run.started"  # payload: the start document
@@ -64,24 +64,24 @@ class Files(NamedTuple):
     """What the closing found on the disk."""
 
     output: str | None  # digest of the bytes of SHA256SUMS
-    symlinks: list[Fields]
+    symlinks: list[JsonObject]
     chains: tuple[Head, ...]
     ledger_head: str | None
 
 
-def start_of(lines: Iterable[Line]) -> Fields | None:
+def start_of(lines: Iterable[Line]) -> JsonObject | None:
     """The start document as the first event tells it, for when the file was lost."""
     return next(
         (line["payload"] for line in lines if line.get("event") == STARTED and "payload" in line), None
     )
 
 
-def fold(start: Fields, lines: Iterable[Line], files: Files) -> Fields:
+def fold(start: JsonObject, lines: Iterable[Line], files: Files) -> JsonObject:
     """The final document of a run."""
     return readable(sealed(told(start, lines), files))
 
 
-def readable(document: Fields) -> Fields:
+def readable(document: JsonObject) -> JsonObject:
     """The document, cut where it is larger than readers take; what depends on the parts that were cut is made again."""
     smaller, what = bounded(document)
     if what is None:
@@ -100,7 +100,7 @@ def readable(document: Fields) -> Fields:
     }
 
 
-def sealed(document: Fields, files: Files) -> Fields:
+def sealed(document: JsonObject, files: Files) -> JsonObject:
     """What the events tell, with what the closing found."""
     return document | {
         "symlinks": files.symlinks,
@@ -110,7 +110,7 @@ def sealed(document: Fields, files: Files) -> Fields:
     }
 
 
-def told(start: Fields, lines: Iterable[Line]) -> Fields:
+def told(start: JsonObject, lines: Iterable[Line]) -> JsonObject:
     """What the events tell, before anything is sealed."""
     everything = list(lines)
     events = _understood(everything)
@@ -125,7 +125,7 @@ def told(start: Fields, lines: Iterable[Line]) -> Fields:
         environment |= payload["environment"]
     calls = [call for call in _payloads(events, CALLED) if not _is_unanswered(call)]
     costs = _costs(calls, list(_payloads(events, COSTS)))
-    document: Fields = {
+    document: JsonObject = {
         "metadata_version": start["metadata_version"],
         "producer": start["producer"],
         "generation": generation,
@@ -152,7 +152,7 @@ def told(start: Fields, lines: Iterable[Line]) -> Fields:
     return document
 
 
-def data_digest(files: list[Fields] | None) -> str | None:
+def data_digest(files: list[JsonObject] | None) -> str | None:
     """The digest of the list of inputs: that of SHA256SUMS over the paths as they were recorded."""
     listed = {file["path"]: file["sha256"] for file in files or () if file.get("sha256") and file.get("path")}
     return str(Listing.from_hex(listed).digest) if listed else None
@@ -170,16 +170,16 @@ def _understood(lines: list[Line]) -> Events:
     return events
 
 
-def _payloads(events: Events, name: str) -> Iterator[Fields]:
+def _payloads(events: Events, name: str) -> Iterator[JsonObject]:
     return (line["payload"] for line in events[name])
 
 
-def _last(events: Events, name: str) -> Fields:
-    last: Fields = events[name][-1]["payload"] if events[name] else {}
+def _last(events: Events, name: str) -> JsonObject:
+    last: JsonObject = events[name][-1]["payload"] if events[name] else {}
     return last
 
 
-def _generation(start: Fields, events: Events, times: list[Any]) -> Fields:
+def _generation(start: JsonObject, events: Events, times: list[Any]) -> JsonObject:
     generation = dict(start)
     labels = {key: value for payload in _payloads(events, LABELS) for key, value in payload["labels"].items()}
     generation["labels"] = {**start.get("labels", {}), **labels}
@@ -205,7 +205,7 @@ def _last_time(times: list[Any]) -> str | None:
     return moments[max(moments)] if moments else None
 
 
-def _between(start: Fields, end: str | None) -> float | None:
+def _between(start: JsonObject, end: str | None) -> float | None:
     began, ended = instant(start["timestamp_start"]), instant(end)
     if began is None or ended is None:
         return None
@@ -213,8 +213,8 @@ def _between(start: Fields, end: str | None) -> float | None:
     return int(seconds) if seconds == int(seconds) else seconds
 
 
-def _sources(start: Fields, events: Events) -> Fields:
-    files: dict[str, Fields] = {file["path"]: file for file in start["files"] or ()}
+def _sources(start: JsonObject, events: Events) -> JsonObject:
+    files: dict[str, JsonObject] = {file["path"]: file for file in start["files"] or ()}
     for payload in _payloads(events, INPUTS):
         files |= {
             file["path"]: dict(file) for file in payload["files"] if isinstance(file, dict) and "path" in file
@@ -226,12 +226,12 @@ def _sources(start: Fields, events: Events) -> Fields:
     return {"files": listed, **_totals(listed)}
 
 
-def _totals(listed: list[Fields]) -> Fields:
+def _totals(listed: list[JsonObject]) -> JsonObject:
     """What the inputs add up to."""
     sizes = all_known(file.get("bytes") for file in listed)
     tokens = all_known(file.get("tokens") for file in listed)
     counted = bool(listed) and tokens is not None
-    sources: Fields = {
+    sources: JsonObject = {
         "total_files": len(listed),
         "total_bytes": None if sizes is None else sum(sizes),
     }
@@ -240,7 +240,7 @@ def _totals(listed: list[Fields]) -> Fields:
     return sources
 
 
-def _is_count_of(counted: object, files: dict[str, Fields]) -> bool:
+def _is_count_of(counted: object, files: dict[str, JsonObject]) -> bool:
     """Whether a count is one of the contents that are recorded: the file may have been added again since."""
     if not isinstance(counted, dict) or not isinstance(counted.get("path"), str):
         return False
@@ -253,19 +253,19 @@ def _weakest(sources: Iterable[str | None]) -> str | None:
     return max(known, key=TOKEN_SOURCES.index, default=None)
 
 
-def _is_unanswered(call: Fields) -> bool:
+def _is_unanswered(call: JsonObject) -> bool:
     """A call that failed before its reply began: it used nothing that anybody reports, and is no part of the totals."""
     return call.get("error") is not None and call.get("token_source") is None
 
 
-def _total(calls: Iterable[Fields], name: str) -> int | None:
+def _total(calls: Iterable[JsonObject], name: str) -> int | None:
     known = all_known((call.get("tokens") or {}).get(name) for call in calls)
     return sum(known) if known else None
 
 
-def _costs(calls: list[Fields], given: list[Fields]) -> Fields:
+def _costs(calls: list[JsonObject], given: list[JsonObject]) -> JsonObject:
     short, long = _total(calls, "cache_write_5m"), _total(calls, "cache_write_1h")
-    costs: Fields = {
+    costs: JsonObject = {
         "input_tokens": _total(calls, "input"),
         "output_tokens": _total(calls, "output"),
         "cache_read_tokens": _total(calls, "cache_read"),
@@ -280,7 +280,7 @@ def _costs(calls: list[Fields], given: list[Fields]) -> Fields:
     return _coherent(costs | stated, stated)
 
 
-def _coherent(costs: Fields, stated: Fields) -> Fields:
+def _coherent(costs: JsonObject, stated: JsonObject) -> JsonObject:
     """What the caller states goes before what the calls say; what cannot be true beside it is not known."""
     whole = costs["input_tokens"]
     parts = [name for name in ("cache_read_tokens", "cache_write_tokens") if costs[name] is not None]
@@ -290,20 +290,20 @@ def _coherent(costs: Fields, stated: Fields) -> Fields:
     return costs | dict.fromkeys(doubtful)
 
 
-def _money(calls: list[Fields]) -> float | int | None:
+def _money(calls: list[JsonObject]) -> float | int | None:
     amounts = all_known(call.get("cost_usd") for call in calls)
     return plain_number(exact_sum(amounts)) if amounts else None
 
 
-def _cost_source(calls: list[Fields]) -> str | None:
+def _cost_source(calls: list[JsonObject]) -> str | None:
     sources = {call.get("cost_source") for call in calls}
     if not sources or None in sources:
         return None
     return "given" if sources == {"given"} else "priced"
 
 
-def _rows(calls: list[Fields]) -> list[Fields]:
-    rows: list[Fields] = []
+def _rows(calls: list[JsonObject]) -> list[JsonObject]:
+    rows: list[JsonObject] = []
     for call in calls:
         row = call.get("price_row")
         if row is not None and row not in rows:
@@ -311,7 +311,7 @@ def _rows(calls: list[Fields]) -> list[Fields]:
     return rows
 
 
-def _usage(calls: list[Fields], costs: Fields) -> Fields:
+def _usage(calls: list[JsonObject], costs: JsonObject) -> JsonObject:
     inputs, outputs = costs["input_tokens"], costs["output_tokens"]
     return {
         "total_input_tokens": inputs,
@@ -322,7 +322,7 @@ def _usage(calls: list[Fields], costs: Fields) -> Fields:
     }
 
 
-def _fitting(parts: list[Fields], costs: Fields) -> list[Fields]:
+def _fitting(parts: list[JsonObject], costs: JsonObject) -> list[JsonObject]:
     """The parts of totals; where the caller stated another total, nobody knows how it is made up."""
     for name, total in (
         ("input", "input_tokens"),
@@ -337,8 +337,8 @@ def _fitting(parts: list[Fields], costs: Fields) -> list[Fields]:
     return parts
 
 
-def _breakdown(calls: list[Fields], by: str) -> list[Fields]:
-    groups: dict[str | None, list[Fields]] = {}
+def _breakdown(calls: list[JsonObject], by: str) -> list[JsonObject]:
+    groups: dict[str | None, list[JsonObject]] = {}
     for call in calls:
         groups.setdefault(call.get(by), []).append(call)
     return [
@@ -354,7 +354,7 @@ def _breakdown(calls: list[Fields], by: str) -> list[Fields]:
     ]
 
 
-def _problems(events: Events, name: str) -> list[Fields]:
+def _problems(events: Events, name: str) -> list[JsonObject]:
     return [
         {
             "type": line["payload"].get("type"),
@@ -365,7 +365,7 @@ def _problems(events: Events, name: str) -> list[Fields]:
     ]
 
 
-def _redactions(events: Events) -> list[Fields]:
+def _redactions(events: Events) -> list[JsonObject]:
     counts: dict[tuple[str, str], int] = {}
     for payload in _payloads(events, MASKED):
         key = (payload["rule"], payload["where"])

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
 
 from runcard.documents.document import Document
 from runcard.documents.findings import Finding, finding, shown
@@ -11,8 +10,8 @@ from runcard.documents.kinds import GENERATION
 from runcard.documents.run.digests import TOKEN_SOURCES, config_digest
 from runcard.documents.sums import all_known, exact_sum, money_agrees, whole_sum
 from runcard.documents.times import instant
+from runcard.encoding import JsonObject
 
-Fields = dict[str, Any]
 Findings = Iterator[Finding]
 
 
@@ -43,7 +42,7 @@ class Generation(Document):
         return None if cost is None else Decimal(str(cost))
 
     @staticmethod
-    def rules(document: Fields) -> Findings:
+    def rules(document: JsonObject) -> Findings:
         yield from _times(document.get("generation") or {})
         yield from _configuration(document)
         yield from _inputs(document.get("data_sources") or {})
@@ -51,7 +50,7 @@ class Generation(Document):
         yield from _usage(document.get("token_usage") or {}, document.get("costs") or {})
 
 
-def _times(generation: Fields) -> Findings:
+def _times(generation: JsonObject) -> Findings:
     start, end = instant(generation.get("timestamp_start")), instant(generation.get("timestamp_end"))
     duration = generation.get("duration_seconds")
     if start and end:
@@ -87,7 +86,7 @@ def _close(measured: float, stated: float) -> bool:
     return -1 <= measured - stated <= 1 if abs(stated) < 1e15 else False
 
 
-def _configuration(document: Fields) -> Findings:
+def _configuration(document: JsonObject) -> Findings:
     configuration = document.get("configuration")
     if configuration is None:
         return
@@ -112,7 +111,7 @@ def _configuration(document: Fields) -> Findings:
         )
 
 
-def _inputs(sources: Fields) -> Findings:
+def _inputs(sources: JsonObject) -> Findings:
     files = sources.get("files")
     if files is None:
         return
@@ -138,7 +137,7 @@ def _inputs(sources: Fields) -> Findings:
     yield from _weakest("/data_sources/token_source", sources, known)
 
 
-def _weakest(pointer: str, total: Fields, parts: list[Fields]) -> Findings:
+def _weakest(pointer: str, total: JsonObject, parts: list[JsonObject]) -> Findings:
     stated = total.get("token_source")
     sources = [part.get("token_source") for part in parts if part.get("tokens") is not None]
     if stated is None or not sources:
@@ -155,7 +154,7 @@ def _weakest(pointer: str, total: Fields, parts: list[Fields]) -> Findings:
         )
 
 
-def _costs(costs: Fields) -> Findings:
+def _costs(costs: JsonObject) -> Findings:
     if (
         costs.get("cost_source") == "priced"
         and costs.get("total_cost_usd") is not None
@@ -181,7 +180,7 @@ def _costs(costs: Fields) -> Findings:
         )
 
 
-def _usage(usage: Fields, costs: Fields) -> Findings:
+def _usage(usage: JsonObject, costs: JsonObject) -> Findings:
     inputs, outputs = usage.get("total_input_tokens"), usage.get("total_output_tokens")
     if inputs is not None and outputs is not None:
         yield from _agree(

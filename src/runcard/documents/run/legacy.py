@@ -6,19 +6,18 @@ the zone that the user names.
 """
 
 from datetime import datetime, tzinfo
-from typing import Any
 
 from runcard.documents.findings import shown
 from runcard.documents.times import instant, written
+from runcard.encoding import JsonObject
 
-Fields = dict[str, Any]
-Upgraded = tuple[Fields, tuple[str, ...], tuple[str, ...]]  # data, dropped (nothing ever is), notes
+Upgraded = tuple[JsonObject, tuple[str, ...], tuple[str, ...]]  # data, dropped (nothing ever is), notes
 
 _TEXTS = ("model", "provider")
 _COSTS = ("total_cost_usd", "cost_usd", "total_cost", "cost")
 
 
-def from_flat(old: Fields, zone: tzinfo | None) -> Upgraded:
+def from_flat(old: JsonObject, zone: tzinfo | None) -> Upgraded:
     """The unversioned shape: `generated_at`, `source_files` and counts."""
     taking = _Taking(old, zone)
     end = taking.time("generated_at")
@@ -27,7 +26,7 @@ def from_flat(old: Fields, zone: tzinfo | None) -> Upgraded:
     return taking.document(end, None, configuration, files)
 
 
-def from_0_1_0(old: Fields, zone: tzinfo | None) -> Upgraded:
+def from_0_1_0(old: JsonObject, zone: tzinfo | None) -> Upgraded:
     """The shape of `version: "0.1.0"`: `timestamp`, `input_files`, `generation_parameters`."""
     taking = _Taking(old, zone)
     taking.left.pop("version")
@@ -41,14 +40,14 @@ def from_0_1_0(old: Fields, zone: tzinfo | None) -> Upgraded:
     return taking.document(end, taking.text("experiment"), configuration, files)
 
 
-def _fits(configuration: Fields) -> bool:
+def _fits(configuration: JsonObject) -> bool:
     return all(isinstance(configuration.get(field), str | None) for field in _TEXTS)
 
 
 class _Taking:
     """What is left of an older document while its fields are taken over one by one."""
 
-    def __init__(self, old: Fields, zone: tzinfo | None) -> None:
+    def __init__(self, old: JsonObject, zone: tzinfo | None) -> None:
         self.left = dict(old)
         self.zone = zone
         self.notes: list[str] = []
@@ -77,7 +76,7 @@ class _Taking:
         except (ValueError, OverflowError):
             return None
 
-    def settings(self, fields: tuple[str, ...]) -> Fields:
+    def settings(self, fields: tuple[str, ...]) -> JsonObject:
         return {
             field: self.left.pop(field)
             for field in fields
@@ -110,14 +109,14 @@ class _Taking:
         return None
 
     def document(
-        self, end: str | None, experiment: str | None, configuration: Fields, files: list[str] | None
+        self, end: str | None, experiment: str | None, configuration: JsonObject, files: list[str] | None
     ) -> Upgraded:
         inputs, outputs, cost = self.count("input_tokens"), self.count("output_tokens"), self.cost()
-        costs: Fields = {"input_tokens": inputs, "output_tokens": outputs, "total_cost_usd": cost}
+        costs: JsonObject = {"input_tokens": inputs, "output_tokens": outputs, "total_cost_usd": cost}
         if cost is not None:
             costs["cost_source"] = "given"
         name = {"experiment_name": experiment} if experiment is not None else {}
-        new: Fields = {
+        new: JsonObject = {
             "metadata_version": "1.0",
             "generation": {"experiment_id": None, **name, "run_id": None, "timestamp_start": None}
             | {"timestamp_end": end, "duration_seconds": None},

@@ -13,9 +13,8 @@ from runcard.documents.chain import Line
 from runcard.documents.differences import Difference, differences
 from runcard.documents.run import fold
 from runcard.documents.run.size_limit import TRUNCATED
+from runcard.encoding import JsonObject
 from runcard.version import __version__
-
-Fields = dict[str, Any]
 
 _NOT_FOLDED = ("/symlinks", "/event_chains", "/ledger_head", "/checksums/output")
 
@@ -51,7 +50,7 @@ class Refolded(NamedTuple):
     is_foreign: bool = False  # whether the events are none that runcard writes
 
 
-def refold(document: Fields, lines: Sequence[Line]) -> Refolded:
+def refold(document: JsonObject, lines: Sequence[Line]) -> Refolded:
     """Compare a run's sealed document with its events, in the order in which the journal has them."""
     silent = {line.get("event") for line in lines if "payload" not in line}
     if fold.STARTED in silent:
@@ -73,7 +72,7 @@ def refold(document: Fields, lines: Sequence[Line]) -> Refolded:
     return Refolded(found, tuple(withheld))
 
 
-def _cut_alike(folded: Fields, document: Fields) -> Fields:
+def _cut_alike(folded: JsonObject, document: JsonObject) -> JsonObject:
     """What the journal tells, cut as the closing cut a document that was too large."""
     if not any(warning.get("type") == TRUNCATED for warning in document["warnings"]):
         return folded

@@ -9,19 +9,16 @@ Everything here is pure: whoever folds the same journal cuts the same.
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
 
 from runcard.documents.sums import all_known, exact_sum, plain_number
-from runcard.encoding import encode_json
+from runcard.encoding import JsonObject, encode_json
 from runcard.encoding.shorten import shortened
-
-Fields = dict[str, Any]
 
 MOST = 32 << 20  # bytes; half of what is read by default
 TRUNCATED = "truncated"  # the type of the warning
 
 _ROWS = 1_000
-_Cut = Callable[[Fields], Fields]
+_Cut = Callable[[JsonObject], JsonObject]
 
 
 def is_too_large(data: bytes) -> bool:
@@ -29,7 +26,7 @@ def is_too_large(data: bytes) -> bool:
     return len(data) > MOST
 
 
-def bounded(document: Fields) -> tuple[Fields, str | None]:
+def bounded(document: JsonObject) -> tuple[JsonObject, str | None]:
     """The document, cut until it is small enough; and what was cut, in words."""
     said = []
     for words, cut in _cuts():
@@ -59,44 +56,44 @@ def _cuts() -> Iterator[tuple[str, _Cut]]:
     yield "the configuration to model and provider", _without_configuration
 
 
-def _with_short_texts(most: int, document: Fields) -> Fields:
+def _with_short_texts(most: int, document: JsonObject) -> JsonObject:
     return shortened(document, most)
 
 
-def _with_shorter_list(name: str, most: int, document: Fields) -> Fields:
+def _with_shorter_list(name: str, most: int, document: JsonObject) -> JsonObject:
     return document | {name: document[name][:most]}
 
 
-def _with_less_in(name: str, most: int, document: Fields) -> Fields:
+def _with_less_in(name: str, most: int, document: JsonObject) -> JsonObject:
     """Cut the containers in a part of the document; the configuration, which is all the user's, as one of them."""
     if name == "configuration":
         return document | shortened({name: document[name]}, 1_024, most)
     return document | {name: shortened(document[name], 1_024, most)}
 
 
-def _without_configuration(document: Fields) -> Fields:
+def _without_configuration(document: JsonObject) -> JsonObject:
     kept = {name: document["configuration"].get(name) for name in ("model", "provider")}
     return document | {"configuration": kept}
 
 
-def _with_fewer_inputs(most: int, document: Fields) -> Fields:
+def _with_fewer_inputs(most: int, document: JsonObject) -> JsonObject:
     sources = document["data_sources"]
     return document | {"data_sources": sources | {"files": sources["files"][:most]}}
 
 
-def _with_fewer_rows(document: Fields) -> Fields:
+def _with_fewer_rows(document: JsonObject) -> JsonObject:
     usage = dict(document["token_usage"])
     for by in ("step", "model"):
         usage[f"breakdown_by_{by}"] = _added_up(usage[f"breakdown_by_{by}"], by)
     return document | {"token_usage": usage}
 
 
-def _added_up(rows: list[Fields], by: str) -> list[Fields]:
+def _added_up(rows: list[JsonObject], by: str) -> list[JsonObject]:
     rest = rows[_ROWS:]
     if not rest:
         return rows
     costs = all_known(row["cost_usd"] for row in rest)
-    other: Fields = {by: f"({len(rest):,} others)", "calls": sum(row["calls"] for row in rest)}
+    other: JsonObject = {by: f"({len(rest):,} others)", "calls": sum(row["calls"] for row in rest)}
     for name in ("input", "output"):
         known = all_known(row[name] for row in rest)
         other[name] = sum(known) if known else None

@@ -6,13 +6,12 @@ document is the one that the others are held to. Nothing here reads files: what 
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from runcard.documents.findings import Finding, finding, shown
 from runcard.documents.sums import money_agrees
 from runcard.documents.times import instant
+from runcard.encoding import JsonObject
 
-Fields = dict[str, Any]
 Findings = Iterator[Finding]
 
 # What an instance is called in the team document and in its own, and what the manifest repeats of it.
@@ -46,7 +45,7 @@ class Stored:
 class Roster:
     """The team as the team document lists it."""
 
-    def __init__(self, team: Fields) -> None:
+    def __init__(self, team: JsonObject) -> None:
         self.team = team
         listed = [entry or {} for entry in team.get("instances") or ()]
         self.instances = {
@@ -59,7 +58,7 @@ class Roster:
             self.children.setdefault(entry.get("parent_instance_id") or "", set()).add(own)
 
 
-def manifest_rules(manifest: Fields, roster: Roster) -> Findings:
+def manifest_rules(manifest: JsonObject, roster: Roster) -> Findings:
     """Whether the manifest of a session indexes its team: all of it, and as the team document has it."""
     yield from _same(manifest, roster.team, "team_session_id", "", "session.manifest")
     index = [entry or {} for entry in manifest.get("instances_index") or ()]
@@ -83,7 +82,7 @@ def manifest_rules(manifest: Fields, roster: Roster) -> Findings:
     yield from _manifest_summary(manifest.get("summary") or {}, roster.team)
 
 
-def _manifest_summary(summary: Fields, team: Fields) -> Findings:
+def _manifest_summary(summary: JsonObject, team: JsonObject) -> Findings:
     said = team.get("execution_summary") or {}
     counts = {"total_instances": team.get("total_instances")}
     counts |= {name: said.get(f"{name}_instances") for name in ("completed", "failed")}
@@ -96,7 +95,7 @@ def _manifest_summary(summary: Fields, team: Fields) -> Findings:
         yield _differs("session.manifest", "/summary/total_cost", mine, theirs)
 
 
-def instance_rules(instance: Fields, roster: Roster, folder: str) -> Findings:
+def instance_rules(instance: JsonObject, roster: Roster, folder: str) -> Findings:
     """Whether an instance's own document, in the folder of that name, says what the team document says of it."""
     own = instance.get("instance_id")
     if own is None:
@@ -120,7 +119,7 @@ def instance_rules(instance: Fields, roster: Roster, folder: str) -> Findings:
         yield from _children(instance.get("children_instance_ids"), roster.children.get(own, set()))
 
 
-def _as_listed(instance: Fields, listed: Fields) -> Findings:
+def _as_listed(instance: JsonObject, listed: JsonObject) -> Findings:
     for name in _OF_INSTANCE:
         yield from _same(instance, listed, name, "", "session.instance")
     for name in _TIMES:
@@ -145,7 +144,7 @@ def _children(stated: list[str] | None, actual: set[str]) -> Findings:
         )
 
 
-def stored_rules(instance: Fields, stored: Stored) -> Findings:
+def stored_rules(instance: JsonObject, stored: Stored) -> Findings:
     """Whether the figures of an instance describe what is stored of it."""
     workspace, output = instance.get("workspace") or {}, instance.get("output") or {}
     for name, actual in (("files_count", stored.files), ("total_size_bytes", stored.size)):
@@ -211,14 +210,14 @@ def missing_instances(roster: Roster, folders: Collection[str]) -> Findings:
             )
 
 
-def _same(mine: Fields, theirs: Fields, name: str, at: str, rule: str) -> Findings:
+def _same(mine: JsonObject, theirs: JsonObject, name: str, at: str, rule: str) -> Findings:
     """What both say about a thing; what one of them does not say, or says wrongly, cannot be compared."""
     value, listed = mine.get(name), theirs.get(name)
     if value is not None and listed is not None and value != listed:
         yield _differs(rule, f"{at}/{name}", value, listed)
 
 
-def _same_cost(mine: Fields, theirs: Fields, at: str, rule: str) -> Findings:
+def _same_cost(mine: JsonObject, theirs: JsonObject, at: str, rule: str) -> Findings:
     cost, listed = mine.get("cost"), theirs.get("cost")
     if cost is not None and listed is not None and not money_agrees([cost], listed):
         yield _differs(rule, f"{at}/cost", cost, listed)

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
 
 from runcard.documents.migrations import migrate
 from runcard.documents.run.digests import TOKEN_SOURCES
@@ -16,8 +15,7 @@ from runcard.documents.session.roles import known_role
 from runcard.documents.session.session_spec import InstanceSpec, SessionSpec
 from runcard.documents.sums import all_known, exact_sum, plain_number
 from runcard.documents.times import whole_seconds, written_briefly
-
-Fields = dict[str, Any]
+from runcard.encoding import JsonObject
 
 LATEST = "2.0.0"
 UNKNOWN = "unknown"  # the model of an instance whose model nobody knows
@@ -28,21 +26,21 @@ TOKEN_CLASSES = ("input", "output", "cache_read", "cache_write", "reasoning")
 class Account:
     """What an instance used and cost; None is what nobody knows."""
 
-    tokens: Fields | None = None  # by class
+    tokens: JsonObject | None = None  # by class
     tokens_used: int | None = None
     token_source: str | None = None
     cost: float | None = None
     cost_source: str | None = None
-    price_row: Fields | None = None
+    price_row: JsonObject | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
     """What was stored of an instance: the sections of its document, and their digests."""
 
-    workspace: Fields | None = None
-    output: Fields | None = None
-    checksums: Fields = field(default_factory=dict)
+    workspace: JsonObject | None = None
+    output: JsonObject | None = None
+    checksums: JsonObject = field(default_factory=dict)
 
     @property
     def size(self) -> int:
@@ -58,7 +56,7 @@ class Member:
     spec: InstanceSpec
     account: Account
     kept: Kept
-    environment: Fields
+    environment: JsonObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,18 +64,20 @@ class Collected:
     """What the collection itself knows: when, by whom, and what it could not keep."""
 
     created: datetime
-    producer: Fields
-    system_info: Fields
-    audit: Fields
+    producer: JsonObject
+    system_info: JsonObject
+    audit: JsonObject
     omissions: Sequence[str]  # in a sentence each
 
 
-def instance_document(member: Member, children: Sequence[str], collected: Collected, version: str) -> Fields:
+def instance_document(
+    member: Member, children: Sequence[str], collected: Collected, version: str
+) -> JsonObject:
     """The document of one instance."""
     entry = _entry(member, len(children), collected)
     error = entry.pop("error_message")
     del entry["children_count"]
-    document: Fields = {"version": LATEST, "producer": collected.producer, **entry}
+    document: JsonObject = {"version": LATEST, "producer": collected.producer, **entry}
     document["children_instance_ids"] = list(children)
     if member.kept.workspace is not None:
         document["workspace"] = member.kept.workspace
@@ -93,12 +93,12 @@ def instance_document(member: Member, children: Sequence[str], collected: Collec
 
 
 def team_document(
-    session: SessionSpec, members: Sequence[Member], collected: Collected, seal: Fields, version: str
-) -> Fields:
+    session: SessionSpec, members: Sequence[Member], collected: Collected, seal: JsonObject, version: str
+) -> JsonObject:
     """The document of the team; `seal` is what is known only when everything else is written."""
     children = children_of(members)
     entries = [_entry(member, len(children[member.spec.instance_id]), collected) for member in members]
-    document: Fields = {
+    document: JsonObject = {
         "version": LATEST,
         "producer": collected.producer,
         "created_at": written_briefly(collected.created),
@@ -124,7 +124,7 @@ def team_document(
     return migrate("team", document, LATEST, version).data
 
 
-def manifest(document: Fields, producer: Fields | None, metadata_file: dict[str, str]) -> Fields:
+def manifest(document: JsonObject, producer: JsonObject | None, metadata_file: dict[str, str]) -> JsonObject:
     """The index of a session, made of its team document; `metadata_file` has each instance's document by its id."""
     summary = document["execution_summary"]
     index = [
@@ -170,7 +170,7 @@ def errors(members: Sequence[Member], omissions: Sequence[str]) -> list[str]:
     return [*said, *omissions]
 
 
-def errors_of(instance: Fields, message: str | None) -> Iterator[str]:
+def errors_of(instance: JsonObject, message: str | None) -> Iterator[str]:
     """The error of one instance in a sentence, if it had one."""
     if message:
         yield f"{instance['name']}: {message}"
@@ -178,13 +178,13 @@ def errors_of(instance: Fields, message: str | None) -> Iterator[str]:
         yield f"{instance['name']}: it ended with the status {instance['status']}, without a message"
 
 
-def _entry(member: Member, children: int, collected: Collected) -> Fields:
+def _entry(member: Member, children: int, collected: Collected) -> JsonObject:
     """An instance as the team document lists it; what is not known is left out."""
     spec, account = member.spec, member.account
     given = spec.given
     terminated = spec.terminated or collected.created
     role = given.get("role", "general")
-    said: Fields = {
+    said: JsonObject = {
         "instance_id": spec.instance_id,
         "name": given["name"],
         "role": known_role(role),
@@ -215,10 +215,10 @@ def _end_source(spec: InstanceSpec) -> str:
     return "observed" if is_seen else "collected"
 
 
-def error_details(given: Fields) -> Fields | None:
+def error_details(given: JsonObject) -> JsonObject | None:
     """What went wrong, by category; as somebody gave it, or as the message tells."""
     if "error_details" in given:
-        details: Fields = given["error_details"]
+        details: JsonObject = given["error_details"]
         return details
     kind = category(given.get("error_message"), given["status"])
     if kind is None:
@@ -230,7 +230,7 @@ def error_details(given: Fields) -> Fields | None:
     return details if may_try is None else details | {"retryable": may_try}
 
 
-def execution_summary(entries: Sequence[Fields]) -> Fields:
+def execution_summary(entries: Sequence[JsonObject]) -> JsonObject:
     """The team in numbers. A total is left out when a part of it is not known."""
     completed = sum(1 for entry in entries if entry["status"] == "completed")
     start = min(entries, key=_created)["created_at"]
@@ -238,7 +238,7 @@ def execution_summary(entries: Sequence[Fields]) -> Fields:
     known_tokens = [entry["tokens_used"] for entry in entries if "tokens_used" in entry]
     known_cost = [entry["cost"] for entry in entries if "cost" in entry]
     tokens = sum(known_tokens) if len(known_tokens) == len(entries) else None
-    said: Fields = {
+    said: JsonObject = {
         "total_instances": len(entries),
         "completed_instances": completed,
         "failed_instances": len(entries) - completed,
@@ -258,11 +258,11 @@ def execution_summary(entries: Sequence[Fields]) -> Fields:
     return {name: value for name, value in said.items() if value is not None}
 
 
-def _created(entry: Fields) -> datetime:
+def _created(entry: JsonObject) -> datetime:
     return datetime.fromisoformat(entry["created_at"])
 
 
-def _terminated(entry: Fields) -> datetime:
+def _terminated(entry: JsonObject) -> datetime:
     return datetime.fromisoformat(entry["terminated_at"])
 
 
@@ -274,7 +274,7 @@ def _average(total: int, count: int) -> float | int:
     return total // count if total % count == 0 else round(total / count, 2)
 
 
-def _measured(member: Member, seconds: int) -> Fields:
+def _measured(member: Member, seconds: int) -> JsonObject:
     """Performance and resources of one instance: what was given, and what a collection sees itself."""
     given = member.spec.given
     return {
@@ -287,7 +287,7 @@ def _measured(member: Member, seconds: int) -> Fields:
     }
 
 
-def team_measured(entries: Sequence[Fields], instances: Sequence[Fields]) -> Fields:
+def team_measured(entries: Sequence[JsonObject], instances: Sequence[JsonObject]) -> JsonObject:
     """Performance and resources of the team, made of those of its instances' documents."""
     summary = execution_summary(entries)
     measured = [instance.get("performance", {}) for instance in instances]
@@ -308,13 +308,13 @@ def team_measured(entries: Sequence[Fields], instances: Sequence[Fields]) -> Fie
     }
 
 
-def _response_times(measured: Sequence[Fields]) -> Fields | None:
+def _response_times(measured: Sequence[JsonObject]) -> JsonObject | None:
     """Those of all calls of the team, as far as they follow from those of its instances: a median of many does not."""
     known = all_known(one.get("response_times") for one in measured)
     if not known:
         return None
     if len(known) == 1:
-        only: Fields = known[0]
+        only: JsonObject = known[0]
         return only
     counts, means, longest = ([times.get(name) for times in known] for name in ("count", "mean", "max"))
     if None in (*counts, *means, *longest):
@@ -324,24 +324,24 @@ def _response_times(measured: Sequence[Fields]) -> Fields | None:
     return {"count": total, "mean": mean, "p50": None, "p95": None, "max": max(longest)}
 
 
-def _class_total(name: str, used: Sequence[Fields]) -> int | None:
+def _class_total(name: str, used: Sequence[JsonObject]) -> int | None:
     known = all_known((one.get("tokens") or {}).get(name) for one in used)
     return None if known is None else sum(known)
 
 
-def weakest(entries: Sequence[Fields]) -> str | None:
+def weakest(entries: Sequence[JsonObject]) -> str | None:
     """The source of the sum: the weakest of its parts; None when a part is not known."""
     return max((entry.get("token_source") for entry in entries), key=TOKEN_SOURCES.index)
 
 
-def distinct(rows: Iterable[Fields | None]) -> list[Fields]:
+def distinct(rows: Iterable[JsonObject | None]) -> list[JsonObject]:
     """The price rows that were used, each once."""
-    found: list[Fields] = []
+    found: list[JsonObject] = []
     for row in rows:
         if row is not None and row not in found:
             found.append(row)
     return found
 
 
-def _observed_system(given: Fields | None) -> Fields:
+def _observed_system(given: JsonObject | None) -> JsonObject:
     return {name: value for name, value in (given or {}).items() if value is not None}

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from typing import Any
 
 from runcard.documents.document import Document
 from runcard.documents.findings import Finding, finding, shown
@@ -10,8 +9,8 @@ from runcard.documents.kinds import INSTANCE
 from runcard.documents.session.team import id_form, life_rules, unique
 from runcard.documents.sums import whole_sum
 from runcard.documents.times import instant
+from runcard.encoding import JsonObject
 
-Fields = dict[str, Any]
 Findings = Iterator[Finding]
 
 _FILE_TYPE = re.compile(r"(\.[^.]+)?", re.DOTALL)
@@ -34,7 +33,7 @@ class Instance(Document):
         return str(self._data["name"])
 
     @staticmethod
-    def rules(document: Fields) -> Findings:
+    def rules(document: JsonObject) -> Findings:
         yield from id_form("/instance_id", document.get("instance_id"))
         life = (instant(document.get("created_at")), instant(document.get("terminated_at")))
         yield from life_rules(document, life, "")
@@ -43,7 +42,7 @@ class Instance(Document):
         yield from _environment(document.get("environment") or {})
 
 
-def _relatives(document: Fields) -> Findings:
+def _relatives(document: JsonObject) -> Findings:
     children = document.get("children_instance_ids") or []
     places = [(f"/children_instance_ids/{i}", child) for i, child in enumerate(children) if child is not None]
     for pointer, child in places:
@@ -64,7 +63,7 @@ def _relatives(document: Fields) -> Findings:
             )
 
 
-def _workspace(workspace: Fields) -> Findings:
+def _workspace(workspace: JsonObject) -> Findings:
     types = workspace.get("file_types") or {}
     for suffix in types:
         if not _FILE_TYPE.fullmatch(suffix) or suffix != suffix.lower():
@@ -87,7 +86,7 @@ def _workspace(workspace: Fields) -> Findings:
         )
 
 
-def _environment(environment: Fields) -> Findings:
+def _environment(environment: JsonObject) -> Findings:
     for field, form, rule, hint in (
         ("timezone", _TIMEZONE, "name.timezone", "write an IANA name such as Europe/Berlin or UTC"),
         ("language", _LANGUAGE, "name.language", "write it as POSIX does, such as en_US or de_DE.UTF-8"),

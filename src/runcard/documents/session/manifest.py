@@ -1,16 +1,15 @@
 """The manifest: the index of a session's instances. A loose manifest may list only a part of the team."""
 
 from collections.abc import Iterator
-from typing import Any
 
 from runcard.documents.document import Document
 from runcard.documents.findings import Finding, finding, shown
 from runcard.documents.kinds import MANIFEST
 from runcard.documents.session.team import id_form, unique
 from runcard.documents.sums import all_known, exact_sum, money_agrees, whole_sum
+from runcard.encoding import JsonObject
 from runcard.files import check_relative
 
-Fields = dict[str, Any]
 Findings = Iterator[Finding]
 
 
@@ -25,14 +24,14 @@ class Manifest(Document):
         return str(self._data["team_session_id"])
 
     @staticmethod
-    def rules(document: Fields) -> Findings:
+    def rules(document: JsonObject) -> Findings:
         index = [entry or {} for entry in document.get("instances_index") or ()]
         yield from id_form("/team_session_id", document.get("team_session_id"))
         yield from indexed(index, "/instances_index", "instance_id", "metadata_file")
         yield from _summary(document.get("summary") or {}, index)
 
 
-def indexed(entries: list[Fields], at: str, id_field: str, file_field: str) -> Findings:
+def indexed(entries: list[JsonObject], at: str, id_field: str, file_field: str) -> Findings:
     """What holds for every list of ids and files: ids of the right form, files that stay below, each named once."""
     for place, entry in enumerate(entries):
         yield from id_form(f"{at}/{place}/{id_field}", entry.get(id_field))
@@ -53,7 +52,7 @@ def indexed(entries: list[Fields], at: str, id_field: str, file_field: str) -> F
     yield from unique(files, "path.duplicate", "the file")
 
 
-def _summary(summary: Fields, index: list[Fields]) -> Findings:
+def _summary(summary: JsonObject, index: list[JsonObject]) -> Findings:
     ids = [
         (f"/instances_index/{place}/instance_id", entry["instance_id"])
         for place, entry in enumerate(index)

@@ -6,16 +6,14 @@ digest of every section as well, which covers what nothing else repeats; session
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from runcard.digests import sha256_bytes
 from runcard.documents.chain import Line
 from runcard.documents.differences import Difference, differences
 from runcard.documents.session import build
-from runcard.encoding import canonical_json
+from runcard.encoding import JsonObject, canonical_json
 from runcard.errors import EncodingError
-
-Fields = dict[str, Any]
 
 STARTED = "collection.started"  # collected_by, producer, options
 EXCLUDED = "files.excluded"  # pattern, count
@@ -40,19 +38,19 @@ _FOREIGN = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError,
 class Parts(NamedTuple):
     """What a session has beside its team document, as it was sealed."""
 
-    manifest: Fields
-    instances: Mapping[str, Fields]  # by id
+    manifest: JsonObject
+    instances: Mapping[str, JsonObject]  # by id
     lines: Sequence[Line]
 
 
-def section_digests(team: Fields) -> dict[str, str]:
+def section_digests(team: JsonObject) -> dict[str, str]:
     """The digest of each section of a team document, but for what is known only when it is sealed."""
     return {
         name: str(sha256_bytes(canonical_json(value))) for name, value in team.items() if name not in SEAL
     }
 
 
-def changed_sections(team: Fields, lines: Sequence[Line]) -> tuple[str, ...] | None:
+def changed_sections(team: JsonObject, lines: Sequence[Line]) -> tuple[str, ...] | None:
     """The sections that are not those that the journal has the digests of; None where it has none."""
     known = _payload(lines, ENDED).get("sections")
     if not isinstance(known, dict):
@@ -64,7 +62,7 @@ def changed_sections(team: Fields, lines: Sequence[Line]) -> tuple[str, ...] | N
     return tuple(sorted(name for name in known.keys() | found.keys() if known.get(name) != found.get(name)))
 
 
-def remade(team: Fields, parts: Parts) -> tuple[Difference, ...] | None:
+def remade(team: JsonObject, parts: Parts) -> tuple[Difference, ...] | None:
     """Where the team document is not what the other parts make of it; None where they are no parts of runcard's."""
     try:
         expected = _remade(team, parts)
@@ -73,7 +71,7 @@ def remade(team: Fields, parts: Parts) -> tuple[Difference, ...] | None:
         return None
 
 
-def _remade(team: Fields, parts: Parts) -> Fields:
+def _remade(team: JsonObject, parts: Parts) -> JsonObject:
     order = [entry["instance_id"] for entry in parts.manifest["instances_index"]]
     documents = [parts.instances[own] for own in order]
     entries = [_entry(document) for document in documents]
@@ -91,7 +89,7 @@ def _remade(team: Fields, parts: Parts) -> Fields:
     }
 
 
-def _entry(document: Fields) -> Fields:
+def _entry(document: JsonObject) -> JsonObject:
     """An instance as the team document lists it."""
     entry = {name: value for name, value in document.items() if name not in _NOT_IN_ENTRY}
     entry["children_count"] = len(document["children_instance_ids"])
@@ -99,8 +97,8 @@ def _entry(document: Fields) -> Fields:
 
 
 def _told_by_journal(
-    team: Fields, created: str, documents: Sequence[Fields], lines: Sequence[Line]
-) -> Fields:
+    team: JsonObject, created: str, documents: Sequence[JsonObject], lines: Sequence[Line]
+) -> JsonObject:
     """What the events decide; nothing of it when a payload was withheld."""
     if any("payload" not in line for line in lines):
         return {}
@@ -124,7 +122,7 @@ def _told_by_journal(
     }
 
 
-def _errors(stated: list[str], documents: Sequence[Fields], omissions: Sequence[Fields]) -> list[str]:
+def _errors(stated: list[str], documents: Sequence[JsonObject], omissions: Sequence[JsonObject]) -> list[str]:
     """The errors of the instances, then the omissions; the journal does not say which of two wordings one has."""
     errors = [sentence for document in documents for sentence in build.errors_of(document, document["error"])]
     names = {document["instance_id"]: document["name"] for document in documents}
@@ -137,7 +135,7 @@ def _errors(stated: list[str], documents: Sequence[Fields], omissions: Sequence[
     return errors
 
 
-def instance_differences(document: Fields, lines: Sequence[Line]) -> tuple[Difference, ...]:
+def instance_differences(document: JsonObject, lines: Sequence[Line]) -> tuple[Difference, ...]:
     """Where the document of an instance does not say what the journal says was kept of it."""
     for payload in _payloads(lines, COLLECTED):
         if payload.get("instance_id") == document.get("instance_id"):
@@ -147,10 +145,10 @@ def instance_differences(document: Fields, lines: Sequence[Line]) -> tuple[Diffe
     return ()
 
 
-def _payloads(lines: Sequence[Line], name: str) -> list[Fields]:
+def _payloads(lines: Sequence[Line], name: str) -> list[JsonObject]:
     found = [line.get("payload") for line in lines if line.get("event") == name]
     return [payload for payload in found if isinstance(payload, dict)]
 
 
-def _payload(lines: Sequence[Line], name: str) -> Fields:
+def _payload(lines: Sequence[Line], name: str) -> JsonObject:
     return next(iter(_payloads(lines, name)), {})

@@ -17,9 +17,8 @@ from runcard.documents.findings import ERROR, Finding, finding, shown
 from runcard.documents.kinds import SESSION_SPEC
 from runcard.documents.session.team import Team
 from runcard.documents.times import instant, written
-from runcard.encoding import join_pointer
+from runcard.encoding import JsonObject, join_pointer
 
-Fields = dict[str, Any]
 Findings = Iterator[Finding]
 
 
@@ -39,7 +38,7 @@ class InstanceSpec:
     parent_id: str | None
     created: datetime
     terminated: datetime | None  # None: nobody saw its end
-    given: Fields  # what stands in the SPEC, without what is null
+    given: JsonObject  # what stands in the SPEC, without what is null
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +47,14 @@ class SessionSpec:
 
     session_id: str
     instances: tuple[InstanceSpec, ...]
-    given: Fields  # what stands beside the instances
+    given: JsonObject  # what stands beside the instances
 
 
 def judge(
     data: object,
     collected: datetime,
     make_id: Callable[[], str],
-    more: Callable[[Fields, str], Iterable[Finding]],
+    more: Callable[[JsonObject, str], Iterable[Finding]],
 ) -> tuple[list[Finding], SessionSpec | None]:
     """Everything that is wrong with a SPEC, and the session that it tells of when nothing is.
 
@@ -84,14 +83,14 @@ def judge(
     return findings, session
 
 
-def _instance(given: Fields, own: str, parent: str | None) -> InstanceSpec:
+def _instance(given: JsonObject, own: str, parent: str | None) -> InstanceSpec:
     created, terminated = instant(given["created_at"]), instant(given.get("terminated_at"))
     if created is None:
         raise ValueError("an instance that was not judged")
     return InstanceSpec(own, parent, created, terminated, given)
 
 
-def _told(instance: Fields) -> Fields:
+def _told(instance: JsonObject) -> JsonObject:
     """What an instance says; what documents have two names for, under one of them."""
     given = _without_null(instance)
     for other, name in (("error", "error_message"), ("tokens", "usage")):
@@ -100,7 +99,7 @@ def _told(instance: Fields) -> Fields:
     return given
 
 
-def _without_null(fields: Fields) -> Fields:
+def _without_null(fields: JsonObject) -> JsonObject:
     return {key: value for key, value in fields.items() if value is not None}
 
 
@@ -113,7 +112,7 @@ def _not_an_object(data: object) -> Finding:
     )
 
 
-def _nobody(spec: Fields) -> Findings:
+def _nobody(spec: JsonObject) -> Findings:
     session = spec.get("team_session_id")
     if session is not None and not session.strip():
         yield finding(
@@ -131,9 +130,9 @@ def _nobody(spec: Fields) -> Findings:
         )
 
 
-def _unknown_keys(spec: Fields, known: Fields) -> Findings:
+def _unknown_keys(spec: JsonObject, known: JsonObject) -> Findings:
     """A warning for each key that nothing reads: it may be a fact that would be lost."""
-    work: list[tuple[Any, Fields, tuple[str | int, ...]]] = [(spec, known, ())]
+    work: list[tuple[Any, JsonObject, tuple[str | int, ...]]] = [(spec, known, ())]
     while work:
         value, names, path = work.pop()
         if isinstance(value, list):
@@ -160,7 +159,7 @@ def _unknown_key(key: str, path: tuple[str | int, ...], names: tuple[str, ...]) 
 class _Parents:
     """Who started whom, by ids, whether the SPEC says it by id or by name."""
 
-    def __init__(self, listed: list[Fields], ids: list[str]) -> None:
+    def __init__(self, listed: list[JsonObject], ids: list[str]) -> None:
         self._listed = listed
         self._by_name: dict[str, list[str]] = {}
         self._ids = set(ids)
@@ -169,13 +168,13 @@ class _Parents:
                 self._by_name.setdefault(instance["name"], []).append(own)
         self.ids = [self._parent(instance) for instance in listed]
 
-    def _parent(self, instance: Fields) -> str | None:
+    def _parent(self, instance: JsonObject) -> str | None:
         if "parent_instance_id" in instance:
             return str(instance["parent_instance_id"])
         candidates = self._named(instance)
         return candidates[0] if len(candidates) == 1 else None
 
-    def _named(self, instance: Fields) -> list[str]:
+    def _named(self, instance: JsonObject) -> list[str]:
         """The instances that `parent` can mean: those of that name, or else the one that has it for its id."""
         name = instance.get("parent")
         if name is None:
@@ -214,7 +213,9 @@ class _Parents:
                 )
 
 
-def _team_rules(spec: Fields, listed: list[Fields], ids: list[str], parents: list[str | None]) -> Findings:
+def _team_rules(
+    spec: JsonObject, listed: list[JsonObject], ids: list[str], parents: list[str | None]
+) -> Findings:
     """What holds for the instances of every team document; where the SPEC says it in its own way, it is found there."""
     team = [
         {**instance, "instance_id": own, "parent_instance_id": parent}
@@ -228,7 +229,7 @@ def _team_rules(spec: Fields, listed: list[Fields], ids: list[str], parents: lis
         yield replace(found, path=f"{owner}/parent" if by_name else found.path, message=told)
 
 
-def _by_name(message: str, listed: list[Fields], ids: list[str]) -> str:
+def _by_name(message: str, listed: list[JsonObject], ids: list[str]) -> str:
     """A message with names in the place of ids that nobody has ever seen."""
     for instance, own in zip(listed, ids, strict=True):
         if "instance_id" not in instance:
@@ -236,7 +237,7 @@ def _by_name(message: str, listed: list[Fields], ids: list[str]) -> str:
     return message
 
 
-def _own_rules(instance: Fields, at: str, collected: datetime) -> Findings:
+def _own_rules(instance: JsonObject, at: str, collected: datetime) -> Findings:
     created, terminated = instant(instance.get("created_at")), instant(instance.get("terminated_at"))
     for field, moment in (("created_at", created), ("terminated_at", terminated)):
         if moment is not None and not _can_be_written(moment):

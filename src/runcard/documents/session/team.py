@@ -15,9 +15,9 @@ from runcard.documents.findings import Finding, finding, shown
 from runcard.documents.kinds import TEAM
 from runcard.documents.sums import exact_sum, money_agrees, whole_sum
 from runcard.documents.times import instant, whole_seconds
+from runcard.encoding import JsonObject
 from runcard.files import is_safe_id
 
-Fields = dict[str, Any]
 Findings = Iterator[Finding]
 Life = tuple[datetime | None, datetime | None]  # from its creation to its end, as far as known
 
@@ -39,7 +39,7 @@ class Team(Document):
         return instant(self._data["created_at"])
 
     @property
-    def instances(self) -> tuple[Fields, ...]:
+    def instances(self) -> tuple[JsonObject, ...]:
         """The instances as the document lists them; the first without a parent is the root."""
         return tuple(self.to_dict()["instances"])
 
@@ -50,7 +50,7 @@ class Team(Document):
         return None if cost is None else Decimal(str(cost))
 
     @staticmethod
-    def rules(document: Fields) -> Findings:
+    def rules(document: JsonObject) -> Findings:
         yield from id_form("/team_session_id", document.get("team_session_id"))
         listed, summary = document.get("instances"), document.get("execution_summary")
         if listed is None:  # absent or no list, and that is said already
@@ -69,7 +69,9 @@ class Team(Document):
             yield from _summary(summary, instances, lives, adds_up=adds_up)
 
 
-def _summary(summary: Fields, instances: list[Fields], lives: list[Life], *, adds_up: bool) -> Findings:
+def _summary(
+    summary: JsonObject, instances: list[JsonObject], lives: list[Life], *, adds_up: bool
+) -> Findings:
     if adds_up:
         yield from _tokens(summary, instances)
         yield from _costs(summary, instances)
@@ -82,7 +84,7 @@ def _backwards(life: Life) -> bool:
     return start is not None and end is not None and start > end
 
 
-def life_rules(instance: Fields, life: Life, at: str) -> Findings:
+def life_rules(instance: JsonObject, life: Life, at: str) -> Findings:
     """What holds for the time and the end of an instance wherever it is described."""
     if _backwards(life):
         created, terminated = instance["created_at"], instance["terminated_at"]
@@ -146,7 +148,7 @@ def _count(pointer: str, stated: int | None, actual: int) -> Findings:
         )
 
 
-def _ids(instances: list[Fields]) -> Findings:
+def _ids(instances: list[JsonObject]) -> Findings:
     ids = [instance.get("instance_id") for instance in instances]
     for index, value in enumerate(ids):
         if value is not None and not is_safe_id(value):
@@ -156,7 +158,7 @@ def _ids(instances: list[Fields]) -> Findings:
         yield from unique(places, "id.duplicate", "the instance_id")
 
 
-def _parents(instances: list[Fields]) -> Findings:
+def _parents(instances: list[JsonObject]) -> Findings:
     parents = {i["instance_id"]: i.get("parent_instance_id") for i in instances if i.get("instance_id")}
     children: dict[str | None, int] = {}  # a Counter would take as long as all the rest here
     for instance in instances:
@@ -186,7 +188,7 @@ def _parents(instances: list[Fields]) -> Findings:
     yield from _cycles(parents, instances)
 
 
-def _cycles(parents: dict[str, str | None], instances: list[Fields]) -> Findings:
+def _cycles(parents: dict[str, str | None], instances: list[JsonObject]) -> Findings:
     """Each cycle once, told whole. Every instance has one parent, so following parents finds them all."""
     seen: dict[str, str] = {}  # instance → from where it was first reached
     places: dict[str | None, int] = {}  # only made when there is a cycle
@@ -219,7 +221,7 @@ def _cycle(node: str, parents: dict[str, str | None], index: int) -> Finding:
     )
 
 
-def _statuses(summary: Fields, instances: list[Fields]) -> Findings:
+def _statuses(summary: JsonObject, instances: list[JsonObject]) -> Findings:
     yield from _count("/execution_summary/total_instances", summary.get("total_instances"), len(instances))
     statuses = [instance.get("status") for instance in instances]
     if None in statuses:
@@ -254,7 +256,7 @@ def _statuses(summary: Fields, instances: list[Fields]) -> Findings:
         )
 
 
-def _times(summary: Fields, lives: list[Life]) -> Findings:
+def _times(summary: JsonObject, lives: list[Life]) -> Findings:
     created = [start for start, _ in lives if start]
     terminated = [end for _, end in lives if end]
     start = min(created) if lives and len(created) == len(lives) else None
@@ -288,13 +290,13 @@ def _times(summary: Fields, lives: list[Life]) -> Findings:
         )
 
 
-def _known(instances: list[Fields], field: str) -> list[Any] | None:
+def _known(instances: list[JsonObject], field: str) -> list[Any] | None:
     """The values that are stated; None when one of them is faulty, since nothing can be said of their sum then."""
     known = [instance[field] for instance in instances if field in instance]
     return None if None in known else known
 
 
-def _tokens(summary: Fields, instances: list[Fields]) -> Findings:
+def _tokens(summary: JsonObject, instances: list[JsonObject]) -> Findings:
     known = _known(instances, "tokens_used")
     if known is None:
         return
@@ -330,7 +332,7 @@ def _is_average(average: float, whole: int, count: int) -> bool:
     return abs(Decimal(str(average)) * count - Decimal(whole)) <= Decimal("0.01") * count
 
 
-def _costs(summary: Fields, instances: list[Fields]) -> Findings:
+def _costs(summary: JsonObject, instances: list[JsonObject]) -> Findings:
     known = _known(instances, "cost")
     if known is None:
         return
@@ -343,7 +345,7 @@ def _costs(summary: Fields, instances: list[Fields]) -> Findings:
         yield _wrong_sum("sum.cost", "known_cost", summary["known_cost"], exact_sum(known), "dollars")
 
 
-def _unknown_parts(summary: Fields, total: str, known: str, unknown: int, part: str) -> Findings:
+def _unknown_parts(summary: JsonObject, total: str, known: str, unknown: int, part: str) -> Findings:
     if summary.get(total) is None and not (unknown and summary.get(known) is not None):
         yield finding(
             "sum.absent",

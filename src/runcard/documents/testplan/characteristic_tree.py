@@ -4,9 +4,9 @@ It is never built from levels. A value may be None anywhere, which says that the
 recurses: a chain may be as long as a document.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-Fields = dict[str, Any]
+from runcard.encoding import JsonObject
 
 ENOUGH = 10**9  # ways are not counted further than this
 
@@ -14,7 +14,7 @@ ENOUGH = 10**9  # ways are not counted further than this
 class Tree:
     """Who depends on whom, by index; the first of a name is the one that is meant by it."""
 
-    def __init__(self, characteristics: list[Fields]) -> None:
+    def __init__(self, characteristics: list[JsonObject]) -> None:
         self.all = characteristics
         self.by_name: dict[str, int] = {}
         for index, one in enumerate(characteristics):
@@ -25,12 +25,12 @@ class Tree:
         self.states = [self._known_states(one) for one in characteristics]
         self.depths = self._depths()
 
-    def _parent(self, one: Fields) -> int | None:
+    def _parent(self, one: JsonObject) -> int | None:
         depends_on = one.get("depends_on")
         return None if depends_on is None else self.by_name.get(depends_on)
 
     @staticmethod
-    def _known_states(one: Fields) -> frozenset[str] | None:
+    def _known_states(one: JsonObject) -> frozenset[str] | None:
         """The states; None where one of them is faulty, so that which is meant cannot be told."""
         states = one.get("states")
         return None if states is None or None in states else frozenset(states)

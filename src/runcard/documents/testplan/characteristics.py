@@ -7,12 +7,11 @@ with it.
 import re
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
 
 from runcard.documents.findings import Finding, finding, shown
 from runcard.documents.testplan.characteristic_tree import ENOUGH, Tree, leaf_contexts
+from runcard.encoding import JsonObject
 
-Fields = dict[str, Any]
 Findings = Iterator[Finding]
 
 MANY_CHARACTERISTICS = 5
@@ -22,7 +21,7 @@ MANY_NAMES = 100  # among more of them the nearest is not looked for
 _FACTORY_KEY = re.compile(r"(?:^|_)(?:trait|factor(?:y|ie))s?(?:_|$)")
 
 
-def characteristic_rules(listed: list[Fields | None], *, is_later: bool) -> Findings:
+def characteristic_rules(listed: list[JsonObject | None], *, is_later: bool) -> Findings:
     """All that can be said about a list of characteristics; `is_later` shapes may number their roots."""
     characteristics = [one or {} for one in listed]
     yield from _number(listed)
@@ -41,7 +40,7 @@ def characteristic_rules(listed: list[Fields | None], *, is_later: bool) -> Find
         yield from _explosion(tree)
 
 
-def _number(listed: list[Fields | None]) -> Findings:
+def _number(listed: list[JsonObject | None]) -> Findings:
     if not listed:
         yield finding(
             "characteristic.none",
@@ -59,7 +58,7 @@ def _number(listed: list[Fields | None]) -> Findings:
         )
 
 
-def _names(characteristics: list[Fields]) -> Findings:
+def _names(characteristics: list[JsonObject]) -> Findings:
     first: dict[str, int] = {}
     for index, one in enumerate(characteristics):
         name = one.get("name")
@@ -77,7 +76,7 @@ def _names(characteristics: list[Fields]) -> Findings:
         first.setdefault(name, index)
 
 
-def _states(one: Fields, at: str) -> Findings:
+def _states(one: JsonObject, at: str) -> Findings:
     states = one.get("states")
     if states is None:
         return
@@ -110,7 +109,7 @@ def _states(one: Fields, at: str) -> Findings:
             )
 
 
-def _among_states(one: Fields, at: str, known: frozenset[str]) -> Findings:
+def _among_states(one: JsonObject, at: str, known: frozenset[str]) -> Findings:
     states: list[str] = one["states"]
     listed = _listed(states)
     default = one.get("default")
@@ -139,7 +138,7 @@ def _listed(states: list[str]) -> str:
     return ", ".join(shown(state, 30) for state in states[:10])
 
 
-def _factory_keys(one: Fields, at: str) -> Findings:
+def _factory_keys(one: JsonObject, at: str) -> Findings:
     for key in one:
         if _FACTORY_KEY.search(key):
             yield finding(
@@ -160,7 +159,7 @@ def _dependencies(tree: Tree) -> Findings:
             yield from _child(tree, index, at)
 
 
-def _root(one: Fields, at: str) -> Findings:
+def _root(one: JsonObject, at: str) -> Findings:
     if one.get("when_parent") not in (None, []):
         yield finding(
             "dependency.root",
@@ -198,7 +197,7 @@ def _child(tree: Tree, index: int, at: str) -> Findings:
         yield from _parent_states(tree, parent, index, when)
 
 
-def _is_faulty(one: Fields) -> bool:
+def _is_faulty(one: JsonObject) -> bool:
     """Whether the schema found fault with a state in a list: then what is left of it may look like nothing."""
     when = one.get("when_parent")
     return isinstance(when, list) and None in when

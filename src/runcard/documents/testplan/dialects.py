@@ -5,9 +5,9 @@
 """
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-Fields = dict[str, Any]
+from runcard.encoding import JsonObject
 
 _OLDER = {"1.0", "1.1", "1.2"}
 _OF_2_0 = ("threshold_value", "threshold_operator")
@@ -34,7 +34,7 @@ class Shape(NamedTuple):
         return self.version in _OLDER
 
 
-def shape_of(plan: Fields) -> Shape:
+def shape_of(plan: JsonObject) -> Shape:
     """What a plan looks like; it may be any data."""
     stated = plan.get("format_version")
     absent = tuple(_absent(plan))
@@ -48,7 +48,7 @@ def shape_of(plan: Fields) -> Shape:
     return Shape(_by_what_is_absent(absent), False, False, absent)
 
 
-def _looks(plan: Fields) -> str:
+def _looks(plan: JsonObject) -> str:
     """By its characteristics alone: 1.3, later 1.3 or 2.0."""
     listed = plan.get("characteristics")
     looks = "1.3"
@@ -62,7 +62,7 @@ def _looks(plan: Fields) -> str:
     return looks
 
 
-def _absent(plan: Fields) -> Iterator[str]:
+def _absent(plan: JsonObject) -> Iterator[str]:
     for _, places in reversed(_BROUGHT):
         for place in places:
             section, _, field = place.partition(".")

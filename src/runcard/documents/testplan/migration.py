@@ -4,22 +4,20 @@
 state. What 1.3 has no room for is dropped and named.
 """
 
-from typing import Any
-
+from runcard.encoding import JsonObject
 from runcard.errors import DocumentError
 
-Fields = dict[str, Any]
-Stepped = tuple[Fields, tuple[str, ...], tuple[str, ...]]  # data, dropped, notes
+Stepped = tuple[JsonObject, tuple[str, ...], tuple[str, ...]]  # data, dropped, notes
 
 _THRESHOLDS = ("threshold_value", "threshold_operator")
 
 
-def to_2_0(plan: Fields) -> Stepped:
+def to_2_0(plan: JsonObject) -> Stepped:
     newer = [_newer(one) for one in plan["characteristics"]]
     return _stated(plan, "2.0", newer), (), ()
 
 
-def _newer(one: Fields) -> Fields:
+def _newer(one: JsonObject) -> JsonObject:
     newer = dict(one)
     if isinstance(one.get("when_parent"), str):
         newer["when_parent"] = [one["when_parent"]]
@@ -28,7 +26,7 @@ def _newer(one: Fields) -> Fields:
     return newer
 
 
-def to_1_3(plan: Fields) -> Stepped:
+def to_1_3(plan: JsonObject) -> Stepped:
     older, dropped = [], []
     for index, one in enumerate(plan["characteristics"]):
         kept, lost = _older(one)
@@ -37,7 +35,7 @@ def to_1_3(plan: Fields) -> Stepped:
     return _stated(plan, "1.3", older), tuple(dropped), ()
 
 
-def _older(one: Fields) -> tuple[Fields, list[str]]:
+def _older(one: JsonObject) -> tuple[JsonObject, list[str]]:
     lost = [field for field in _THRESHOLDS if field in one]
     older = {key: value for key, value in one.items() if key not in lost}
     when = one.get("when_parent")
@@ -55,7 +53,7 @@ def _older(one: Fields) -> tuple[Fields, list[str]]:
     return older, lost
 
 
-def _stated(plan: Fields, version: str, characteristics: list[Fields]) -> Fields:
+def _stated(plan: JsonObject, version: str, characteristics: list[JsonObject]) -> JsonObject:
     """The plan with its version stated: in its place, or before everything else."""
     return (
         {"format_version": version} | plan | {"format_version": version, "characteristics": characteristics}

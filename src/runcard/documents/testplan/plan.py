@@ -17,13 +17,12 @@ from runcard.documents.testplan.characteristics import characteristic_rules
 from runcard.documents.testplan.dialects import Shape, shape_of
 from runcard.documents.testplan.ruby_names import is_class_name, is_method_name
 from runcard.documents.versions import settle
-from runcard.encoding import decode_json, join_pointer
+from runcard.encoding import JsonObject, decode_json, join_pointer
 from runcard.encoding.json.edit import edit_json
 from runcard.encoding.limits import DEFAULT, NONE, Limits
 from runcard.errors import EncodingError
 from runcard.files import check_relative
 
-Fields = dict[str, Any]
 Findings = Iterator[Finding]
 
 _OF_1_3 = {"validation", "analyzer.source_file_mtime"}  # the first is the validator's, the second is required
@@ -41,11 +40,11 @@ class TestPlan(Document):
     kind = TESTPLAN
 
     @property
-    def target(self) -> Fields:
+    def target(self) -> JsonObject:
         return dict(self.to_dict()["target"])
 
     @property
-    def characteristics(self) -> tuple[Fields, ...]:
+    def characteristics(self) -> tuple[JsonObject, ...]:
         """The characteristics as the document lists them; `depends_on` and `when_parent` make the tree."""
         return tuple(self.to_dict()["characteristics"])
 
@@ -56,19 +55,19 @@ class TestPlan(Document):
         return decode_json(source, limits) if _is_json(source, limits) else decode_yaml(source, limits)
 
     @staticmethod
-    def encode(data: Fields) -> bytes:
+    def encode(data: JsonObject) -> bytes:
         from runcard.encoding.yaml import encode_yaml  # noqa: PLC0415
 
         return encode_yaml(data)
 
     @staticmethod
-    def edit(source: bytes, old: Fields, new: Fields) -> bytes:
+    def edit(source: bytes, old: JsonObject, new: JsonObject) -> bytes:
         from runcard.encoding.yaml import edit_yaml  # noqa: PLC0415
 
         return edit_json(source, old, new) if _is_json(source, NONE) else edit_yaml(source, new)
 
     @classmethod
-    def judge(cls, data: Fields) -> Report:
+    def judge(cls, data: JsonObject) -> Report:
         shape = shape_of(data)
         used, found = _settled(data, shape)
         if used is not None:
@@ -80,7 +79,7 @@ class TestPlan(Document):
         return Report(found, cls.kind.name, shape.version)
 
     @staticmethod
-    def rules(document: Fields) -> Findings:
+    def rules(document: JsonObject) -> Findings:
         yield from _analyzer(document.get("analyzer") or {})
         yield from _validation(document.get("validation") or {})
         yield from _target(document.get("target") or {})
@@ -103,7 +102,7 @@ def _is_json(source: bytes, limits: Limits) -> bool:
     return True
 
 
-def _settled(data: Fields, shape: Shape) -> tuple[str | None, tuple[Finding, ...]]:
+def _settled(data: JsonObject, shape: Shape) -> tuple[str | None, tuple[Finding, ...]]:
     """The version whose schema a plan is to be checked by, None when it is refused; and what is wrong with its own."""
     if shape.is_older or not shape.is_stated:
         return ("1.3" if shape.is_older else shape.version), ()
@@ -136,7 +135,7 @@ def _absent(shape: Shape) -> Findings:
         )
 
 
-def _with_plain_time(plan: Fields) -> Fields:
+def _with_plain_time(plan: JsonObject) -> JsonObject:
     """The plan with its time as RFC 3339 has it, where it stands as YAML writes times: with blanks."""
     analyzer = plan.get("analyzer")
     written = analyzer.get("timestamp") if isinstance(analyzer, dict) else None
@@ -148,7 +147,7 @@ def _with_plain_time(plan: Fields) -> Fields:
     return {**plan, "analyzer": {**analyzer, "timestamp": f"{day}T{hour}{offset}"}}
 
 
-def _mark_faulty(faults: list[Finding], sound: Fields) -> None:
+def _mark_faulty(faults: list[Finding], sound: JsonObject) -> None:
     """Where null has a meaning of its own, what the schema found fault with must not look like null."""
     for fault in faults:
         match = _NULL_SPEAKS.match(fault.path)
@@ -167,7 +166,7 @@ def _in_words(fault: Finding) -> Finding:
     return fault
 
 
-def _analyzer(analyzer: Fields) -> Findings:
+def _analyzer(analyzer: JsonObject) -> Findings:
     if analyzer.get("completed") is False:
         yield finding(
             "analysis.incomplete",
@@ -189,7 +188,7 @@ def _analyzer(analyzer: Fields) -> Findings:
         )
 
 
-def _validation(validation: Fields) -> Findings:
+def _validation(validation: JsonObject) -> Findings:
     errors = validation.get("errors")
     if errors:
         first = next((error for error in errors if error is not None), "")
@@ -212,7 +211,7 @@ def _validation(validation: Fields) -> Findings:
         )
 
 
-def _target(target: Fields) -> Findings:
+def _target(target: JsonObject) -> Findings:
     name, method = target.get("class"), target.get("method")
     if name is not None and not is_class_name(name):
         yield finding(
@@ -253,7 +252,7 @@ def _path(place: Iterable[str], path: str | None) -> Findings:
         )
 
 
-def _automation(automation: Fields) -> Findings:
+def _automation(automation: JsonObject) -> Findings:
     for name in ("errors", "warnings"):
         value = automation.get(name, [])
         if not isinstance(value, list) or not all(isinstance(text, str) for text in value):

@@ -6,13 +6,11 @@ quotes, and so may what only the letter of YAML 1.1 takes for something else, bu
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from runcard.documents.findings import Finding, finding
+from runcard.encoding import JsonObject
 from runcard.encoding.yaml import Place, reading_1_1
 from runcard.files import printable
-
-Fields = dict[str, Any]
 
 _LISTS = ("states", "terminal_states", "when_parent")
 _TEXTS = ("name", "default", "depends_on", "when_parent")
@@ -33,7 +31,7 @@ _READINGS = {
 }
 
 
-def suspects(plan: Fields) -> Iterator[str]:
+def suspects(plan: JsonObject) -> Iterator[str]:
     """The pointers of values that are no text to readers of YAML 1.1, should they stand there without quotes."""
     listed = plan.get("characteristics")
     for index, one in enumerate(listed if isinstance(listed, list) else ()):

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from runcard.encoding.json.positions import Span, end_of_value, skip_space, spans
 from runcard.encoding.json.reader import BOM
+from runcard.encoding.json.types import JsonObject
 from runcard.encoding.json.writer import Layout, render, text_key, to_bytes
 
 _FIRST_INDENT = re.compile(r"[\[{](\r?\n)([ \t]+)")
@@ -86,14 +87,14 @@ def same(one: object, other: object) -> bool:
     return True
 
 
-def _members(value: object) -> dict[str, Any]:
+def _members(value: object) -> JsonObject:
     """What a container holds, by the keys that `spans` gives."""
     if isinstance(value, dict):
         return value
     return {str(index): item for index, item in enumerate(value)} if isinstance(value, list) else {}
 
 
-def _removed(found: list[Span], kept: dict[str, Any]) -> Iterator[Patch]:
+def _removed(found: list[Span], kept: JsonObject) -> Iterator[Patch]:
     """A member that is no more goes together with the comma between it and what stays."""
     stays_before = False
     for index, span in enumerate(found):
@@ -106,7 +107,7 @@ def _removed(found: list[Span], kept: dict[str, Any]) -> Iterator[Patch]:
 
 
 def _added(
-    text: str, found: list[Span], members: dict[str, Any], layout: Layout, *, named: bool
+    text: str, found: list[Span], members: JsonObject, layout: Layout, *, named: bool
 ) -> Iterator[Patch]:
     """New members stand behind the one that they follow in the data, or before the first that stays."""
     places = {span.key: span for span in found}

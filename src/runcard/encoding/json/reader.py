@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any, NoReturn
 
 from runcard.encoding.json.positions import position
+from runcard.encoding.json.types import JsonObject
 from runcard.encoding.limits import DEFAULT, Limits
 from runcard.errors import EncodingError
 
@@ -93,7 +94,7 @@ def _fast(limits: Limits) -> json.JSONDecoder:
     )
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique(pairs: list[tuple[str, Any]]) -> JsonObject:
     value = dict(pairs)
     if len(value) != len(pairs):
         raise _SuspiciousError
@@ -127,7 +128,7 @@ class _Strict:
         self.text = text
         self.limits = limits
         self.at = 0
-        self.open: list[tuple[dict[str, Any] | list[Any], int]] = []  # with the offset where each began
+        self.open: list[tuple[JsonObject | list[Any], int]] = []  # with the offset where each began
         self.keys: list[str] = []  # the key that waits for its value, for each open object
 
     def read(self) -> Any:  # noqa: ANN401
@@ -167,14 +168,14 @@ class _Strict:
             )
         self._fail(f"expected a value, found {self._shown()}")
 
-    def _enter(self, container: dict[str, Any] | list[Any]) -> dict[str, Any] | list[Any]:
+    def _enter(self, container: JsonObject | list[Any]) -> JsonObject | list[Any]:
         if len(self.open) >= self.limits.depth:
             self._fail(f"nested deeper than {self.limits.depth:,} levels", rule="json.too-deep")
         self.open.append((container, self.at))
         self._advance(self.at + 1)
         return container
 
-    def _entered(self, container: dict[str, Any] | list[Any]) -> bool:
+    def _entered(self, container: JsonObject | list[Any]) -> bool:
         """Go to the first value inside; false when the container was empty and is done."""
         closing = "}" if isinstance(container, dict) else "]"
         if self.text.startswith(closing, self.at):
@@ -185,7 +186,7 @@ class _Strict:
             self._key(container)
         return True
 
-    def _key(self, container: dict[str, Any]) -> None:
+    def _key(self, container: JsonObject) -> None:
         start = self.at
         if self.text[start : start + 1] != '"':
             self._fail(f"expected a key in double quotes, found {self._shown()}")

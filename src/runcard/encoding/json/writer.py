@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from runcard.encoding.json.fast import quick, quick_readable
 from runcard.encoding.json.positions import join_pointer
+from runcard.encoding.json.types import JsonObject
 from runcard.errors import EncodingError
 
 
@@ -90,7 +91,7 @@ def render(root: Any, layout: Layout) -> str:  # noqa: ANN401
 class _Frame:
     """One open container: which value comes next, and under which key."""
 
-    def __init__(self, container: dict[str, Any] | list[Any] | tuple[Any, ...], layout: Layout) -> None:
+    def __init__(self, container: JsonObject | list[Any] | tuple[Any, ...], layout: Layout) -> None:
         self.first = True
         self.key: str | int = -1
         self.value: Any = None

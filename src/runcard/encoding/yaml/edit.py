@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from runcard.encoding.json.edit import Patch, same
 from runcard.encoding.json.reader import BOM
+from runcard.encoding.json.types import JsonObject
 from runcard.encoding.json.writer import to_bytes
 from runcard.encoding.limits import NONE
 from runcard.encoding.yaml.nodes import Node, to_data
@@ -195,7 +196,7 @@ class _Editor:
             elif key not in before or not same(before[key], value):  # else it comes from a merge key
                 yield insert(place, {key: value} if isinstance(slot.new, dict) else [value])
 
-    def _in_flow(self, place: _Place, new: dict[str, Any] | list[Any]) -> Patch:
+    def _in_flow(self, place: _Place, new: JsonObject | list[Any]) -> Patch:
         text = (
             ", ".join(f"{written_key(key)}: {flow(value)}" for key, value in new.items())
             if isinstance(new, dict)
@@ -206,7 +207,7 @@ class _Editor:
         end = place.before.node.end
         return Patch(end, end, f", {text}")
 
-    def _in_block(self, place: _Place, new: dict[str, Any] | list[Any]) -> Patch:
+    def _in_block(self, place: _Place, new: JsonObject | list[Any]) -> Patch:
         begin = place.first.begin
         lines = list(block(new, self._column(begin)))
         empty = [""] if place.spaced else []

@@ -12,6 +12,7 @@ from json.encoder import encode_basestring as quoted
 from typing import Any
 
 from runcard.encoding.json.positions import join_pointer
+from runcard.encoding.json.types import JsonObject
 from runcard.encoding.json.writer import Layout, render, text_key, to_bytes
 from runcard.encoding.yaml.scalars import reading_1_1
 from runcard.errors import EncodingError
@@ -26,7 +27,7 @@ _WORDS = re.compile(r"[A-Za-z0-9_/.](?:[A-Za-z0-9_/.()+@=-]| (?=[A-Za-z0-9_/.(])
 _PRINTABLE = re.compile("[ -~\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]*")
 _UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 
-Container = dict[str, Any] | list[Any] | tuple[Any, ...]
+Container = JsonObject | list[Any] | tuple[Any, ...]
 
 
 def encode_yaml(value: Any) -> bytes:  # noqa: ANN401

@@ -18,8 +18,9 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol
 
-from runcard.accounting.vendors.fields import Fields
+from runcard.accounting.vendors.fields import ReplyFields
 from runcard.accounting.vendors.streams import Streamed
+from runcard.encoding import JsonObject
 from runcard.errors import RuncardWarning
 from runcard.observe.clients.endpoints import Api, find, overlooked
 from runcard.observe.clients.reply_stream import (
@@ -151,7 +152,7 @@ class Call:
     @property
     def response_id(self) -> str | None:
         """The id of the reply, once it is known."""
-        reply = Fields(self._reply or self._stream.reply)
+        reply = ReplyFields(self._reply or self._stream.reply)
         return reply.text("id", "responseId", "response_id")
 
     @contextlib.contextmanager
@@ -218,7 +219,7 @@ class Call:
         elif not isinstance(event, Mapping):
             return
         elif isinstance(self._wire, EventStream | AmazonStream) or (self._wire is None and self.streamed):
-            self._stream.add(Fields(event))
+            self._stream.add(ReplyFields(event))
             if self._words.add(event) and self._first is None:
                 self._first = self._elapsed()
             self._complete = self._complete or self._stream.complete
@@ -228,7 +229,7 @@ class Call:
             self._reply, self._complete = event, True
             self._words.whole(event)
             if isinstance(error := event.get("error"), Mapping):
-                self._error = self._error or _told_error(Fields(error))
+                self._error = self._error or _told_error(ReplyFields(error))
         if self._complete and self.waiting:
             self._settle()
 
@@ -298,7 +299,7 @@ class Call:
             error=self._error or (None if self._begun else self._refusal),
         )
 
-    def _prompt(self) -> dict[str, Any] | None:
+    def _prompt(self) -> JsonObject | None:
         body: Any = self.body
         if isinstance(body, bytes | str):
             try:
@@ -315,7 +316,7 @@ current: ContextVar[Call | None] = ContextVar("runcard_call", default=None)
 
 
 def begin(
-    keeper: Find, apis: tuple[Api, ...], method: str, path: str, facts: Callable[[], dict[str, Any]]
+    keeper: Find, apis: tuple[Api, ...], method: str, path: str, facts: Callable[[], JsonObject]
 ) -> Call | None:
     """The call that this request is, with these facts; None when it is none, or nobody keeps it."""
     kept = None
@@ -343,11 +344,11 @@ def _warn(error: Exception) -> None:
 
 
 def _is_unfinished(reply: Mapping[str, Any] | None) -> bool:
-    return reply is not None and Fields(reply).text("status") in {"queued", "in_progress"}
+    return reply is not None and ReplyFields(reply).text("status") in {"queued", "in_progress"}
 
 
-def _raised(error: BaseException) -> dict[str, Any]:
-    said: dict[str, Any] = {"type": type(error).__name__, "message": _text(error)}
+def _raised(error: BaseException) -> JsonObject:
+    said: JsonObject = {"type": type(error).__name__, "message": _text(error)}
     status = getattr(error, "status_code", None) or getattr(error, "code", None)
     return said | ({"status": status} if isinstance(status, int) else {})
 
@@ -359,6 +360,6 @@ def _text(error: BaseException) -> str:
         return ""
 
 
-def _told_error(error: Fields) -> dict[str, Any]:
+def _told_error(error: ReplyFields) -> JsonObject:
     kind = error.text("type", "status", "code") or "error"
     return {"type": kind, "message": error.text("message") or ""}

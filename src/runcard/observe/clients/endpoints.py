@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
+from runcard.encoding import JsonObject
+
 
 @dataclass(frozen=True, slots=True)
 class Api:
@@ -19,7 +21,7 @@ class Api:
     path: re.Pattern[str]  # how the path of its requests ends
     prompt: tuple[str, ...]  # the parts of a request that the model reads
 
-    def prompt_of(self, body: Mapping[str, Any]) -> dict[str, Any]:
+    def prompt_of(self, body: Mapping[str, Any]) -> JsonObject:
         """What the model is given to read: the parts that there are, as they were sent."""
         return {name: body[name] for name in self.prompt if body.get(name) is not None}
 

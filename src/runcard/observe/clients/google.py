@@ -8,7 +8,8 @@ import re
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
-from runcard.accounting.vendors.fields import Fields, as_mapping
+from runcard.accounting.vendors.fields import ReplyFields, as_mapping
+from runcard.encoding import JsonObject
 from runcard.observe.clients import interactions
 from runcard.observe.clients.call import Call, Find, begin, current
 from runcard.observe.clients.endpoints import GOOGLE, provider_at
@@ -37,9 +38,9 @@ def exchange(client: Any, keeper: Find) -> None:  # noqa: ANN401
 
 
 def _begun(sender: Any, keeper: Find, method: str, path: str, body: Any, *, stream: bool) -> Call | None:  # noqa: ANN401
-    def facts() -> dict[str, Any]:
+    def facts() -> JsonObject:
         named = _MODEL.search(path.partition("?")[0])
-        options = Fields(as_mapping(sender._http_options) or {})  # noqa: SLF001 - no other name leads to them
+        options = ReplyFields(as_mapping(sender._http_options) or {})  # noqa: SLF001 - no other name leads to them
         return {
             "requested_model": named and named[1],
             "provider": provider_at(options.text("base_url") or ""),

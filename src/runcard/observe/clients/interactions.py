@@ -7,7 +7,8 @@ out. All requests pass `do_request`, which sends, tries again and raises: there 
 from collections.abc import Callable
 from typing import Any
 
-from runcard.accounting.vendors.fields import Fields, as_mapping
+from runcard.accounting.vendors.fields import ReplyFields, as_mapping
+from runcard.encoding import JsonObject
 from runcard.observe.clients.call import Call, Find, begin
 from runcard.observe.clients.endpoints import INTERACTIONS, provider_at
 from runcard.observe.clients.http import watch_sending
@@ -35,14 +36,14 @@ def exchange(client: Any, keeper: Find) -> None:  # noqa: ANN401
 
 
 def _begun(resource: Any, keeper: Find, request: Any, *, stream: bool) -> Call | None:  # noqa: ANN401
-    def facts() -> dict[str, Any]:
+    def facts() -> JsonObject:
         for http in (resource.sdk_configuration.client, resource.sdk_configuration.async_client):
             if http is not None:
                 watch_sending(http)
         try:
-            body = Fields(as_mapping(decoded(request.content)) or {})
+            body = ReplyFields(as_mapping(decoded(request.content)) or {})
         except MalformedError:
-            body = Fields({})
+            body = ReplyFields({})
         return {
             "requested_model": body.text("model", "agent"),
             "provider": provider_at(str(request.url)),

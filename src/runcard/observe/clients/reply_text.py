@@ -7,6 +7,8 @@ kept with their arguments as text.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from runcard.encoding import JsonObject
+
 _WHOLE = ("content", "output", "choices", "candidates", "completion", "steps", "outputs")
 _GROWING = (
     "text",
@@ -26,7 +28,7 @@ class Words:
     def __init__(self, *, kept: bool) -> None:
         self._kept = kept
         self._whole: Any = None
-        self._parts: dict[str, dict[str, Any]] = {}
+        self._parts: dict[str, JsonObject] = {}
 
     @property
     def content(self) -> Any:  # noqa: ANN401 - as the vendor shapes it
@@ -83,7 +85,7 @@ def _filled(place: str, piece: object) -> Iterator[tuple[str, Mapping[str, Any]]
             yield place, said
 
 
-def _grow(whole: dict[str, Any], piece: Mapping[str, Any]) -> None:
+def _grow(whole: JsonObject, piece: Mapping[str, Any]) -> None:
     for name, part in piece.items():
         if name in _GROWING and isinstance(part, str) and isinstance(whole.get(name), str):
             whole[name] += part

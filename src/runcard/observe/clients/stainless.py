@@ -7,6 +7,7 @@ is sent in between is seen at their HTTP client.
 from collections.abc import Callable
 from typing import Any
 
+from runcard.encoding import JsonObject
 from runcard.observe.clients.call import Call, Find, begin
 from runcard.observe.clients.endpoints import Api, provider_at
 from runcard.observe.clients.http import watch_sending
@@ -21,7 +22,7 @@ def exchange(client: Any, apis: tuple[Api, ...], keeper: Find, *, is_async: bool
 
 
 def _begun(client: Any, apis: tuple[Api, ...], keeper: Find, options: Any, *, stream: bool) -> Call | None:  # noqa: ANN401
-    def facts() -> dict[str, Any]:
+    def facts() -> JsonObject:
         watch_sending(client._client)  # noqa: SLF001 - no other name leads to its HTTP client
         model = options.json_data.get("model") if isinstance(options.json_data, dict) else None
         return {

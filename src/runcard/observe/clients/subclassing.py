@@ -7,6 +7,8 @@ so it is let go of as before.
 
 from typing import Any
 
+from runcard.encoding import JsonObject
+
 _MARK = "_runcard_base"
 
 
@@ -19,7 +21,7 @@ def is_exchanged(thing: object) -> bool:
     return _MARK in type(thing).__dict__
 
 
-def subclass(kind: type, members: dict[str, Any]) -> type:
+def subclass(kind: type, members: JsonObject) -> type:
     """A subclass that goes by the name of its base."""
     named = {name: getattr(kind, name) for name in ("__module__", "__qualname__", "__doc__")}
     return type(kind.__name__, (kind,), {**named, _MARK: kind, **members})

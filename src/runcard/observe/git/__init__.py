@@ -8,8 +8,8 @@ is nothing to tell.
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
+from runcard.encoding import JsonObject
 from runcard.files import json_name
 from runcard.observe.git.changes import diff_sha256
 from runcard.observe.git.command import GitError
@@ -26,7 +26,7 @@ def git(
     *,
     without: Sequence[str | os.PathLike[str]] = (),
     timeout: float = TIMEOUT,
-) -> dict[str, Any] | None:
+) -> JsonObject | None:
     """`commit`, `branch`, `dirty` and `diff_sha256` of the repository that a directory lies in; None without one.
 
     `branch` is None for a detached HEAD, `commit` before the first one. Paths of `without` do not make a work tree
@@ -42,14 +42,14 @@ def growing(
     *,
     without: Sequence[str | os.PathLike[str]] = (),
     timeout: float = TIMEOUT,
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[JsonObject]:
     """The same for an absolute directory, with more known at each step; what takes longest comes last."""
     left_out = [os.path.realpath(os.path.join(os.fsencode(directory), os.fsencode(path))) for path in without]
     tree = WorkTree.find(os.fsencode(directory), variables, time.monotonic() + timeout, left_out)
     if tree is None:
         return
     branch = None if tree.branch is None else json_name(tree.branch).text
-    state: dict[str, Any] = {"commit": tree.commit, "branch": branch, "dirty": None, "diff_sha256": None}
+    state: JsonObject = {"commit": tree.commit, "branch": branch, "dirty": None, "diff_sha256": None}
     yield state
     try:
         seen = tree.examine()

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from runcard.encoding import decode_json
+from runcard.encoding import JsonObject, decode_json
 from runcard.errors import EncodingError, StoreError, UsageError
 from runcard.files import check_relative, json_name, printable
 from runcard.masking import mask_data, mask_text
@@ -30,7 +30,7 @@ class Amended:
     finished: tuple[str, ...]  # what an earlier redaction, which was killed, had left
     warnings: tuple[str, ...]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         return {
             "record": printable(self.path),
             "amendment": self.remark.to_dict(),
@@ -77,7 +77,7 @@ def amend(
     return add(path) if found is None else change_archived(found, add)
 
 
-def _said(kind: str, value: str | None) -> dict[str, Any]:
+def _said(kind: str, value: str | None) -> JsonObject:
     if kind not in KINDS:
         raise UsageError(f"there is no amendment {printable(kind)}", hint=f"one of {', '.join(KINDS)}")
     if kind == APPROVAL:
@@ -89,7 +89,7 @@ def _said(kind: str, value: str | None) -> dict[str, Any]:
     return {"text" if kind == NOTE else "tag": mask_text(value).value}
 
 
-def _evaluation(value: str) -> dict[str, Any]:
+def _evaluation(value: str) -> JsonObject:
     name, equals, score = value.partition("=")
     if not equals or not name.strip():
         raise UsageError(
@@ -99,7 +99,7 @@ def _evaluation(value: str) -> dict[str, Any]:
         found: Any = decode_json(score.encode("utf-8", "surrogateescape"))
     except EncodingError:
         found = score
-    masked: dict[str, Any] = mask_data({name.strip(): found}).value
+    masked: JsonObject = mask_data({name.strip(): found}).value
     ((name, found),) = masked.items()
     return {"name": name, "value": found}
 

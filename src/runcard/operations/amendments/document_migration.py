@@ -2,13 +2,12 @@
 
 from dataclasses import dataclass
 from datetime import tzinfo
-from typing import Any
 
 from runcard.digests import sha256_bytes
 from runcard.documents import codec
 from runcard.documents.findings import InvalidDocument
 from runcard.documents.kinds import KINDS
-from runcard.encoding import Limits
+from runcard.encoding import JsonObject, Limits
 from runcard.errors import DocumentError, UsageError
 from runcard.files import json_name, printable
 from runcard.operations.checks.load import is_yaml_name, read_document
@@ -36,7 +35,7 @@ class Migrated:
     def changed(self) -> bool:
         return self.before != self.after
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         return {
             "path": json_name(self.path).text,
             "kind": self.kind,

@@ -7,7 +7,7 @@ import os
 import stat
 from dataclasses import replace
 from datetime import tzinfo
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from runcard.encoding import Limits
 from runcard.errors import StoreError
@@ -17,6 +17,9 @@ from runcard.operations.amendments.document_migration import Migrated, become
 from runcard.operations.amendments.record_migration import migrate_in_record, own_documents
 from runcard.operations.checks.load import STDIN, check_kind
 from runcard.store import layout
+
+if TYPE_CHECKING:
+    from runcard.encoding import JsonObject
 
 
 def migrate(
@@ -102,7 +105,7 @@ def migrate_folder(
     if layout.sealed_record(metadata) is not None or not layout.may_be_file(metadata):
         return migrate_in_record(folder, to, kind=kind, zone=zone, dry_run=dry_run, limits=limits)
     names = own_documents(folder, to, limits or Limits())
-    options: dict[str, Any] = {"backup": backup, "dry_run": dry_run, "limits": limits}
+    options: JsonObject = {"backup": backup, "dry_run": dry_run, "limits": limits}
     return tuple(migrate(name, to, kind=kind, zone=zone, **options) for name in names)
 
 

@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from runcard.digests import sha256_bytes
 from runcard.documents import chain
-from runcard.encoding import COMPACT, encode_json
+from runcard.encoding import COMPACT, JsonObject, encode_json
 from runcard.errors import StoreError, UsageError
 from runcard.files import check_relative, failure, json_name, printable
 from runcard.masking import Masker, mask_data, mask_text, rule_names
@@ -38,9 +38,9 @@ class Taken:
     events: tuple[str, ...] = ()
     counts: dict[str, int] | None = None
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         what = "events" if self.events else "secrets" if self.counts else "file"
-        said: dict[str, Any] = {"path": json_name(self.path).text, "what": what}
+        said: JsonObject = {"path": json_name(self.path).text, "what": what}
         if self.events:
             said["events"] = list(self.events)
         if self.counts:
@@ -59,7 +59,7 @@ class Redacted:
     warnings: tuple[str, ...]
     is_done: bool
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         return {
             "record": printable(self.path),
             "redacted": [one.to_dict() for one in self.taken],

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 from runcard.digests import sha256_bytes
 from runcard.documents import codec
@@ -14,13 +13,13 @@ from runcard.documents.document import Document
 from runcard.documents.run.generation import Generation
 from runcard.documents.session.team import Team
 from runcard.documents.times import instant
-from runcard.encoding import Limits
+from runcard.encoding import JsonObject, Limits
 from runcard.errors import RuncardError, StoreError
 from runcard.files import printable
 from runcard.observe.clock import Clock, long_ago
 from runcard.operations.checks.load import load
 from runcard.store import layout
-from runcard.store.archives.index import Fields, Shelf, entry
+from runcard.store.archives.index import Shelf, entry
 from runcard.store.archives.pack import Progress
 from runcard.store.archives.replace_directory import Draft, finish_removals, held, take_away
 from runcard.store.archives.scan import Contents, scan
@@ -55,7 +54,7 @@ class Archived:
     uncompressed_bytes: int | None  # None where nobody wrote it down
     verdict: Verdict
 
-    def to_dict(self) -> Fields:
+    def to_dict(self) -> JsonObject:
         return {
             "record": printable(str(self.record)),
             "archive": printable(str(self.archive)),
@@ -192,7 +191,7 @@ def id_of(document: Document) -> str:
 
 def begun(document: Document) -> datetime | None:
     """When a record began."""
-    data: dict[str, Any] = document.to_dict()
+    data: JsonObject = document.to_dict()
     said = data["created_at"] if isinstance(document, Team) else data["generation"]["timestamp_start"]
     moment = instant(said)
     return moment and moment.astimezone(UTC)

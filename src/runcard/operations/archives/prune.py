@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from runcard.digests import sha256_bytes
 from runcard.documents.document import Document
 from runcard.documents.session.team import Team
-from runcard.encoding import Limits
+from runcard.encoding import JsonObject, Limits
 from runcard.errors import RuncardError
 from runcard.files import failure, printable, walk_files
 from runcard.observe.clock import Clock, long_ago
@@ -24,7 +24,7 @@ from runcard.operations.archives.find import FoundArchive
 from runcard.operations.checks.verify import verify
 from runcard.store import layout
 from runcard.store.amendments.read import read_amendments
-from runcard.store.archives.index import Fields, Shelf, Shelved
+from runcard.store.archives.index import Shelf, Shelved
 from runcard.store.archives.replace_directory import finish_removals, held, take_away, tidy_archives
 from runcard.store.ledger import ARCHIVED, DELETED, Ledger, entries, ledgers
 from runcard.store.own_directories import own_entry
@@ -46,7 +46,7 @@ class Candidate:
     store: str
     shelved: Shelved | None  # of an archive
 
-    def to_dict(self) -> Fields:
+    def to_dict(self) -> JsonObject:
         return {
             "path": printable(self.path),
             "kind": self.kind,

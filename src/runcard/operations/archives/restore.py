@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runcard.digests import sha256_bytes
-from runcard.encoding import Limits, decode_json
+from runcard.encoding import JsonObject, Limits, decode_json
 from runcard.errors import EncodingError, StoreError, UsageError
 from runcard.files import (
     check_relative,
@@ -22,7 +22,7 @@ from runcard.files.rename_noreplace import rename_noreplace
 from runcard.observe.clock import Clock
 from runcard.operations.archives.find import FoundArchive, check_links, find_archive, kind_of, look_into
 from runcard.store import layout
-from runcard.store.archives.index import Fields, Shelf
+from runcard.store.archives.index import Shelf
 from runcard.store.archives.scan import Contents, Progress
 from runcard.store.archives.unpack import unpack
 from runcard.store.ledger import RESTORED, Ledger, ledgers
@@ -41,7 +41,7 @@ class Restored:
     bytes: int
     verdict: Verdict
 
-    def to_dict(self) -> Fields:
+    def to_dict(self) -> JsonObject:
         return {
             "path": printable(str(self.path)),
             "archive": printable(str(self.archive)),
@@ -195,7 +195,7 @@ def _enter(found: FoundArchive, contents: Contents, store: str) -> None:
         Shelf(found.shelved.folder).mark(found.shelved, restored_at=now)
 
 
-def _entry(found: FoundArchive, contents: Contents, now: str) -> Fields:
+def _entry(found: FoundArchive, contents: Contents, now: str) -> JsonObject:
     kind = found.shelved.kind if found.shelved else kind_of(contents)
     metadata = contents.documents[layout.METADATA]
     said = {"kind": kind, "id": _identity(found, contents, kind), "path": contents.name}

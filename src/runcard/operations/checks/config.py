@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from runcard.encoding import JsonObject
 from runcard.files import printable
 from runcard.settings import ALL, Found, Origin, Setting, Settings, SettingsError, read_settings
 from runcard.settings.value_types import MODE
@@ -24,7 +25,7 @@ class Configured:
         """The value as a person would write it."""
         return printable(self.setting.form.show(self.value))
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         setting, origin = self.setting, self.origin
         return {
             "key": setting.key,
@@ -39,7 +40,7 @@ class Configured:
         }
 
 
-def _refused(setting: Setting[Any], found: Found[Any]) -> dict[str, Any]:
+def _refused(setting: Setting[Any], found: Found[Any]) -> JsonObject:
     return {"value": _as_data(setting, found.value), "origin": found.origin._asdict()}
 
 
@@ -64,7 +65,7 @@ def _configured(settings: Settings, setting: Setting[Any]) -> Configured:
 
 def summary(
     found: Iterable[Configured], warnings: Iterable[tuple[str, str]], settings: Settings
-) -> dict[str, Any]:
+) -> JsonObject:
     """All of it as data."""
     return {
         "file": settings.file.path if settings.file else None,

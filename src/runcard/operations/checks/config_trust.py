@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from runcard.digests import sha256_bytes
+from runcard.encoding import JsonObject
 from runcard.errors import StoreError
 from runcard.files import printable
 from runcard.settings import Found, Setting, Settings
@@ -23,7 +24,7 @@ class TrustedFile:
     allowed: tuple[tuple[Setting[Any], Found[Any]], ...]
     is_new: bool  # whether it was not trusted before
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         allowed = [{"key": setting.key, "value": shown(setting, found)} for setting, found in self.allowed]
         return {**self.file._asdict(), "new": self.is_new, "allowed": allowed}
 

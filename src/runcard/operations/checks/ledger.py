@@ -4,14 +4,12 @@ import os
 from dataclasses import dataclass
 from itertools import accumulate
 from operator import itemgetter
-from typing import Any
 
 from runcard.documents.chain import Checked, Journal
+from runcard.encoding import JsonObject
 from runcard.errors import StoreError
 from runcard.files import printable
 from runcard.store.ledger import ledgers
-
-Fields = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,10 +17,10 @@ class Book:
     """One host's ledger."""
 
     path: str
-    entries: tuple[Fields, ...]
+    entries: tuple[JsonObject, ...]
     troubles: tuple[str, ...]  # what is wrong with it, in a sentence each
 
-    def to_dict(self) -> Fields:
+    def to_dict(self) -> JsonObject:
         return {
             "path": printable(self.path),
             "intact": not self.troubles,
@@ -45,9 +43,9 @@ def history(store: str | os.PathLike[str]) -> tuple[Book, ...]:
     return books
 
 
-def in_order(books: tuple[Book, ...]) -> list[Fields]:
+def in_order(books: tuple[Book, ...]) -> list[JsonObject]:
     """The entries of all hosts in the order of time; those of one stay in their own, whatever its clock said."""
-    timed: list[tuple[str, Fields]] = []
+    timed: list[tuple[str, JsonObject]] = []
     for book in books:
         times = accumulate((str(entry["timestamp"] or "") for entry in book.entries), max)
         timed += zip(times, book.entries, strict=True)
@@ -60,7 +58,7 @@ def _book(path: str, journal: Journal, checked: Checked) -> Book:
     return Book(path, tuple(_entry(entry.line) for entry in journal.entries), tuple(troubles))
 
 
-def _entry(line: Fields) -> Fields:
+def _entry(line: JsonObject) -> JsonObject:
     """What an entry says, and its place in the chain."""
     payload = line.get("payload")
     said = payload if isinstance(payload, dict) else {}

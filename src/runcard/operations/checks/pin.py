@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from runcard.documents.chain import Checked, Journal
-from runcard.encoding import decode_json, encode_json
+from runcard.encoding import JsonObject, decode_json, encode_json
 from runcard.errors import EncodingError, ExitCode, RuncardError, StoreError
 from runcard.files import NotRegularFileError, failure, json_name, open_regular, printable, write_atomic
 from runcard.files.reading import read_stream
@@ -45,7 +45,7 @@ class PinCheck(NamedTuple):
     new: int  # of these, the ones that were not pinned before: there was nothing to compare them with
     is_updated: bool
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         counts = {"ledgers": self.ledgers, "new": self.new}
         return {"file": printable(self.file), **counts, "updated": self.is_updated}
 

@@ -8,6 +8,7 @@ from runcard.documents import codec
 from runcard.documents.findings import Finding, finding, shown
 from runcard.documents.kinds import INSTANCE, MANIFEST
 from runcard.documents.session import agreement
+from runcard.encoding import JsonObject
 from runcard.errors import RuncardError
 from runcard.files import check_relative
 from runcard.operations.checks.validate import Checked, Read, unread
@@ -52,7 +53,7 @@ class Session:
             ]
         return Checked(read.path, codec.extended(read.examined, found, read.data))
 
-    def _named(self, manifest: agreement.Fields) -> Findings:
+    def _named(self, manifest: JsonObject) -> Findings:
         """The files that the manifest names and that are not there."""
         for place, entry in enumerate(manifest.get("instances_index") or ()):
             path = ((entry or {}).get("metadata_file") or "").removeprefix("./")
@@ -70,7 +71,7 @@ class Session:
                     found=path,
                 )
 
-    def _stored(self, document: agreement.Fields, folder: str) -> Findings:
+    def _stored(self, document: JsonObject, folder: str) -> Findings:
         """What the figures say and the files do not; figures stay as they were when a file is amended."""
         if any(path.startswith(f"{layout.INSTANCES}/{folder}/") for path in self._amended):
             return

@@ -3,11 +3,10 @@
 import contextlib
 import os
 from dataclasses import dataclass
-from typing import Any
 
 from runcard.documents.run.generation import Generation
 from runcard.documents.session.team import Team
-from runcard.encoding import Limits
+from runcard.encoding import JsonObject, Limits
 from runcard.errors import RuncardError, StoreError
 from runcard.files import json_name, printable
 from runcard.observe.process import is_alive
@@ -30,7 +29,7 @@ class Shown:
     """A run as it is to be shown."""
 
     path: str
-    document: dict[str, Any]
+    document: JsonObject
     status: str | None  # as it is now: a run whose process is gone is interrupted, whatever its document says
     remark: str | None  # what there is to say about a run that is not closed
     files: tuple[tuple[str, int], ...]  # the user's: path and size
@@ -39,7 +38,7 @@ class Shown:
         None  # that the document is of a newer version than this runcard knows, and was read all the same
     )
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         files = [{"path": json_name(path).text, "bytes": size} for path, size in self.files]
         return {
             "path": printable(self.path),
@@ -106,12 +105,12 @@ def _archived(path: str, limits: Limits | None) -> Shown | ShownSession:
     return Shown(found.path, document, document["generation"].get("status"), None, files, amendments)
 
 
-def status_now(run: str, document: dict[str, Any]) -> str | None:
+def status_now(run: str, document: JsonObject) -> str | None:
     """The status of a run: `interrupted` for one that says it is running and whose process is gone."""
     return state_now(run, document)[0]
 
 
-def state_now(run: str, document: dict[str, Any]) -> tuple[str | None, str | None]:
+def state_now(run: str, document: JsonObject) -> tuple[str | None, str | None]:
     """The status of a run as it is now, and what there is to say about one that cannot be taken at its word."""
     status: str | None = document["generation"].get("status")
     if status != "running":
@@ -124,7 +123,7 @@ def state_now(run: str, document: dict[str, Any]) -> tuple[str | None, str | Non
     return ("interrupted", GONE) if gone else (status, UNKNOWN if gone is None else None)
 
 
-def _is_gone(run: str, process: dict[str, Any]) -> bool | None:
+def _is_gone(run: str, process: JsonObject) -> bool | None:
     """The lock on the journal tells; where there is none to hold, the process must be seen. None: nobody can tell."""
     gone = None
     with (
@@ -136,7 +135,7 @@ def _is_gone(run: str, process: dict[str, Any]) -> bool | None:
     return True if gone or is_there is False else None if gone is is_there is None else False
 
 
-def _files(files: RecordFiles, document: dict[str, Any], journals: set[str]) -> tuple[tuple[str, int], ...]:
+def _files(files: RecordFiles, document: JsonObject, journals: set[str]) -> tuple[tuple[str, int], ...]:
     """The files of the user in a run, wherever it lies."""
     run_id = str(document["generation"]["run_id"])
     ours = layout.NOT_LISTED | journals

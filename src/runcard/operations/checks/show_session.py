@@ -4,18 +4,16 @@ import contextlib
 import os
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from runcard.documents.session.instance import Instance
 from runcard.documents.session.team import Team
-from runcard.encoding import Limits
+from runcard.encoding import JsonObject, Limits
 from runcard.errors import StoreError, UsageError
 from runcard.files import json_name, printable
 from runcard.operations.checks.record_files import MissingDocumentError, RecordFiles, files_of, read_document
 from runcard.store import layout
 from runcard.store.amendments.read import Amendments, read_amendments
-
-Fields = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,19 +21,19 @@ class ShownSession:
     """A session as it is to be shown."""
 
     path: str
-    document: Fields
+    document: JsonObject
     amendments: Amendments
 
-    def to_dict(self) -> Fields:
+    def to_dict(self) -> JsonObject:
         return {
             "path": printable(self.path),
             "amendments": [entry.to_dict() for entry in self.amendments.entries],
             "document": self.document,
         }
 
-    def find(self, name: str) -> Fields:
+    def find(self, name: str) -> JsonObject:
         """The agent that has this name or id; raises UsageError where there is none, or more than one."""
-        instances: list[Fields] = self.document["instances"]
+        instances: list[JsonObject] = self.document["instances"]
         found = [entry for entry in instances if entry["instance_id"] == name]
         found = found or [entry for entry in instances if entry["name"] == name]
         if len(found) == 1:
@@ -60,11 +58,11 @@ class ShownInstance:
 
     session: str
     path: str
-    document: Fields
+    document: JsonObject
     names: dict[str, str]  # of all agents, by id
     files: tuple[tuple[str, int], ...]  # of its workspace: path and size
 
-    def to_dict(self) -> Fields:
+    def to_dict(self) -> JsonObject:
         return {
             "session": printable(self.session),
             "path": printable(self.path),
@@ -110,7 +108,7 @@ def check_unpacked(path: str) -> None:
         raise StoreError(f"{printable(path)} is an archive", hint="`runcard restore` puts it back")
 
 
-def _document(files: RecordFiles, session: str, own: str, limits: Limits | None) -> Fields:
+def _document(files: RecordFiles, session: str, own: str, limits: Limits | None) -> JsonObject:
     path = layout.instance_file(own, layout.METADATA)
     return read_document(files, session, path, Instance.kind.name, limits).to_dict()
 

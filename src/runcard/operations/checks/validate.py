@@ -9,12 +9,12 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from runcard.documents import codec
 from runcard.documents.findings import Finding, Report, finding
 from runcard.documents.kinds import GENERATION, INSTANCE, KINDS, TEAM, TESTPLAN
-from runcard.encoding import Limits
+from runcard.encoding import JsonObject, Limits
 from runcard.errors import RuncardError
 from runcard.files import json_name, unreadable
 from runcard.operations.checks.load import STDIN, check_kind, is_yaml_name, read_document
@@ -35,7 +35,7 @@ class Checked:
     path: str
     report: Report
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         report = self.report
         return {
             "path": json_name(self.path).text,
@@ -106,7 +106,7 @@ class _Check:
         )
         return Read(path, data, examined)
 
-    def _target(self, path: str, plan: dict[str, Any]) -> Iterator[Finding]:
+    def _target(self, path: str, plan: JsonObject) -> Iterator[Finding]:
         """What a plan's target looks like in the project."""
         from runcard.plans.project import given_project, project_at  # noqa: PLC0415 - few documents are plans
         from runcard.plans.target_check import check_target  # noqa: PLC0415
@@ -259,7 +259,7 @@ def _unread_folder(error: OSError, folder: str) -> Checked:
     return Checked(folder, Report((unread(problem),)))
 
 
-def summary(results: Iterable[Checked]) -> dict[str, Any]:
+def summary(results: Iterable[Checked]) -> JsonObject:
     """The report of many documents as data."""
     documents = [checked.to_dict() for checked in results]
     return {"valid": bool(documents) and all(d["valid"] for d in documents), "documents": documents}

@@ -5,10 +5,10 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from runcard.documents.kinds import GENERATION, INSTANCE, TEAM, detect
-from runcard.encoding import Limits, decode_json
+from runcard.encoding import JsonObject, Limits, decode_json
 from runcard.errors import ExitCode, RuncardError, StoreError
 from runcard.files import failure, printable, read_file
 from runcard.operations.checks.show import state_now
@@ -164,7 +164,7 @@ class _Record:
         self._limits = limits or Limits()
 
     @cached_property
-    def document(self) -> dict[str, Any]:
+    def document(self) -> JsonObject:
         path = os.path.join(self.path, layout.METADATA)
         if not layout.may_be_file(path):  # a link is not followed, and nobody waits for a FIFO
             return {}
@@ -340,7 +340,7 @@ def _ledger_gone(store: str, closed: int, heads: int) -> Iterator[Discrepancy]:
         yield Discrepancy("ledger", printable(store), "", message, exit_code=ExitCode.WARNINGS)
 
 
-def summary(results: list[Verified], pin: "PinCheck | None" = None) -> dict[str, Any]:
+def summary(results: list[Verified], pin: "PinCheck | None" = None) -> JsonObject:
     """The verdict on everything as data."""
     pinned = {} if pin is None else {"pin": pin.to_dict()}
     return {

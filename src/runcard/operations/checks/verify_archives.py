@@ -8,10 +8,10 @@ import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from runcard.documents.kinds import GENERATION, TEAM, detect
-from runcard.encoding import Limits, decode_json
+from runcard.encoding import JsonObject, Limits, decode_json
 from runcard.errors import EncodingError, ExitCode, RuncardError, StoreError
 from runcard.files import check_relative, printable
 from runcard.operations.archives.find import FoundArchive, find_archive, look_into
@@ -23,7 +23,6 @@ from runcard.store.ledger import ARCHIVED, LedgerEntry
 from runcard.store.verification import INTACT, Discrepancy, Record, Verdict, known_by, said
 
 Progress = Callable[[int, int], object]
-Fields = dict[str, Any]
 
 _NAMES = {"session": "team_session_id", "run": "run_id"}
 
@@ -275,7 +274,7 @@ def _identity(contents: Contents) -> Record:
     return "run", run_id if isinstance(run_id, str) else ""
 
 
-def _document(contents: Contents) -> Fields:
+def _document(contents: Contents) -> JsonObject:
     try:
         document = decode_json(contents.read(layout.METADATA) or b"")
     except EncodingError:

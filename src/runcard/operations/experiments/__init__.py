@@ -6,9 +6,8 @@ experiment, made once, and the configuration that its runs begin with; `data/` t
 
 import os
 from dataclasses import dataclass
-from typing import Any
 
-from runcard.encoding import Limits, as_text, join_pointer
+from runcard.encoding import JsonObject, Limits, as_text, join_pointer
 from runcard.errors import DocumentError, StoreError, UsageError
 from runcard.files import SAFE_ID, failure, is_safe_id, printable, write_atomic
 from runcard.files.temporaries import remove_temporaries_of
@@ -18,8 +17,6 @@ from runcard.operations.runs.configuration import read_file
 from runcard.store import layout
 from runcard.store.experiments import id_of_name
 from runcard.store.runs.directory import alone
-
-Fields = dict[str, Any]
 
 ID, CREATED, DESCRIPTION = "experiment_id", "created_at", "description"
 OWN_KEYS = (ID, CREATED, DESCRIPTION)  # of config.yaml; all others are configuration
@@ -34,7 +31,7 @@ class Experiment:
     experiment_id: str
     created_at: str | None
     description: str | None
-    config: Fields  # what its runs begin with
+    config: JsonObject  # what its runs begin with
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -106,7 +103,7 @@ def folder_of(name: str) -> str | None:
     return path if os.path.isdir(path) else None
 
 
-def read_config(folder: str) -> Fields:
+def read_config(folder: str) -> JsonObject:
     """What config.yaml says, its own keys checked; nothing where there is none."""
     path = os.path.join(folder, layout.CONFIG)
     if not os.path.lexists(path):
@@ -136,7 +133,7 @@ def _refused(path: str, key: str, value: object) -> DocumentError:
     )
 
 
-def _given_an_id(folder: str) -> Fields:
+def _given_an_id(folder: str) -> JsonObject:
     """Make the id of an experiment whose folder has none yet; whoever comes first makes it."""
     from runcard.encoding.yaml import edit_yaml  # noqa: PLC0415 - once for each experiment
 

@@ -15,7 +15,6 @@ from runcard.operations.experiments import (
     ID,
     OWN_KEYS,
     Experiment,
-    Fields,
     checked_name,
     folder_of,
 )
@@ -91,7 +90,7 @@ def _source(config: str | None) -> bytes | None:
     return read_document(config, Limits())
 
 
-def _text(name: str, own: Fields, configuration: Fields, source: bytes | None) -> bytes:
+def _text(name: str, own: JsonObject, configuration: JsonObject, source: bytes | None) -> bytes:
     head = _HEAD.format(name=name).encode() + encode_yaml(own) + _CONFIGURATION.encode()
     if not configuration:
         return head + _EXAMPLE.encode()
@@ -100,7 +99,7 @@ def _text(name: str, own: Fields, configuration: Fields, source: bytes | None) -
     return head + encode_yaml(configuration)
 
 
-def _says(text: bytes, data: Fields) -> bool:
+def _says(text: bytes, data: JsonObject) -> bool:
     try:
         return bool(decode_yaml(text) == data)
     except EncodingError:

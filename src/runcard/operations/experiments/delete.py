@@ -12,14 +12,14 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from runcard.digests import sha256_bytes
-from runcard.encoding import Limits
+from runcard.encoding import JsonObject, Limits
 from runcard.errors import RuncardError, StoreError
 from runcard.files import Kind, failure, printable, walk
 from runcard.files.rename_noreplace import rename_noreplace
 from runcard.observe.clock import Clock
 from runcard.operations.checks.load import read_document
 from runcard.operations.checks.show import status_now
-from runcard.operations.experiments import ID, Fields, folder_of, no_experiment, read_config
+from runcard.operations.experiments import ID, folder_of, no_experiment, read_config
 from runcard.operations.experiments.runs import read_run, run_folders
 from runcard.store import layout
 from runcard.store.ledger import CLOSED, DELETED, Ledger, entries, ledgers
@@ -178,7 +178,7 @@ def _known() -> set[tuple[object, object]]:
     return {(said.get("path"), said.get("id")) for said in payloads if isinstance(said, dict)}
 
 
-def _tombstones(path: str, name: str) -> Iterator[Fields]:
+def _tombstones(path: str, name: str) -> Iterator[JsonObject]:
     now = Clock().timestamp()
     outputs = os.path.join(path, layout.OUTPUTS)
     told: set[str] = set()
@@ -201,12 +201,12 @@ def _tombstones(path: str, name: str) -> Iterator[Fields]:
     yield {"kind": "experiment", **_identity(path), "path": name, "time": now}
 
 
-def _identity(path: str) -> Fields:
+def _identity(path: str) -> JsonObject:
     """The id of an experiment, and the digest of its config.yaml; a broken one is no reason to keep it."""
     config = os.path.join(path, layout.CONFIG)
     if not layout.may_be_file(config):
         return {}
-    said: Fields = {"sha256": sha256_bytes(read_document(config, Limits())).hex}
+    said: JsonObject = {"sha256": sha256_bytes(read_document(config, Limits())).hex}
     try:
         identity = read_config(path).get(ID)
     except RuncardError:

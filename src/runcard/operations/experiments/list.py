@@ -1,8 +1,9 @@
 """The experiments that there are. Looking at them writes nothing, and one that is broken hides no other."""
 
 import os
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from runcard.encoding import JsonObject
 from runcard.errors import RuncardError
 from runcard.files import failure, is_safe_id, printable
 from runcard.operations.experiments import CREATED, DESCRIPTION, ID, read_config
@@ -22,7 +23,7 @@ class Listed(NamedTuple):
     last_run: str | None  # when its last run was started
     problem: str | None  # what is wrong with it
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         return self._asdict() | {"problem": printable(self.problem) if self.problem else None}
 
 

@@ -1,16 +1,14 @@
 """The runs of a store as an experiment sees them: which they are, and what one line says about each."""
 
 import os
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from runcard.digests import sha256_bytes
-from runcard.encoding import Limits, decode_json
+from runcard.encoding import JsonObject, Limits, decode_json
 from runcard.errors import EncodingError, RuncardError
 from runcard.files import failure
 from runcard.operations.checks.load import read_document
 from runcard.store import layout
-
-Fields = dict[str, Any]
 
 
 class ReadRun(NamedTuple):
@@ -19,7 +17,7 @@ class ReadRun(NamedTuple):
     path: str
     run_id: str  # the name of its folder, where it does not say
     sha256: str | None  # of its metadata document
-    document: Fields | None
+    document: JsonObject | None
     problem: str | None  # why there is no document
 
 

@@ -3,9 +3,10 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from runcard.documents.sums import exact_sum, plain_number, whole_sum
+from runcard.encoding import JsonObject
 from runcard.files import printable
 from runcard.masking import mask_data
 from runcard.operations.checks.show import status_now
@@ -15,7 +16,6 @@ from runcard.operations.masking import use_masking_settings
 from runcard.store import layout
 from runcard.store.experiments import id_of_name
 
-Fields = dict[str, Any]
 Watch = Callable[[Iterable[str]], Iterable[str]]
 
 LAST = 5  # runs that are shown one by one
@@ -78,7 +78,7 @@ class Summary:
         known = [count for run in self.runs if (count := getattr(run, f"{kind}_tokens")) is not None]
         return Total(whole_sum(known) if known else None, len(self.runs) - len(known))
 
-    def to_dict(self) -> Fields:
+    def to_dict(self) -> JsonObject:
         use_masking_settings()
         found = self.experiment
         return {
@@ -102,11 +102,11 @@ class Summary:
         }
 
 
-def _total(total: Total) -> Fields:
+def _total(total: Total) -> JsonObject:
     return {"known": total.known, "runs_unknown": total.unknown}
 
 
-def _line(run: RunLine) -> Fields:
+def _line(run: RunLine) -> JsonObject:
     return run._asdict() | {"path": printable(run.path), "models": list(run.models)}
 
 
@@ -133,7 +133,7 @@ def sum_up(name: str, stores: Sequence[str] = (layout.OUTPUTS,), watch: Watch = 
     return Summary(name, found, identity, tuple(runs), tuple(unreadable))
 
 
-def _read(run: ReadRun, document: Fields) -> RunLine:
+def _read(run: ReadRun, document: JsonObject) -> RunLine:
     generation, costs = document["generation"], _object(document.get("costs"))
     return RunLine(
         run.path,
@@ -149,7 +149,7 @@ def _read(run: ReadRun, document: Fields) -> RunLine:
     )
 
 
-def _known_cost(document: Fields) -> float | None:
+def _known_cost(document: JsonObject) -> float | None:
     """What a run cost, or where that is not known the sum of the calls whose price is."""
     total = _number(_object(document.get("costs")).get("total_cost_usd"))
     if total is not None:
@@ -158,19 +158,19 @@ def _known_cost(document: Fields) -> float | None:
     return plain_number(exact_sum(known)) if known else None
 
 
-def _models(document: Fields) -> Iterator[str]:
+def _models(document: JsonObject) -> Iterator[str]:
     """The models that were called; where no call was recorded, the one that was configured."""
     called = [part.get("model") for part in _by_model(document)]
     named = [_object(document.get("configuration")).get("model")]
     yield from dict.fromkeys(model for model in called or named if isinstance(model, str))
 
 
-def _by_model(document: Fields) -> list[Fields]:
+def _by_model(document: JsonObject) -> list[JsonObject]:
     parts = _object(document.get("token_usage")).get("breakdown_by_model")
     return [_object(part) for part in parts] if isinstance(parts, list) else []
 
 
-def _object(value: object) -> Fields:
+def _object(value: object) -> JsonObject:
     return value if isinstance(value, dict) else {}
 
 

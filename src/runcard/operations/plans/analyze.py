@@ -2,15 +2,13 @@
 
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
 
 from runcard.documents.testplan.plan import TestPlan
+from runcard.encoding import JsonObject
 from runcard.files import json_name
 from runcard.plans.analysis import Analysis, analyze, analyze_all
 from runcard.plans.plan import Plan, StaleError, plan_at
 from runcard.plans.plan_files import Asked, place_of
-
-Fields = dict[str, Any]
 
 _TRIES = 20  # to write while others do
 
@@ -31,7 +29,7 @@ class Analyzed:
         """The plan as it would be written to a new file."""
         return TestPlan.encode(self.analysis.plan).decode()
 
-    def to_dict(self) -> Fields:
+    def to_dict(self) -> JsonObject:
         path = None if self.plan is None else json_name(self.plan.path).text
         return {**self.analysis.plan, "metadata_path": path, "warnings": list(self.warnings)}
 
@@ -66,7 +64,7 @@ def _written(path: str, analysis: Analysis, root: str | None) -> Analyzed:
     return Analyzed(analysis, plan.write("analyzer", _joined(plan.to_dict(), analysis.plan)))
 
 
-def _joined(before: Fields, found: Fields) -> Fields:
+def _joined(before: JsonObject, found: JsonObject) -> JsonObject:
     """A plan with another analysis; what others added to its sections stays."""
     kept = {
         name: before[name]

@@ -1,14 +1,12 @@
 """What changed between two plans."""
 
 from dataclasses import dataclass
-from typing import Any
 
+from runcard.encoding import JsonObject
 from runcard.files import json_name
 from runcard.plans.diff import Comparison, compare
 from runcard.plans.plan import Plan, plan_at
 from runcard.plans.plan_files import place_of
-
-Fields = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +17,7 @@ class Compared:
     comparison: Comparison
     warnings: tuple[str, ...]
 
-    def to_dict(self) -> Fields:
+    def to_dict(self) -> JsonObject:
         found = self.comparison
         return {
             "old": json_name(self.old).text,

@@ -2,8 +2,8 @@
 
 import os
 from dataclasses import dataclass
-from typing import Any
 
+from runcard.encoding import JsonObject
 from runcard.files import json_name
 from runcard.plans.project import project_of
 from runcard.plans.ruby.specs import Spec, read_spec
@@ -21,7 +21,7 @@ class Extracted:
         said = [f"line {trouble.line}: {trouble.message}" for trouble in self.spec.warnings]
         return said if self.spec.parts else [*said, "no describe, no context and no example"]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         warnings = [{"line": trouble.line, "message": trouble.message} for trouble in self.spec.warnings]
         return {
             "file": json_name(self.file).text,

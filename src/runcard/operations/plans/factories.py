@@ -2,8 +2,8 @@
 
 import os
 from dataclasses import dataclass
-from typing import Any
 
+from runcard.encoding import JsonObject
 from runcard.errors import DocumentError, StoreError
 from runcard.files import printable
 from runcard.plans.project import given_project, project_at
@@ -16,10 +16,10 @@ from runcard.plans.ruby.factory_files import owner_of
 class Listed:
     """The factories below a path."""
 
-    said: dict[str, Any]
+    said: JsonObject
     warnings: list[str]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         return self.said
 
 

@@ -1,9 +1,8 @@
 """Agents in any language: may this one begin, and what does it report."""
 
 from dataclasses import dataclass
-from typing import Any
 
-from runcard.encoding import Limits
+from runcard.encoding import JsonObject, Limits
 from runcard.errors import RuncardError
 from runcard.files import json_name
 from runcard.operations.masking import use_masking_settings
@@ -12,8 +11,6 @@ from runcard.plans.agents import Agent, agent_named, later_than, predecessor
 from runcard.plans.freshness import status_of
 from runcard.plans.plan import Plan, plan_at
 from runcard.plans.plan_files import Asked, place_of
-
-Fields = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +30,7 @@ class Begun:
     def warnings(self) -> tuple[str, ...]:
         return self.plan.warnings
 
-    def to_dict(self) -> Fields:
+    def to_dict(self) -> JsonObject:
         return {
             "agent": self.agent,
             "ready": self.ready,
@@ -50,10 +47,10 @@ class Marked:
 
     plan: Plan
     agent: str
-    automation: Fields
+    automation: JsonObject
     warnings: tuple[str, ...]
 
-    def to_dict(self) -> Fields:
+    def to_dict(self) -> JsonObject:
         return {
             "agent": self.agent,
             "metadata_path": json_name(self.plan.path).text,
@@ -133,7 +130,7 @@ class Guide:
     def warnings(self) -> tuple[str, ...]:
         return ()
 
-    def to_dict(self) -> Fields:
+    def to_dict(self) -> JsonObject:
         return {
             "agent": self.agent.name,
             "after": self.after,

@@ -3,9 +3,8 @@
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
-from runcard.encoding import Limits
+from runcard.encoding import JsonObject, Limits
 from runcard.errors import RuncardError, StoreError
 from runcard.files import failure, json_name, printable
 from runcard.plans.agents import next_agent
@@ -15,8 +14,6 @@ from runcard.plans.plan import plan_at
 from runcard.plans.plan_files import Place, homeless
 from runcard.plans.plan_text import read_stored
 from runcard.plans.project import Project, check_folder, project_at
-
-Fields = dict[str, Any]
 
 FRESH, STALE, INVALID = "fresh", "stale", "invalid"
 
@@ -32,7 +29,7 @@ class Listed:
     reason: str | None
     next: str
 
-    def to_dict(self) -> Fields:
+    def to_dict(self) -> JsonObject:
         return {
             "metadata_path": json_name(self.path).text,
             "file": json_name(self.file).text,
@@ -51,7 +48,7 @@ class Plans:
     plans: tuple[Listed, ...]
     warnings: tuple[str, ...] = ()
 
-    def to_dict(self) -> Fields:
+    def to_dict(self) -> JsonObject:
         return {
             "root": json_name(self.root).text,
             "plans": [plan.to_dict() for plan in self.plans],

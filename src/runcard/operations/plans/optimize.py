@@ -4,8 +4,8 @@ import os
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
 
+from runcard.encoding import JsonObject
 from runcard.errors import RuncardError
 from runcard.files import Kind, json_name, walk
 from runcard.plans.agent_reports import Mark
@@ -15,8 +15,6 @@ from runcard.plans.plan import Plan, plan_at
 from runcard.plans.plan_files import Asked, place_of
 from runcard.plans.ruby.factory_usage import Built, built, symbols
 from runcard.plans.spec_paths import spec_of
-
-Fields = dict[str, Any]
 
 _AGENT = AGENTS["factory-optimizer"]
 _OURS = f"{_AGENT.name}: "  # how its warnings begin, so that a second look replaces those of the first
@@ -54,7 +52,7 @@ class Optimized:
     def warnings(self) -> tuple[str, ...]:
         return (*self.remarks, *self.advice)
 
-    def to_dict(self) -> Fields:
+    def to_dict(self) -> JsonObject:
         return {
             "metadata_path": json_name(self.plan.path).text,
             "strategy": self.strategy,
@@ -89,7 +87,7 @@ def optimize(path: str, *, root: str | None = None, asked: Asked | None = None) 
     return result
 
 
-def _doubts(data: Fields, *, has_factories: bool) -> list[str]:
+def _doubts(data: JsonObject, *, has_factories: bool) -> list[str]:
     uses_models = data["target"].get("uses_models") is True
     return (
         ["the method uses models, and the plan knows no factories"]
@@ -98,7 +96,7 @@ def _doubts(data: Fields, *, has_factories: bool) -> list[str]:
     )
 
 
-def _unused(plan: Plan, data: Fields) -> Iterator[tuple[str, str]]:
+def _unused(plan: Plan, data: JsonObject) -> Iterator[tuple[str, str]]:
     """The traits that stand in no spec."""
     known = list(traits(data))
     if not known:
@@ -121,7 +119,7 @@ def _specs(root: str) -> Iterator[str]:
                 yield os.path.join(top, entry.path)
 
 
-def _other(plan: Plan, data: Fields) -> list[Built]:
+def _other(plan: Plan, data: JsonObject) -> list[Built]:
     """Where the spec of the plan, if there is one, gets objects otherwise than its level wants."""
     wanted = strategy(data)
     with suppress(RuncardError):
@@ -130,7 +128,7 @@ def _other(plan: Plan, data: Fields) -> list[Built]:
     return []
 
 
-def _write(plan: Plan, data: Fields, advice: list[str]) -> None:
+def _write(plan: Plan, data: JsonObject, advice: list[str]) -> None:
     marked = Mark(completed=True).on(_AGENT, data)
     said = data.get("automation", {}).get("warnings") or []
     kept = [text for text in said if not text.startswith(_OURS)]

@@ -7,9 +7,9 @@ that is there and the plan says so.
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from runcard.documents.findings import InvalidDocument
+from runcard.encoding import JsonObject
 from runcard.files import json_name, printable
 from runcard.operations.plans.analyze import analyze_source
 from runcard.operations.plans.skeleton import write_skeleton
@@ -19,8 +19,6 @@ from runcard.plans.freshness import status_of
 from runcard.plans.plan import Plan, plan_at
 from runcard.plans.plan_files import Asked, place_of
 from runcard.plans.spec_paths import spec_of
-
-Fields = dict[str, Any]
 
 DONE, KEPT = "done", "kept"
 
@@ -33,7 +31,7 @@ class Step:
     outcome: str  # done, or kept from before
     detail: str
 
-    def to_dict(self) -> Fields:
+    def to_dict(self) -> JsonObject:
         return {"agent": self.agent, "outcome": self.outcome, "detail": json_name(self.detail).text}
 
 
@@ -49,7 +47,7 @@ class Piped:
     def next(self) -> str:
         return next_agent(self.plan.to_dict()).name
 
-    def to_dict(self) -> Fields:
+    def to_dict(self) -> JsonObject:
         return {
             "metadata_path": json_name(self.plan.path).text,
             "steps": [step.to_dict() for step in self.steps],

@@ -2,8 +2,8 @@
 
 import os
 from dataclasses import dataclass
-from typing import Any
 
+from runcard.encoding import JsonObject
 from runcard.errors import StoreError
 from runcard.files import failure, json_name, printable, write_atomic
 from runcard.plans.file_names import report_name
@@ -15,8 +15,6 @@ from runcard.plans.ruby.specs import read_spec
 from runcard.plans.spec_paths import spec_of
 from runcard.plans.spec_review import Review, review
 from runcard.views.plan_review import review_page
-
-Fields = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +42,7 @@ class Reviewed:
             said.append(f"{len(found.placeholders)} placeholders are left, the first in line {first}")
         return tuple(said)
 
-    def to_dict(self) -> Fields:
+    def to_dict(self) -> JsonObject:
         found = self.review
         return {
             "metadata_path": json_name(self.plan.path).text,
@@ -85,7 +83,7 @@ def review_spec(
     return Reviewed(plan, file, found, page, _written(plan, page) if write_report else None, remarks)
 
 
-def _title(target: Fields) -> str:
+def _title(target: JsonObject) -> str:
     return f"{target['class']}{'.' if target['method_type'] == 'class' else '#'}{target['method']}"
 
 

@@ -3,8 +3,8 @@
 import os
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
 
+from runcard.encoding import JsonObject
 from runcard.errors import RuncardError, StoreError
 from runcard.files import failure, json_name, printable, read_file, write_atomic
 from runcard.plans.agents import AGENTS, next_agent
@@ -16,8 +16,6 @@ from runcard.plans.ruby.signatures import parameters
 from runcard.plans.spec_contexts import Context, contexts_of
 from runcard.plans.spec_paths import default_spec
 from runcard.plans.spec_skeleton import Call, skeleton
-
-Fields = dict[str, Any]
 
 _AGENT = AGENTS["skeleton"]
 
@@ -36,7 +34,7 @@ class Written:
     def next(self) -> str:
         return next_agent(self.plan.to_dict()).name
 
-    def to_dict(self) -> Fields:
+    def to_dict(self) -> JsonObject:
         every = [context for root in self.contexts for context in root.walk()]
         return {
             "metadata_path": json_name(self.plan.path).text,
@@ -81,7 +79,7 @@ def write_skeleton(
     return Written(marked, spec, contexts, is_new, tuple(warnings))
 
 
-def _unreached(data: Fields, contexts: tuple[Context, ...]) -> list[str]:
+def _unreached(data: JsonObject, contexts: tuple[Context, ...]) -> list[str]:
     """What has no context, since it depends on a terminal state."""
     placed = {context.one["name"] for root in contexts for context in root.walk()}
     return [
@@ -91,7 +89,7 @@ def _unreached(data: Fields, contexts: tuple[Context, ...]) -> list[str]:
     ]
 
 
-def _call(plan: Plan, target: Fields) -> Call:
+def _call(plan: Plan, target: JsonObject) -> Call:
     """What the source says about the parameters; nothing where it cannot be read."""
     name = target["class"]
     with suppress(RuncardError):
@@ -100,7 +98,7 @@ def _call(plan: Plan, target: Fields) -> Call:
     return Call()
 
 
-def _helper(plan: Plan, target: Fields) -> str:
+def _helper(plan: Plan, target: JsonObject) -> str:
     """The file that a spec requires: that of Rails, where there is Rails."""
     is_rails = target["file"].removeprefix("./").startswith("app/")
     of_rails = os.path.join(plan.place.project.root, "spec", "rails_helper.rb")

@@ -1,15 +1,12 @@
 """Where the plan of a source lies, and whether it can still be used."""
 
 from dataclasses import dataclass
-from typing import Any
 
-from runcard.encoding import Limits
+from runcard.encoding import JsonObject, Limits
 from runcard.files import json_name
 from runcard.plans.agents import next_agent
 from runcard.plans.freshness import Status, status_of
 from runcard.plans.plan_files import Asked, Place, place_of
-
-Fields = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +19,7 @@ class Located:
     def warnings(self) -> tuple[str, ...]:
         return self.place.warnings
 
-    def to_dict(self) -> Fields:
+    def to_dict(self) -> JsonObject:
         return {
             "metadata_path": json_name(self.place.path).text,
             "root": json_name(self.place.project.root).text,
@@ -48,7 +45,7 @@ class Told:
             return f"needs a new analysis: {self.status.reason}"
         return "fresh" if self.status.validated else "fresh, not validated"
 
-    def to_dict(self) -> Fields:
+    def to_dict(self) -> JsonObject:
         status = self.status
         stored = status.place.stored
         data = {} if status.place.is_other else stored.data or {}

@@ -2,8 +2,8 @@
 
 import os
 from dataclasses import dataclass
-from typing import Any
 
+from runcard.encoding import JsonObject
 from runcard.files import json_name
 from runcard.plans.project import project_of
 from runcard.plans.ruby import Targets, read_targets
@@ -20,7 +20,7 @@ class Listed:
     def warnings(self) -> list[str]:
         return [f"line {trouble.line}: {trouble.message}" for trouble in self.targets.warnings]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         warnings = [{"line": trouble.line, "message": trouble.message} for trouble in self.targets.warnings]
         return {
             "file": json_name(self.file).text,

@@ -4,19 +4,16 @@ What the section said before is not looked at. Nothing else in the file changes.
 """
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 from runcard.documents import codec
 from runcard.documents.findings import Finding
 from runcard.documents.findings import Report as Findings
 from runcard.documents.kinds import TESTPLAN
-from runcard.encoding import Limits
+from runcard.encoding import JsonObject, Limits
 from runcard.files import json_name
 from runcard.plans.plan import Plan, plan_at
 from runcard.plans.plan_files import Asked, place_of
 from runcard.plans.target_check import check_target
-
-Fields = dict[str, Any]
 
 _MOST = 200  # findings that are written down
 
@@ -30,7 +27,7 @@ class Validated:
     written: bool
     warnings: tuple[str, ...]
 
-    def to_dict(self) -> Fields:
+    def to_dict(self) -> JsonObject:
         report = self.report
         return {
             "metadata_path": json_name(self.plan.path).text,
@@ -67,7 +64,7 @@ def judged(plan: Plan) -> Findings:
     """All that is wrong with a plan, but for what its old validation says."""
     project = plan.place.project
 
-    def look(data: Fields) -> list[Finding]:
+    def look(data: JsonObject) -> list[Finding]:
         return list(check_target(data, project.root, is_known=not plan.place.is_loose))
 
     source = plan.place.stored.source or b""
@@ -76,7 +73,7 @@ def judged(plan: Plan) -> Findings:
     return replace(report, findings=own)
 
 
-def section_of(report: Findings) -> Fields:
+def section_of(report: Findings) -> JsonObject:
     """The section that says what was found."""
     return {
         "completed": report.valid,

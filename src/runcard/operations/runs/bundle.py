@@ -2,10 +2,11 @@
 
 import os
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from runcard.digests import sha256_bytes
 from runcard.documents import codec
+from runcard.encoding import JsonObject
 from runcard.errors import StoreError, UsageError
 from runcard.files import failure, json_name, open_regular, printable, sync_filesystem
 from runcard.files.rename_noreplace import rename_noreplace
@@ -26,8 +27,6 @@ from runcard.version import __version__
 GIB = 1 << 30
 MAX_SIZE = 10 * GIB  # bytes that a bundle may hold unless the user allows more
 MAX_FILES = 100_000  # files, folders and links, likewise
-
-Fields = dict[str, Any]
 
 
 class Bundle(NamedTuple):
@@ -131,7 +130,7 @@ def import_bundle(
     return Bundle(os.path.join(target, manifest["run"]), [*missing, *_moved(manifest, target)])
 
 
-def _default_folder(manifest: Fields) -> str:
+def _default_folder(manifest: JsonObject) -> str:
     name: str = os.path.basename(manifest["run"])
     if is_tool_name(name):
         raise UsageError(
@@ -140,7 +139,7 @@ def _default_folder(manifest: Fields) -> str:
     return name
 
 
-def _check_run(run: Contents, manifest: Fields) -> list[str]:
+def _check_run(run: Contents, manifest: JsonObject) -> list[str]:
     """Refuse a run that is not intact, or another one than the manifest names; what to know about its inputs."""
     metadata = run.read(layout.METADATA)
     if metadata is None:
@@ -152,7 +151,7 @@ def _check_run(run: Contents, manifest: Fields) -> list[str]:
     return list(_missing_inputs(codec.load(metadata).to_dict(), manifest))
 
 
-def _missing_inputs(document: Fields, manifest: Fields) -> Iterator[str]:
+def _missing_inputs(document: JsonObject, manifest: JsonObject) -> Iterator[str]:
     """The inputs that the bundle does not have; one that is not what the run read is refused."""
     carried = {file["path"]: file["sha256"] for file in manifest["files"]}
     for entry in entries_of(document):
@@ -163,7 +162,7 @@ def _missing_inputs(document: Fields, manifest: Fields) -> Iterator[str]:
             raise refused(f"the input {printable(entry['path'])} is not what the run read")
 
 
-def _moved(manifest: Fields, target: str) -> Iterator[str]:
+def _moved(manifest: JsonObject, target: str) -> Iterator[str]:
     for file in manifest["files"]:
         if file["place"] != file["path"]:
             place = os.path.join(target, file["place"])

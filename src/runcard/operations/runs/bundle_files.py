@@ -9,9 +9,10 @@ Invariant: a bundle never has a file whose bytes nobody vouched for.
 
 import os
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from runcard.digests import sha256_descriptor
+from runcard.encoding import JsonObject
 from runcard.files import check_relative, open_regular, printable
 from runcard.operations.runs.rerun import entries_of, path_of
 from runcard.store import layout
@@ -19,8 +20,6 @@ from runcard.store.archives.bundles.forbidden_names import is_tool_file
 from runcard.store.archives.bundles.manifest import OUTSIDE
 from runcard.store.archives.bundles.pack import Carried
 from runcard.store.ownership import is_own_run
-
-Fields = dict[str, Any]
 
 
 class LeftOut(NamedTuple):
@@ -37,7 +36,7 @@ class LeftOut(NamedTuple):
 class BundleFiles:
     """The inputs and programs of a run, as far as they may be packed."""
 
-    def __init__(self, run: str, document: Fields, metadata_sha256: str, named: Sequence[str]) -> None:
+    def __init__(self, run: str, document: JsonObject, metadata_sha256: str, named: Sequence[str]) -> None:
         self._run, self._document, self._sha256 = run, document, metadata_sha256
         self._here = os.path.realpath(os.curdir)
         self._named = [os.path.realpath(path) for path in named]

@@ -12,7 +12,7 @@ import os
 import re
 import time
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from runcard import checksums
 from runcard.checksums.unstable_directory import MOVED, is_moved, look, snapshot
@@ -21,7 +21,7 @@ from runcard.documents import chain
 from runcard.documents.run import fold
 from runcard.documents.run.size_limit import is_too_large
 from runcard.documents.symlinks import symlink_entry
-from runcard.encoding import canonical_json, decode_json, encode_json
+from runcard.encoding import JsonObject, canonical_json, decode_json, encode_json
 from runcard.errors import EncodingError, RuncardError, StoreError
 from runcard.files import Kind, Sync, failure, json_name, printable, read_regular, sizes
 from runcard.observe.process import is_alive
@@ -38,7 +38,6 @@ from runcard.views.run_readme import is_readme_of, readme
 if TYPE_CHECKING:
     from runcard.documents.run.generation import Generation
 
-Fields = dict[str, Any]
 
 CHANGING = "changing-files"  # the type of the warning about files that something still writes to
 
@@ -123,12 +122,12 @@ def _close_alone(run: str, *, locks_work: bool) -> Closing:
     return Closing(run, _seal(desk)["generation"]["status"], closed=True)
 
 
-def _is_at_work(run: str, document: Fields) -> bool:
+def _is_at_work(run: str, document: JsonObject) -> bool:
     """Whether the process of a run lives and is not done: its entry in the ledger comes last."""
     return os.path.lexists(layout.open_mark(run)) and is_alive(_process(document)) is True
 
 
-def _closed_already(run: str, document: Fields | None) -> Closing | None:
+def _closed_already(run: str, document: JsonObject | None) -> Closing | None:
     status = _status(document)
     if document is None or status in {None, "running"} or not _is_sealed(run, document):
         return None
@@ -145,7 +144,7 @@ def _is_dead(run: str) -> bool:
         return False  # whatever it is, it is told where it matters
 
 
-def _why_alive(document: Fields, *, locks_work: bool) -> str | None:
+def _why_alive(document: JsonObject, *, locks_work: bool) -> str | None:
     """A free lock tells only about this host; without locks the process must be seen to be gone."""
     process = _process(document)
     host = process.get("host")
@@ -156,11 +155,11 @@ def _why_alive(document: Fields, *, locks_work: bool) -> str | None:
     return "its process is at work, as far as can be told"
 
 
-def _process(document: Fields) -> Fields:
+def _process(document: JsonObject) -> JsonObject:
     return document["generation"].get("process") or {}
 
 
-def _is_sealed(run: str, document: Fields) -> bool:
+def _is_sealed(run: str, document: JsonObject) -> bool:
     """Whether a document with a final status was written by a closing, and not by the user's program."""
     if not os.path.lexists(layout.open_mark(run)):
         return True
@@ -171,12 +170,12 @@ def _is_sealed(run: str, document: Fields) -> bool:
 class Own(NamedTuple):
     """What a recorder knows of its own run, so that nobody has to find it out."""
 
-    start: Fields  # the document that it began with
+    start: JsonObject  # the document that it began with
     first: bytes  # the same as it was written
     journal_sha256: str  # of the journal as the recorder wrote it
 
 
-def seal(run: str, own: Own) -> Fields:
+def seal(run: str, own: Own) -> JsonObject:
     """Close a run that its own recorder is done with; returns its final document.
 
     A process that was left behind may remove the directory again and again: it is made again, a fixed number of times.
@@ -193,7 +192,7 @@ def seal(run: str, own: Own) -> Fields:
     return _seal_once(run, own)
 
 
-def _seal_once(run: str, own: Own) -> Fields:
+def _seal_once(run: str, own: Own) -> JsonObject:
     with _at_work(run):
         return _seal(_Desk(run, own), is_own=True)
 
@@ -208,7 +207,7 @@ def _at_work(run: str) -> Iterator[None]:
         raise failure(error, str(error.filename or run), "close") from error
 
 
-def _seal(desk: "_Desk", *, is_own: bool = False) -> Fields:
+def _seal(desk: "_Desk", *, is_own: bool = False) -> JsonObject:
     """Close a run; `is_own` says that this process recorded it, which a run found open in a store never is."""
     run, ledger = desk.run, Ledger(layout.store_of(desk.run))
     desk.settle()
@@ -228,7 +227,7 @@ def _seal(desk: "_Desk", *, is_own: bool = False) -> Fields:
     return document
 
 
-def _encoded(document: Fields, *, checked: bool) -> bytes:
+def _encoded(document: JsonObject, *, checked: bool) -> bytes:
     return encode_json(document) if checked else _generation().from_dict(document).to_bytes()
 
 
@@ -250,7 +249,7 @@ class _Desk:
                 f"{printable(run)} cannot be closed: neither its metadata.json nor its journal tells how it began",
                 hint="the files in it are kept as they are",
             )
-        self.start: Fields = began
+        self.start: JsonObject = began
         self.run_id = str(_run_id(began))
         self.writer = f"w-{sha256_bytes(f'runcard-closing-1:{self.run_id}'.encode()).hex[:8]}"
         self.metadata_is_ours = written is began or written == began
@@ -262,7 +261,7 @@ class _Desk:
         """See what lies in the directory: once, and again when something has moved."""
         self._kinds: dict[str, Kind] = look(self.run)
 
-    def _beginning(self, written: Fields | None) -> Fields | None:
+    def _beginning(self, written: JsonObject | None) -> JsonObject | None:
         """How the run began, by its journal or by its first document."""
         began = fold.start_of(entry.line for entry in self.entries) or written
         return began if isinstance(began, dict) and _generation().judge(began).valid else None
@@ -434,7 +433,7 @@ class _Desk:
     def _contents(self) -> checksums.Contents:
         return snapshot(self.run, self._kinds, layout.NOT_LISTED).contents
 
-    def sealed(self, contents: checksums.Contents, ledger_head: str | None) -> Fields:
+    def sealed(self, contents: checksums.Contents, ledger_head: str | None) -> JsonObject:
         files = fold.Files(
             output=str(contents.listing.digest),
             symlinks=[symlink_entry(link) for link in contents.symlinks],
@@ -451,7 +450,7 @@ def _generation() -> "type[Generation]":
     return Generation
 
 
-def _ledger_entry(run: str, document: Fields, data: bytes) -> Fields:
+def _ledger_entry(run: str, document: JsonObject, data: bytes) -> JsonObject:
     return {
         "kind": "run",
         "id": document["generation"]["run_id"],
@@ -461,7 +460,7 @@ def _ledger_entry(run: str, document: Fields, data: bytes) -> Fields:
     }
 
 
-def _enter_late(run: str, document: Fields) -> None:
+def _enter_late(run: str, document: JsonObject) -> None:
     """Enter a closed run in the ledger whose recorder was killed between the two; nothing when it is there."""
     if not os.path.lexists(layout.open_mark(run)):
         return
@@ -474,13 +473,13 @@ def _enter_late(run: str, document: Fields) -> None:
     mark_closed(run)
 
 
-def _written(run: str, own: Own | None) -> Fields | None:
+def _written(run: str, own: Own | None) -> JsonObject | None:
     """The document of a run as it lies there."""
     path = os.path.join(run, layout.METADATA)
     return own.start if own is not None and _bytes_of(path) == own.first else _read(path)
 
 
-def _read(path: str) -> Fields | None:
+def _read(path: str) -> JsonObject | None:
     """A generation document that is well enough to be worked with."""
     data = _bytes_of(path)
     if data is None:
@@ -504,10 +503,10 @@ def _bytes_of(path: str) -> bytes | None:
         raise failure(error, path, "read") from error
 
 
-def _status(document: Fields | None) -> str | None:
+def _status(document: JsonObject | None) -> str | None:
     return None if document is None else document["generation"].get("status")
 
 
-def _run_id(document: Fields) -> str | None:
+def _run_id(document: JsonObject) -> str | None:
     run_id: str | None = document["generation"]["run_id"]
     return run_id

@@ -7,15 +7,14 @@ texts differ. What runcard itself wrote into a run differs always, and is left a
 import difflib
 import os
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from runcard import checksums
+from runcard.encoding import JsonObject
 from runcard.errors import StoreError
 from runcard.files import json_name, printable, read_regular
 from runcard.operations.checks.show import Shown, show
 from runcard.store import layout
-
-Fields = dict[str, Any]
 
 _LARGEST = 1 << 20  # bytes of a text whose differences are looked for
 
@@ -53,7 +52,7 @@ class Comparison:
         ended = [run.document["generation"].get("exit_code") for run in (self.old, self.new)]
         return not (self.differing or self.gone or self.added) and ended[0] == ended[1]
 
-    def to_dict(self) -> Fields:
+    def to_dict(self) -> JsonObject:
         return {
             "old": {"path": printable(self.old.path), "run_id": _id(self.old), "status": self.old.status},
             "new": {"path": printable(self.new.path), "run_id": _id(self.new), "status": self.new.status},
@@ -121,7 +120,7 @@ def _text(path: str) -> str | None:
         return None
 
 
-def _moved(old: Fields, new: Fields) -> tuple[Moved, ...]:
+def _moved(old: JsonObject, new: JsonObject) -> tuple[Moved, ...]:
     figures = (
         ("cost_usd", "costs", "total_cost_usd"),
         ("input_tokens", "costs", "input_tokens"),

@@ -11,12 +11,10 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import date, time
 from typing import Any
 
-from runcard.encoding import Limits, as_text, decode_json, encode_json
+from runcard.encoding import JsonObject, Limits, as_text, decode_json, encode_json
 from runcard.errors import DocumentError, EncodingError, UsageError
 from runcard.files import printable
 from runcard.operations.checks.load import read_document
-
-Fields = dict[str, Any]
 
 _AT = re.compile(
     r"(?P<what>.*) \(at (?:line (?P<line>\d+), column (?P<column>\d+)|end of document)\)", re.DOTALL
@@ -25,12 +23,12 @@ _AT = re.compile(
 
 def read_configuration(
     files: Iterable[str], assignments: Iterable[str], base: Mapping[str, Any] | None = None
-) -> Fields:
+) -> JsonObject:
     """The configuration that files and assignments make together; raises an error that says where it is wrong.
 
     `base` is what there is before them.
     """
-    configuration: Fields = dict(base or {})
+    configuration: JsonObject = dict(base or {})
     for file in files:
         merge(configuration, read_file(file))
     for assignment in assignments:
@@ -38,7 +36,7 @@ def read_configuration(
     return configuration
 
 
-def read_file(path: str) -> Fields:
+def read_file(path: str) -> JsonObject:
     """The configuration in one file."""
     suffix = os.path.splitext(path)[1].lower()
     if suffix not in _FORMATS:
@@ -64,7 +62,7 @@ def read_file(path: str) -> Fields:
     return data
 
 
-def assigned(text: str) -> Fields:
+def assigned(text: str) -> JsonObject:
     """What `key=value` means."""
     key, sign, value = text.partition("=")
     if not sign or not all(key.split(".")):
@@ -72,13 +70,13 @@ def assigned(text: str) -> Fields:
             f"--set {printable(text)}: this is not key=value", hint="for example --set temperature=0.2"
         )
     *above, last = key.split(".")
-    data: Fields = {last: _value(value)}
+    data: JsonObject = {last: _value(value)}
     for part in reversed(above):
         data = {part: data}
     return data
 
 
-def merge(configuration: Fields, more: Mapping[str, Any]) -> None:
+def merge(configuration: JsonObject, more: Mapping[str, Any]) -> None:
     """Put `more` over a configuration; objects inside it are copied before they change."""
     waiting = [(configuration, more)]
     while waiting:

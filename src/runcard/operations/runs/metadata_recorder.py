@@ -12,6 +12,7 @@ from runcard.digests import Digest
 from runcard.documents.run import fold
 from runcard.documents.run.generation import Generation
 from runcard.documents.run.size_limit import TRUNCATED
+from runcard.encoding import JsonObject
 from runcard.errors import UsageError
 from runcard.files import failure, write_atomic
 from runcard.observe.clock import Clock
@@ -24,8 +25,6 @@ from runcard.operations.runs.recorder_methods import Events, checked_prices
 from runcard.operations.runs.start_document import bound_start, settings_of, start_document
 from runcard.store.journal import EVENT_LIMIT
 
-Fields = dict[str, Any]
-
 _PATIENCE = 2.0  # seconds that finishing waits for git and packages
 _STATUSES = ("completed", "failed", "interrupted")
 
@@ -37,9 +36,9 @@ class MetadataRecorder(Events):
         self, *, prices: Prices | None = None, keep_secrets: bool = False, strict: bool = False
     ) -> None:
         super().__init__(strict=strict, prices=checked_prices(prices), keep_secrets=keep_secrets)
-        self._lines: list[Fields] = []
-        self._start: Fields | None = None
-        self._checksums: Fields = {}
+        self._lines: list[JsonObject] = []
+        self._start: JsonObject | None = None
+        self._checksums: JsonObject = {}
         self._finished = False
 
     def start(
@@ -77,7 +76,7 @@ class MetadataRecorder(Events):
         for where, masked in counts.items():
             self.count_masked(masked, where)
 
-    def emit(self, event: str, payload: Fields, *, level: str = "info") -> None:
+    def emit(self, event: str, payload: JsonObject, *, level: str = "info") -> None:
         self._check_open()
         self._lines.append(
             {"timestamp": self._clock.timestamp(), "level": level, "event": event, "payload": payload}
@@ -88,7 +87,7 @@ class MetadataRecorder(Events):
         if self._finished:
             raise UsageError("the recorder is finished", hint="make a new one for each run")
 
-    def _begun(self) -> Fields:
+    def _begun(self) -> JsonObject:
         if self._start is None:
             raise UsageError("the recorder was not started", hint="call start() first")
         return self._start

@@ -21,7 +21,7 @@ from weakref import WeakSet
 
 from runcard.documents.run import fold
 from runcard.documents.run.size_limit import TRUNCATED
-from runcard.encoding import encode_json
+from runcard.encoding import JsonObject, encode_json
 from runcard.errors import RuncardError, RuncardWarning, StoreError, UsageError
 from runcard.files import failure
 from runcard.observe.clock import Clock
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 
     from runcard.accounting import Prices
 
-Fields = dict[str, Any]
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 NO_LOCKS = "the file system of the store does not support file locks (flock); runcard uses lock files and process ids instead"
@@ -64,7 +63,7 @@ class Run(Events):
     def __init__(
         self,
         path: str,
-        document: Fields,
+        document: JsonObject,
         clock: Clock,
         journal: JournalWriter | None,
         **settings: Any,  # noqa: ANN401
@@ -80,18 +79,18 @@ class Run(Events):
         self._pid = os.getpid()
         self._turn = threading.RLock()
         self._busy = False
-        self._waiting: deque[tuple[str, Fields, str]] = deque()
+        self._waiting: deque[tuple[str, JsonObject, str]] = deque()
         self._lost = 0  # events that could not be written
         self._has_cut = False  # whether an event was too long
         self._event_limit = EVENT_LIMIT
         self.setup_warnings: list[tuple[str, str]] = []  # type and message of what was odd at the beginning
         _runs.add(self)
 
-    def emit(self, event: str, payload: Fields, *, level: str = "info") -> None:
+    def emit(self, event: str, payload: JsonObject, *, level: str = "info") -> None:
         with self.guarded():
             self._keep(event, payload, level)
 
-    def _keep(self, event: str, payload: Fields, level: str) -> None:
+    def _keep(self, event: str, payload: JsonObject, level: str) -> None:
         """Write an event, one at a time: lines stand in the order of time, whichever thread they come from."""
         with self._turn:
             if self._busy:
@@ -107,7 +106,7 @@ class Run(Events):
             finally:
                 self._busy = False
 
-    def _write(self, event: str, payload: Fields, level: str) -> None:
+    def _write(self, event: str, payload: JsonObject, level: str) -> None:
         try:
             journal = self._own_journal()
             size = None if journal is None else journal.append(self._line(event, level), payload)
@@ -123,7 +122,7 @@ class Run(Events):
             cut = f"the event {event[:_NAME]} had {size:,} bytes and was cut; there is no warning about further ones"
             journal.append(self._line(fold.WARNING, "warning"), {"type": TRUNCATED, "message": cut})
 
-    def _line(self, event: str, level: str) -> Fields:
+    def _line(self, event: str, level: str) -> JsonObject:
         now = self._clock.read()
         return {
             "timestamp": now.timestamp,
@@ -154,7 +153,7 @@ class Run(Events):
         trace = (self._document.get("trace") or {}).get("traceparent")
         return found | ({"TRACEPARENT": trace} if trace else {})
 
-    def observe(self, environment: Fields) -> None:
+    def observe(self, environment: JsonObject) -> None:
         """Keep the facts about the environment as soon as they are known; raises when they cannot be kept."""
         self._keep(fold.ENVIRONMENT, {"environment": environment}, "info")
 
@@ -163,9 +162,9 @@ class Run(Events):
         status: str,
         *,
         exit_code: int | None = None,
-        facts: Fields | None = None,
-        used: Fields | None = None,
-    ) -> Fields | None:
+        facts: JsonObject | None = None,
+        used: JsonObject | None = None,
+    ) -> JsonObject | None:
         """Write down how it ended, and close the record. What could not be written down is left for `runcard close`.
 
         Returns the final document, unless there is none.
@@ -236,7 +235,7 @@ class Order(NamedTuple):
     """What a recording was asked for."""
 
     outputs: str
-    settings: Fields
+    settings: JsonObject
     inputs: tuple[str, ...]
     prices: "Prices | None"
     keep_secrets: bool
@@ -244,7 +243,7 @@ class Order(NamedTuple):
     event_limit: int = EVENT_LIMIT
 
     @property
-    def options(self) -> Fields:
+    def options(self) -> JsonObject:
         return {"prices": self.prices, "keep_secrets": self.keep_secrets, "strict": self.strict}
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from runcard.digests import sha256_bytes
 from runcard.documents.run import fold
 from runcard.documents.sums import plain_number
-from runcard.encoding import COMPACT, Limits, decode_json, encode_json
+from runcard.encoding import COMPACT, JsonObject, Limits, decode_json, encode_json
 from runcard.errors import RuncardError, RuncardWarning, UsageError
 from runcard.masking import mask_data, mask_text
 from runcard.observe.input_tokens import Counting
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     from runcard.accounting import Prices, Usage
 
-Fields = dict[str, Any]
-
 
 class Events(ABC):
     """The verbs of a recorder. A wrong argument raises at once, whether the recording is strict or not."""
@@ -38,7 +36,7 @@ class Events(ABC):
         self._prices = prices
         self._keep_secrets = keep_secrets
         self._unpriced: set[str | None] = set()
-        self._configuration: Fields = {}
+        self._configuration: JsonObject = {}
         self._counting = Counting()
         self._directory = _here()  # where the run was started: inputs are named relative to it
         self.watched: set[str] = set()  # ids of the replies that a watched client had
@@ -54,7 +52,7 @@ class Events(ABC):
         return self._keep_secrets
 
     @abstractmethod
-    def emit(self, event: str, payload: Fields, *, level: str = "info") -> None:
+    def emit(self, event: str, payload: JsonObject, *, level: str = "info") -> None:
         """Keep an event."""
 
     @contextmanager
@@ -84,16 +82,16 @@ class Events(ABC):
         for trouble in troubles:
             self.add_warning(trouble, type="input")
 
-    def keep_inputs(self, files: list[Fields]) -> None:
+    def keep_inputs(self, files: list[JsonObject]) -> None:
         """Keep inputs in as many events as it takes: none of them may be so long that it is cut."""
         for some in _in_parts(files):
             self.emit(fold.INPUTS, {"files": some})
 
-    def count_tokens(self, files: list[Fields]) -> None:
+    def count_tokens(self, files: list[JsonObject]) -> None:
         """Count the tokens of inputs, as `data_sources.files` lists them, in a thread."""
         self._counting.begin(files, self._directory, self._configuration.get("model"), self._add_counts)
 
-    def _add_counts(self, files: list[Fields]) -> None:
+    def _add_counts(self, files: list[JsonObject]) -> None:
         for some in _in_parts(files):
             self.emit(fold.COUNTED, {"files": some})
 
@@ -122,7 +120,7 @@ class Events(ABC):
         found = read_usage(reply)
         if found.response_id is not None and self._is_watched(found.response_id, reply):
             return
-        said: Fields = {
+        said: JsonObject = {
             "step": step,
             "prompt_sha256": self._digest(prompt),
             "template_sha256": self._digest(template),
@@ -149,7 +147,7 @@ class Events(ABC):
     def keep_call(
         self,
         found: "Usage",
-        said: Fields,
+        said: JsonObject,
         *,
         provider: str | None,
         model: str | None,
@@ -160,7 +158,7 @@ class Events(ABC):
         failed = said.get("error") is not None
         vendor = provider or self._configuration.get("provider")
         for usage in found.calls:
-            payload: Fields = {
+            payload: JsonObject = {
                 **said,
                 "model": usage.model or asked,
                 # The shape of a reply is no proof of who sent it: servers of others speak the same.
@@ -191,7 +189,7 @@ class Events(ABC):
                 self._prices = configured_prices(self._directory)
         return self._prices
 
-    def _price(self, usage: "Usage", provider: str | None, asked: str | None) -> Fields:
+    def _price(self, usage: "Usage", provider: str | None, asked: str | None) -> JsonObject:
         charge = self._table().charge(usage, provider, model=asked)
         if charge.cost is None or charge.row is None:
             self._warn_unpriced(usage.model or asked, has_price=charge.row is not None)
@@ -220,7 +218,7 @@ class Events(ABC):
             )
         from runcard.accounting import Tokens  # noqa: PLC0415
 
-        said: Fields = dict(totals)
+        said: JsonObject = dict(totals)
         Tokens(
             **{_COUNTS[name]: count for name, count in said.items() if name in _COUNTS}
         )  # refuses what cannot be
@@ -269,13 +267,13 @@ class Events(ABC):
             raise UsageError(f"{name} is an event of runcard's own", hint="choose another name")
         self.emit(self.masked_text(name, "events"), self.masked(checked(payload), "events"))
 
-    def masked(self, value: Fields, where: str) -> Fields:
+    def masked(self, value: JsonObject, where: str) -> JsonObject:
         """Data without secrets."""
         if self._keep_secrets:
             return value
         masked = mask_data(value)
         self.count_masked(masked.counts, where)
-        data: Fields = masked.value
+        data: JsonObject = masked.value
         return data
 
     def masked_text(self, text: str, where: str) -> str:
@@ -305,7 +303,7 @@ _COUNTS = {
     "reasoning_tokens": "reasoning",
 }
 _COST = "total_cost_usd"
-_UNPRICED: Fields = {"cost_usd": None, "cost_source": None, "price_row": None}
+_UNPRICED: JsonObject = {"cost_usd": None, "cost_source": None, "price_row": None}
 _RELATIONS = ("parent", "resumes", "derived-from", "plan", "session", "commit")
 _HEX = re.compile("[0-9a-f]{64}")
 _MOST = 10**12  # dollars
@@ -313,15 +311,15 @@ _ANY_SIZE = Limits(size=maxsize)
 _PART = 1 << 19  # bytes of inputs in one event
 
 
-def checked(value: Fields) -> Fields:
+def checked(value: JsonObject) -> JsonObject:
     """The caller's data as it is now, whatever becomes of it later; raises EncodingError when it is not plain."""
-    plain: Fields = decode_json(encode_json(value, COMPACT), _ANY_SIZE)  # what is too large is cut later
+    plain: JsonObject = decode_json(encode_json(value, COMPACT), _ANY_SIZE)  # what is too large is cut later
     return plain
 
 
-def _in_parts(files: list[Fields]) -> Iterator[list[Fields]]:
+def _in_parts(files: list[JsonObject]) -> Iterator[list[JsonObject]]:
     """Files as `data_sources.files` lists them, in lists that fit into an event, however their paths are escaped."""
-    part: list[Fields] = []
+    part: list[JsonObject] = []
     room = _PART
     for file in files:
         room -= 512 + 8 * len(file["path"])
@@ -333,7 +331,7 @@ def _in_parts(files: list[Fields]) -> Iterator[list[Fields]]:
         yield part
 
 
-def checked_config(config: Mapping[str, Any]) -> Fields:
+def checked_config(config: Mapping[str, Any]) -> JsonObject:
     """A configuration that a document can hold."""
     configuration = checked(dict(config))
     for name in ("model", "provider"):
@@ -342,7 +340,7 @@ def checked_config(config: Mapping[str, Any]) -> Fields:
     return configuration
 
 
-def checked_labels(labels: Mapping[str, str]) -> Fields:
+def checked_labels(labels: Mapping[str, str]) -> JsonObject:
     return checked({str(key): str(value) for key, value in labels.items()})
 
 
@@ -381,7 +379,7 @@ def _text(value: object, what: str) -> str:
     return value
 
 
-def _given(cost: float) -> Fields:
+def _given(cost: float) -> JsonObject:
     return {"cost_usd": cost, "cost_source": "given", "price_row": None}
 
 

@@ -12,9 +12,10 @@ import os
 from base64 import b64decode
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from runcard.digests import sha256_bytes
+from runcard.encoding import JsonObject
 from runcard.errors import StoreError
 from runcard.files import printable, read_regular
 from runcard.observe.environment import environment
@@ -26,8 +27,6 @@ from runcard.operations.runs.run import Ran, run
 from runcard.settings import OUTPUTS, read_settings
 from runcard.store import layout
 from runcard.store.ownership import is_own_run
-
-Fields = dict[str, Any]
 
 
 class Trust(NamedTuple):
@@ -62,15 +61,15 @@ class Plan:
 
     path: str
     command: tuple[str, ...]
-    configuration: Fields
+    configuration: JsonObject
     inputs: tuple[str, ...]  # as they are written on this machine
     outputs: str  # the store that the new run goes to
     differences: tuple[Difference, ...]
     trust: Trust
-    _document: Fields
+    _document: JsonObject
     _sha256: str
 
-    def to_dict(self) -> Fields:
+    def to_dict(self) -> JsonObject:
         return {
             "run": printable(self.path),
             "command": list(self.command),
@@ -96,7 +95,7 @@ class Plan:
         is_closed = os.path.isfile(os.path.join(ran.path, layout.CHECKSUMS))
         return ran, compare(self.path, ran.path) if is_closed else None
 
-    def _own_options(self) -> Fields:
+    def _own_options(self) -> JsonObject:
         """What else a trusted record decides."""
         if not self.trust.is_trusted:
             return {}
@@ -149,23 +148,23 @@ def _damage(path: str) -> str | None:
     return None
 
 
-def _was_masked(document: Fields, where: str) -> bool:
+def _was_masked(document: JsonObject, where: str) -> bool:
     return any(entry.get("where") == where for entry in document.get("redactions") or ())
 
 
-def entries_of(document: Fields) -> list[Fields]:
+def entries_of(document: JsonObject) -> list[JsonObject]:
     """The inputs of a run; older documents have nothing but their names."""
     files = document["data_sources"]["files"] or []
     return [file if isinstance(file, dict) else {"path": file} for file in files]
 
 
-def path_of(entry: Fields) -> str:
+def path_of(entry: JsonObject) -> str:
     """The path of an input as this machine writes it."""
     base64 = entry.get("path_base64")
     return str(entry["path"]) if base64 is None else os.fsdecode(b64decode(base64))
 
 
-def _differences(document: Fields, paths: list[str], store: str) -> Iterator[Difference]:
+def _differences(document: JsonObject, paths: list[str], store: str) -> Iterator[Difference]:
     if _was_masked(document, "configuration"):
         yield Difference("configuration", "", "with secrets", "masked: the command gets none of them from it")
     yield from _of_inputs(entries_of(document), paths)
@@ -177,7 +176,7 @@ def _differences(document: Fields, paths: list[str], store: str) -> Iterator[Dif
     yield from _of(then.get("lockfiles") or {}, now.get("lockfiles") or {}, "lockfile")
 
 
-def _of_inputs(entries: list[Fields], paths: list[str]) -> Iterator[Difference]:
+def _of_inputs(entries: list[JsonObject], paths: list[str]) -> Iterator[Difference]:
     found, _ = inputs(_patterns(paths), ".")
     digests = {path_of(entry): entry["sha256"] for entry in found}
     for entry, path in zip(entries, paths, strict=True):
@@ -190,7 +189,7 @@ def _patterns(paths: Iterable[str]) -> list[str]:
     return [glob.escape(path) for path in paths if os.path.isfile(path)]
 
 
-def _of_git(then: Fields, now: Fields) -> Iterator[Difference]:
+def _of_git(then: JsonObject, now: JsonObject) -> Iterator[Difference]:
     if not then.get("commit"):
         return
     states = [{"commit": git.get("commit"), "changes": git.get("diff_sha256")} for git in (then, now)]
@@ -201,7 +200,7 @@ def _of_git(then: Fields, now: Fields) -> Iterator[Difference]:
             yield Difference("git", name, *words)
 
 
-def _of(then: Fields, now: Fields, kind: str) -> Iterator[Difference]:
+def _of(then: JsonObject, now: JsonObject, kind: str) -> Iterator[Difference]:
     for name in sorted({*then, *now}):
         before, after = then.get(name), now.get(name)
         if before != after:

@@ -12,6 +12,7 @@ import signal
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from runcard.encoding import JsonObject
 from runcard.errors import MachineError, RuncardError, StoreError
 from runcard.files import failure, json_name, printable
 from runcard.observe.environment import Background
@@ -36,7 +37,6 @@ from runcard.store.runs.output_log import HEAD, MIB, TAIL, OutputLog
 if TYPE_CHECKING:
     from runcard.operations.runs.command.terminal import Terminal
 
-Fields = dict[str, Any]
 
 FAILED = 125  # the exit code when it is runcard that failed
 
@@ -136,7 +136,7 @@ class _Errand:
         self._made = os.lstat(self._path)
         self._background: Background | None = None
         self._code = FAILED
-        self._used: Fields = {"cpu_seconds": None, "peak_memory_bytes": None}
+        self._used: JsonObject = {"cpu_seconds": None, "peak_memory_bytes": None}
         self._warnings: list[str] = []
         self._problems: list[CannotRun | RuncardError] = []
 
@@ -259,7 +259,7 @@ class _Errand:
     def _begin_background(self) -> Background:
         return Background(self._directory, without=[self._store], tell=self._run.observe)
 
-    def _facts(self) -> Fields | None:
+    def _facts(self) -> JsonObject | None:
         """What is known of the environment by now; None when the record has it already."""
         background = self._background or self._begin_background()
         facts = background.result(_PATIENCE)

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
+from runcard.encoding import JsonObject
 from runcard.encoding.shorten import fitted, size
 from runcard.errors import UsageError
 from runcard.files import is_safe_id, json_name
@@ -15,7 +16,6 @@ from runcard.observe.process import this_process
 from runcard.operations.runs.recorder_methods import checked_config, checked_labels
 from runcard.version import __version__
 
-Fields = dict[str, Any]
 Counts = dict[str, dict[str, int]]  # where → rule → how often
 
 # As W3C writes it: no version ff, and neither id all zeros.
@@ -32,7 +32,7 @@ def settings_of(
     experiment: str | None = None,
     labels: Mapping[str, str] | None = None,
     parent: str | None = None,
-) -> Fields:
+) -> JsonObject:
     """What is to be said about a run from the start; raises for what a record cannot hold."""
     for name, given in (("experiment", experiment), ("parent", parent)):
         if given is not None and not is_safe_id(given):
@@ -55,11 +55,11 @@ def start_document(
     clock: Clock,
     run_id: str | None,
     experiment_id: str | None,
-    settings: Fields,
+    settings: JsonObject,
     parent: str | None,
     *,
     keep_secrets: bool,
-) -> tuple[Fields, Counts]:
+) -> tuple[JsonObject, Counts]:
     """The start document of a run, and what was masked in it."""
     configuration, labels, command = _configuration(settings), settings["labels"], settings["command"]
     counts: Counts = {}
@@ -70,7 +70,7 @@ def start_document(
         labels, counts["labels"] = masked.value, dict(masked.counts)
         masked_command = mask_command(command)
         command, counts["command"] = masked_command.value, dict(masked_command.counts)
-    document: Fields = {
+    document: JsonObject = {
         "metadata_version": "1.0",
         "producer": {"name": "runcard", "version": __version__},
         "generation": {
@@ -105,7 +105,7 @@ def start_document(
     return document, counts
 
 
-def bound_start(document: Fields, most: int) -> list[str]:
+def bound_start(document: JsonObject, most: int) -> list[str]:
     """Cut what the user said in a start document so that it fits an event of `most` bytes; what was cut, in words."""
     said: list[str] = []
     generation = document["generation"]
@@ -123,13 +123,13 @@ def bound_start(document: Fields, most: int) -> list[str]:
     return said
 
 
-def _configuration(settings: Fields) -> Fields:
+def _configuration(settings: JsonObject) -> JsonObject:
     """The user's configuration; what is said of model and provider apart from it comes first."""
     given = {key: settings[key] for key in ("model", "provider") if settings[key] is not None}
     return {"model": None, "provider": None, **settings["config"], **given}
 
 
-def _trace() -> Fields | None:
+def _trace() -> JsonObject | None:
     parent = traceparent()
     return {"traceparent": parent} if parent else None
 

@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 
 from runcard.accounting import Tokens, Usage, read_usage
 from runcard.digests import sha256_bytes
-from runcard.encoding import canonical_json, encode_json
+from runcard.encoding import JsonObject, canonical_json, encode_json
 from runcard.errors import EncodingError, UsageError
 from runcard.masking import mask_data
 from runcard.observe.clients.call import Call, Seen
@@ -21,7 +21,6 @@ from runcard.operations.runs.record import current_run
 from runcard.operations.runs.recorder_methods import Events
 
 Client = TypeVar("Client")
-Fields = dict[str, Any]
 
 _told: WeakKeyDictionary[Events, set[str]] = WeakKeyDictionary()  # what was said once in a run
 
@@ -82,8 +81,8 @@ class _Keeper:
             ask = 'OpenAI\'s Chat Completions send them with stream_options={"include_usage": True}'
             self._tell_once(f"a stream carried no token counts; {ask}", "no-usage")
 
-    def _said(self, seen: Seen) -> Fields:
-        said: Fields = {
+    def _said(self, seen: Seen) -> JsonObject:
+        said: JsonObject = {
             "step": self.step,
             "prompt_sha256": self._digest(seen),
             "template_sha256": self.template_sha256,

@@ -5,7 +5,6 @@ team document, which fixes SHA256SUMS, then the name, then the ledger.
 """
 
 import os
-from typing import Any
 
 from runcard.checksums import Listing
 from runcard.digests import sha256_bytes
@@ -17,6 +16,7 @@ from runcard.documents.session.manifest import Manifest
 from runcard.documents.session.refold import ENDED, section_digests
 from runcard.documents.session.team import Team
 from runcard.documents.times import written_briefly
+from runcard.encoding import JsonObject
 from runcard.errors import RuncardError
 from runcard.files import Sync, failure, open_regular, sync_filesystem
 from runcard.observe.clock import Clock
@@ -31,8 +31,6 @@ from runcard.store.sessions.copying import Amount
 from runcard.store.sessions.directory import STARTED, Collection
 from runcard.version import __version__
 from runcard.views.session_summary import Figures, summary
-
-Fields = dict[str, Any]
 
 PRODUCER = {"name": "runcard", "version": __version__}
 
@@ -65,7 +63,7 @@ class Desk:
         """What was not stored, in a sentence each."""
         return tuple(self._keeper.sentences)
 
-    def _note(self, event: str, payload: Fields) -> None:
+    def _note(self, event: str, payload: JsonObject) -> None:
         now = self._clock.read()
         line = {
             "timestamp": now.timestamp,

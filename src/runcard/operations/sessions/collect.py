@@ -15,6 +15,7 @@ from runcard.accounting import Prices
 from runcard.documents.findings import Finding
 from runcard.documents.kinds import TEAM
 from runcard.documents.session.team import Team
+from runcard.encoding import JsonObject
 from runcard.errors import ExitCode, RuncardError, StoreError, UsageError
 from runcard.files import printable
 from runcard.observe.clock import Clock
@@ -27,8 +28,6 @@ from runcard.operations.sessions.recovery import tidy
 from runcard.operations.sessions.usage import Accounts
 from runcard.settings import read_settings
 from runcard.store.sessions.directory import Collection
-
-Fields = dict[str, Any]
 
 _TOLD = (  # of each instance, by the documented tool
     *("instance_id", "name", "role", "model", "status", "created_at", "terminated_at"),
@@ -66,7 +65,7 @@ class CollectedSession:
         """Whether there is nothing to warn of."""
         return not (self.findings or self.omissions or self.remarks)
 
-    def to_dict(self) -> Fields:
+    def to_dict(self) -> JsonObject:
         """As the tool `collect_team_artifacts` returns it; what is not known is null."""
         data = self.document.to_dict()
         figures = data["execution_summary"]
@@ -80,9 +79,9 @@ class CollectedSession:
         }
 
 
-def failure_dict(error: RuncardError, spec: str | os.PathLike[str] | Mapping[str, Any]) -> Fields:
+def failure_dict(error: RuncardError, spec: str | os.PathLike[str] | Mapping[str, Any]) -> JsonObject:
     """A failure as the tool `collect_team_artifacts` returns it, and all findings where it is the SPEC that is wrong."""
-    told: Fields = {
+    told: JsonObject = {
         "status": "error",
         "team_session_id": error.session_id if isinstance(error, InvalidSpec) else session_id_of(spec),
         "artifacts_path": None,

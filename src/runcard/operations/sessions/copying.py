@@ -7,12 +7,13 @@ session, where the digest of a source stands beside that of what was stored in i
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from runcard.checksums import Listing, Symlink
 from runcard.documents.session.build import Kept
 from runcard.documents.session.session_spec import InstanceSpec
 from runcard.documents.symlinks import symlink_entry
+from runcard.encoding import JsonObject
 from runcard.files import json_name
 from runcard.masking import mask_text
 from runcard.operations.sessions.read_spec import Places
@@ -33,8 +34,7 @@ from runcard.views.session_summary import notable
 if TYPE_CHECKING:
     from runcard.views.session_summary import Notable
 
-Fields = dict[str, Any]
-Note = Callable[[str, Fields], object]  # an event and its payload
+Note = Callable[[str, JsonObject], object]  # an event and its payload
 
 
 class Advance(NamedTuple):
@@ -66,11 +66,11 @@ class Keeper:
         self._place, self._wanted, self._note = place, wanted, note
         self._used = 0  # bytes that are stored
         self.hexes: dict[str, str] = {}  # the digest of each stored file, by its path in the session
-        self.symlinks: list[Fields] = []
-        self.omissions: list[Fields] = []
+        self.symlinks: list[JsonObject] = []
+        self.omissions: list[JsonObject] = []
         self.sentences: list[str] = []  # the omissions, for people
         self.excluded: Counter[str] = Counter()
-        self.redactions: list[Fields] = []
+        self.redactions: list[JsonObject] = []
         self.notable: dict[str, list[Notable]] = {}
         self.files = self.lines = 0
 
@@ -94,10 +94,10 @@ class Keeper:
 
     def _workspace(
         self, instance: InstanceSpec, source: str | None, progress: Callable[[Amount], object] | None
-    ) -> tuple[Fields | None, Fields]:
+    ) -> tuple[JsonObject | None, JsonObject]:
         if source is None:
             return None, {}
-        section: Fields = {"path": self._shown(source)}
+        section: JsonObject = {"path": self._shown(source)}
         if not self._wanted.workspaces:
             return section, {}
         relative = layout.instance_file(instance.instance_id, layout.WORKSPACE)
@@ -113,7 +113,7 @@ class Keeper:
         listing = Listing.from_hex({file.path: file.sha256 for file in copied.files})
         return section, {"workspace": str(listing.digest)}
 
-    def _output(self, instance: InstanceSpec, source: str | None) -> tuple[Fields | None, Fields]:
+    def _output(self, instance: InstanceSpec, source: str | None) -> tuple[JsonObject | None, JsonObject]:
         if source is None or not self._wanted.transcripts:
             return None, {}
         relative = layout.instance_file(instance.instance_id, layout.OUTPUT)
@@ -178,7 +178,7 @@ class Keeper:
         return text if self._wanted.keep_secrets else mask_text(text).value
 
 
-def _named(path: str) -> Fields:
+def _named(path: str) -> JsonObject:
     """A path as JSON can hold it; its bytes beside, where they are not UTF-8."""
     text, base64 = json_name(path)
     return {"path": text} | ({"path_base64": base64} if base64 is not None else {})

@@ -1,16 +1,14 @@
 """What is decided about a collection, by options and settings."""
 
 import os
-from typing import Any
 
 from runcard import settings as known
+from runcard.encoding import JsonObject
 from runcard.masking import mask_data
 from runcard.operations.sessions.copying import Wanted
 from runcard.settings import Settings
 from runcard.store.sessions.copying import CopyRules, check_patterns
 from runcard.store.sessions.directory import Modes
-
-Fields = dict[str, Any]
 
 
 class Choices:
@@ -45,7 +43,7 @@ class Choices:
             keep_secrets=self._keep_secrets,
         )
 
-    def to_dict(self) -> Fields:
+    def to_dict(self) -> JsonObject:
         """The options as the record tells of them."""
         said = {
             "schema": self.schema,
@@ -61,7 +59,7 @@ class Choices:
         }
         return self.masked(said)
 
-    def masked(self, said: Fields) -> Fields:
+    def masked(self, said: JsonObject) -> JsonObject:
         """What may be written down."""
-        without: Fields = said if self._keep_secrets else mask_data(said).value
+        without: JsonObject = said if self._keep_secrets else mask_data(said).value
         return without

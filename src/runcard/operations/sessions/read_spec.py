@@ -16,14 +16,12 @@ from runcard.documents.findings import Finding, InvalidDocument, Report, finding
 from runcard.documents.kinds import SESSION_SPEC
 from runcard.documents.session import session_spec as rules
 from runcard.documents.session.session_spec import InstanceSpec, SessionSpec
-from runcard.encoding import BOM, Limits, as_text, decode_json, encode_json, locate
+from runcard.encoding import BOM, JsonObject, Limits, as_text, decode_json, encode_json, locate
 from runcard.errors import EncodingError, RuncardError
 from runcard.files import printable
 from runcard.masking import mask_data
 from runcard.operations.checks.load import STDIN, read_document
 from runcard.operations.sessions.usage import Accounts, usage_findings
-
-Fields = dict[str, Any]
 
 _YAML = (".yaml", ".yml")
 
@@ -45,7 +43,7 @@ class Spec:
     accounts: Accounts
     findings: tuple[Finding, ...]  # warnings
     redactions: dict[str, int]  # by rule
-    source: Fields  # which file it was, with its digest
+    source: JsonObject  # which file it was, with its digest
 
 
 @dataclass(frozen=True, slots=True)

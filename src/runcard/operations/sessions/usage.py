@@ -2,17 +2,15 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 from runcard.accounting import Prices, Tokens, cost, read_usage
 from runcard.documents.findings import Finding, finding, shown
 from runcard.documents.session.build import Account
 from runcard.documents.session.session_spec import InstanceSpec, SessionSpec
 from runcard.documents.sums import plain_number
+from runcard.encoding import JsonObject
 from runcard.errors import UsageError
 from runcard.operations.prices import configured_prices
-
-Fields = dict[str, Any]
 
 
 class Accounts:
@@ -74,7 +72,7 @@ class Accounts:
         )
 
 
-def usage_findings(given: Fields, at: str) -> Iterator[Finding]:
+def usage_findings(given: JsonObject, at: str) -> Iterator[Finding]:
     """What is wrong with the usage of an instance."""
     if "usage" in given:
         try:
@@ -83,7 +81,7 @@ def usage_findings(given: Fields, at: str) -> Iterator[Finding]:
             yield finding("spec.usage", f"{at}/usage", error.message, hint=error.hint)
 
 
-def _used(given: Fields, tokens: Tokens | None, at: str, findings: list[Finding]) -> int | None:
+def _used(given: JsonObject, tokens: Tokens | None, at: str, findings: list[Finding]) -> int | None:
     """All tokens of an instance: as they are stated, or as the classes add up."""
     counted = None
     if tokens is not None and tokens.input is not None and tokens.output is not None:
@@ -105,7 +103,7 @@ def _used(given: Fields, tokens: Tokens | None, at: str, findings: list[Finding]
     return int(stated)
 
 
-def _by_class(tokens: Tokens) -> Fields:
+def _by_class(tokens: Tokens) -> JsonObject:
     return {
         "input": tokens.input,
         "output": tokens.output,

@@ -4,12 +4,12 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
 
 from runcard.digests import sha256_bytes
 from runcard.documents.findings import InvalidDocument
 from runcard.documents.kinds import TESTPLAN
 from runcard.documents.testplan.plan import TestPlan
+from runcard.encoding import JsonObject
 from runcard.errors import DocumentError, UsageError
 from runcard.files import json_name, printable, read_file, unreadable
 from runcard.plans.analysis.characteristics import Around, characteristics_of
@@ -28,8 +28,6 @@ from runcard.plans.ruby.source_text import LARGEST, source_of
 from runcard.plans.ruby.syntax_tree import Node, read_code
 from runcard.plans.ruby.targets import Target, Targets
 
-Fields = dict[str, Any]
-
 VERSION = "1.0"  # of the analyzer; another one may find other characteristics in the same source
 DEEPEST = 6  # levels that a plan should have at most
 _MOST_LISTED = 30
@@ -40,7 +38,7 @@ class Analysis:
     """What was found about a method."""
 
     target: Target
-    plan: Fields
+    plan: JsonObject
     warnings: tuple[str, ...]
 
 
@@ -148,7 +146,7 @@ class _Source:
             self._classes[at] = declared, private_methods(self.code, method.owner, self.literals)
         return self._classes[at]
 
-    def _plan(self, target: Target, method: Method | None, characteristics: list[Fields]) -> Fields:
+    def _plan(self, target: Target, method: Method | None, characteristics: list[JsonObject]) -> JsonObject:
         known = self.factories.to_dict()
         level = None if method is None else Level(self.code, self.file, method, self.models, set(known))
         return {
@@ -171,7 +169,7 @@ class _Source:
             },
         }
 
-    def _warnings(self, target: Target, characteristics: list[Fields], way: Way) -> list[str]:
+    def _warnings(self, target: Target, characteristics: list[JsonObject], way: Way) -> list[str]:
         said = list(self.remarks)
         deepest = max((one["level"] for one in characteristics), default=0)
         if not characteristics:
@@ -186,7 +184,7 @@ class _Source:
         return said
 
 
-def _read(path: str) -> tuple[Fields, bytes]:
+def _read(path: str) -> tuple[JsonObject, bytes]:
     """The bytes of a source, and what a plan notes about them.
 
     The analysis is a function of the source, so it has no clock of its own: its time is that of the source.

@@ -1,8 +1,9 @@
 """The characteristics of a method as a plan has them: one object for each, in the order in which the code asks."""
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from runcard.encoding import JsonObject
 from runcard.plans.analysis.dependency_tree import levels_of, parents_of, terminal_states
 from runcard.plans.analysis.method_source import Method
 from runcard.plans.analysis.path_conditions import Way
@@ -11,8 +12,6 @@ from runcard.plans.analysis.questions import Bounds, Outcome, Question, Threshol
 from runcard.plans.analysis.states import Needed, Trait, Traits
 from runcard.plans.analysis.vocabulary import GOOD
 from runcard.plans.ruby.inflections import camelize
-
-Fields = dict[str, Any]
 
 
 class Around(NamedTuple):
@@ -27,7 +26,7 @@ class Around(NamedTuple):
 
 def characteristics_of(
     way: Way, file: str, class_name: str, method: Method | None, around: Around
-) -> list[Fields]:
+) -> list[JsonObject]:
     """What the behaviour of a method depends on."""
     traits = Traits([asked.question for asked in way.asked], method.defaults if method else {})
     parents = parents_of(way.asked, traits)
@@ -36,7 +35,7 @@ def characteristics_of(
     found = []
     for trait, needed in parents.items():
         _put_happy_first(trait, terminal.get(trait, set()))
-        one: Fields = {
+        one: JsonObject = {
             "name": trait.name,
             "type": trait.type,
             "states": trait.states,
@@ -58,7 +57,7 @@ def _put_happy_first(trait: Trait, terminal: set[str]) -> None:
         trait.states.reverse()
 
 
-def _place(needed: Needed | None, level: int) -> Fields:
+def _place(needed: Needed | None, level: int) -> JsonObject:
     if needed is None:
         return {"depends_on": None, "when_parent": None, "level": level}
     parent, states = needed
@@ -66,14 +65,14 @@ def _place(needed: Needed | None, level: int) -> Fields:
     return {"depends_on": parent.name, "when_parent": when, "level": level}
 
 
-def _thresholds(trait: Trait) -> Fields:
+def _thresholds(trait: Trait) -> JsonObject:
     """What a range is compared with: the first comparison, and all of them where there are several."""
     if trait.type != "range":
         return {}
     asked = [question.answer for question in trait.questions]
     every = list(dict.fromkeys((one.operator, one.value) for one in asked if isinstance(one, Bounds)))
     operator, value = every[0]
-    found: Fields = {"threshold_value": _value(value), "threshold_operator": operator}
+    found: JsonObject = {"threshold_value": _value(value), "threshold_operator": operator}
     if len(every) > 1:
         found["thresholds"] = [{"operator": sign, "value": _value(limit)} for sign, limit in every]
     return found
@@ -83,7 +82,7 @@ def _value(threshold: Threshold) -> int | float | str:
     return threshold.text if threshold.number is None else threshold.number
 
 
-def _setup(trait: Trait, class_name: str, method: Method | None, around: Around) -> Fields:
+def _setup(trait: Trait, class_name: str, method: Method | None, around: Around) -> JsonObject:
     """How a test brings a state about: by what, of which class, and where the code reads it."""
     question = trait.questions[0]
     root = question.subject.root
@@ -106,10 +105,10 @@ def _setup(trait: Trait, class_name: str, method: Method | None, around: Around)
     return {"type": kind, "class": of, "source": question.subject.text}
 
 
-def _origin(trait: Trait, file: str) -> Fields:
+def _origin(trait: Trait, file: str) -> JsonObject:
     """Where in the code it comes from: the lines, the conditions as written, and the private methods."""
     lines = sorted({question.line for question in trait.questions})
-    found: Fields = {
+    found: JsonObject = {
         "source": f"{file}:{','.join(map(str, lines))}",
         "lines": lines,
         "condition": "; ".join(_texts(trait.questions)),

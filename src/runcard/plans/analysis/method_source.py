@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
+from runcard.encoding import JsonObject
 from runcard.plans.ruby.literals import Literals
 from runcard.plans.ruby.syntax_tree import METHODS, Code, Node, field, line_of, parts
 from runcard.plans.ruby.targets import Target
@@ -24,7 +24,7 @@ class Method:
     node: Node
     body: Node | None
     owner: Node | None  # the body of the class
-    defaults: dict[str, Any]  # what its parameters are when they are not given
+    defaults: JsonObject  # what its parameters are when they are not given
     parameters: frozenset[str]
     variables: frozenset[str]  # of the method itself and of its blocks
 
@@ -63,7 +63,7 @@ def _at(root: Node, line: int) -> Iterator[Node]:
 
 
 def _method(code: Code, node: Node, body: Node | None, parameters: Node | None, literals: Literals) -> Method:
-    defaults: dict[str, Any] = {}
+    defaults: JsonObject = {}
     names: set[str] = set()
     for parameter in parts(parameters):
         name = field(parameter, "name") or (parameter if parameter.type == "identifier" else None)

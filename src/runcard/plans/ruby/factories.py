@@ -5,9 +5,8 @@ last definition of a name is the one that counts.
 """
 
 from dataclasses import dataclass, field
-from typing import Any
 
-from runcard.encoding import Limits
+from runcard.encoding import JsonObject, Limits
 from runcard.errors import RuncardError
 from runcard.files import json_name
 from runcard.plans.ruby.factory_files import Place, factory_files
@@ -39,7 +38,7 @@ class Factories:
     complaints: list[Complaint] = field(default_factory=list)
     is_damaged: bool = False  # whether some of it could not be read
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Each factory as a plan has it."""
         return {
             name: {"file": json_name(factory.file).text, "traits": factory.traits}

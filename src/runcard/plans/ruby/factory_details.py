@@ -1,8 +1,8 @@
 """What is known about factories beyond their own words: from their parents, and from the models of the project."""
 
 from collections.abc import Iterator
-from typing import Any
 
+from runcard.encoding import JsonObject
 from runcard.plans.ruby.enums import model_enums
 from runcard.plans.ruby.factories import Complaint, Factories
 from runcard.plans.ruby.factory_reader import DEEPEST, Factory
@@ -19,12 +19,12 @@ class Details:
         self._enums: dict[str, dict[str, list[str]]] = {}
         self._by_name = {alias: f for f in factories.known.values() for alias in f.aliases} | factories.known
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Each factory with all that is known about it."""
         plain = self._factories.to_dict()
         return {name: plain[name] | self._details(f) for name, f in self._factories.known.items()}
 
-    def _details(self, factory: Factory) -> dict[str, Any]:
+    def _details(self, factory: Factory) -> JsonObject:
         line = self._line(factory)
         own = {*factory.traits, *self._enum_traits(factory)}
         inherited = [

@@ -7,13 +7,11 @@ stands once, as it is written. A description that only running the code would te
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
+from runcard.encoding import JsonObject
 from runcard.plans.ruby.source_text import Trouble, read_source
 from runcard.plans.ruby.syntax_tree import METHODS, Code, Node, line_of, parts, read_code
 from runcard.plans.ruby.syntax_tree import field as field_of
-
-Fields = dict[str, Any]
 
 DESCRIBE, CONTEXT, SHARED = "describe", "context", "shared"
 IT, LET, SUBJECT, HOOK, INCLUDE = "it", "let", "subject", "hook", "include"
@@ -61,8 +59,8 @@ class Part:
             yield part
             waiting += reversed(part.children)
 
-    def to_dict(self) -> Fields:
-        said: Fields = {
+    def to_dict(self) -> JsonObject:
+        said: JsonObject = {
             "kind": self.kind,
             "word": self.word,
             "name": self.name,

@@ -2,9 +2,8 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
-from runcard.encoding import Limits
+from runcard.encoding import JsonObject, Limits
 from runcard.plans.ruby.class_registry import CLASS, INSTANCE, Definition
 from runcard.plans.ruby.definitions import read_definitions
 from runcard.plans.ruby.source_text import Trouble, read_source
@@ -26,7 +25,7 @@ class Target:
     def __str__(self) -> str:
         return f"{self.class_name}{_SIGNS[self.method_type]}{self.method}"
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         return {
             "class": self.class_name,
             "method": self.method,

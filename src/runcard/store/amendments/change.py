@@ -13,13 +13,13 @@ import contextlib
 import os
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from runcard import checksums
 from runcard.digests import sha256_bytes
 from runcard.documents import chain, codec
 from runcard.documents.kinds import GENERATION, TEAM, detect
-from runcard.encoding import decode_json
+from runcard.encoding import JsonObject, decode_json
 from runcard.errors import EncodingError, RuncardError, StoreError
 from runcard.files import failure, json_name, printable, read_regular, write_atomic
 from runcard.files.temporaries import remove_temporaries
@@ -32,8 +32,6 @@ from runcard.store.no_record import no_record
 from runcard.store.own_directories import list_own, open_own, own_entry
 from runcard.store.runs.directory import alone
 
-Fields = dict[str, Any]
-
 _WRITER = "amendments"
 _EVENTS = {REDACTION: REDACTED, MIGRATION: MIGRATED}
 
@@ -44,7 +42,7 @@ class Edit(NamedTuple):
     path: str
     old: str
     new: str | None
-    said: Fields  # what the entry says beside that
+    said: JsonObject  # what the entry says beside that
 
 
 class By(NamedTuple):
@@ -54,7 +52,7 @@ class By(NamedTuple):
     when: str
     why: str | None
 
-    def to_dict(self) -> Fields:
+    def to_dict(self) -> JsonObject:
         return {"who": self.who, "when": self.when, "why": self.why}
 
 
@@ -170,13 +168,13 @@ class Amender:
         self._append(kind, said, by.when)
         self._settle()
 
-    def remark(self, kind: str, said: Fields, by: By) -> None:
+    def remark(self, kind: str, said: JsonObject, by: By) -> None:
         """Enter a remark."""
         nothing = dict.fromkeys(("path", "old_sha256", "new_sha256"))
         self._append(kind, [{**nothing, **by.to_dict(), **said}], by.when)
         self._settle()
 
-    def _append(self, kind: str, said: list[Fields], when: str) -> None:
+    def _append(self, kind: str, said: list[JsonObject], when: str) -> None:
         path = os.path.join(self.path, layout.AMENDMENTS)
         head, lines = self._head(), []
         for payload in said:
@@ -277,7 +275,7 @@ class Amender:
                 f"the ledger does not have this, the next amendment enters it: {error.message}"
             )
 
-    def _ledger_entry(self, line: Fields, head: chain.Head) -> Fields:
+    def _ledger_entry(self, line: JsonObject, head: chain.Head) -> JsonObject:
         payload = line.get("payload") or {}
         return {
             "kind": "session" if self.is_session else "run",
@@ -297,7 +295,7 @@ class Amender:
         return str((self.document.get("generation") or {}).get("run_id"))
 
 
-def _document(record: str, metadata: bytes) -> Fields:
+def _document(record: str, metadata: bytes) -> JsonObject:
     document = None
     with contextlib.suppress(EncodingError):
         document = decode_json(metadata)
@@ -310,6 +308,6 @@ def _document(record: str, metadata: bytes) -> Fields:
     return codec.sound(codec.examine(metadata, kind=kind.name))  # what is hostile in it is left out
 
 
-def _path_of(path: str) -> Fields:
+def _path_of(path: str) -> JsonObject:
     name = json_name(path)
     return {"path": name.text} | ({} if name.base64 is None else {"path_base64": name.base64})

@@ -8,9 +8,10 @@ An entry that changes none is a remark.
 import os
 import re
 from dataclasses import dataclass, field
-from typing import Any, TypeGuard
+from typing import TypeGuard
 
 from runcard.documents.chain import Checked, Journal, check, parse
+from runcard.encoding import JsonObject
 from runcard.store import layout
 from runcard.store.journal import read_journal
 
@@ -28,7 +29,7 @@ class Change:
     new: str | None
     who: str
     why: str
-    said: dict[str, Any] = field(default_factory=dict)  # all of the entry
+    said: JsonObject = field(default_factory=dict)  # all of the entry
 
     def __str__(self) -> str:
         return self.by("withheld" if self.new is None else "amended")
@@ -45,7 +46,7 @@ class Change:
     def told(self) -> str:
         return f"{self.path}: {self}"
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         return {"kind": self.kind, **self.said}
 
 
@@ -54,7 +55,7 @@ class Remark:
     """An amendment that changes no file: a note, a tag, an evaluation, an approval."""
 
     kind: str
-    said: dict[str, Any]
+    said: JsonObject
 
     def told(self) -> str:
         who, why = self.said.get("who") or "unknown", self.said.get("why")
@@ -69,7 +70,7 @@ class Remark:
             said = f"{self.kind} {self.said.get('tag', '')}".rstrip() + f" by {who}"
         return f"{said}: {why}" if why else said
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         return {"kind": self.kind, **self.said}
 
 
@@ -138,7 +139,7 @@ def _is_digest(said: object) -> TypeGuard[str]:
     return isinstance(said, str) and re.fullmatch("[0-9a-f]{64}", said) is not None
 
 
-def _entry(line: dict[str, Any]) -> Change | Remark | None:
+def _entry(line: JsonObject) -> Change | Remark | None:
     """What a line says; None for one that says nothing that is understood."""
     kind, payload = str(line.get("event")), line.get("payload")
     if not isinstance(payload, dict):

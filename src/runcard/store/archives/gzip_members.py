@@ -16,7 +16,7 @@ import zlib
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 from runcard.checksums.helper_pool import cores
 from runcard.files import write_all
@@ -24,6 +24,8 @@ from runcard.store.archives import deflate
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
+
+    from runcard.encoding import JsonObject
 
 SIZE = 1 << 20  # bytes of the stream in one member, and at most a small file more
 LARGEST = 1 << 22
@@ -57,7 +59,7 @@ class Scribe:
     def __init__(self) -> None:
         self._pool = ThreadPoolExecutor(1)
         self._under_way: deque[Future[None]] = deque()
-        self._hashers: dict[str, Any] = {}
+        self._hashers: JsonObject = {}
 
     def note(self, name: str, data: bytes) -> None:
         """Add data to the digest of this name."""

@@ -16,6 +16,7 @@ from runcard.documents.kinds import ARCHIVE_INDEX
 from runcard.documents.run.generation import Generation
 from runcard.documents.session.team import Team
 from runcard.documents.times import written
+from runcard.encoding import JsonObject
 from runcard.errors import StoreError
 from runcard.files import (
     check_relative,
@@ -32,8 +33,6 @@ from runcard.store.archives.scan import Contents
 from runcard.store.own_directories import check_own
 from runcard.store.runs.directory import PATIENCE
 
-Fields = dict[str, Any]
-
 _LISTS = {"session": "archived_sessions", "run": "archived_runs"}
 _IDS = {"session": "team_session_id", "run": "run_id"}
 
@@ -43,7 +42,7 @@ class Shelved(NamedTuple):
 
     kind: str  # session or run
     folder: str
-    fields: Fields
+    fields: JsonObject
 
     @property
     def path(self) -> str:
@@ -100,10 +99,10 @@ class Shelf:
         path = os.path.abspath(archive)
         return next((one for one in self if os.path.abspath(one.path) == path), None)
 
-    def put(self, kind: str, fields: Fields, mode: int | None = None) -> None:
+    def put(self, kind: str, fields: JsonObject, mode: int | None = None) -> None:
         """Enter an archive, in the place of an entry for the same file."""
 
-        def change(entries: list[Fields]) -> list[Fields]:
+        def change(entries: list[JsonObject]) -> list[JsonObject]:
             old = next((one for one in entries if one["archive_file"] == fields["archive_file"]), {})
             kept = {key: value for key, value in old.items() if key != "restored_at"}
             return [*(one for one in entries if one is not old), kept | fields]
@@ -136,9 +135,9 @@ class Shelf:
             except OSError as error:
                 raise failure(error, self.index, "write") from error
 
-    def _found(self) -> Fields:
+    def _found(self) -> JsonObject:
         """An index of the archives that lie here; what only the lost one knew is left out."""
-        data: Fields = {"version": ARCHIVE_INDEX.latest}
+        data: JsonObject = {"version": ARCHIVE_INDEX.latest}
         for file in layout.archives_in(self.folder):
             path = os.path.join(self.folder, file)
             try:
@@ -172,14 +171,14 @@ class Shelf:
         return document
 
 
-def entry(kind: str, contents: Contents, document: Fields, facts: Fields) -> Fields:
+def entry(kind: str, contents: Contents, document: JsonObject, facts: JsonObject) -> JsonObject:
     """What the index says about an archive that was read, given the record's document."""
     said = _about(kind, document, contents.name) | facts
     said |= {"sha256": contents.sha256, "bytes": contents.file_bytes}
     return said | {"uncompressed_bytes": contents.bytes, "tar_sha256": contents.tar_sha256}
 
 
-def _about(kind: str, document: Fields, name: str) -> Fields:
+def _about(kind: str, document: JsonObject, name: str) -> JsonObject:
     """What the document of a record tells the index."""
     if kind == "run":
         cost = document["costs"].get("total_cost_usd")

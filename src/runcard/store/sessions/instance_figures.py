@@ -2,16 +2,16 @@
 
 import os
 from collections import Counter
-from typing import Any
 
 from runcard.documents.session.agreement import Stored
+from runcard.encoding import JsonObject
 from runcard.files import check_relative, failure, file_type, open_regular, walk_files
 from runcard.store import layout
 
 _BLOCK = 1024 * 1024
 
 
-def stored(session: str, folder: str, document: dict[str, Any]) -> Stored:
+def stored(session: str, folder: str, document: JsonObject) -> Stored:
     """The figures of what lies in an instance's folder; raises an error that names what cannot be read.
 
     What the document does not state is not looked for: a workspace may have a hundred thousand files.

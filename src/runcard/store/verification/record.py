@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from itertools import islice
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from runcard import checksums
 from runcard.checksums import comparison
@@ -13,7 +13,7 @@ from runcard.documents import chain, codec
 from runcard.documents.differences import Difference
 from runcard.documents.findings import brief
 from runcard.documents.kinds import Kind
-from runcard.encoding import Limits
+from runcard.encoding import JsonObject, Limits
 from runcard.errors import EncodingError, ExitCode, RuncardError
 from runcard.files import JsonName, json_name, printable, read_regular
 from runcard.store import layout
@@ -22,7 +22,6 @@ from runcard.store.verification.ledgers import Known, Record, verify_entries
 from runcard.store.verification.source import Directory, Source, TooLargeError
 from runcard.store.verification.verdict import COMPLETE, Discrepancy, said
 
-Fields = dict[str, Any]
 Findings = Iterator[Discrepancy]
 Progress = Callable[[int, int], object]
 
@@ -41,9 +40,9 @@ class Inspection(ABC):
         self.source = source
         self.limits = limits
         self.name = printable(source.name)
-        self.document: Fields = {}  # as far as its schema finds no fault with it
-        self.seal: Fields = {}  # the document as it was sealed: what states digests, chains and links
-        self.stated: Fields | None = (
+        self.document: JsonObject = {}  # as far as its schema finds no fault with it
+        self.seal: JsonObject = {}  # the document as it was sealed: what states digests, chains and links
+        self.stated: JsonObject | None = (
             None  # the same word for word; None where it is not known, or of another version
         )
         self.listing: checksums.Listing | None = None
@@ -337,7 +336,7 @@ class Inspection(ABC):
         if self.stated is not None:
             yield from self.bounded(self.against_journal(self.stated))
 
-    def _no_journal(self, heads: list[Fields] | None) -> Findings:
+    def _no_journal(self, heads: list[JsonObject] | None) -> Findings:
         """Without its journal, nobody can tell whether the document was edited."""
         if isinstance(error := self.unread.get(self.journal), TooLargeError):
             yield self.said("limits", self.journal, f"{error.message}, so its chains were not checked")
@@ -349,7 +348,7 @@ class Inspection(ABC):
         """The journal of the record, read once."""
         return chain.parse(self.read(self.journal) or b"")
 
-    def against_journal(self, stated: Fields) -> Findings:  # noqa: ARG002 - each kind has its own way
+    def against_journal(self, stated: JsonObject) -> Findings:  # noqa: ARG002 - each kind has its own way
         """Where the document as it was sealed does not say what the journal says."""
         yield from ()
 
@@ -368,7 +367,7 @@ class Inspection(ABC):
         """What is wrong with the chains of the record's journal."""
         yield from self.faults(self.journal, checked)
 
-    def _heads(self, stated: list[Fields], found: dict[str, chain.Head]) -> Findings:
+    def _heads(self, stated: list[JsonObject], found: dict[str, chain.Head]) -> Findings:
         for head in stated:
             writer, count = (head or {}).get("writer"), (head or {}).get("count")
             if writer is None or count is None:
@@ -390,7 +389,7 @@ class Inspection(ABC):
             yield self.said("chain", self.journal, message)
 
 
-def _word_for_word(examined: codec.Examined) -> Fields | None:
+def _word_for_word(examined: codec.Examined) -> JsonObject | None:
     """A document as it stands in its bytes; None where this version of runcard does not know all that it may say."""
     is_newer = any(warning.rule == "version.newer-minor" for warning in examined.report.warnings)
     return None if is_newer or examined.upgraded is not None else examined.data
@@ -401,7 +400,7 @@ def _as_text(value: object) -> str | None:
     return None if value is None or isinstance(value, dict | list) else str(brief(value))
 
 
-def _as_name(link: Fields, key: str) -> JsonName:
+def _as_name(link: JsonObject, key: str) -> JsonName:
     """A path or a target of a link as the document has it."""
     return JsonName(link.get(key) or "", link.get(f"{key}_base64"))
 

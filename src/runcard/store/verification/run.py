@@ -7,11 +7,11 @@ from runcard.documents import chain
 from runcard.documents.kinds import GENERATION
 from runcard.documents.run.fold import data_digest
 from runcard.documents.run.refold import refold
-from runcard.encoding import Limits
+from runcard.encoding import JsonObject, Limits
 from runcard.errors import RuncardError
 from runcard.store import layout
 from runcard.store.verification.ledgers import Record
-from runcard.store.verification.record import Fields, Findings, Inspection, Progress
+from runcard.store.verification.record import Findings, Inspection, Progress
 from runcard.store.verification.source import Directory, Source, opened
 from runcard.store.verification.verdict import Verdict
 
@@ -52,7 +52,7 @@ class _Run(Inspection):
         self._path = path  # of a run that may be open
 
     @property
-    def _generation(self) -> Fields:
+    def _generation(self) -> JsonObject:
         return self.document.get("generation") or {}
 
     @cached_property
@@ -109,7 +109,7 @@ class _Run(Inspection):
             reason = f"line {fault.number}: {fault.reason}; it was so when the run was closed"
             yield self.said("limits", layout.JOURNAL, reason)
 
-    def against_journal(self, stated: Fields) -> Findings:
+    def against_journal(self, stated: JsonObject) -> Findings:
         """The document is folded again from the events, and compared."""
         folded = refold(stated, [entry.line for entry in self.events.entries])
         if folded.trouble is not None:

@@ -17,14 +17,14 @@ from runcard.documents.findings import Finding
 from runcard.documents.kinds import INSTANCE, MANIFEST, TEAM, Kind
 from runcard.documents.run.refold import is_newer
 from runcard.documents.session import agreement, build, refold
-from runcard.encoding import Limits, decode_json
+from runcard.encoding import JsonObject, Limits, decode_json
 from runcard.errors import EncodingError
 from runcard.files import check_relative, printable
 from runcard.store import layout
 from runcard.store.journal import read_journal
 from runcard.store.sessions.directory import is_at_work
 from runcard.store.verification.ledgers import Record
-from runcard.store.verification.record import Fields, Findings, Inspection, Progress
+from runcard.store.verification.record import Findings, Inspection, Progress
 from runcard.store.verification.source import Source, opened
 from runcard.store.verification.verdict import Discrepancy, Verdict, said
 
@@ -96,7 +96,7 @@ class _Session(Inspection):
         else:
             yield from super().chain_faults(journal, checked)
 
-    def against_journal(self, stated: Fields) -> Findings:
+    def against_journal(self, stated: JsonObject) -> Findings:
         """The team document is made again from the other documents and the events, and compared."""
         lines = [entry.line for entry in self.events.entries]
         started = next((line for line in lines if line.get("event") == refold.STARTED), None)
@@ -115,7 +115,7 @@ class _Session(Inspection):
             for one in refold.instance_differences(document, lines):
                 yield self.difference(name, one)
 
-    def _team(self, stated: Fields, lines: list[chain.Line]) -> Findings:
+    def _team(self, stated: JsonObject, lines: list[chain.Line]) -> Findings:
         found = self._remade(stated, lines)
         for one in found or ():
             yield self.difference(layout.METADATA, one, "the rest of the session")
@@ -128,7 +128,7 @@ class _Session(Inspection):
         if sections is None:
             yield self.said("limits", layout.METADATA, _not_compared(found is not None, lines))
 
-    def _remade(self, stated: Fields, lines: list[chain.Line]) -> tuple[Difference, ...] | None:
+    def _remade(self, stated: JsonObject, lines: list[chain.Line]) -> tuple[Difference, ...] | None:
         """None where a part is missing, or the session is of a version that does not repeat enough."""
         manifest = self._as_sealed(layout.MANIFEST)
         if manifest is None or stated.get("version") != build.LATEST:
@@ -137,13 +137,13 @@ class _Session(Inspection):
         return refold.remade(stated, parts)
 
     @cached_property
-    def _sealed_instances(self) -> dict[str, Fields]:
+    def _sealed_instances(self) -> dict[str, JsonObject]:
         """The documents of the instances as they were sealed, as far as they are there."""
         names = {own: layout.instance_file(own, layout.METADATA) for own in self.source.instances()}
         found = {own: self._as_sealed(name) for own, name in names.items()}
         return {own: document for own, document in found.items() if document is not None}
 
-    def _as_sealed(self, name: str) -> Fields | None:
+    def _as_sealed(self, name: str) -> JsonObject | None:
         """A document that SHA256SUMS lists, as it was sealed: where it was migrated, the store has its old bytes."""
         data = self.read(name)
         if self.listing is None or name not in self.listing or data is None:
@@ -178,7 +178,7 @@ class _Session(Inspection):
                 name = layout.instance_file(own, layout.METADATA)
                 yield self.said("missing", name, "the document of this instance is gone")
 
-    def _instance(self, folder: str, roster: agreement.Roster, stored: Mapping[str, Fields]) -> Findings:
+    def _instance(self, folder: str, roster: agreement.Roster, stored: Mapping[str, JsonObject]) -> Findings:
         name = layout.instance_file(folder, layout.METADATA)
         document = self._sound(name, INSTANCE)
         if isinstance(document, Discrepancy):
@@ -203,7 +203,7 @@ class _Session(Inspection):
         if not self.source.has_file(name):
             yield self.said("missing", name, "the transcript that the document names is gone")
 
-    def _sound(self, name: str, kind: Kind) -> Fields | Discrepancy | None:
+    def _sound(self, name: str, kind: Kind) -> JsonObject | Discrepancy | None:
         """A document of the session as far as its schema finds no fault with it; what is missing is told elsewhere."""
         data = self.read(name)
         if data is None:
@@ -228,10 +228,10 @@ def _not_compared(is_remade: bool, lines: list[chain.Line]) -> str:  # noqa: FBT
     return f"the journal has no digests of the team document: {what} cannot be compared with it"
 
 
-def _digests(listing: Mapping[str, Any]) -> dict[str, Fields]:
+def _digests(listing: Mapping[str, Any]) -> dict[str, JsonObject]:
     """By instance, the digests that its document should state."""
     outputs: dict[str, str] = {}
-    workspaces: dict[str, dict[str, Any]] = {}
+    workspaces: dict[str, JsonObject] = {}
     for path, digest in listing.items():
         top, _, rest = path.partition("/")
         folder, _, name = rest.partition("/")

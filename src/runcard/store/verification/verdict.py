@@ -1,8 +1,8 @@
 """What a check of a record says: findings, and the two verdicts that follow from them."""
 
 from dataclasses import dataclass
-from typing import Any
 
+from runcard.encoding import JsonObject
 from runcard.errors import ExitCode, RuncardError
 from runcard.files import json_name, printable
 
@@ -32,7 +32,7 @@ class Discrepancy:
     breaks: str | None = None
     exit_code: ExitCode = ExitCode.OK
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         said = ("kind", "record", "path", "expected", "found", "message")
         return {key: getattr(self, key) for key in said}
 

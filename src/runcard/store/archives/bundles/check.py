@@ -6,17 +6,18 @@ what was judged here, and nothing else.
 
 from collections.abc import Iterator
 
+from runcard.encoding import JsonObject
 from runcard.errors import DocumentError
 from runcard.files import json_name, printable
 from runcard.store import layout
 from runcard.store.archives.bundles.forbidden_names import is_tool_file
-from runcard.store.archives.bundles.manifest import MANIFEST, OUTPUTS, Fields, read_manifest, refused
+from runcard.store.archives.bundles.manifest import MANIFEST, OUTPUTS, read_manifest, refused
 from runcard.store.archives.escaping_links import escaping_link
 from runcard.store.archives.limits import TooMuchError
 from runcard.store.archives.scan import Contents, NoArchiveError, scan
 
 
-def read_bundle(path: str, *, max_size: int, max_files: int) -> tuple[Contents, Fields]:
+def read_bundle(path: str, *, max_size: int, max_files: int) -> tuple[Contents, JsonObject]:
     """What a bundle holds, and its manifest; raises DocumentError for one that must not be opened."""
     try:
         contents = scan(path, max_size=max_size, max_members=max_files, is_kept=_is_kept)
@@ -45,7 +46,7 @@ def _manifest_data(contents: Contents) -> bytes:
     return data
 
 
-def _problems(contents: Contents, manifest: Fields) -> Iterator[DocumentError]:
+def _problems(contents: Contents, manifest: JsonObject) -> Iterator[DocumentError]:
     for path in contents.kinds:
         if path != MANIFEST and is_tool_file(path):
             yield refused(
@@ -61,7 +62,7 @@ def _problems(contents: Contents, manifest: Fields) -> Iterator[DocumentError]:
     yield from _differences(contents, manifest)
 
 
-def _differences(contents: Contents, manifest: Fields) -> Iterator[DocumentError]:
+def _differences(contents: Contents, manifest: JsonObject) -> Iterator[DocumentError]:
     """Every file beside the run is what the manifest says, and none is missing or unheard of."""
     listed = {file["place"]: file["sha256"] for file in manifest["files"]}
     run = manifest["run"] + "/"

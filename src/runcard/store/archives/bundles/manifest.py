@@ -1,8 +1,6 @@
 """What a bundle says about itself."""
 
-from typing import Any
-
-from runcard.encoding import decode_json
+from runcard.encoding import JsonObject, decode_json
 from runcard.errors import DocumentError, EncodingError
 from runcard.files import check_relative
 
@@ -11,16 +9,15 @@ OUTPUTS = "outputs"  # where the run lies in a bundle
 OUTSIDE = "inputs-outside"  # where inputs lie that the run read from elsewhere than below its directory
 VERSION = "1.0"
 
-Fields = dict[str, Any]
 
 _TEXTS = ("path", "place", "role", "sha256")
 
 
-def read_manifest(data: bytes) -> Fields:
+def read_manifest(data: bytes) -> JsonObject:
     """A manifest; raises DocumentError for what is none, or one of a later major version."""
     unknown = refused(f"its {MANIFEST} is none that this runcard knows", hint="a newer runcard may know it")
     try:
-        manifest: Fields = decode_json(data)
+        manifest: JsonObject = decode_json(data)
         if not _is_known(manifest):
             raise unknown
     except (EncodingError, KeyError, TypeError, AttributeError) as error:
@@ -28,7 +25,7 @@ def read_manifest(data: bytes) -> Fields:
     return manifest
 
 
-def _is_known(manifest: Fields) -> bool:
+def _is_known(manifest: JsonObject) -> bool:
     run, files = manifest["run"], manifest["files"]
     return (
         str(manifest["bundle_version"]).startswith("1.")

@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from typing import IO, Any, NamedTuple
 
 from runcard.checksums import Symlink
-from runcard.encoding import encode_json
+from runcard.encoding import JsonObject, encode_json
 from runcard.errors import StoreError
 from runcard.files import Kind, encode_name, failure, json_name, open_regular, printable, walk
 from runcard.store.archives.bundles.forbidden_names import is_tool_file
-from runcard.store.archives.bundles.manifest import MANIFEST, OUTPUTS, VERSION, Fields
+from runcard.store.archives.bundles.manifest import MANIFEST, OUTPUTS, VERSION
 from runcard.store.archives.escaping_links import escaping_link
 
 
@@ -50,7 +50,7 @@ def pack(target: IO[bytes], name: str, run: str, carried: list[Carried], facts: 
         return count
 
 
-def _add(tar: tarfile.TarFile, name: str, file: Carried) -> Fields:
+def _add(tar: tarfile.TarFile, name: str, file: Carried) -> JsonObject:
     with _opened(file.source, follow=True) as source:
         member = _member(f"{name}/{file.place}", os.fstat(source.fileno()))
         hashing = _Hashing(source)
