@@ -11,7 +11,7 @@ from cli.commands import EVERY_COMMAND
 from conftest import Cli
 from runcard import __version__
 from runcard.cli.app import root, run
-from runcard.cli.main import COMMANDS, root_help
+from runcard.cli.main import COMMANDS, module_of, root_help
 
 _DEFINED = r'^(@click\.(command|group)\(\n? *"|command = click\.Command\()'
 
@@ -30,13 +30,14 @@ def test_no_line_of_the_root_help_is_wider_than_a_terminal() -> None:
 
 def test_every_command_has_a_file_of_its_own_and_every_file_is_listed() -> None:
     folder = Path(runcard.cli.__path__[0])
-    files = {file: file.relative_to(folder).with_suffix("") for file in folder.glob("**/*.py")}
     with_command = {
-        " ".join(module.parts).removesuffix(" __init__").replace("_", "-")
-        for file, module in files.items()
+        ".".join(("runcard.cli", *file.relative_to(folder).with_suffix("").parts)).removesuffix(".__init__")
+        for file in folder.glob("**/*.py")
         if re.search(_DEFINED, file.read_text(), re.MULTILINE)
     }
-    assert with_command == set(EVERY_COMMAND)
+    assert with_command == {
+        ".".join([module_of(first), *rest]) for first, *rest in map(str.split, EVERY_COMMAND)
+    }
     assert root.list_commands(click.Context(root)) == list(COMMANDS)
 
 

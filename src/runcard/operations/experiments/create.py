@@ -2,7 +2,7 @@
 
 import os
 
-from runcard.encoding import Limits
+from runcard.encoding import JsonObject, Limits
 from runcard.encoding.yaml import decode_yaml, encode_yaml
 from runcard.errors import EncodingError, StoreError
 from runcard.files import failure, printable, write_atomic
