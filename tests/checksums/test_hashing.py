@@ -19,7 +19,7 @@ import pytest
 
 from files.unprivileged import as_nobody, everybodys_directory
 from runcard.checksums import hash_files, hashing, helper_pool, helper_process, large_files, worker
-from runcard.checksums.problems import NotRegularError, UnsteadyError, VanishedError
+from runcard.checksums.file_errors import NotRegularError, UnsteadyError, VanishedError
 from runcard.checksums.progress import Tally
 from runcard.digests import sha256_bytes
 from runcard.errors import MachineError, RuncardError, StoreError
@@ -268,8 +268,8 @@ class TestWithoutThreads:
         code = (
             "import atexit, sys\n"
             "from runcard import checksums\n"
-            "from runcard.checksums import crew, hashing\n"
-            "crew.PATIENCE, hashing._CHUNK = 0, 16\n"
+            "from runcard.checksums import helper_pool, hashing\n"
+            "helper_pool.PATIENCE, hashing._CHUNK = 0, 16\n"
             "atexit.register(lambda: print(checksums.make(sys.argv[1]).listing.digest))\n"
         )
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
