@@ -79,7 +79,7 @@ def test_a_plain_command_is_run_with_what_it_needs_and_no_more(tmp_path: Path) -
     own = {
         "accounting",
         "checksums.comparison",
-        "checksums.helper_pool",
+        "parallel.helper_pool",
         "documents.codec",
         "documents.run.generation",
     }

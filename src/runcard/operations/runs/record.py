@@ -311,10 +311,10 @@ def _load() -> None:
     import jsonschema_rs  # noqa: F401, PLC0415
 
     import runcard.accounting  # noqa: PLC0415
-    import runcard.checksums.helper_pool  # noqa: PLC0415
     import runcard.checksums.large_files  # noqa: PLC0415
     import runcard.documents.run.generation  # noqa: PLC0415
-    import runcard.observe.file_arguments  # noqa: F401, PLC0415
+    import runcard.observe.file_arguments  # noqa: PLC0415
+    import runcard.parallel.helper_pool  # noqa: F401, PLC0415
 
 
 class Recording:

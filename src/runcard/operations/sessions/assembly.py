@@ -25,9 +25,9 @@ from runcard.observe.process import this_process
 from runcard.operations.sessions.copying import Advance, Keeper, Progress
 from runcard.operations.sessions.options import Choices
 from runcard.operations.sessions.read_spec import Spec
+from runcard.parallel.progress import Amount
 from runcard.store import layout
 from runcard.store.ledger import CLOSED, Ledger
-from runcard.store.sessions.copying import Amount
 from runcard.store.sessions.directory import STARTED, Collection
 from runcard.version import __version__
 from runcard.views.session_summary import Figures, summary

@@ -17,11 +17,11 @@ from runcard.encoding import JsonObject
 from runcard.files import json_name
 from runcard.masking import mask_text
 from runcard.operations.sessions.read_spec import Places
+from runcard.parallel.progress import Amount
 from runcard.store import layout
 from runcard.store.sessions.copying import (
-    Amount,
-    Copied,
     CopiedFile,
+    CopiedWorkspace,
     CopyRules,
     Omission,
     Redaction,
@@ -135,7 +135,7 @@ class Keeper:
         section = {"file": layout.OUTPUT, "lines": copied.lines, "size_bytes": copied.file.size}
         return section, {"output": f"sha256:{copied.file.sha256}"}
 
-    def _account(self, instance: InstanceSpec, relative: str, copied: Copied) -> None:
+    def _account(self, instance: InstanceSpec, relative: str, copied: CopiedWorkspace) -> None:
         for file in copied.files:
             self._store(f"{relative}/{file.path}", file)
         self.files += len(copied.files)

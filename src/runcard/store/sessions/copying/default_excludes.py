@@ -1,16 +1,18 @@
-"""What is left out unless the user brings it back: rubbish that can be made again, and credentials.
+"""The files that are never copied from a workspace by default: generated files and credentials.
 
-Patterns are written as in `.gitignore`, but each is looked for at any depth, and credentials in any case. They are
-matched here and not by a library, because every file is held against all of them.
+Add a pattern to GENERATED or CREDENTIALS, and to the table in `docs/collecting.md`. Patterns are written as in
+`.gitignore`, but match at any depth, and credentials in upper and lower case. A user brings a file back with
+`--exclude '!NAME'`.
 
-Invariant: whether a name is on a list takes about as long as opening a file, or less.
+They are matched here and not by a library, because every file is compared with all of them: that takes no longer than
+opening the file.
 """
 
 import re
 from collections.abc import Iterable
 from fnmatch import fnmatchcase, translate
 
-RUBBISH = (
+GENERATED = (
     ".git",
     "node_modules",
     "__pycache__",
@@ -79,26 +81,26 @@ CREDENTIALS = (
 )
 
 
-class Known:
+class DefaultExcludes:
     """A list of such patterns."""
 
     def __init__(self, patterns: Iterable[str], *, any_case: bool) -> None:
-        self._patterns = [_Parts(pattern) for pattern in patterns]
+        self._patterns = [_ExcludePattern(pattern) for pattern in patterns]
         self._any_case = any_case
-        self._suspect = re.compile("|".join(translate(each.parts[-1]) for each in self._patterns)).match
+        self._may_match = re.compile("|".join(translate(each.parts[-1]) for each in self._patterns)).match
 
     def pattern_for(self, path: str, *, is_folder: bool) -> str | None:
-        """The pattern that leaves out what lies at `path`."""
+        """The first pattern that excludes a path."""
         if self._any_case:
             path = path.lower()
-        if self._suspect(path[path.rfind("/") + 1 :]) is None:
+        if self._may_match(path[path.rfind("/") + 1 :]) is None:
             return None
         names = path.split("/")
         return next((each.text for each in self._patterns if each.matches(names, is_folder=is_folder)), None)
 
 
-class _Parts:
-    """A pattern as the names it is made of."""
+class _ExcludePattern:
+    """A pattern, split into names."""
 
     def __init__(self, text: str) -> None:
         self.text = text
