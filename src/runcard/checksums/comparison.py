@@ -17,7 +17,7 @@ from runcard.checksums.problems import NotRegularError, VanishedError
 from runcard.checksums.progress import Progress
 from runcard.digests import Digest
 from runcard.errors import RuncardError, StoreError
-from runcard.files import Entry, Kind, encode_name
+from runcard.files import FileEntry, FileKind, encode_name
 
 
 class Changed(NamedTuple):
@@ -45,7 +45,7 @@ class NotRegular(NamedTuple):
     """What is listed as a file is something else now."""
 
     path: str
-    found_kind: Kind
+    found_kind: FileKind
 
 
 class Unreadable(NamedTuple):
@@ -81,7 +81,7 @@ def compare(
 
 
 def judge(
-    entries: Iterable[Entry],
+    entries: Iterable[FileEntry],
     found: Listing,
     listing: Listing,
     exclude: Collection[str],
@@ -104,7 +104,7 @@ class _Judge:
         self._listing, self._exclude = listing, exclude
         self._differences: dict[str, Difference] = {}
 
-    def listed(self, entries: Iterable[Entry]) -> Iterator[str]:
+    def listed(self, entries: Iterable[FileEntry]) -> Iterator[str]:
         """The files to be hashed."""
         for path, kind in entries:
             if path in self._listing:

@@ -12,9 +12,9 @@ from typing import NamedTuple
 from runcard.checksums.hashing import hash_files
 from runcard.checksums.listing import Listing
 from runcard.checksums.progress import Progress
-from runcard.files import Entry, Kind, OnError, decode_name, failure, reach, walk
+from runcard.files import FileEntry, FileKind, OnError, decode_name, failure, short_path, walk
 
-FILE = Kind.FILE  # looked up for each file, which takes long in an enumeration
+FILE = FileKind.FILE  # looked up for each file, which takes long in an enumeration
 
 
 class Symlink(NamedTuple):
@@ -35,7 +35,7 @@ class Contents(NamedTuple):
 def make(
     root: str | os.PathLike[str],
     *,
-    entries: Iterable[Entry] | None = None,
+    entries: Iterable[FileEntry] | None = None,
     exclude: Collection[str] = (),
     progress: Progress | None = None,
     on_error: OnError | None = None,
@@ -58,28 +58,28 @@ class Survey:
         self,
         root: str | os.PathLike[str],
         on_error: OnError | None = None,
-        entries: Iterable[Entry] | None = None,
+        entries: Iterable[FileEntry] | None = None,
     ) -> None:
         self._root, self._on_error, self._entries = root, on_error, entries
         self.symlinks: list[Symlink] = []
         self.others: list[str] = []
 
-    def __iter__(self) -> Iterator[Entry]:
+    def __iter__(self) -> Iterator[FileEntry]:
         found = walk(self._root, on_error=self._on_error) if self._entries is None else self._entries
         for entry in found:
             if entry.kind is not FILE:
                 self._note(entry)
             yield entry
 
-    def _note(self, entry: Entry) -> None:
-        if entry.kind is Kind.SYMLINK:
+    def _note(self, entry: FileEntry) -> None:
+        if entry.kind is FileKind.SYMLINK:
             self._read_link(entry.path)
-        elif entry.kind is Kind.OTHER:
+        elif entry.kind is FileKind.OTHER:
             self.others.append(entry.path)
 
     def _read_link(self, path: str) -> None:
         try:
-            with _opened(self._root) as top, reach(top, path) as (place, rest):
+            with _opened(self._root) as top, short_path(top, path) as (place, rest):
                 target = os.readlink(rest, dir_fd=place)
         except OSError as error:
             problem = failure(error, path, "read the symbolic link")

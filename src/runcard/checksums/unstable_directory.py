@@ -19,7 +19,7 @@ from runcard.checksums.make_listing import Contents, make
 from runcard.checksums.problems import NotRegularError, UnsteadyError, VanishedError
 from runcard.checksums.worker import Folder
 from runcard.errors import RuncardError
-from runcard.files import Entry, Kind, encode_name, failure, reach, walk
+from runcard.files import FileEntry, FileKind, encode_name, failure, short_path, walk
 
 # What the system says of a name that is gone, or stands for something else by now.
 MOVED = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EINVAL, errno.EISDIR})
@@ -45,7 +45,7 @@ def is_moved(problem: BaseException) -> bool:
     return isinstance(problem.__cause__, OSError) and problem.__cause__.errno in MOVED
 
 
-def look(root: str) -> dict[str, Kind]:
+def look(root: str) -> dict[str, FileKind]:
     """The kind of everything below a directory; directories that vanish meanwhile are passed over."""
 
     def pass_over(_: str, problem: RuncardError) -> None:
@@ -55,10 +55,10 @@ def look(root: str) -> dict[str, Kind]:
     return dict(walk(root, on_error=pass_over))
 
 
-def snapshot(root: str, kinds: Mapping[str, Kind], exclude: Collection[str]) -> Snapshot:
+def snapshot(root: str, kinds: Mapping[str, FileKind], exclude: Collection[str]) -> Snapshot:
     """List the regular files below `root`, as `make` does, whatever happens to them meanwhile."""
     problems: dict[str, RuncardError] = {}
-    entries = map(Entry._make, kinds.items())
+    entries = map(FileEntry._make, kinds.items())
     contents = make(root, entries=entries, exclude=exclude, on_error=problems.__setitem__)
     return _retry(root, contents, problems) if problems else Snapshot(contents, ())
 
@@ -81,7 +81,7 @@ def _list_again(
 ) -> tuple[Contents, dict[str, RuncardError]]:
     problems: dict[str, RuncardError] = {}
     kinds = {path: _kind(root, path) for path in sorted(paths)}
-    entries = [Entry(path, kind) for path, kind in kinds.items() if kind is not None]
+    entries = [FileEntry(path, kind) for path, kind in kinds.items() if kind is not None]
     return _joined(contents, make(root, entries=entries, on_error=problems.__setitem__)), problems
 
 
@@ -105,7 +105,7 @@ def _status(root: str, path: str) -> os.stat_result | None:
     try:
         top = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            with reach(top, path) as (place, rest):
+            with short_path(top, path) as (place, rest):
                 return os.lstat(rest, dir_fd=place)
         finally:
             os.close(top)
@@ -115,9 +115,9 @@ def _status(root: str, path: str) -> os.stat_result | None:
         raise failure(error, path, "look at") from error
 
 
-def _kind(root: str, path: str) -> Kind | None:
+def _kind(root: str, path: str) -> FileKind | None:
     status = _status(root, path)
-    return None if status is None else Kind.of_mode(status.st_mode)
+    return None if status is None else FileKind.of_mode(status.st_mode)
 
 
 def _size(root: str, path: str) -> int:

@@ -18,7 +18,7 @@ from fnmatch import translate
 from stat import S_ISDIR, S_ISLNK, S_ISREG
 from typing import NamedTuple
 
-from runcard.files import Kind
+from runcard.files import FileKind
 from runcard.observe.locations import shown
 
 Warn = Callable[[str], object]
@@ -94,7 +94,7 @@ def _directories(folder: str, _: str, warn: Warn) -> Iterator[str]:
         waiting += [
             entry.path
             for entry in _entries(folder, warn)
-            if entry.kind is Kind.DIRECTORY and not entry.name.startswith(".")
+            if entry.kind is FileKind.DIRECTORY and not entry.name.startswith(".")
         ]
 
 
@@ -103,7 +103,7 @@ class _Entry(NamedTuple):
 
     name: str
     path: str
-    kind: Kind
+    kind: FileKind
 
 
 def _entries(folder: str, warn: Warn) -> list[_Entry]:
@@ -117,12 +117,12 @@ def _entries(folder: str, warn: Warn) -> list[_Entry]:
         return []
 
 
-def _kind(entry: os.DirEntry[str]) -> Kind:
+def _kind(entry: os.DirEntry[str]) -> FileKind:
     if entry.is_symlink():
-        return Kind.SYMLINK
+        return FileKind.SYMLINK
     if entry.is_dir(follow_symlinks=False):
-        return Kind.DIRECTORY
-    return Kind.FILE if entry.is_file(follow_symlinks=False) else Kind.OTHER
+        return FileKind.DIRECTORY
+    return FileKind.FILE if entry.is_file(follow_symlinks=False) else FileKind.OTHER
 
 
 def _files(path: str, warn: Warn, *, is_named: bool) -> Iterator[Found]:
@@ -154,12 +154,12 @@ def _below(top: str, warn: Warn) -> Iterator[Found]:
     links: list[str] = []
     for folder in _directories(top, "**", warn):
         for entry in _entries(folder, warn):
-            if entry.name.startswith(".") or entry.kind is Kind.DIRECTORY:
+            if entry.name.startswith(".") or entry.kind is FileKind.DIRECTORY:
                 continue
-            if entry.kind is Kind.FILE:
+            if entry.kind is FileKind.FILE:
                 if file := _look(entry.path, warn):
                     yield file
-            elif entry.kind is Kind.SYMLINK:
+            elif entry.kind is FileKind.SYMLINK:
                 links.append(entry.path)
             else:
                 warn(f"{shown(entry.path)} is no regular file and was left out")

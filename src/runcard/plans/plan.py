@@ -10,14 +10,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from runcard.documents import codec
+from runcard.documents import reader
 from runcard.documents.findings import Finding, InvalidDocument, Report
 from runcard.documents.kinds import TESTPLAN
 from runcard.documents.testplan.plan import TestPlan
 from runcard.encoding import JsonObject
 from runcard.errors import DocumentError, StoreError
 from runcard.files import failure, locked, printable, write_atomic
-from runcard.files.temporaries import remove_temporaries_of
+from runcard.files.temporary_files import remove_temporary_files_for
 from runcard.plans.agent_reports import Mark, without_secrets
 from runcard.plans.agents import AGENTS, Agent, agent_named, predecessor
 from runcard.plans.edit import check_ownership, in_order, is_new_analysis, without_later_marks
@@ -194,7 +194,7 @@ class Plan:
         except OSError as error:
             raise failure(error, self.path, "write") from error
         is_plans_own = os.path.dirname(os.path.realpath(self.path)) == self.place.project.folder
-        remove_temporaries_of(self.path, others=is_plans_own)
+        remove_temporary_files_for(self.path, others=is_plans_own)
         return written
 
     def _check_rewritable(self) -> None:
@@ -210,7 +210,7 @@ def plan_at(place: Place) -> Plan:
     source = place.stored.source
     report = Report(kind=TESTPLAN.name)
     if source is not None:
-        report = codec.examine(source, kind=TESTPLAN.name, limits=place.stored.limits).report
+        report = reader.parse_document(source, kind=TESTPLAN.name, limits=place.stored.limits).report
     return Plan(place, report)
 
 

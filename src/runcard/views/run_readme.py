@@ -9,7 +9,7 @@ from json import dumps
 from shlex import join
 from typing import Any
 
-from runcard.documents.sums import exact_sum, plain_number
+from runcard.documents.exact_sums import exact_sum, plain_number
 from runcard.encoding import JsonObject
 from runcard.files import printable
 

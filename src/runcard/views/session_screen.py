@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from runcard.documents.times import instant
+from runcard.documents.times import parse_time
 from runcard.encoding import JsonObject
 from runcard.files import printable
 from runcard.views.run_readme import duration, from_where, money, size, tokens
@@ -110,7 +110,7 @@ def _amount(value: Any, said: Any) -> str:  # noqa: ANN401 - a number, and one o
 
 def _took(entry: JsonObject) -> str:
     seconds = entry.get("execution_time_seconds")
-    start, end = instant(entry["created_at"]), instant(entry["terminated_at"])
+    start, end = parse_time(entry["created_at"]), parse_time(entry["terminated_at"])
     if seconds is None and start and end:
         seconds = max(0, int((end - start).total_seconds()))
     said = "?" if seconds is None else brief(seconds)
@@ -148,7 +148,7 @@ def _timeline(instances: Sequence[JsonObject]) -> list[str]:
     lives = [
         (start, end, entry)
         for entry in instances
-        if (start := instant(entry["created_at"])) and (end := instant(entry["terminated_at"]))
+        if (start := parse_time(entry["created_at"])) and (end := parse_time(entry["terminated_at"]))
     ]
     if not lives:
         return []

@@ -16,7 +16,7 @@ from runcard.documents.kinds import TESTPLAN
 from runcard.documents.testplan.characteristics import characteristic_rules
 from runcard.documents.testplan.dialects import Shape, shape_of
 from runcard.documents.testplan.ruby_names import is_class_name, is_method_name
-from runcard.documents.versions import settle
+from runcard.documents.versions import check_version
 from runcard.encoding import JsonObject, decode_json, join_pointer
 from runcard.encoding.json.edit import edit_json
 from runcard.encoding.limits import DEFAULT, NONE, Limits
@@ -106,7 +106,7 @@ def _settled(data: JsonObject, shape: Shape) -> tuple[str | None, tuple[Finding,
     """The version whose schema a plan is to be checked by, None when it is refused; and what is wrong with its own."""
     if shape.is_older or not shape.is_stated:
         return ("1.3" if shape.is_older else shape.version), ()
-    _, used, found = settle(TESTPLAN, {TESTPLAN.version_key: shape.version})
+    _, used, found = check_version(TESTPLAN, {TESTPLAN.version_key: shape.version})
     if shape.version in TESTPLAN.versions or found:
         return used, found
     stated = data["format_version"]

@@ -201,7 +201,7 @@ class _Desk:
         self.already += [f"{path} event {place}" for place in chosen if "payload" not in lines[place].line]
         self._take_events(data, [lines[place] for place in chosen if "payload" in lines[place].line])
 
-    def _found(self, event: str, lines: dict[str, chain.Entry]) -> str:
+    def _found(self, event: str, lines: dict[str, chain.JournalEntry]) -> str:
         match = _EVENT.fullmatch(event)
         writer, seq = (match[1], int(match[2])) if match else (None, 0)
         found = [
@@ -221,7 +221,7 @@ class _Desk:
             )
         return found[0]
 
-    def _take_events(self, data: bytes, chosen: Sequence[chain.Entry], **said: object) -> None:
+    def _take_events(self, data: bytes, chosen: Sequence[chain.JournalEntry], **said: object) -> None:
         if not chosen:
             return
         lines, path = data.split(b"\n"), self._journal
@@ -317,7 +317,7 @@ def _has_secret(data: object, rules: Sequence[str]) -> bool:
     return bool(masker.counts) or any(rule in rules for rule in mask_data(data).counts)
 
 
-def _place(entry: chain.Entry) -> str:
+def _place(entry: chain.JournalEntry) -> str:
     return f"{entry.line['writer']}:{entry.line['seq']}"
 
 

@@ -3,7 +3,7 @@
 import os
 import sys
 
-from runcard.documents import codec
+from runcard.documents import reader
 from runcard.documents.document import Document
 from runcard.documents.findings import InvalidDocument
 from runcard.documents.kinds import KINDS
@@ -20,7 +20,7 @@ def load(path: str | os.PathLike[str], *, kind: str | None = None, limits: Limit
     name = os.fspath(path)
     try:
         data = read_document(name, limits or Limits())
-        return codec.load(data, kind=kind, limits=limits, is_yaml=is_yaml_name(name))
+        return reader.load_document(data, kind=kind, limits=limits, is_yaml=is_yaml_name(name))
     except InvalidDocument as error:
         raise InvalidDocument(error.report, printable(name)) from None
 

@@ -5,7 +5,7 @@ What the section said before is not looked at. Nothing else in the file changes.
 
 from dataclasses import dataclass, replace
 
-from runcard.documents import codec
+from runcard.documents import reader
 from runcard.documents.findings import Finding
 from runcard.documents.findings import Report as Findings
 from runcard.documents.kinds import TESTPLAN
@@ -68,7 +68,9 @@ def judged(plan: Plan) -> Findings:
         return list(check_target(data, project.root, is_known=not plan.place.is_loose))
 
     source = plan.place.stored.source or b""
-    report = codec.examine(source, kind=TESTPLAN.name, limits=plan.place.stored.limits, look=look).report
+    report = reader.parse_document(
+        source, kind=TESTPLAN.name, limits=plan.place.stored.limits, look=look
+    ).report
     own = tuple(found for found in report.findings if not found.path.startswith("/validation"))
     return replace(report, findings=own)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from runcard.accounting import Prices
 from runcard.digests import Digest
-from runcard.documents.run import fold
+from runcard.documents.run import events, fold
 from runcard.documents.run.generation import Generation
 from runcard.documents.run.size_limit import TRUNCATED
 from runcard.encoding import JsonObject
@@ -113,7 +113,7 @@ class MetadataRecorder(Events):
             raise UsageError(f"no run ends as {status!r}", hint=f"one of {', '.join(_STATUSES)}")
         self.end_calls()
         self._counting.end(_PATIENCE)
-        self.emit(fold.ENVIRONMENT, {"environment": self._background.result(_PATIENCE)})
+        self.emit(events.ENVIRONMENT_OBSERVED, {"environment": self._background.result(_PATIENCE)})
         now = self._clock.read()
         said = {
             "status": status,
@@ -121,13 +121,13 @@ class MetadataRecorder(Events):
             "duration_seconds": now.elapsed,
             "resources": resources(),
         }
-        self.emit(fold.ENDED, said)
+        self.emit(events.RUN_ENDED, said)
         self._finished = True
 
     def document(self) -> Generation:
         """The document as it stands; before `finish` the run is `running`."""
         start = self._begun()
-        folded = fold.fold(start, self._lines, fold.Files(None, [], (), None))
+        folded = fold.fold(start, self._lines, fold.FileFacts(None, [], (), None))
         if not self._finished:
             folded["generation"] |= {"status": "running", "timestamp_end": None, "duration_seconds": None}
             folded["generation"]["estimated"] = []

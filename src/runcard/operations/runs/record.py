@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 from weakref import WeakSet
 
-from runcard.documents.run import fold
+from runcard.documents.run import events
 from runcard.documents.run.size_limit import TRUNCATED
 from runcard.encoding import JsonObject, encode_json
 from runcard.errors import RuncardError, RuncardWarning, StoreError, UsageError
@@ -115,12 +115,12 @@ class Run(Events):
             raise
         if journal is not None and self._lost:
             said = {"type": "events-lost", "message": f"{self._lost} events could not be written"}
-            journal.append(self._line(fold.WARNING, "warning"), said)
+            journal.append(self._line(events.WARNING_ADDED, "warning"), said)
             self._lost = 0
         if journal is not None and size is not None and not self._has_cut:
             self._has_cut = True
             cut = f"the event {event[:_NAME]} had {size:,} bytes and was cut; there is no warning about further ones"
-            journal.append(self._line(fold.WARNING, "warning"), {"type": TRUNCATED, "message": cut})
+            journal.append(self._line(events.WARNING_ADDED, "warning"), {"type": TRUNCATED, "message": cut})
 
     def _line(self, event: str, level: str) -> JsonObject:
         now = self._clock.read()
@@ -155,7 +155,7 @@ class Run(Events):
 
     def observe(self, environment: JsonObject) -> None:
         """Keep the facts about the environment as soon as they are known; raises when they cannot be kept."""
-        self._keep(fold.ENVIRONMENT, {"environment": environment}, "info")
+        self._keep(events.ENVIRONMENT_OBSERVED, {"environment": environment}, "info")
 
     def end(
         self,
@@ -176,7 +176,7 @@ class Run(Events):
         try:
             self.end_calls()
             if facts is not None:
-                self.emit(fold.ENVIRONMENT, {"environment": facts})
+                self.emit(events.ENVIRONMENT_OBSERVED, {"environment": facts})
             now = self._clock.read()
             said = {
                 "status": status,
@@ -186,7 +186,7 @@ class Run(Events):
                 "resources": used or resources(),
             }
             with self.guarded():
-                self._keep(fold.ENDED, said, "info")
+                self._keep(events.RUN_ENDED, said, "info")
                 journal.end()  # what a thread says from now on would not be what is sealed
                 return seal(self._path, Own(self._document, self._first, journal.sha256.hexdigest()))
         finally:
@@ -433,7 +433,7 @@ def begin(order: Order) -> Run:
     try:
         run = Run(store, document, clock, new.journal, **order.options)
         run._event_limit = order.event_limit  # noqa: SLF001 - of this module
-        run.emit(fold.STARTED, document)
+        run.emit(events.RUN_STARTED, document)
         for where, masked in counts.items():
             run.count_masked(masked, where)
         run._first = encode_json(document)  # noqa: SLF001 - of this module

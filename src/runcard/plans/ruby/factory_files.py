@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from runcard.files import Entry, Kind, walk
+from runcard.files import FileEntry, FileKind, walk
 
 _PLACE = re.compile(r"(?:(.*)/)?(spec|test)/factories(?:\.rb|/.*\.rb)|factories(?:\.rb|/.*\.rb)")
 _INSIDE = re.compile(r"(?:.*/)?(?:spec|test)/factories/.*")
@@ -75,14 +75,16 @@ class _Search:
                 continue
             self._seen.add(directory)
             for entry in walk(directory, on_error=self._unreadable(prefix), enter=self._enters(prefix)):
-                waiting += self._look_at(Entry(prefix + entry.path, entry.kind), f"{directory}/{entry.path}")
+                waiting += self._look_at(
+                    FileEntry(prefix + entry.path, entry.kind), f"{directory}/{entry.path}"
+                )
 
-    def _look_at(self, entry: Entry, path: str) -> list[tuple[str, str]]:
+    def _look_at(self, entry: FileEntry, path: str) -> list[tuple[str, str]]:
         """Take a file, or see where a link leads; the directory behind it, if it is one."""
         is_file = self._is_wanted(entry.path)
-        if entry.kind is Kind.FILE and is_file:
+        if entry.kind is FileKind.FILE and is_file:
             self.found.append(Place(entry.path, path))
-        if entry.kind is not Kind.SYMLINK or not (is_file or _ON_THE_WAY.fullmatch(entry.path)):
+        if entry.kind is not FileKind.SYMLINK or not (is_file or _ON_THE_WAY.fullmatch(entry.path)):
             return []
         real = os.path.realpath(path)
         if os.path.commonpath([self._root, real]) != self._root:

@@ -1,7 +1,7 @@
 """The one road in and out: bytes → kind → version → upgrade → findings → document.
 
-`examine` judges bytes and never raises for what they say; `load` makes a document of them or raises everything that was
-found. Kind and version are told by content, never by a file's name. All documents are JSON but test plans, which are YAML.
+`parse_document` judges bytes and never raises for what they say; `load_document` makes a document of them or raises everything that was
+found. DocumentKind and version are told by content, never by a file's name. All documents are JSON but test plans, which are YAML.
 """
 
 import re
@@ -13,8 +13,8 @@ from runcard.documents import schema
 from runcard.documents.archive_index import ArchiveIndex
 from runcard.documents.document import Document
 from runcard.documents.findings import Finding, InvalidDocument, Report, finding, shown, sorted_findings
-from runcard.documents.kinds import KINDS, TESTPLAN, Kind, detect, is_legacy
-from runcard.documents.migrations import Moved, migrate
+from runcard.documents.kinds import KINDS, TESTPLAN, DocumentKind, detect, is_legacy
+from runcard.documents.migrations import MigratedData, migrate
 from runcard.documents.run.generation import Generation
 from runcard.documents.session.instance import Instance
 from runcard.documents.session.manifest import Manifest
@@ -37,7 +37,7 @@ _LOOKS_LIKE_A_PLAN = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Examined:
+class ParsedDocument:
     """What was read, and everything that was found about it."""
 
     report: Report
@@ -45,14 +45,14 @@ class Examined:
     upgraded: JsonObject | None = None  # in the current version, for a shape that has no schema of its own
 
 
-def examine(
+def parse_document(
     data: bytes,
     *,
     kind: str | None = None,
     limits: Limits | None = None,
     is_yaml: bool = False,
     look: Look | None = None,
-) -> Examined:
+) -> ParsedDocument:
     """Everything that is wrong with these bytes as a document; of the kind that their content shows, unless told.
 
     What is no JSON is taken for YAML where it looks like a plan, or with `is_yaml`. What a plan says about files is
@@ -65,21 +65,21 @@ def examine(
         may_be_yaml = kind == TESTPLAN.name or (kind is None and (is_yaml or _LOOKS_LIKE_A_PLAN.search(data)))
         if may_be_yaml and error.rule == "json.syntax":
             return _examine_yaml(data, kind, limits, look)
-        return Examined(Report((_undecodable(error),), kind))
+        return ParsedDocument(Report((_undecodable(error),), kind))
     examined = _looked(_judge(value, kind), look)
     return _finished(examined, data, limits, _located)
 
 
-def _examine_yaml(data: bytes, kind: str | None, limits: Limits, look: Look | None) -> Examined:
+def _examine_yaml(data: bytes, kind: str | None, limits: Limits, look: Look | None) -> ParsedDocument:
     from runcard.encoding.yaml import decode_yaml  # noqa: PLC0415 - most commands never see YAML
 
     try:
         value = decode_yaml(data, limits)
     except EncodingError as error:
-        return Examined(Report((_undecodable(error),), kind))
+        return ParsedDocument(Report((_undecodable(error),), kind))
     named = kind or (TESTPLAN.name if isinstance(value, dict) and detect(value) is TESTPLAN else None)
     if named is None and isinstance(value, dict):
-        examined = Examined(Report((_unknown(value),)), value)
+        examined = ParsedDocument(Report((_unknown(value),)), value)
     else:
         examined = _looked(_judge(value, named), look)
     return _finished(
@@ -87,7 +87,7 @@ def _examine_yaml(data: bytes, kind: str | None, limits: Limits, look: Look | No
     )
 
 
-def _looked(examined: Examined, look: Look | None) -> Examined:
+def _looked(examined: ParsedDocument, look: Look | None) -> ParsedDocument:
     """A plan with what somebody who may read files has to say about it."""
     report, data = examined.report, examined.data
     refused = any(found.rule == "version.newer-major" for found in report.findings)
@@ -97,8 +97,11 @@ def _looked(examined: Examined, look: Look | None) -> Examined:
 
 
 def _finished(
-    examined: Examined, data: bytes, limits: Limits, located: Callable[[Iterable[Finding], str], Findings]
-) -> Examined:
+    examined: ParsedDocument,
+    data: bytes,
+    limits: Limits,
+    located: Callable[[Iterable[Finding], str], Findings],
+) -> ParsedDocument:
     """What was found with its places in the text, and what there is to say about the text itself."""
     findings = examined.report.findings
     if data.startswith(BOM):
@@ -108,11 +111,11 @@ def _finished(
     return replace(examined, report=replace(examined.report, findings=findings))
 
 
-def load(
+def load_document(
     data: bytes, *, kind: str | None = None, limits: Limits | None = None, is_yaml: bool = False
 ) -> Document:
     """The document that these bytes hold; older shapes are upgraded in memory, the bytes stay as they are."""
-    examined = examine(data, kind=kind, limits=limits, is_yaml=is_yaml)
+    examined = parse_document(data, kind=kind, limits=limits, is_yaml=is_yaml)
     report = examined.report
     if not report.valid or report.kind is None or examined.data is None:
         raise InvalidDocument(report)
@@ -125,7 +128,7 @@ def load(
     )
 
 
-def sound(examined: Examined) -> JsonObject:
+def valid_parts(examined: ParsedDocument) -> JsonObject:
     """The data of a document, with None for everything that its schema finds fault with; {} where there are none."""
     report, data = examined.report, examined.upgraded or examined.data
     if report.kind is None or data is None:
@@ -135,7 +138,7 @@ def sound(examined: Examined) -> JsonObject:
     return schema.check(kind, report.version if is_known and report.version else kind.latest, data)[1]
 
 
-def extended(examined: Examined, more: Iterable[Finding], source: bytes) -> Report:
+def add_findings(examined: ParsedDocument, more: Iterable[Finding], source: bytes) -> Report:
     """The report on a document with findings that others have about it, all in the order of its text."""
     found = list(more)
     if not found:
@@ -144,7 +147,7 @@ def extended(examined: Examined, more: Iterable[Finding], source: bytes) -> Repo
     return replace(examined.report, findings=sorted_findings(findings))
 
 
-def migrated(examined: Examined, target: str, zone: Any = None) -> Moved:  # noqa: ANN401
+def migrate_document(examined: ParsedDocument, target: str, zone: Any = None) -> MigratedData:  # noqa: ANN401
     """A valid document's data in another version."""
     kind = examined.report.kind
     if kind is None or examined.data is None:
@@ -152,19 +155,19 @@ def migrated(examined: Examined, target: str, zone: Any = None) -> Moved:  # noq
     return migrate(kind, examined.data, examined.report.version, target, zone)
 
 
-def _judge(value: object, named: str | None) -> Examined:
+def _judge(value: object, named: str | None) -> ParsedDocument:
     if not isinstance(value, dict):
-        return Examined(Report((_not_an_object(value),), named))
+        return ParsedDocument(Report((_not_an_object(value),), named))
     kind = KINDS[named] if named else detect(value)
     if kind is None:
-        return Examined(Report((_unknown(value),)), value)
+        return ParsedDocument(Report((_unknown(value),)), value)
     model = MODELS[kind.name]
     if kind is Generation.kind and is_legacy(value):
         return _judge_legacy(value, model)
-    return Examined(model.judge(value), value)
+    return ParsedDocument(model.judge(value), value)
 
 
-def _judge_legacy(value: JsonObject, model: type[Document]) -> Examined:
+def _judge_legacy(value: JsonObject, model: type[Document]) -> ParsedDocument:
     """An older shape has no schema: what counts is whether the upgrade of it is valid."""
     stated = value.get("version")
     moved = migrate(model.kind.name, value, stated, model.kind.latest)
@@ -177,10 +180,10 @@ def _judge_legacy(value: JsonObject, model: type[Document]) -> Examined:
         hint=f"`runcard migrate --to {model.kind.latest}` rewrites it",
         found=stated,
     )
-    return Examined(Report((older, *report.findings), model.kind.name, stated), value, moved.data)
+    return ParsedDocument(Report((older, *report.findings), model.kind.name, stated), value, moved.data)
 
 
-def _located_in_yaml(findings: Iterable[Finding], text: str, examined: Examined) -> Findings:
+def _located_in_yaml(findings: Iterable[Finding], text: str, examined: ParsedDocument) -> Findings:
     """The same in YAML, where what stands without quotes has to be looked at besides."""
     from runcard.documents.testplan.unquoted_scalars import suspects, unquoted  # noqa: PLC0415
     from runcard.encoding.yaml import locate_yaml  # noqa: PLC0415
@@ -238,5 +241,5 @@ def _expected() -> str:
     return ", ".join(f"{kind.name} ({_mark(kind)})" for kind in KINDS.values())
 
 
-def _mark(kind: Kind) -> str:
+def _mark(kind: DocumentKind) -> str:
     return "has " + " or ".join(f"'{key}'" for key in sorted(kind.sure))

@@ -7,9 +7,9 @@ document is the one that the others are held to. Nothing here reads files: what 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from runcard.documents.exact_sums import money_agrees
 from runcard.documents.findings import Finding, finding, shown
-from runcard.documents.sums import money_agrees
-from runcard.documents.times import instant
+from runcard.documents.times import parse_time
 from runcard.encoding import JsonObject
 
 Findings = Iterator[Finding]
@@ -31,7 +31,7 @@ _TIMES = ("created_at", "terminated_at")
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredFigures:
     """What is stored of one instance; None where there is no such thing."""
 
     files: int = 0
@@ -124,7 +124,7 @@ def _as_listed(instance: JsonObject, listed: JsonObject) -> Findings:
         yield from _same(instance, listed, name, "", "session.instance")
     for name in _TIMES:
         mine, theirs = instance.get(name), listed.get(name)
-        if mine is not None and theirs is not None and instant(mine) != instant(theirs):
+        if mine is not None and theirs is not None and parse_time(mine) != parse_time(theirs):
             yield _differs("session.instance", f"/{name}", mine, theirs)
     for name, their_name in (("parent_instance_id", "parent_instance_id"), ("error", "error_message")):
         if (
@@ -144,7 +144,7 @@ def _children(stated: list[str] | None, actual: set[str]) -> Findings:
         )
 
 
-def stored_rules(instance: JsonObject, stored: Stored) -> Findings:
+def stored_rules(instance: JsonObject, stored: StoredFigures) -> Findings:
     """Whether the figures of an instance describe what is stored of it."""
     workspace, output = instance.get("workspace") or {}, instance.get("output") or {}
     for name, actual in (("files_count", stored.files), ("total_size_bytes", stored.size)):

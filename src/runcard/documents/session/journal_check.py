@@ -10,16 +10,16 @@ from typing import NamedTuple
 
 from runcard.digests import sha256_bytes
 from runcard.documents.chain import Line
-from runcard.documents.differences import Difference, differences
+from runcard.documents.differences import ValueDifference, differences
 from runcard.documents.session import build
 from runcard.encoding import JsonObject, canonical_json
 from runcard.errors import EncodingError
 
-STARTED = "collection.started"  # collected_by, producer, options
-EXCLUDED = "files.excluded"  # pattern, count
-OMITTED = "file.omitted"  # instance_id, path, reason: as in `audit`
-COLLECTED = "instance.collected"  # workspace, output, checksums: as in the document of the instance
-ENDED = "collection.ended"  # redactions; sections: the digest of each section of the team document
+COLLECTION_STARTED = "collection.started"  # collected_by, producer, options
+FILES_EXCLUDED = "files.excluded"  # pattern, count
+FILE_OMITTED = "file.omitted"  # instance_id, path, reason: as in `audit`
+INSTANCE_COLLECTED = "instance.collected"  # workspace, output, checksums: as in the document of the instance
+COLLECTION_ENDED = "collection.ended"  # redactions; sections: the digest of each section of the team document
 
 REPEATED_NOWHERE = ("labels", "relations", "system_info", "trace")  # but for their digests
 TOLD_BY_EVENTS = ("audit", "errors", "producer")
@@ -52,7 +52,7 @@ def section_digests(team: JsonObject) -> dict[str, str]:
 
 def changed_sections(team: JsonObject, lines: Sequence[Line]) -> tuple[str, ...] | None:
     """The sections that are not those that the journal has the digests of; None where it has none."""
-    known = _payload(lines, ENDED).get("sections")
+    known = _payload(lines, COLLECTION_ENDED).get("sections")
     if not isinstance(known, dict):
         return None
     try:
@@ -62,7 +62,7 @@ def changed_sections(team: JsonObject, lines: Sequence[Line]) -> tuple[str, ...]
     return tuple(sorted(name for name in known.keys() | found.keys() if known.get(name) != found.get(name)))
 
 
-def remade(team: JsonObject, parts: Parts) -> tuple[Difference, ...] | None:
+def remade(team: JsonObject, parts: Parts) -> tuple[ValueDifference, ...] | None:
     """Where the team document is not what the other parts make of it; None where they are no parts of runcard's."""
     try:
         expected = _remade(team, parts)
@@ -102,16 +102,16 @@ def _told_by_journal(
     """What the events decide; nothing of it when a payload was withheld."""
     if any("payload" not in line for line in lines):
         return {}
-    started = _payload(lines, STARTED)
-    omissions = _payloads(lines, OMITTED)
+    started = _payload(lines, COLLECTION_STARTED)
+    omissions = _payloads(lines, FILE_OMITTED)
     excluded: dict[str, int] = {}
-    for payload in _payloads(lines, EXCLUDED):
+    for payload in _payloads(lines, FILES_EXCLUDED):
         excluded[payload["pattern"]] = excluded.get(payload["pattern"], 0) + payload["count"]
     audit = {
         "collected_at": created,
         "collected_by": started["collected_by"],
         "options": started["options"],
-        "redactions": _payload(lines, ENDED)["redactions"],
+        "redactions": _payload(lines, COLLECTION_ENDED)["redactions"],
         "omissions": omissions,
         "excluded": [{"pattern": pattern, "count": count} for pattern, count in sorted(excluded.items())],
     }
@@ -135,9 +135,9 @@ def _errors(stated: list[str], documents: Sequence[JsonObject], omissions: Seque
     return errors
 
 
-def instance_differences(document: JsonObject, lines: Sequence[Line]) -> tuple[Difference, ...]:
+def instance_differences(document: JsonObject, lines: Sequence[Line]) -> tuple[ValueDifference, ...]:
     """Where the document of an instance does not say what the journal says was kept of it."""
-    for payload in _payloads(lines, COLLECTED):
+    for payload in _payloads(lines, INSTANCE_COLLECTED):
         if payload.get("instance_id") == document.get("instance_id"):
             names = ["workspace", "output", *(["checksums"] if "checksums" in document else [])]
             kept = {name: payload.get(name) for name in names}

@@ -22,21 +22,23 @@ HOUR = 3600.0  # seconds
 _FORM = re.compile(r"\.(.+)\.[0-9a-f]{8}\.tmp", re.DOTALL)
 
 
-def is_temporary(name: str, of: Collection[str] | None = None) -> bool:
+def is_temporary_file(name: str, of: Collection[str] | None = None) -> bool:
     """Whether a file name is one of a temporary file; with `of`, one that was to become a file of these names."""
     match = _FORM.fullmatch(name)
     return match is not None and (of is None or match[1] in of)
 
 
-def remove_temporaries(directory: int, *, of: Collection[str] | None = None, age: float = HOUR) -> None:
+def remove_temporary_files_in(
+    directory: int, *, of: Collection[str] | None = None, age: float = HOUR
+) -> None:
     """Remove the temporary files in an open directory that were left behind; what cannot go stays."""
     for name in os.listdir(directory):
-        if is_temporary(name, of):
+        if is_temporary_file(name, of):
             with suppress(OSError):  # it may be another user's, or gone by now
                 _remove(name, directory, age)
 
 
-def remove_temporaries_of(path: str, *, others: bool = False) -> None:
+def remove_temporary_files_for(path: str, *, others: bool = False) -> None:
     """Remove what was left behind by writers of one file; with `others`, by those of all files beside it.
 
     Without it, a directory may be the user's, who can have files of the same form.
@@ -45,7 +47,7 @@ def remove_temporaries_of(path: str, *, others: bool = False) -> None:
     with suppress(OSError):
         directory = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            remove_temporaries(directory, of=None if others else {name})
+            remove_temporary_files_in(directory, of=None if others else {name})
         finally:
             os.close(directory)
 
