@@ -87,7 +87,8 @@ def finished(
 _AS_USER = """\
 import io, os, sys
 import runcard.files.rename_noreplace, runcard.operations.amendments.migrate
-from runcard.cli import app, main, migrate
+from runcard.cli import app, main
+from runcard.cli.amendments import migrate
 from runcard.documents.reader import KINDS, parse_document
 streams = sys.stdout, sys.stderr
 sys.stdout = sys.stderr = io.TextIOWrapper(io.BytesIO())

@@ -268,8 +268,8 @@ class TestWithoutThreads:
         code = (
             "import atexit, sys\n"
             "from runcard import checksums\n"
-            "from runcard.checksums import crew, hashing\n"
-            "crew.PATIENCE, hashing._CHUNK = 0, 16\n"
+            "from runcard.checksums import helper_pool, hashing\n"
+            "helper_pool.PATIENCE, hashing._CHUNK = 0, 16\n"
             "atexit.register(lambda: print(checksums.make(sys.argv[1]).listing.digest))\n"
         )
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
