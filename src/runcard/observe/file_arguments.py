@@ -12,18 +12,15 @@ Invariant: whatever is named but not found, or found but not to be read, is told
 """
 
 import os
-import re
 from collections.abc import Callable, Iterable, Iterator
-from fnmatch import translate
 from stat import S_ISDIR, S_ISLNK, S_ISREG
 from typing import NamedTuple
 
 from runcard.files import FileKind
+from runcard.files.globs import has_wildcard, name_matcher
 from runcard.observe.locations import shown
 
 Warn = Callable[[str], object]
-
-_MAGIC = "*?["
 
 
 class Found(NamedTuple):
@@ -52,14 +49,10 @@ def _paths(pattern: str, directory: str, warn: Warn) -> Iterable[tuple[str, bool
     path = os.path.join(directory, text)
     if os.path.lexists(path):
         yield path, True
-    elif _is_magic(text):
+    elif has_wildcard(text):
         start = "/" if os.path.isabs(text) else directory
         for match in _expanded(start, [part for part in text.split("/") if part], warn):
             yield match, False
-
-
-def _is_magic(text: str) -> bool:
-    return any(character in text for character in _MAGIC)
 
 
 def _expanded(start: str, parts: list[str], warn: Warn) -> list[str]:
@@ -67,7 +60,7 @@ def _expanded(start: str, parts: list[str], warn: Warn) -> list[str]:
         parts = parts[:-1]  # the directories themselves stand for all below them
     paths = [start]
     for part in parts:
-        step = _plain if not _is_magic(part) else _directories if part == "**" else _matching
+        step = _plain if not has_wildcard(part) else _directories if part == "**" else _matching
         paths = list(dict.fromkeys(match for path in paths for match in step(path, part, warn)))
     return paths
 
@@ -79,7 +72,7 @@ def _plain(folder: str, part: str, _: Warn) -> Iterator[str]:
 
 
 def _matching(folder: str, part: str, warn: Warn) -> Iterator[str]:
-    matches = re.compile(translate(part)).match
+    matches = name_matcher(part)
     for entry in _entries(folder, warn):
         if matches(entry.name) and (not entry.name.startswith(".") or part.startswith(".")):
             yield entry.path

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from runcard.checksums import Symlink
 from runcard.files import FileKind, decode_name, encode_name, printable
-from runcard.store.sessions.copying import ignore_patterns
+from runcard.files.globs import parse_gitignore
 from runcard.store.sessions.copying.links import stays_inside
 from runcard.store.sessions.copying.omission_reasons import not_stored, refusal, special_kind
 from runcard.store.sessions.copying.results import Omission
@@ -146,7 +146,7 @@ class Survey:
         except OSError as error:
             self.omit(name, f"not heeded: it cannot be read: {error.strerror}")
             return []
-        return [IgnoreFile(f"{path}/" if path else "", ignore_patterns.from_file(decode_name(data)))]
+        return [IgnoreFile(f"{path}/" if path else "", parse_gitignore(decode_name(data)))]
 
     def _keep_link(self, path: str, folder: str, name: str) -> None:
         try:
