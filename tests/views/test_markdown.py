@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runcard.files import printable
-from runcard.views import run_readme
+from runcard.views import formats, markdown, run_readme
 from views.samples import run
 
 GOLDEN = Path(__file__).with_name("readme.md")
@@ -110,7 +110,7 @@ printed = st.text(st.characters(exclude_categories=[]), max_size=12)
 
 @given(name=printed)
 def test_any_name_in_code_font_stays_in_its_cell(name: str) -> None:
-    (row,) = cells(f"## X\n\n| A | B |\n|---|---|\n| {run_readme.code(name)} | end |\n", "X")
+    (row,) = cells(f"## X\n\n| A | B |\n|---|---|\n| {markdown.code(name)} | end |\n", "X")
     assert row[1] == "end"
     assert row[0].strip() == printable(name).strip()
 
@@ -118,7 +118,7 @@ def test_any_name_in_code_font_stays_in_its_cell(name: str) -> None:
 @given(name=printed)
 def test_any_text_in_a_sentence_reads_as_it_is(name: str) -> None:
     parser = pytest.importorskip("markdown_it").MarkdownIt("commonmark")
-    tokens = parser.parse(f"before {run_readme.escape(name)} after")
+    tokens = parser.parse(f"before {markdown.escape(name)} after")
     (text,) = (token for token in tokens if token.type == "inline")
     assert {child.type for child in text.children} <= {"text", "text_special", "softbreak"}
     assert "".join(child.content for child in text.children) == f"before {printable(name)} after"
@@ -138,7 +138,7 @@ def test_any_text_in_a_sentence_reads_as_it_is(name: str) -> None:
     ],
 )
 def test_durations_are_said_as_people_say_them(seconds: float | None, said: str) -> None:
-    assert run_readme.duration(seconds) == said
+    assert formats.duration(seconds) == said
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_durations_are_said_as_people_say_them(seconds: float | None, said: str)
     ],
 )
 def test_sizes_are_said_as_people_say_them(count: int, said: str) -> None:
-    assert run_readme.size(count) == said
+    assert formats.byte_size(count) == said
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_sizes_are_said_as_people_say_them(count: int, said: str) -> None:
     ],
 )
 def test_money_has_as_many_digits_as_it_takes(amount: float | None, said: str) -> None:
-    assert run_readme.money(amount) == said
+    assert formats.money(amount) == said
 
 
 def test_a_run_without_anything_says_so() -> None:

@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from runcard.views.screen_parts import columns_of, fitted
 from runcard.views.session_screen import instance_screen, team_screen
 from runcard.views.team_tree import branches
-from runcard.views.text_blocks import columns_of, fitted
 from sessions.build import AGENTS, LEAD, team_document
 
 Fields = dict[str, Any]

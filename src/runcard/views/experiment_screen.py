@@ -5,8 +5,8 @@ from typing import Any
 
 from runcard.encoding import JsonObject
 from runcard.files import printable
-from runcard.views.run_readme import duration, money, short, tokens
-from runcard.views.text_blocks import fields, section
+from runcard.views.formats import duration, money, token_count, truncated
+from runcard.views.screen_parts import fields, section
 
 _MOST = 8  # settings and models
 
@@ -33,7 +33,7 @@ def experiment_table(rows: Sequence[JsonObject]) -> list[str]:
             printable(row["name"]),
             "unknown" if row["runs"] is None else f"{row['runs']:,}",
             str(row["last_run"] or ("none" if row["runs"] == 0 else "unknown")),
-            printable(short(row["description"] or "", 60)),
+            printable(truncated(row["description"] or "", 60)),
         ]
         for row in rows
     ]
@@ -49,7 +49,7 @@ def _sums(said: JsonObject) -> list[str]:
         ("cost", _total(said["cost_usd"], money)),
         ("input", _total(said["input_tokens"], _tokens)),
         ("output", _total(said["output_tokens"], _tokens)),
-        ("models", ", ".join(f"{short(model, 40)} ({_runs(count)})" for model, count in models[:_MOST])),
+        ("models", ", ".join(f"{truncated(model, 40)} ({_runs(count)})" for model, count in models[:_MOST])),
     ]
     return fields(known) + _more(models)
 
@@ -64,7 +64,7 @@ def _total(total: JsonObject, words: Callable[[Any], str]) -> str:
 
 
 def _tokens(count: int) -> str:
-    return f"{tokens(count)} tokens"
+    return f"{token_count(count)} tokens"
 
 
 def _runs(count: int) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from runcard.files import printable
-from runcard.views.run_readme import duration, money
+from runcard.views.formats import duration, money
 
 _MOST = 20  # files of a kind
 _DIFF = 40  # lines of a difference

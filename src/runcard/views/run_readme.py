@@ -4,41 +4,17 @@ It is made of the document and the names of the files alone, so it is the same w
 can break the table or hide in it.
 """
 
-import re
-from json import dumps
 from shlex import join
 from typing import Any
 
 from runcard.documents.exact_sums import exact_sum, plain_number
 from runcard.encoding import JsonObject
 from runcard.files import printable
+from runcard.views.formats import byte_size, duration, money, source_text, token_count, truncated
+from runcard.views.markdown import code, escape
 
 _SHOWN = 30  # of files, settings and troubles
-_LEAST = 0.000001  # dollars
-_SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#~&$])")
 _STATUS = {"completed": "✅", "failed": "❌", "interrupted": "⚠️"}
-_SOURCES = {
-    "priced": "by the price table",
-    "given": "given by the caller",
-    "reported": "reported by the vendor",
-    "partial": "partly reported: a stream was cut",
-    "estimated": "estimated",
-}
-
-
-def escape(text: object) -> str:
-    """A text as it may stand in a sentence or a table."""
-    return _SPECIAL.sub(r"\\\1", printable(str(text)))
-
-
-def code(text: object) -> str:
-    """A text in code font, whatever it holds."""
-    plain = printable(str(text)).replace("|", "\\|")
-    if not plain.strip():
-        return ""
-    longest = max((len(run) for run in re.findall("`+", plain)), default=0)
-    fence = "`" * (longest + 1)
-    return f"{fence} {plain} {fence}" if longest else f"`{plain}`"
 
 
 def readme(document: JsonObject, files: list[tuple[str, int]]) -> str:
@@ -68,45 +44,6 @@ def is_readme_of(beginning: bytes, run_id: str) -> bool:
     return beginning.startswith(_mark(run_id).encode())
 
 
-def experiment_readme(name: str, said: JsonObject) -> str:
-    """The page that greets whoever opens the folder of an experiment; `said` are the keys of its config.yaml."""
-    about = f"\n\n{escape(said['description'])}" if said.get("description") else ""
-    return f"""\
-# {escape(name)}{about}
-
-* **Experiment** {code(said["experiment_id"])}
-* **Created** {escape(said["created_at"])}
-
-## What lies here
-
-| | |
-|---|---|
-| [`config.yaml`](config.yaml) | the configuration that every run begins with |
-| [`data/`](data) | the inputs: every run records which they were, and their digests |
-| [`outputs/`](outputs) | a directory for each run, with a `README.md` of its own |
-
-## How to run it
-
-```console
-$ runcard run --experiment {name} -- COMMAND
-```
-
-or from Python:
-
-```python
-with runcard.record("experiments/{name}/outputs", experiment="{name}") as run:
-    ...
-```
-
-## What came of it
-
-```console
-$ runcard experiment show {name}
-$ runcard verify experiments/{name}/outputs
-```
-"""
-
-
 def _summary(document: JsonObject) -> str:
     generation = document["generation"]
     status = generation["status"]
@@ -119,33 +56,10 @@ def _summary(document: JsonObject) -> str:
     return "  \n".join(lines)
 
 
-def duration(seconds: float | None) -> str:
-    """A time span as people say it."""
-    if seconds is None:
-        return "unknown"
-    if seconds < 60:
-        return f"{seconds:.3g} s"
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s"
-
-
-def size(count: int) -> str:
-    """A number of bytes as people say it."""
-    if count < 1000:
-        return f"{count} B"
-    amount = float(count)
-    for unit in ("kB", "MB", "GB", "TB"):
-        amount /= 1000
-        if amount < 999.95 or unit == "TB":
-            break
-    return f"{amount:.1f} {unit}"
-
-
 def _made(files: list[tuple[str, int]]) -> str:
     if not files:
         return "## What was made\n\nNo files."
-    rows = [f"| {code(path)} | {size(count)} |" for path, count in files[:_SHOWN]]
+    rows = [f"| {code(path)} | {byte_size(count)} |" for path, count in files[:_SHOWN]]
     more = _more(files, "; `SHA256SUMS` lists them all")
     return "## What was made\n\n| File | Size |\n|---|---:|\n" + "\n".join(rows) + more
 
@@ -160,27 +74,11 @@ def _from(sources: JsonObject) -> str:
     if not files:
         return "## From what\n\nNo inputs were recorded."
     rows = [
-        f"| {code(file['path'])} | {size(file['bytes']) if file.get('bytes') is not None else 'unknown'}"
-        f" | {tokens(file.get('tokens'))} |"
+        f"| {code(file['path'])} | {byte_size(file['bytes']) if file.get('bytes') is not None else 'unknown'}"
+        f" | {token_count(file.get('tokens'))} |"
         for file in files[:_SHOWN]
     ]
     return "## From what\n\n| Input | Size | Tokens |\n|---|---:|---:|\n" + "\n".join(rows) + _more(files)
-
-
-def tokens(count: int | None) -> str:
-    return "unknown" if count is None else f"{count:,}"
-
-
-def money(amount: float | None) -> str:
-    """Dollars, with as many digits as it takes; unknown is not zero."""
-    if amount is None:
-        return "unknown"
-    if 0 < amount < _LEAST:
-        return f"less than ${_LEAST:f}"
-    if amount >= 1:
-        return f"${amount:,.2f}"
-    whole, _, fraction = f"{amount:.6f}".partition(".")
-    return f"${whole}.{fraction.rstrip('0'):0<2}"
 
 
 def _with(document: JsonObject) -> str:
@@ -196,19 +94,8 @@ def _with(document: JsonObject) -> str:
         for key, label in (("python_version", "Python"), ("platform", "platform"), ("timezone", "timezone"))
         if environment.get(key)
     ]
-    table = "\n".join(f"| {escape(key)} | {code(short(value, 120))} |" for key, value in rows)
+    table = "\n".join(f"| {escape(key)} | {code(truncated(value, 120))} |" for key, value in rows)
     return f"## With what\n\n| | |\n|---|---|\n{table}{left}"
-
-
-def short(value: object, most: int) -> str:
-    """A value on one line, cut where it is long: text as it is, everything else as JSON."""
-    text = value if isinstance(value, str) else dumps(value, ensure_ascii=False)
-    return text if len(text) <= most else text[: most - 1] + "…"
-
-
-def from_where(source: str) -> str:
-    """In words, what a document says about the source of a count or a cost."""
-    return _SOURCES.get(source, source)
 
 
 def total_cost(document: JsonObject) -> str:
@@ -216,7 +103,7 @@ def total_cost(document: JsonObject) -> str:
     costs = document["costs"]
     source, total = costs.get("cost_source"), costs["total_cost_usd"]
     if total is not None:
-        return money(total) + (f" ({from_where(source)})" if source else "")
+        return money(total) + (f" ({source_text(source)})" if source else "")
     parts = (document.get("token_usage") or {}).get("breakdown_by_model") or []
     known = [part["cost_usd"] for part in parts if part.get("cost_usd") is not None]
     return f"unknown; {money(plain_number(exact_sum(known)))} of it is known" if known else "unknown"
@@ -226,29 +113,29 @@ def _cost(document: JsonObject) -> str:
     costs = document["costs"]
     lines = [
         f"* **Cost**: {total_cost(document)}",
-        f"* **Input tokens**: {tokens(costs['input_tokens'])}"
+        f"* **Input tokens**: {token_count(costs['input_tokens'])}"
         + (
-            f" ({tokens(costs['cache_read_tokens'])} of them from the cache)"
+            f" ({token_count(costs['cache_read_tokens'])} of them from the cache)"
             if costs.get("cache_read_tokens")
             else ""
         ),
-        f"* **Output tokens**: {tokens(costs['output_tokens'])}",
+        f"* **Output tokens**: {token_count(costs['output_tokens'])}",
     ]
     if costs.get("token_source"):
-        lines.append(f"* **Token counts are** {from_where(costs['token_source'])}")
+        lines.append(f"* **Token counts are** {source_text(costs['token_source'])}")
     return "## For how much\n\n" + "\n".join(lines)
 
 
 def _trouble(document: JsonObject) -> str:
     problems = [
-        f"* **{word}**: {escape(short(told(problem), 200))}"
+        f"* **{word}**: {escape(truncated(problem_text(problem), 200))}"
         for key, word in (("errors", "Error"), ("warnings", "Warning"))
         for problem in document[key]
     ]
     return "## What went wrong\n\n" + "\n".join(problems[:_SHOWN]) + _more(problems) if problems else ""
 
 
-def told(problem: JsonObject) -> str:
+def problem_text(problem: JsonObject) -> str:
     """An error or a warning in one sentence."""
     kind = problem.get("type")
     return f"{kind}: {problem['message']}" if kind else problem["message"]

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from shlex import join
 
 from runcard.encoding import JsonObject
-from runcard.views.run_readme import duration, from_where, money, tokens, told, total_cost
-from runcard.views.text_blocks import MOST, Pair, cut, fields, listed, place_of, section, shortened
+from runcard.views.formats import duration, money, source_text, token_count
+from runcard.views.run_readme import problem_text, total_cost
+from runcard.views.screen_parts import MOST, Pair, cut, fields, listed, place_of, section, shortened
 
 
 def run_screen(
@@ -82,9 +83,9 @@ def _cost(document: JsonObject) -> list[str]:
     lines = fields(
         [
             ("total", total_cost(document)),
-            ("input", tokens(costs["input_tokens"]) + _of_which(costs)),
-            ("output", tokens(costs["output_tokens"])),
-            ("tokens", source and from_where(source)),
+            ("input", token_count(costs["input_tokens"]) + _of_which(costs)),
+            ("output", token_count(costs["output_tokens"])),
+            ("tokens", source and source_text(source)),
         ]
     )
     for name in ("step", "model"):
@@ -95,7 +96,7 @@ def _cost(document: JsonObject) -> list[str]:
 
 
 def _part(part: JsonObject, name: str) -> str:
-    counts = f"{tokens(part.get('input'))} in, {tokens(part.get('output'))} out"
+    counts = f"{token_count(part.get('input'))} in, {token_count(part.get('output'))} out"
     return f"    {shortened(part.get(name) or f'(no {name})')}: {money(part.get('cost_usd'))}, {counts}"
 
 
@@ -118,7 +119,7 @@ def _inputs(sources: JsonObject) -> list[tuple[str, int | None]]:
 
 def _trouble(document: JsonObject) -> list[str]:
     return [
-        f"  {word}: {shortened(told(problem))}"
+        f"  {word}: {shortened(problem_text(problem))}"
         for key, word in (("errors", "error"), ("warnings", "warning"))
         for problem in document.get(key) or ()
     ]

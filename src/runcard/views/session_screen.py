@@ -10,14 +10,19 @@ from typing import Any
 from runcard.documents.times import parse_time
 from runcard.encoding import JsonObject
 from runcard.files import printable
-from runcard.views.run_readme import duration, from_where, money, size, tokens
-from runcard.views.session_summary import brief
-from runcard.views.team_tree import branches
-from runcard.views.text_blocks import (
-    SCREEN,
-    Whole,
-    columns_of,
+from runcard.views.formats import (
+    byte_size,
     counted,
+    duration,
+    money,
+    short_duration,
+    source_text,
+    token_count,
+)
+from runcard.views.screen_parts import (
+    SCREEN,
+    UncutText,
+    columns_of,
     cut,
     fields,
     fitted,
@@ -27,6 +32,7 @@ from runcard.views.text_blocks import (
     shortened,
     wrapped,
 )
+from runcard.views.team_tree import branches
 
 _LEAST_NAME = 16  # columns that a name has in any case
 _TIMELINE = 30  # agents on the timeline
@@ -66,7 +72,7 @@ def _about(path: str, document: JsonObject) -> list[tuple[str, object]]:
         place_of(path),
         ("collected", document["created_at"] + (f" by {by}" if by else "")),
         ("took", None if seconds is None else duration(seconds)),
-        ("stored", None if stored is None else size(stored)),
+        ("stored", None if stored is None else byte_size(stored)),
         ("labels", ", ".join(f"{key}={value}" for key, value in (document.get("labels") or {}).items())),
         ("related", ", ".join(f"{one['type']} {one['id']}" for one in document.get("relations") or ())),
     ]
@@ -79,7 +85,7 @@ def _team(instances: Sequence[JsonObject]) -> list[str]:
             lines + printable(entry["name"]),
             entry["status"],
             printable(entry.get("role_title") or entry["role"]),
-            _amount(entry.get("tokens_used"), tokens),
+            _amount(entry.get("tokens_used"), token_count),
             _amount(entry.get("cost"), money),
             _took(entry),
         )
@@ -113,7 +119,7 @@ def _took(entry: JsonObject) -> str:
     start, end = parse_time(entry["created_at"]), parse_time(entry["terminated_at"])
     if seconds is None and start and end:
         seconds = max(0, int((end - start).total_seconds()))
-    said = "?" if seconds is None else brief(seconds)
+    said = "?" if seconds is None else short_duration(seconds)
     return f"{said} …" if entry["status"] == "running" else said
 
 
@@ -123,9 +129,9 @@ def _cost(document: JsonObject) -> list[str]:
     return fields(
         [
             ("total", _total(summary, "cost", money)),
-            ("tokens", _total(summary, "tokens", tokens)),
+            ("tokens", _total(summary, "tokens", token_count)),
             *_classes((document.get("resources") or {}).get("tokens") or {}),
-            ("counts", source and from_where(source)),
+            ("counts", source and source_text(source)),
         ]
     )
 
@@ -139,7 +145,9 @@ def _total(summary: JsonObject, what: str, said: Any) -> str:  # noqa: ANN401 - 
 
 def _classes(by_class: JsonObject) -> list[tuple[str, object]]:
     return [
-        (word, tokens(by_class[name])) for name, word in _CLASSES.items() if by_class.get(name) is not None
+        (word, token_count(by_class[name]))
+        for name, word in _CLASSES.items()
+        if by_class.get(name) is not None
     ]
 
 
@@ -232,7 +240,7 @@ def _about_instance(session: str, document: JsonObject, names: dict[str, str]) -
         took += " (until it was collected: nobody saw its end)"
     children = document.get("children_instance_ids") or []
     return [
-        ("session", Whole(session)),
+        ("session", UncutText(session)),
         ("instance", document["instance_id"]),
         ("role", _role(document)),
         ("model", document["model"]),
@@ -254,10 +262,10 @@ def _instance_cost(document: JsonObject) -> list[str]:
     counted = document.get("token_source")
     return fields(
         [
-            ("total", money(cost) + (f" ({from_where(source)})" if source else "")),
-            ("tokens", tokens(document.get("tokens_used"))),
+            ("total", money(cost) + (f" ({source_text(source)})" if source else "")),
+            ("tokens", token_count(document.get("tokens_used"))),
             *_classes(document.get("tokens") or {}),
-            ("counts", counted and from_where(counted)),
+            ("counts", counted and source_text(counted)),
         ]
     )
 
@@ -265,11 +273,13 @@ def _instance_cost(document: JsonObject) -> list[str]:
 def _workspace(workspace: JsonObject) -> list[str]:
     count, total, types = (workspace.get(key) for key in ("files_count", "total_size_bytes", "file_types"))
     by_type = ", ".join(f"{many:,} {suffix or 'without a suffix'}" for suffix, many in (types or {}).items())
-    stored = None if count is None else counted(count, "file") + ("" if total is None else f", {size(total)}")
-    return fields([("from", Whole(workspace.get("path") or "")), ("stored", stored), ("types", by_type)])
+    stored = (
+        None if count is None else counted(count, "file") + ("" if total is None else f", {byte_size(total)}")
+    )
+    return fields([("from", UncutText(workspace.get("path") or "")), ("stored", stored), ("types", by_type)])
 
 
 def _output(output: JsonObject) -> list[str]:
     lines, total = output.get("lines"), output.get("size_bytes")
-    said = [None if lines is None else counted(lines, "line"), None if total is None else size(total)]
+    said = [None if lines is None else counted(lines, "line"), None if total is None else byte_size(total)]
     return fields([(output.get("file") or "", ", ".join(word for word in said if word))]) if output else []

@@ -2,8 +2,8 @@
 
 It is made of the team document and a few figures. Names are escaped: none can break the table, the tree or the terminal.
 
-**Notable files** of an instance are at most five: files of a type that people open (see `READ`), none of them hidden or
-empty; first those nearest to the top of the workspace, of these the types in the order of `READ`, then the larger ones.
+**NotableFile files** of an instance are at most five: files of a type that people open (see `FILE_TYPES`), none of them hidden or
+empty; first those nearest to the top of the workspace, of these the types in the order of `FILE_TYPES`, then the larger ones.
 """
 
 import re
@@ -15,10 +15,11 @@ from typing import Any, NamedTuple
 
 from runcard.encoding import JsonObject
 from runcard.files import encode_name, file_type, printable
-from runcard.views.run_readme import code, escape, money, short, size, tokens
+from runcard.views.formats import byte_size, long_duration, money, short_duration, token_count, truncated
+from runcard.views.markdown import code, escape
 from runcard.views.team_tree import branches
 
-READ = {
+FILE_TYPES = {
     ".md": "Markdown",
     ".rst": "reStructuredText",
     ".adoc": "AsciiDoc",
@@ -40,14 +41,14 @@ READ = {
     ".jpg": "picture",
     ".pptx": "presentation",
 }
-_RANK = {suffix: rank for rank, suffix in enumerate(READ)}
+_RANK = {suffix: rank for rank, suffix in enumerate(FILE_TYPES)}
 _WITHIN = re.compile(r"(?<=[^\W_])\\_(?=[^\W_])")
 _NOTABLE = 5
 _ERRORS = 100
 _MARKS = {"completed": "✅", "error": "❌", "timeout": "⏰", "terminated": "⏹️", "running": "🏃"}
 
 
-class Notable(NamedTuple):
+class NotableFile(NamedTuple):
     """A file that people may want to open first."""
 
     path: str
@@ -55,19 +56,21 @@ class Notable(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class SummaryFigures:
     """What the summary tells beside the team document."""
 
     path: str  # where the session lies
     size: int
     workspace_files: int
     output_lines: int
-    notable: Mapping[str, Sequence[Notable]] = field(default_factory=dict)  # by instance
+    notable: Mapping[str, Sequence[NotableFile]] = field(default_factory=dict)  # by instance
 
 
-def notable(files: Iterable[tuple[str, int]]) -> list[Notable]:
+def notable_files(files: Iterable[tuple[str, int]]) -> list[NotableFile]:
     """The notable ones of a workspace's files, each with its size."""
-    candidates = (Notable(path, count) for path, count in files if count and file_type(path) in READ)
+    candidates = (
+        NotableFile(path, count) for path, count in files if count and file_type(path) in FILE_TYPES
+    )
     return nsmallest(_NOTABLE, (file for file in candidates if not _is_hidden(file.path)), key=_order)
 
 
@@ -75,11 +78,11 @@ def _is_hidden(path: str) -> bool:
     return f"/{path}".count("/.") > 0
 
 
-def _order(file: Notable) -> tuple[int, int, int, bytes]:
+def _order(file: NotableFile) -> tuple[int, int, int, bytes]:
     return file.path.count("/"), _RANK[file_type(file.path)], -file.size, encode_name(file.path)
 
 
-def summary(document: JsonObject, figures: Figures, producer: JsonObject) -> str:
+def summary(document: JsonObject, figures: SummaryFigures, producer: JsonObject) -> str:
     """The page that greets whoever opens a session's directory."""
     sections = [
         _head(document),
@@ -121,9 +124,9 @@ def _statistics(figures: JsonObject) -> str:
         f"**Total Instances**: {figures['total_instances']:,}",
         f"**Completed**: {figures['completed_instances']:,} ✅",
         f"**Failed**: {failed:,}" + (" ❌" if failed else ""),
-        f"**Total Tokens**: {_total(figures, 'tokens', tokens)}",
+        f"**Total Tokens**: {_total(figures, 'tokens', token_count)}",
         f"**Total Cost**: {_total(figures, 'cost', money)}",
-        f"**Duration**: {spoken(figures['total_execution_time_seconds'])}",
+        f"**Duration**: {long_duration(figures['total_execution_time_seconds'])}",
     ]
     return "## Execution Statistics\n\n" + "\n".join(f"- {line}" for line in lines)
 
@@ -135,32 +138,11 @@ def _total(figures: JsonObject, what: str, said: Any) -> str:  # noqa: ANN401 - 
     return f"unknown ({said(known)} of it is known)" if known else "unknown"
 
 
-def spoken(seconds: int) -> str:
-    """A time span in words: `32 minutes`, `1 hour 5 minutes`."""
-    minutes, rest = divmod(seconds, 60)
-    hours, minutes = divmod(minutes, 60)
-    days, hours = divmod(hours, 24)
-    parts = [(days, "day"), (hours, "hour"), (minutes, "minute"), (rest, "second")]
-    said = [f"{count:,} {word}{'s' if count != 1 else ''}" for count, word in parts if count][:2]
-    return " ".join(said) or "0 seconds"
-
-
-def brief(seconds: int) -> str:
-    """A time span for a table: `32m`, `1h 05m`, `45s`."""
-    minutes, rest = divmod(seconds, 60)
-    hours, minutes = divmod(minutes, 60)
-    if hours:
-        return f"{hours:,}h {minutes:02}m" if minutes else f"{hours:,}h"
-    if minutes:
-        return f"{minutes}m {rest:02}s" if rest else f"{minutes}m"
-    return f"{rest}s"
-
-
 def _breakdown(instances: Sequence[JsonObject]) -> str:
     rows = [
-        f"| {_plain(short(entry['name'], 80))} | {entry['role']} | {_MARKS[entry['status']]}"
-        f" | {tokens(entry.get('tokens_used'))} | {money(entry.get('cost'))}"
-        f" | {brief(entry['execution_time_seconds'])} |"
+        f"| {_plain(truncated(entry['name'], 80))} | {entry['role']} | {_MARKS[entry['status']]}"
+        f" | {token_count(entry.get('tokens_used'))} | {money(entry.get('cost'))}"
+        f" | {short_duration(entry['execution_time_seconds'])} |"
         for entry in instances
     ]
     header = "| Name | Role | Status | Tokens | Cost | Duration |\n|------|------|--------|--------|------|----------|"
@@ -177,15 +159,15 @@ def _hierarchy(instances: Sequence[JsonObject]) -> str:
 def tree(instances: Sequence[JsonObject]) -> list[str]:
     """The team as a tree, a line for each instance."""
     return [
-        f"{lines}{printable(short(entry['name'], 80))}" + ("" if lines else " (root)")
+        f"{lines}{printable(truncated(entry['name'], 80))}" + ("" if lines else " (root)")
         for lines, entry in branches(instances)
     ]
 
 
-def _location(document: JsonObject, figures: Figures) -> str:
+def _location(document: JsonObject, figures: SummaryFigures) -> str:
     lines = [
         f"**Path**: {code(figures.path)}",
-        f"**Size**: {size(figures.size)}",
+        f"**Size**: {byte_size(figures.size)}",
         f"**Instance Count**: {document['total_instances']:,}",
         f"**Workspace Files**: {figures.workspace_files:,}",
         f"**Output Lines**: {figures.output_lines:,}",
@@ -193,23 +175,24 @@ def _location(document: JsonObject, figures: Figures) -> str:
     return "## Artifacts Location\n\n" + "\n".join(f"- {line}" for line in lines)
 
 
-def _notable_files(instances: Sequence[JsonObject], found: Mapping[str, Sequence[Notable]]) -> str:
+def _notable_files(instances: Sequence[JsonObject], found: Mapping[str, Sequence[NotableFile]]) -> str:
     parts = []
     for entry in instances:
         files = found.get(entry["instance_id"])
         if files:
-            name = short(entry["name"], 80)
+            name = truncated(entry["name"], 80)
             lines = [
-                f"- {code(file.path)} - {READ[file_type(file.path)]}, {size(file.size)}" for file in files
+                f"- {code(file.path)} - {FILE_TYPES[file_type(file.path)]}, {byte_size(file.size)}"
+                for file in files
             ]
             parts.append(f"### From {_plain(name[:1].upper() + name[1:])}\n" + "\n".join(lines))
-    return "## Notable Files\n\n" + ("\n\n".join(parts) or "None.")
+    return "## NotableFile Files\n\n" + ("\n\n".join(parts) or "None.")
 
 
 def _errors(said: Sequence[str]) -> str:
     if not said:
         return "## Errors\n\nNone encountered during execution."
     more = len(said) - _ERRORS
-    lines = [f"- {_plain(short(error, 300))}" for error in said[:_ERRORS]]
+    lines = [f"- {_plain(truncated(error, 300))}" for error in said[:_ERRORS]]
     rest = f"\n\n… and {more:,} more; `metadata.json` has them all." if more > 0 else ""
     return "## Errors\n\n" + "\n".join(lines) + rest

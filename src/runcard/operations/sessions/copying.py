@@ -30,10 +30,10 @@ from runcard.store.sessions.copying import (
     copy_workspace,
 )
 from runcard.store.sessions.directory import Collection
-from runcard.views.session_summary import notable
+from runcard.views.session_summary import notable_files
 
 if TYPE_CHECKING:
-    from runcard.views.session_summary import Notable
+    from runcard.views.session_summary import NotableFile
 
 Note = Callable[[str, JsonObject], object]  # an event and its payload
 
@@ -72,7 +72,7 @@ class Keeper:
         self.sentences: list[str] = []  # the omissions, for people
         self.excluded: Counter[str] = Counter()
         self.redactions: list[JsonObject] = []
-        self.notable: dict[str, list[Notable]] = {}
+        self.notable: dict[str, list[NotableFile]] = {}
         self.files = self.lines = 0
 
     def keep(
@@ -150,7 +150,7 @@ class Keeper:
         for pattern, count in copied.excluded.items():
             said = {"instance_id": instance.instance_id, "pattern": pattern, "count": count}
             self._note(events.FILES_EXCLUDED, said)
-        self.notable[instance.instance_id] = notable((file.path, file.size) for file in copied.files)
+        self.notable[instance.instance_id] = notable_files((file.path, file.size) for file in copied.files)
 
     def _store(self, path: str, file: CopiedFile) -> None:
         self.hexes[path] = file.sha256

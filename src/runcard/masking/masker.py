@@ -15,15 +15,15 @@ from operator import itemgetter
 
 from runcard.masking import (
     assignments,
-    command_options,
+    command_text,
     http_headers,
-    literal_search,
+    prefix_search,
     private_keys,
     url_passwords,
     user_patterns,
 )
-from runcard.masking.matches import AHEAD, BEHIND, REACH, Clue, Found
-from runcard.masking.placeholders import Masked, mark
+from runcard.masking.marks import Masked, mark
+from runcard.masking.matches import AHEAD, BEHIND, REACH, SecretCandidate, SecretMatch
 from runcard.masking.rules import RULES
 
 _BLOCK = 128 * 1024  # so much is searched at once: it fits into the processor's cache
@@ -40,14 +40,14 @@ class Masker:
 
     def __init__(self, only: Collection[str] | None = None) -> None:
         self.counts: dict[str, int] = {}
-        self._own = user_patterns.own_patterns()
+        self._own = user_patterns.active_patterns()
         self._only = user_patterns.rule_names() if only is None else only
         self._text = b""  # what is held back, behind up to `BEHIND` bytes that are dealt with
         self._searched = 0  # what begins before this is dealt with
         self._done = 0  # what lies before this is out; a secret may reach beyond what is searched
         self._inside: re.Pattern[bytes] | None = None  # the rest of a secret that goes on in the next piece
         self._judged_at = -_DENSE  # where a clue was judged last
-        self._recent: deque[tuple[tuple[int, bytes], int, Found | None]] = deque(maxlen=_REMEMBERED)
+        self._recent: deque[tuple[tuple[int, bytes], int, SecretMatch | None]] = deque(maxlen=_REMEMBERED)
 
     def feed(self, data: bytes) -> bytes:
         """Take `data`; give back what is certain by now."""
@@ -96,15 +96,15 @@ class Masker:
         long = len(self._text) - AHEAD
         return long if long - max(line, self._searched) >= _PATIENCE else line
 
-    def _clues(self, ready: int, blocks: list[Clue]) -> list[Clue]:
+    def _clues(self, ready: int, blocks: list[SecretCandidate]) -> list[SecretCandidate]:
         """The clues to what begins before `ready` and was not searched before, in order."""
         open_from = max(self._searched, self._done)
         clues = [*blocks, *_find(self._text, max(0, open_from - REACH))]
-        clues += user_patterns.find_own(self._own, self._text, open_from)
+        clues += user_patterns.find_user_secrets(self._own, self._text, open_from)
         searched = self._searched
         return sorted([clue for clue in clues if searched <= clue[0] < ready], key=_start)
 
-    def _masked(self, clues: list[Clue], ready: int, *, final: bool) -> Iterator[bytes]:
+    def _masked(self, clues: list[SecretCandidate], ready: int, *, final: bool) -> Iterator[bytes]:
         for start, group in groupby(clues, _start):
             found = self._judged_once(start, group) if start >= self._done else None
             if found is None or found.rule not in self._only:
@@ -119,7 +119,7 @@ class Masker:
             yield self._text[self._done : ready]
             self._done = ready
 
-    def _judged_once(self, start: int, clues: Iterable[Clue]) -> Found | None:
+    def _judged_once(self, start: int, clues: Iterable[SecretCandidate]) -> SecretMatch | None:
         """What clues lead to; where the same bytes come again and again, they are judged once."""
         is_dense, self._judged_at = start - self._judged_at < _DENSE, start
         if not is_dense:
@@ -129,12 +129,12 @@ class Masker:
         for known, first, found in self._recent:
             if known == around:
                 moved = start - first
-                return found and Found(found[0] + moved, found[1] + moved, found[2], found[3])
+                return found and SecretMatch(found[0] + moved, found[1] + moved, found[2], found[3])
         found = self._judged(clues)
         self._recent.append((around, start, found))
         return found
 
-    def _judged(self, clues: Iterable[Clue]) -> Found | None:
+    def _judged(self, clues: Iterable[SecretCandidate]) -> SecretMatch | None:
         """What clues to the same place lead to: the name of the upper rule, and the longest reach."""
         found = [one for one in (clue.judge() for clue in clues) if one]
         if len(found) < 2:
@@ -145,7 +145,7 @@ class Masker:
         longest = in_address or max(found, key=self._reach)
         return longest._replace(rule=min(found, key=_rank).rule)
 
-    def _reach(self, found: Found) -> tuple[int, int]:
+    def _reach(self, found: SecretMatch) -> tuple[int, int]:
         """How far a secret goes, and, where the text ends before it, how far it may go on."""
         return _end(found.more, self._text, found.end), _width(found.more)
 
@@ -158,7 +158,7 @@ def mask_bytes(data: bytes) -> Masked[bytes]:
 
 def mask_text(text: str) -> Masked[str]:
     """`text` without its secrets."""
-    if len(text) < _SHORT and not is_suspicious(text):
+    if len(text) < _SHORT and not may_need_masking(text):
         return Masked(text, {})
     masker = Masker()
     raw = text.encode("utf-8", "surrogatepass")
@@ -166,13 +166,13 @@ def mask_text(text: str) -> Masked[str]:
     return Masked(masked.decode("utf-8", "surrogatepass") if masker.counts else text, masker.counts)
 
 
-def is_suspicious(text: str) -> bool:
+def may_need_masking(text: str) -> bool:
     """Whether `mask_text` might mask anything in `text`, or in any line or lines of it on their own.
 
     Patterns take long to compile, and most texts have nothing of what they begin with: so that is looked for first.
     """
     raw = text.encode("utf-8", "surrogatepass")
-    if literal_search.is_suspicious(raw) or user_patterns.is_suspicious(raw):
+    if prefix_search.may_need_masking(raw) or user_patterns.may_need_masking(raw):
         return True
     lowered = raw.lower()
     for hints, patterns, searched in (
@@ -180,7 +180,7 @@ def is_suspicious(text: str) -> bool:
         (private_keys.HINTS, private_keys.patterns, raw),
         (assignments.HINTS, assignments.patterns, lowered),
         (http_headers.HINTS, http_headers.patterns, lowered),
-        (command_options.HINTS, command_options.patterns, lowered),
+        (command_text.HINTS, command_text.patterns, lowered),
     ):
         if _has_any(searched, hints) and any(pattern.search(searched) for pattern in patterns()):
             return True
@@ -194,16 +194,16 @@ def _has_any(text: bytes, hints: Iterable[bytes]) -> bool:
     return False
 
 
-def _find(text: bytes, begin: int) -> Iterator[Clue]:
+def _find(text: bytes, begin: int) -> Iterator[SecretCandidate]:
     lowered = text.lower()
-    yield from literal_search.find_prefixed(text, begin)
+    yield from prefix_search.find_prefixed(text, begin)
     yield from url_passwords.find_in_addresses(text, begin)
     yield from assignments.find_assigned(text, lowered, begin)
     yield from http_headers.find_bearer(text, lowered, begin)
-    yield from command_options.find_options(text, lowered, begin)
+    yield from command_text.find_options(text, lowered, begin)
 
 
-def _rank(found: Found) -> int:
+def _rank(found: SecretMatch) -> int:
     return _RANK.get(found.rule, -1)  # the user's own come first
 
 

@@ -5,7 +5,7 @@ import os
 from runcard.files import decode_name, printable
 
 
-def absolute(directory: str | os.PathLike[str]) -> str:
+def absolute_path(directory: str | os.PathLike[str]) -> str:
     """The absolute path of a directory; as it was given when the current directory is gone."""
     try:
         return os.path.abspath(os.fspath(directory))
@@ -23,6 +23,6 @@ def repository_root(directory: str) -> str | None:
     return directory
 
 
-def shown(path: str) -> str:
+def display_path(path: str) -> str:
     """A path as a message can show it."""
     return printable(decode_name(os.fsencode(path)))

@@ -8,20 +8,22 @@ from collections.abc import Callable
 from typing import Any
 
 from runcard.encoding import JsonObject
-from runcard.observe.clients.call import Call, Find, begin
+from runcard.observe.clients.call import FindListener, ModelCall, begin
 from runcard.observe.clients.endpoints import Api, provider_at
-from runcard.observe.clients.http import watch_sending
+from runcard.observe.clients.http_client import watch_sending
 from runcard.observe.clients.subclassing import base_of, subclass
 
 
-def exchange(client: Any, apis: tuple[Api, ...], keeper: Find, *, is_async: bool) -> None:  # noqa: ANN401
+def exchange(client: Any, apis: tuple[Api, ...], listener: FindListener, *, is_async: bool) -> None:
     """Watch a client, or watch it in another way from now on."""
     base = base_of(type(client))
     request = _async_request if is_async else _request
-    client.__class__ = subclass(base, {"request": request(base, apis, keeper)})
+    client.__class__ = subclass(base, {"request": request(base, apis, listener)})
 
 
-def _begun(client: Any, apis: tuple[Api, ...], keeper: Find, options: Any, *, stream: bool) -> Call | None:  # noqa: ANN401
+def _begun(
+    client: Any, apis: tuple[Api, ...], listener: FindListener, options: Any, *, stream: bool
+) -> ModelCall | None:
     def facts() -> JsonObject:
         watch_sending(client._client)  # noqa: SLF001 - no other name leads to its HTTP client
         model = options.json_data.get("model") if isinstance(options.json_data, dict) else None
@@ -31,12 +33,12 @@ def _begun(client: Any, apis: tuple[Api, ...], keeper: Find, options: Any, *, st
             "streamed": stream,
         }
 
-    return begin(keeper, apis, options.method, options.url, facts)
+    return begin(listener, apis, options.method, options.url, facts)
 
 
-def _request(base: Any, apis: tuple[Api, ...], keeper: Find) -> Callable[..., Any]:  # noqa: ANN401
-    def request(self: Any, cast_to: Any, options: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-        call = _begun(self, apis, keeper, options, stream=bool(kwargs.get("stream")))
+def _request(base: Any, apis: tuple[Api, ...], listener: FindListener) -> Callable[..., Any]:
+    def request(self: Any, cast_to: Any, options: Any, *args: Any, **kwargs: Any) -> Any:
+        call = _begun(self, apis, listener, options, stream=bool(kwargs.get("stream")))
         if call is None:
             return base.request(self, cast_to, options, *args, **kwargs)
         with call:
@@ -47,9 +49,9 @@ def _request(base: Any, apis: tuple[Api, ...], keeper: Find) -> Callable[..., An
     return request
 
 
-def _async_request(base: Any, apis: tuple[Api, ...], keeper: Find) -> Callable[..., Any]:  # noqa: ANN401
-    async def request(self: Any, cast_to: Any, options: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-        call = _begun(self, apis, keeper, options, stream=bool(kwargs.get("stream")))
+def _async_request(base: Any, apis: tuple[Api, ...], listener: FindListener) -> Callable[..., Any]:
+    async def request(self: Any, cast_to: Any, options: Any, *args: Any, **kwargs: Any) -> Any:
+        call = _begun(self, apis, listener, options, stream=bool(kwargs.get("stream")))
         if call is None:
             return await base.request(self, cast_to, options, *args, **kwargs)
         with call:

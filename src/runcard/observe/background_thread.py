@@ -13,10 +13,10 @@ from weakref import WeakSet
 
 PATIENCE = 2.0  # seconds that a program waits at its end for what is not yet known
 
-_at_work: WeakSet["Helper"] = WeakSet()
+_at_work: WeakSet["BackgroundThread"] = WeakSet()
 
 
-class Helper(Thread):
+class BackgroundThread(Thread):
     """A thread that is waited for, but not for ever."""
 
     def __init__(self, target: Callable[[], object], name: str) -> None:

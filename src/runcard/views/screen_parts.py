@@ -6,7 +6,7 @@ from unicodedata import combining, east_asian_width
 
 from runcard.files import printable
 from runcard.store import layout
-from runcard.views.run_readme import short, size
+from runcard.views.formats import byte_size, truncated
 
 Pair = tuple[str, object]
 
@@ -17,10 +17,10 @@ _WIDTH = 100  # characters of a value
 
 def shortened(value: object) -> str:
     """A value on one line."""
-    return printable(short(value, _WIDTH))
+    return printable(truncated(value, _WIDTH))
 
 
-class Whole(str):
+class UncutText(str):
     """A value that is never cut, so that it can be copied: a path."""
 
     __slots__ = ()
@@ -28,24 +28,21 @@ class Whole(str):
 
 def place_of(path: str) -> Pair:
     """Where a record lies."""
-    return ("archive" if layout.is_archive(path) else "directory", Whole(path))
-
-
-def counted(count: int, what: str) -> str:
-    """`1 file`, `2 files`."""
-    return f"{count:,} {what}" + ("" if count == 1 else "s")
+    return ("archive" if layout.is_archive(path) else "directory", UncutText(path))
 
 
 def fields(pairs: Sequence[Pair], screen: int | None = None) -> list[str]:
     """Pairs one below the other, cut where they are wider than the screen; what is not known is left out."""
-    known = [(printable(short(key, 30)), value) for key, value in pairs if value is not None and value != ""]
+    known = [
+        (printable(truncated(key, 30)), value) for key, value in pairs if value is not None and value != ""
+    ]
     width = max((len(key) for key, _ in known), default=0)
     room = None if screen is None else screen - width - 4
     return [f"  {key:<{width}}  {_value(value, room)}" for key, value in known]
 
 
 def _value(value: object, room: int | None) -> str:
-    if isinstance(value, Whole):
+    if isinstance(value, UncutText):
         return printable(value)
     return shortened(value) if room is None else fitted(shortened(value), room).rstrip()
 
@@ -65,7 +62,7 @@ def listed(files: Sequence[tuple[str, int | None]], screen: int | None = None) -
     width = max(map(columns_of, names), default=0)
     width = width if screen is None else min(width, screen - 12)
     lines = [
-        f"  {fitted(name, width)}  {size(count)}" if count is not None else f"  {name}"
+        f"  {fitted(name, width)}  {byte_size(count)}" if count is not None else f"  {name}"
         for name, (_, count) in zip(names, files, strict=False)
     ]
     more = len(files) - MOST

@@ -10,13 +10,13 @@ import sys
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
-from runcard.observe.clients.call import Call, current
+from runcard.observe.clients.call import ModelCall, current
 from runcard.observe.clients.subclassing import base_of, is_exchanged, subclass
 
 _CALL = "_runcard_call"
 
 
-def watch_sending(http: Any) -> None:  # noqa: ANN401
+def watch_sending(http: Any) -> None:
     """Let an HTTP client tell of what it sends."""
     if not is_exchanged(http):
         http.__class__ = _sender(http.__class__)
@@ -28,14 +28,14 @@ def _sender(kind: type) -> type:
 
     base: Any = kind
 
-    def send(self: Any, request: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+    def send(self: Any, request: Any, *args: Any, **kwargs: Any) -> Any:
         call = current.get()
         if call is None or not call.on_wire:
             return base.send(self, request, *args, **kwargs)
         call.sending(_body(request))
         return _replied(call, base.send(self, request, *args, **kwargs))
 
-    async def send_async(self: Any, request: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+    async def send_async(self: Any, request: Any, *args: Any, **kwargs: Any) -> Any:
         call = current.get()
         if call is None or not call.on_wire:
             return await base.send(self, request, *args, **kwargs)
@@ -45,7 +45,7 @@ def _sender(kind: type) -> type:
     return subclass(kind, {"send": send_async if hasattr(kind, "aclose") else send})
 
 
-def _body(request: Any) -> bytes | None:  # noqa: ANN401
+def _body(request: Any) -> bytes | None:
     try:
         body: bytes = request.content
     except Exception:  # noqa: BLE001 - a body that is made while it is sent; httpx and httpx2 have an error each
@@ -53,12 +53,12 @@ def _body(request: Any) -> bytes | None:  # noqa: ANN401
     return body
 
 
-def _replied(call: Call, response: Any) -> Any:  # noqa: ANN401
+def _replied(call: ModelCall, response: Any) -> Any:
     call.look(functools.partial(_look, call, response))
     return response
 
 
-def _look(call: Call, response: Any) -> None:  # noqa: ANN401
+def _look(call: ModelCall, response: Any) -> None:
     """See what a reply is, and whether it is there already or still to be read."""
     if not response.is_success:
         call.refused(response.status_code, response.reason_phrase)
@@ -73,8 +73,8 @@ def _look(call: Call, response: Any) -> None:  # noqa: ANN401
     call.waiting = True
 
 
-def _iter_bytes(self: Any, chunk_size: int | None = None) -> Iterator[bytes]:  # noqa: ANN401
-    call: Call = getattr(self, _CALL)
+def _iter_bytes(self: Any, chunk_size: int | None = None) -> Iterator[bytes]:
+    call: ModelCall = getattr(self, _CALL)
     pieces = base_of(type(self)).iter_bytes(self, chunk_size)
     while True:
         with call.pull():
@@ -86,8 +86,8 @@ def _iter_bytes(self: Any, chunk_size: int | None = None) -> Iterator[bytes]:  #
     call.end()
 
 
-async def _aiter_bytes(self: Any, chunk_size: int | None = None) -> AsyncIterator[bytes]:  # noqa: ANN401
-    call: Call = getattr(self, _CALL)
+async def _aiter_bytes(self: Any, chunk_size: int | None = None) -> AsyncIterator[bytes]:
+    call: ModelCall = getattr(self, _CALL)
     pieces = base_of(type(self)).aiter_bytes(self, chunk_size)
     while True:
         with call.pull():
@@ -99,17 +99,17 @@ async def _aiter_bytes(self: Any, chunk_size: int | None = None) -> AsyncIterato
     call.end()
 
 
-def _close(self: Any) -> None:  # noqa: ANN401
+def _close(self: Any) -> None:
     base_of(type(self)).close(self)
     getattr(self, _CALL).close()
 
 
-async def _aclose(self: Any) -> None:  # noqa: ANN401
+async def _aclose(self: Any) -> None:
     await base_of(type(self)).aclose(self)
     getattr(self, _CALL).close()
 
 
-def _del(self: Any) -> None:  # noqa: ANN401
+def _del(self: Any) -> None:
     if not sys.is_finalizing():
         getattr(self, _CALL).close()
 

@@ -5,7 +5,7 @@
 
 from runcard.accounting.tokens import CLASSES, Tokens, split_writes
 from runcard.accounting.usage import Usage
-from runcard.accounting.vendors.fields import ReplyFields
+from runcard.accounting.vendors.reply_fields import ReplyFields
 from runcard.errors import UsageError
 
 _ONE = "cache_write"  # all that was written to a cache, for the usual time

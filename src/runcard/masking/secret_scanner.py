@@ -11,23 +11,23 @@ import re
 from collections.abc import Callable
 from functools import cache
 
-from runcard.masking import literal_search, private_keys
-from runcard.masking.lazy_patterns import in_bytes
-from runcard.masking.matches import AHEAD, BEHIND, REACH, Clue
+from runcard.masking import prefix_search, private_keys
+from runcard.masking.lazy_patterns import bytes_pattern
+from runcard.masking.matches import AHEAD, BEHIND, REACH, SecretCandidate
 
 # AWS's own examples end with EXAMPLE; `ghp_xxxxxxxxxxxx…`, `sk-ant-your-key-here`.
 _SHOWN = rb"(?i:example|x{12}|your[-_])"
 
 
 @cache
-def clues() -> tuple[re.Pattern[bytes], ...]:
+def scan_patterns() -> tuple[re.Pattern[bytes], ...]:
     """Patterns of which at least one is found in every text that has a secret: a fast first look."""
-    return (*literal_search.patterns(), *private_keys.patterns())
+    return (*prefix_search.patterns(), *private_keys.patterns())
 
 
 def is_suspect(text: bytes) -> bool:
     """Whether a secret may be in `text`."""
-    return any(clue.search(text) for clue in clues())
+    return any(clue.search(text) for clue in scan_patterns())
 
 
 class SecretScanner:
@@ -55,20 +55,20 @@ class SecretScanner:
         if self._is_suspect(self._text):
             begin = max(0, self._searched - REACH)
             blocks = private_keys.find_blocks(self._text, self._searched, final=final)
-            for clue in (*blocks.clues, *literal_search.find_prefixed(self._text, begin)):
+            for clue in (*blocks.clues, *prefix_search.find_prefixed(self._text, begin)):
                 if self._searched <= clue.start < decided and (rule := self._judged(clue)):
                     return rule
             decided = decided if blocks.waiting is None else min(decided, blocks.waiting)
         self._forget(decided)
         return None
 
-    def _judged(self, clue: Clue) -> str | None:
+    def _judged(self, clue: SecretCandidate) -> str | None:
         found = clue.judge()
         if found is None:
             return None
         more = found.more.match(self._text, found.end, found.start + AHEAD) if found.more else None
         secret = self._text[found.start : more.end() if more else found.end]
-        return None if in_bytes(_SHOWN).search(secret) else found.rule
+        return None if bytes_pattern(_SHOWN).search(secret) else found.rule
 
     def _forget(self, decided: int) -> None:
         keep = max(0, decided - BEHIND)

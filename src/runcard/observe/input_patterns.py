@@ -18,12 +18,12 @@ from typing import NamedTuple
 
 from runcard.files import FileKind
 from runcard.files.globs import has_wildcard, name_matcher
-from runcard.observe.locations import shown
+from runcard.observe.paths import display_path
 
 Warn = Callable[[str], object]
 
 
-class Found(NamedTuple):
+class InputFile(NamedTuple):
     """A regular file, or a link to one; `status` is that of the file."""
 
     path: str
@@ -31,12 +31,12 @@ class Found(NamedTuple):
     is_link: bool
 
 
-def find_files(pattern: str, directory: str, warn: Warn) -> list[Found]:
+def find_files(pattern: str, directory: str, warn: Warn) -> list[InputFile]:
     """What a pattern means, seen from an absolute directory; a file may come twice, by different paths."""
     troubles: list[str] = []
     paths = list(_paths(pattern, directory, troubles.append))
     files = [file for path, is_named in paths for file in _files(path, troubles.append, is_named=is_named)]
-    for trouble in troubles if files or troubles else [f"no file matches {shown(pattern)}"]:
+    for trouble in troubles if files or troubles else [f"no file matches {display_path(pattern)}"]:
         warn(trouble)
     return files
 
@@ -91,7 +91,7 @@ def _directories(folder: str, _: str, warn: Warn) -> Iterator[str]:
         ]
 
 
-class _Entry(NamedTuple):
+class _DirectoryEntry(NamedTuple):
     """What a directory has under a name."""
 
     name: str
@@ -99,14 +99,14 @@ class _Entry(NamedTuple):
     kind: FileKind
 
 
-def _entries(folder: str, warn: Warn) -> list[_Entry]:
+def _entries(folder: str, warn: Warn) -> list[_DirectoryEntry]:
     try:
         with os.scandir(folder) as entries:
-            return [_Entry(entry.name, entry.path, _kind(entry)) for entry in entries]
+            return [_DirectoryEntry(entry.name, entry.path, _kind(entry)) for entry in entries]
     except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as error:
-        warn(f"cannot read the directory {shown(folder)}: {error.strerror}")
+        warn(f"cannot read the directory {display_path(folder)}: {error.strerror}")
         return []
 
 
@@ -118,32 +118,32 @@ def _kind(entry: os.DirEntry[str]) -> FileKind:
     return FileKind.FILE if entry.is_file(follow_symlinks=False) else FileKind.OTHER
 
 
-def _files(path: str, warn: Warn, *, is_named: bool) -> Iterator[Found]:
+def _files(path: str, warn: Warn, *, is_named: bool) -> Iterator[InputFile]:
     file = _look(path, warn)
     if file is None:
         return
     if S_ISREG(file.status.st_mode):
         yield file
     elif not S_ISDIR(file.status.st_mode):
-        warn(f"{shown(path)} is no regular file and was left out")
+        warn(f"{display_path(path)} is no regular file and was left out")
     elif file.is_link and not is_named:
-        warn(f"{shown(path)} is a symbolic link to a directory and was not followed")
+        warn(f"{display_path(path)} is a symbolic link to a directory and was not followed")
     else:
         yield from _below(path, warn)
 
 
-def _look(path: str, warn: Warn) -> Found | None:
+def _look(path: str, warn: Warn) -> InputFile | None:
     try:
         status = os.lstat(path)
         if S_ISLNK(status.st_mode):
-            return Found(path, os.stat(path), is_link=True)
+            return InputFile(path, os.stat(path), is_link=True)
     except OSError as error:
-        warn(f"cannot read {shown(path)}: {error.strerror}")
+        warn(f"cannot read {display_path(path)}: {error.strerror}")
         return None
-    return Found(path, status, is_link=False)
+    return InputFile(path, status, is_link=False)
 
 
-def _below(top: str, warn: Warn) -> Iterator[Found]:
+def _below(top: str, warn: Warn) -> Iterator[InputFile]:
     links: list[str] = []
     for folder in _directories(top, "**", warn):
         for entry in _entries(folder, warn):
@@ -155,9 +155,9 @@ def _below(top: str, warn: Warn) -> Iterator[Found]:
             elif entry.kind is FileKind.SYMLINK:
                 links.append(entry.path)
             else:
-                warn(f"{shown(entry.path)} is no regular file and was left out")
+                warn(f"{display_path(entry.path)} is no regular file and was left out")
     if links:
         count = "1 symbolic link" if len(links) == 1 else f"{len(links)} symbolic links"
         warn(
-            f"{count} below {shown(top)} not followed, the first is {shown(min(links))}: name what shall be recorded"
+            f"{count} below {display_path(top)} not followed, the first is {display_path(min(links))}: name what shall be recorded"
         )

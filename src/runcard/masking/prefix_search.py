@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from functools import cache, partial
 from typing import NamedTuple
 
-from runcard.masking.lazy_patterns import in_bytes
-from runcard.masking.matches import Clue, Found
-from runcard.masking.placeholders import MARK
-from runcard.masking.rules import PREFIXES, Prefix
+from runcard.masking.lazy_patterns import bytes_pattern
+from runcard.masking.marks import MARK
+from runcard.masking.matches import SecretCandidate, SecretMatch
+from runcard.masking.rules import KEY_PREFIXES, KeyPrefix
 
 # Bytes by how rare they are in logs, code, prose and JSON. Each one used costs a pass over the text.
 _RAREST_FIRST = "AxkvyGRQpfg/_."
@@ -38,7 +38,7 @@ _BRACKET = ord("]")  # the end of a mark
 class _Row(NamedTuple):
     """A prefix with what is needed for each match, made once."""
 
-    prefix: Prefix
+    prefix: KeyPrefix
     size: int  # of the literal
     edge: frozenset[int]
     more: re.Pattern[bytes] | None
@@ -47,7 +47,7 @@ class _Row(NamedTuple):
 _Sweep = tuple[re.Pattern[bytes], list[_Row]]  # with a row for each group of the pattern
 
 
-def find_prefixed(text: bytes, begin: int) -> Iterator[Clue]:
+def find_prefixed(text: bytes, begin: int) -> Iterator[SecretCandidate]:
     for byte in by_byte():
         pattern, rows = _sweep(byte)
         for match in pattern.finditer(text, begin):
@@ -60,7 +60,7 @@ def find_prefixed(text: bytes, begin: int) -> Iterator[Clue]:
                 start and text[start - 1] == _BRACKET and _is_behind_mark(text, start)
             ):
                 start += prefix.keep
-                yield Clue(start, partial(Found, start, match.end(group), prefix.rule, more))
+                yield SecretCandidate(start, partial(SecretMatch, start, match.end(group), prefix.rule, more))
 
 
 def patterns() -> list[re.Pattern[bytes]]:
@@ -68,7 +68,7 @@ def patterns() -> list[re.Pattern[bytes]]:
     return [_sweep(byte)[0] for byte in by_byte()]
 
 
-def is_suspicious(text: bytes) -> bool:
+def may_need_masking(text: bytes) -> bool:
     """Whether `find_prefixed` might find anything; only the patterns that may match are compiled."""
     for byte, prefixes in by_byte().items():
         for prefix in prefixes:
@@ -80,10 +80,10 @@ def is_suspicious(text: bytes) -> bool:
 
 
 @cache
-def by_byte() -> dict[str, list[Prefix]]:
+def by_byte() -> dict[str, list[KeyPrefix]]:
     """All prefixes, by the byte that they are found by."""
-    grouped: dict[str, list[Prefix]] = {}
-    for prefix in PREFIXES:
+    grouped: dict[str, list[KeyPrefix]] = {}
+    for prefix in KEY_PREFIXES:
         grouped.setdefault(_rarest(prefix.literal), []).append(prefix)
     return grouped
 
@@ -95,7 +95,7 @@ def _rarest(literal: str) -> str:
 @cache
 def _sweep(byte: str) -> _Sweep:
     """One pattern for all prefixes with this byte, branching at the next: `k(?:-(?:ant-…|or-…)|_(?:…))`."""
-    by_next: dict[str, list[Prefix]] = {}
+    by_next: dict[str, list[KeyPrefix]] = {}
     for prefix in by_byte()[byte]:
         by_next.setdefault(prefix.literal.partition(byte)[2][:1], []).append(prefix)
     for group in by_next.values():
@@ -108,13 +108,13 @@ def _sweep(byte: str) -> _Sweep:
     return pattern, [_row(prefix) for group in by_next.values() for prefix in group]
 
 
-def _row(prefix: Prefix) -> _Row:
+def _row(prefix: KeyPrefix) -> _Row:
     edge = frozenset(b"".join(re.findall(f"[{prefix.edge}]".encode("ascii"), bytes(range(256)))))
-    more = in_bytes(f"[{prefix.more}]*+".encode("ascii")) if prefix.more else None
+    more = bytes_pattern(f"[{prefix.more}]*+".encode("ascii")) if prefix.more else None
     return _Row(prefix, len(prefix.literal), edge, more)
 
 
-def _rest(begun: str, prefix: Prefix) -> str:
+def _rest(begun: str, prefix: KeyPrefix) -> str:
     """The rest of the literal, what must precede it (roughly: `_start` looks closer), and in a group the body."""
     literal, rest = re.escape(prefix.literal), re.escape(prefix.literal.partition(begun)[2])
     if prefix.before:
@@ -124,12 +124,12 @@ def _rest(begun: str, prefix: Prefix) -> str:
     return f"{rest}(?<={literal})(?:{edge})(?=({prefix.body}))"
 
 
-def _start(text: bytes, literal: int, prefix: Prefix) -> int | None:
+def _start(text: bytes, literal: int, prefix: KeyPrefix) -> int | None:
     """Where the secret begins whose literal is at `literal`; None when what precedes it says that it is none."""
     if prefix.before:
         match = _before(prefix.before).search(text, max(0, literal - _LONGEST_BEFORE), literal)
         return match.start() if match else None
-    return literal if in_bytes(_ESCAPE).search(text, max(0, literal - 3), literal) else None
+    return literal if bytes_pattern(_ESCAPE).search(text, max(0, literal - 3), literal) else None
 
 
 def _is_behind_mark(text: bytes, start: int) -> bool:

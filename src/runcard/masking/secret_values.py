@@ -1,8 +1,8 @@
 """What a value looks like: a secret, a placeholder for one, or something ordinary.
 
-Only values under telling names are judged here. In a loose place, `password: something` in a text, a value must look
+Only values under secret names are judged here. In a loose place, `password: something` in a text, a value must look
 made up by a machine or a careful person; in a strict one, a string in quotes, it is enough that it is no placeholder
-when its name is strong; in a sure one, a variable or an option, any telling name is. Sentences, paths and addresses
+when its name is strong; in a sure one, a variable or an option, any secret name is. Sentences, paths and addresses
 stay in all of them.
 
 Invariant: what has been masked is a placeholder.
@@ -11,17 +11,17 @@ Invariant: what has been masked is a placeholder.
 from enum import IntEnum
 
 from runcard.masking.labels import is_label
-from runcard.masking.lazy_patterns import in_text
-from runcard.masking.placeholders import MARK
-from runcard.masking.secret_names import Strength, telling, words_of
+from runcard.masking.lazy_patterns import text_pattern
+from runcard.masking.marks import MARK
+from runcard.masking.secret_names import Strength, name_hint, word_set
 
-_PLACEHOLDERS = words_of(
+_PLACEHOLDERS = word_set(
     "any auto basic bearer bool boolean changeit changeme disabled empty enabled env environment "
     "false fixme hidden include inherit int keychain keyring masked missing n/a na nil no none null off "
     "omit omitted on optional placeholder prompt redacted removed required same-origin str string tbd todo true "
     "undefined unknown unset withheld yes"
 )
-_FUNCTION_WORDS = words_of(
+_FUNCTION_WORDS = word_set(
     "a an and are as at be by can can't cannot contain do does enter for from has have here if in is least may more must "
     "need not of on or please required should than that the this to too use was with your"
 )
@@ -57,7 +57,7 @@ _STRUCTURED = (
 )
 
 
-class Place(IntEnum):
+class ValueContext(IntEnum):
     """How much the place of a value adds to what its name says."""
 
     LOOSE = 1
@@ -65,9 +65,9 @@ class Place(IntEnum):
     SURE = 3
 
 
-def verdict(name: str, value: str, place: Place) -> str | None:
+def secret_rule(name: str, value: str, place: ValueContext) -> str | None:
     """The rule by which `value` is to be masked because of its name; None when it is to stay."""
-    said = telling(name)
+    said = name_hint(name)
     if (
         said is None
         or value == name
@@ -76,25 +76,27 @@ def verdict(name: str, value: str, place: Place) -> str | None:
         or _speaks_for_itself(value)
     ):
         return None
-    if in_text(_PATH).fullmatch(value) or (name.lower().endswith("pwd") and value.startswith(("/", "~"))):
+    if text_pattern(_PATH).fullmatch(value) or (
+        name.lower().endswith("pwd") and value.startswith(("/", "~"))
+    ):
         return None
-    if place is not Place.SURE and is_label(value):
+    if place is not ValueContext.SURE and is_label(value):
         return None
-    if place is Place.SURE or (place is Place.STRICT and said.strength is Strength.HARD):
+    if place is ValueContext.SURE or (place is ValueContext.STRICT and said.strength is Strength.HARD):
         return said.rule
     return said.rule if len(value) >= _LEAST[said.strength] and looks_random(value) else None
 
 
 def is_placeholder(value: str) -> bool:
     bare = value.strip()
-    return MARK in value or bare.lower() in _PLACEHOLDERS or bool(in_text(_PLACEHOLDER).fullmatch(bare))
+    return MARK in value or bare.lower() in _PLACEHOLDERS or bool(text_pattern(_PLACEHOLDER).fullmatch(bare))
 
 
 def looks_random(value: str) -> bool:
     """Whether nobody would write `value` as words, a number, a path, a name or an expression."""
-    if not in_text(_LETTER).search(value) or in_text(_EXPRESSION).search(value):
+    if not text_pattern(_LETTER).search(value) or text_pattern(_EXPRESSION).search(value):
         return False
-    if in_text(_WORDS).fullmatch(value) or in_text(_QUANTITY).fullmatch(value) or _is_name(value):
+    if text_pattern(_WORDS).fullmatch(value) or text_pattern(_QUANTITY).fullmatch(value) or _is_name(value):
         return False
     return not value.isalpha() or len(value) >= _LONG_WORD
 
@@ -102,12 +104,12 @@ def looks_random(value: str) -> bool:
 def _is_name(value: str) -> bool:
     """Whether programs have such names: `_TokenType`, `OAuth2Token`, `x25519.X25519PrivateKey`."""
     *modules, last = value.split(".")
-    words = in_text(_HUMP).findall(last)
+    words = text_pattern(_HUMP).findall(last)
     if not last.isidentifier() or sum(map(str.isdigit, words)) > 1 or last[-1].isdigit():
         return False
     humps = "_" in last or last[1:] != last[1:].lower() or bool(modules)
-    spoken = len(last) >= 3.5 * len(words) and not in_text(_MUTE).search(last)
-    return humps and spoken and all(in_text(_MODULE).fullmatch(part) for part in modules)
+    spoken = len(last) >= 3.5 * len(words) and not text_pattern(_MUTE).search(last)
+    return humps and spoken and all(text_pattern(_MODULE).fullmatch(part) for part in modules)
 
 
 def _is_sentence(value: str) -> bool:
@@ -121,4 +123,4 @@ def _is_sentence(value: str) -> bool:
 
 def _speaks_for_itself(value: str) -> bool:
     """Whether other rules know better which part of `value` is secret: an address, a connection string, a key block."""
-    return bool(in_text(_STRUCTURED).match(value))
+    return bool(text_pattern(_STRUCTURED).match(value))
