@@ -19,7 +19,7 @@ import pytest
 
 from files.unprivileged import as_nobody, everybodys_directory
 from runcard.checksums import hash_files, hashing, helper_pool, helper_process, large_files, worker
-from runcard.checksums.problems import NotRegularError, UnsteadyError, VanishedError
+from runcard.checksums.file_errors import NotRegularError, UnsteadyError, VanishedError
 from runcard.checksums.progress import Tally
 from runcard.digests import sha256_bytes
 from runcard.errors import MachineError, RuncardError, StoreError

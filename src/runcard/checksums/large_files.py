@@ -15,7 +15,7 @@ from collections.abc import Callable
 from stat import S_ISREG
 from threading import Thread
 
-from runcard.checksums.problems import NotRegularError, UnsteadyError, VanishedError
+from runcard.checksums.file_errors import NotRegularError, UnsteadyError, VanishedError
 from runcard.checksums.progress import PERIOD, Tally
 from runcard.checksums.worker import Folder
 from runcard.digests import Digest, sha256_descriptor

@@ -1,7 +1,7 @@
-"""A directory and its listing: what is there, and making one of it.
+"""List a directory: the digests of its regular files, its symbolic links and its special files.
 
-Only regular files are hashed. Symbolic links and everything else (FIFOs, sockets, devices) are handed back beside, in
-the order of their paths, for the one who writes them down. What differs later is found by `runcard.checksums.comparison`.
+Only regular files are hashed. Symbolic links and special files (FIFOs, sockets, devices) are returned separately, in the
+order of their paths. `runcard.checksums.comparison` compares a directory with its listing.
 """
 
 import os
@@ -14,18 +14,18 @@ from runcard.checksums.listing import Listing
 from runcard.checksums.progress import Progress
 from runcard.files import FileEntry, FileKind, OnError, decode_name, failure, short_path, walk
 
-FILE = FileKind.FILE  # looked up for each file, which takes long in an enumeration
+FILE = FileKind.FILE  # needed for each file, and slow to look up in an enumeration
 
 
 class Symlink(NamedTuple):
-    """A symbolic link and the text it holds, which is not followed."""
+    """A symbolic link and its target as text; it is not followed."""
 
     path: str
     target: str
 
 
-class Contents(NamedTuple):
-    """What is below a directory; `others` are the paths of FIFOs, sockets and devices."""
+class DirectoryContents(NamedTuple):
+    """The contents of a directory; `others` are the paths of FIFOs, sockets and devices."""
 
     listing: Listing
     symlinks: tuple[Symlink, ...]
@@ -39,20 +39,20 @@ def make(
     exclude: Collection[str] = (),
     progress: Progress | None = None,
     on_error: OnError | None = None,
-) -> Contents:
+) -> DirectoryContents:
     """List every regular file below `root` whose relative path is not in `exclude`.
 
-    `entries` are what a walk has found there already. What cannot be listed raises; with `on_error` that is called with
-    the path and the error instead.
+    `entries` are the results of an earlier walk. A path that cannot be listed raises an error; with `on_error`, that is
+    called with the path and the error instead.
     """
-    survey = Survey(root, on_error, entries)
-    files = (path for path, kind in survey if kind is FILE and path not in exclude)
+    tree = DirectoryWalk(root, on_error, entries)
+    files = (path for path, kind in tree if kind is FILE and path not in exclude)
     listing = hash_files(root, files, progress=progress, on_error=on_error)
-    return Contents(listing, tuple(survey.symlinks), tuple(survey.others))
+    return DirectoryContents(listing, tuple(tree.symlinks), tuple(tree.others))
 
 
-class Survey:
-    """A walk that keeps the links and the other things on its way."""
+class DirectoryWalk:
+    """A walk that also collects symbolic links and special files."""
 
     def __init__(
         self,
@@ -65,13 +65,13 @@ class Survey:
         self.others: list[str] = []
 
     def __iter__(self) -> Iterator[FileEntry]:
-        found = walk(self._root, on_error=self._on_error) if self._entries is None else self._entries
-        for entry in found:
+        entries = walk(self._root, on_error=self._on_error) if self._entries is None else self._entries
+        for entry in entries:
             if entry.kind is not FILE:
-                self._note(entry)
+                self._collect(entry)
             yield entry
 
-    def _note(self, entry: FileEntry) -> None:
+    def _collect(self, entry: FileEntry) -> None:
         if entry.kind is FileKind.SYMLINK:
             self._read_link(entry.path)
         elif entry.kind is FileKind.OTHER:
@@ -79,8 +79,8 @@ class Survey:
 
     def _read_link(self, path: str) -> None:
         try:
-            with _opened(self._root) as top, short_path(top, path) as (place, rest):
-                target = os.readlink(rest, dir_fd=place)
+            with _open_root(self._root) as top, short_path(top, path) as (directory, name):
+                target = os.readlink(name, dir_fd=directory)
         except OSError as error:
             problem = failure(error, path, "read the symbolic link")
             if self._on_error is None:
@@ -92,7 +92,7 @@ class Survey:
 
 
 @contextmanager
-def _opened(root: str | os.PathLike[str]) -> Iterator[int]:
+def _open_root(root: str | os.PathLike[str]) -> Iterator[int]:
     descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         yield descriptor
