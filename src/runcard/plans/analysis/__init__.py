@@ -2,7 +2,7 @@
 
     analyze(path, asked, root=None) -> Analysis
         path            the Ruby file
-        asked           `Asked(class_name, method, method_type)`; the method must be named, the rest where it is not clear
+        asked           `PathQuestion(class_name, method, method_type)`; the method must be named, the rest where it is not clear
         root            the project; by default the nearest directory above with `.git` or a `Gemfile`
     analyze_all(path, root=None) -> list[Analysis]       every method of the file that has a body, in the order of the text
 

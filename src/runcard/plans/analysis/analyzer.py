@@ -12,14 +12,14 @@ from runcard.documents.testplan.plan import TestPlan
 from runcard.encoding import JsonObject
 from runcard.errors import DocumentError, UsageError
 from runcard.files import json_name, printable, read_file, unreadable
-from runcard.plans.analysis.characteristics import Around, characteristics_of
+from runcard.plans.analysis.characteristics import SetupContext, characteristics_of
 from runcard.plans.analysis.conditions import Conditions
 from runcard.plans.analysis.control_flow import Walker
-from runcard.plans.analysis.declared_values import Declarations, Surroundings, read_declarations
+from runcard.plans.analysis.declared_values import ConditionContext, Declarations, read_declarations
 from runcard.plans.analysis.method_source import Method, find_method, local_names, private_methods
-from runcard.plans.analysis.path_conditions import Way
 from runcard.plans.analysis.project_context import Level, Models, remember_constants
-from runcard.plans.plan_files import Asked
+from runcard.plans.analysis.questions import MethodFlow
+from runcard.plans.plan_files import MethodRef
 from runcard.plans.project import project_of
 from runcard.plans.ruby.definitions import read_definitions
 from runcard.plans.ruby.factories import Factories, read_factories
@@ -42,20 +42,20 @@ class Analysis:
     warnings: tuple[str, ...]
 
 
-def analyze(path: str, asked: Asked, *, root: str | None = None) -> Analysis:
+def analyze(path: str, asked: MethodRef, *, root: str | None = None) -> Analysis:
     """Analyze one method of a Ruby file."""
-    source = _Source(path, root)
+    source = _SourceAnalyzer(path, root)
     target = source.find(asked)
     return source.analyze(target, source.method(target))
 
 
 def analyze_all(path: str, *, root: str | None = None) -> list[Analysis]:
     """Analyze every method of a Ruby file that has a body, in the order of the text."""
-    source = _Source(path, root)
+    source = _SourceAnalyzer(path, root)
     return list(source.analyze_all())
 
 
-class _Source:
+class _SourceAnalyzer:
     """A Ruby file, read once, and the project around it."""
 
     def __init__(self, path: str, root: str | None) -> None:
@@ -80,7 +80,7 @@ class _Source:
         if self.factories.is_damaged:
             yield from map(str, self.factories.complaints)
 
-    def find(self, asked: Asked) -> Target:
+    def find(self, asked: MethodRef) -> Target:
         if asked.method is None:
             raise UsageError("no method was named", hint="name it with --method, or use --all-methods")
         named = self.targets.named(*asked)
@@ -111,20 +111,22 @@ class _Source:
                 self.remarks = ()
 
     def analyze(self, target: Target, method: Method | None) -> Analysis:
-        way = Way([], []) if method is None else self._walked(method)
+        way = MethodFlow([], []) if method is None else self._walked(method)
         file = json_name(self.file).text
         names = {} if method is None else self._names(method, way)
-        characteristics = characteristics_of(way, file, target.class_name, method, Around(self.models, names))
+        characteristics = characteristics_of(
+            way, file, target.class_name, method, SetupContext(self.models, names)
+        )
         plan = self._plan(target, method, characteristics)
         report = TestPlan.judge(plan)
         if not report.valid:
             raise InvalidDocument(report, f"the plan of {target}")
         return Analysis(target, plan, tuple(self._warnings(target, characteristics, way)))
 
-    def _walked(self, method: Method) -> Way:
+    def _walked(self, method: Method) -> MethodFlow:
         flags = {name: value for name, value in method.defaults.items() if isinstance(value, bool)}
         declared, privates = self._class_of(method)
-        around = Surroundings(declared, self.models, flags)
+        around = ConditionContext(declared, self.models, flags)
         conditions = Conditions(self.code, self.literals, around)
         conditions.privates = {name: body for name, body in privates.items() if body != method.body}
         walker = Walker(self.code, conditions, conditions.privates)
@@ -132,7 +134,7 @@ class _Source:
         walker.way.too_deep = walker.way.too_deep or conditions.too_deep
         return walker.way
 
-    def _names(self, method: Method, way: Way) -> dict[str, frozenset[str]]:
+    def _names(self, method: Method, way: MethodFlow) -> dict[str, frozenset[str]]:
         """What the private methods that were read name for themselves."""
         _, privates = self._class_of(method)
         read = {asked.question.via for asked in way.asked}
@@ -169,7 +171,7 @@ class _Source:
             },
         }
 
-    def _warnings(self, target: Target, characteristics: list[JsonObject], way: Way) -> list[str]:
+    def _warnings(self, target: Target, characteristics: list[JsonObject], way: MethodFlow) -> list[str]:
         said = list(self.remarks)
         deepest = max((one["level"] for one in characteristics), default=0)
         if not characteristics:

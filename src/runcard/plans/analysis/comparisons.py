@@ -3,10 +3,10 @@
 import re
 
 from runcard.plans.analysis.questions import ABSENT, Bounds, Cut, Interval, Threshold
-from runcard.plans.analysis.subjects import LONGEST_NAME, meant, one_line, slug
-from runcard.plans.ruby.inflections import underscore
+from runcard.plans.analysis.subjects import LONGEST_NAME, one_line, slug, unwrapped
 from runcard.plans.ruby.literals import Literals
-from runcard.plans.ruby.syntax_tree import Code, Node, field, parts
+from runcard.plans.ruby.rails import underscore
+from runcard.plans.ruby.syntax_tree import Code, Node, field_of, parts
 
 _CONSTANTS = {"constant", "scope_resolution"}
 _VALUES = {"simple_symbol", "string", "integer", "float", "true", "false", "nil", "delimited_symbol", "range"}
@@ -26,20 +26,20 @@ class Patterns:
 
     def is_value(self, node: Node) -> bool:
         """Whether something is written out, so that it can be the name of a state."""
-        plain = meant(self._code, node)
+        plain = unwrapped(self._code, node)
         return plain.type in _VALUES or (plain.type == "unary" and self._number(plain) is not None)
 
     # As names of states
 
     def names(self, node: Node) -> list[str]:
         """The states that a pattern stands for."""
-        node = meant(self._code, node)
+        node = unwrapped(self._code, node)
         kind, inner = node.type, parts(node)
         if kind == "pattern" and len(inner) == 1:
             return self.names(inner[0])
         if kind == "alternative_pattern":
             return [name for part in inner for name in self.names(part)]
-        if kind == "as_pattern" and (value := field(node, "value")):
+        if kind == "as_pattern" and (value := field_of(node, "value")):
             return self.names(value)
         if kind == "splat_argument" and len(inner) == 1:
             return self.listed(inner[0]) or self.names(inner[0])
@@ -92,7 +92,7 @@ class Patterns:
     def are_numbers(self, patterns: list[Node]) -> bool:
         """Whether all patterns are numbers or ranges, at least one of them a range."""
         plain = [
-            meant(self._code, node)
+            unwrapped(self._code, node)
             for at in patterns
             for node in (parts(at) if at.type == "pattern" else [at])
         ]
@@ -102,7 +102,7 @@ class Patterns:
     def intervals(self, patterns: list[Node], *, is_closed: bool = False) -> Bounds:
         """Ranges and numbers, as in `when 1..5, 7`."""
         plain = [
-            meant(self._code, node)
+            unwrapped(self._code, node)
             for at in patterns
             for node in (parts(at) if at.type == "pattern" else [at])
         ]
@@ -118,8 +118,8 @@ class Patterns:
         if node.type != "range":
             value = self.threshold(node)
             return Interval(Cut(value, False), Cut(value, True))
-        low, high = field(node, "begin"), field(node, "end")
-        operator = field(node, "operator")
+        low, high = field_of(node, "begin"), field_of(node, "end")
+        operator = field_of(node, "operator")
         includes = operator is None or operator.type != "..."
         return Interval(
             Cut(self.threshold(low), False) if low else None,
@@ -138,7 +138,7 @@ class Patterns:
         return Bounds((interval,), operator, value)
 
     def threshold(self, node: Node) -> Threshold:
-        plain = meant(self._code, node)
+        plain = unwrapped(self._code, node)
         number = self._number(plain)
         if number is None or plain.type in _CONSTANTS:
             return Threshold(one_line(self._of(plain)), number)

@@ -3,20 +3,20 @@
 from dataclasses import replace
 
 from runcard.plans.analysis.comparisons import Patterns
-from runcard.plans.analysis.declared_values import Surroundings
-from runcard.plans.analysis.predicates import Guard, read_predicate
+from runcard.plans.analysis.declared_values import ConditionContext
+from runcard.plans.analysis.method_source import PredicateGuard, read_predicate
 from runcard.plans.analysis.questions import (
     Answer,
     Both,
     Choice,
     Condition,
-    Declared,
+    DeclaredValues,
     Not,
     Pair,
     Question,
     either,
 )
-from runcard.plans.analysis.subjects import Subject, argument_words, meant, one_line, slug, subject_of
+from runcard.plans.analysis.subjects import Subject, argument_words, one_line, slug, subject_of, unwrapped
 from runcard.plans.analysis.vocabulary import (
     ACTIONS,
     FAILED,
@@ -26,9 +26,9 @@ from runcard.plans.analysis.vocabulary import (
     TRUTHY,
     pair_of,
 )
-from runcard.plans.ruby.inflections import underscore
 from runcard.plans.ruby.literals import Literals
-from runcard.plans.ruby.syntax_tree import Code, Node, field, line_of, parts
+from runcard.plans.ruby.rails import underscore
+from runcard.plans.ruby.syntax_tree import Code, Node, field_of, line_of, parts
 
 DEEPEST = 100  # conditions within conditions
 AND, OR, NOT = {"&&", "and"}, {"||", "or"}, {"!", "not"}
@@ -46,7 +46,7 @@ _CONSTANT = {"true", "false", "nil", "integer", "float", "string", "simple_symbo
 class Conditions:
     """Reads the conditions of one text."""
 
-    def __init__(self, code: Code, literals: Literals, around: Surroundings) -> None:
+    def __init__(self, code: Code, literals: Literals, around: ConditionContext) -> None:
         self._code, self._of = code, code.of
         self._literals, self._around = literals, around
         self.patterns = Patterns(code, literals)
@@ -67,7 +67,7 @@ class Conditions:
             return None
         self._depth += 1
         try:
-            return self._read(meant(self._code, node))
+            return self._read(unwrapped(self._code, node))
         finally:
             self._depth -= 1
 
@@ -76,13 +76,21 @@ class Conditions:
             return self._binary(node)
         if node.type == "unary":
             return self._unary(node)
-        if node.type == "test_pattern" and (value := field(node, "value")) and (at := field(node, "pattern")):
+        if (
+            node.type == "test_pattern"
+            and (value := field_of(node, "value"))
+            and (at := field_of(node, "pattern"))
+        ):
             return self.chosen(value, [at], node)
-        if node.type == "assignment" and (left := field(node, "left")) and (right := field(node, "right")):
+        if (
+            node.type == "assignment"
+            and (left := field_of(node, "left"))
+            and (right := field_of(node, "right"))
+        ):
             return self.read(right) if self.is_condition(right) else self._presence(node, left, None)
-        if node.type == "operator_assignment" and (left := field(node, "left")):
+        if node.type == "operator_assignment" and (left := field_of(node, "left")):
             return self._presence(node, left, None)
-        if node.type == "rescue_modifier" and (body := field(node, "body")):
+        if node.type == "rescue_modifier" and (body := field_of(node, "body")):
             return self.read(body)
         if node.type in _BRANCHES:
             return self._branched(node)
@@ -94,12 +102,12 @@ class Conditions:
 
     def _branched(self, node: Node) -> Condition | None:
         """`a ? b : c` as a condition: what its branches ask, each behind the one question or its opposite."""
-        asked = field(node, "condition")
+        asked = field_of(node, "condition")
         found = self.read(asked) if asked is not None else None
         if found is None:
             return None
         found = Not(found) if node.type == "unless" else found
-        first, second = (self._answer(field(node, name)) for name in ("consequence", "alternative"))
+        first, second = (self._answer(field_of(node, name)) for name in ("consequence", "alternative"))
         yes = self.joined(found, first, both=True)
         return self.joined(yes, second and Both(Not(found), second), both=False)
 
@@ -128,7 +136,7 @@ class Conditions:
         finally:
             self.via = None
 
-    def _answered(self, guards: list[Guard], last: Node) -> Condition | None:
+    def _answered(self, guards: list[PredicateGuard], last: Node) -> Condition | None:
         """A body that answers yes or no, as one condition."""
         found = self.read(last)
         for guard in reversed(guards):
@@ -139,8 +147,8 @@ class Conditions:
 
     def is_condition(self, node: Node) -> bool:
         """Whether an expression is a condition by its look, also one joined by `&&` or `||`."""
-        node = meant(self._code, node)
-        operator = field(node, "operator")
+        node = unwrapped(self._code, node)
+        operator = field_of(node, "operator")
         return self.is_predicate(node) or (
             node.type == "binary" and operator is not None and operator.type in AND | OR
         )
@@ -152,24 +160,26 @@ class Conditions:
 
     def asks(self, node: Node) -> bool:
         """Whether an expression is a comparison, so that its value alone is worth telling apart."""
-        node = meant(self._code, node)
-        operator = field(node, "operator")
+        node = unwrapped(self._code, node)
+        operator = field_of(node, "operator")
         if node.type == "binary" and operator is not None:
             return operator.type in _COMPARED | {"==", "!=", "=~", "!~"}
-        method = field(node, "method")
+        method = field_of(node, "method")
         name = self._of(method) if node.type == "call" and method else ""
         return name in {"between?", "cover?", "in?", *PRESENCES, *_SIGNS, *_KINDS} or (
-            name == "include?" and isinstance(self._literals.value(field(node, "receiver")), list)
+            name == "include?" and isinstance(self._literals.value(field_of(node, "receiver")), list)
         )
 
     def is_predicate(self, node: Node) -> bool:
         """Whether an expression asks something, by its look."""
-        node = meant(self._code, node)
-        name = field(node, "method") if node.type == "call" else node if node.type == "identifier" else None
+        node = unwrapped(self._code, node)
+        name = (
+            field_of(node, "method") if node.type == "call" else node if node.type == "identifier" else None
+        )
         return self.asks(node) or node.type == "unary" or (name is not None and self._of(name).endswith("?"))
 
     def _binary(self, node: Node) -> Condition | None:
-        left, right, operator = (field(node, name) for name in ("left", "right", "operator"))
+        left, right, operator = (field_of(node, name) for name in ("left", "right", "operator"))
         if left is None or right is None or operator is None:
             return None
         if operator.type in AND | OR:
@@ -182,7 +192,7 @@ class Conditions:
         return self._truth(node)
 
     def _unary(self, node: Node) -> Condition | None:
-        operand, operator = field(node, "operand"), field(node, "operator")
+        operand, operator = field_of(node, "operand"), field_of(node, "operator")
         if operand is None or operator is None:
             return None
         if operator.type in NOT:
@@ -196,7 +206,10 @@ class Conditions:
     # Questions
 
     def _compared(self, node: Node, left: Node, operator: str, right: Node) -> Condition | None:
-        if meant(self._code, left).type in _CONSTANT and meant(self._code, right).type not in _CONSTANT:
+        if (
+            unwrapped(self._code, left).type in _CONSTANT
+            and unwrapped(self._code, right).type not in _CONSTANT
+        ):
             left, right, operator = right, left, _FLIPPED[operator]
         return self.safely(left, self._bounds(node, left, operator, right))
 
@@ -208,7 +221,7 @@ class Conditions:
         """A condition on `a&.b`, behind the question whether there is an `a`."""
         at: Node | None = node
         while at is not None and at.type == "call" and found is not None:
-            receiver = field(at, "receiver")
+            receiver = field_of(at, "receiver")
             if receiver is not None and _is_safe(at):
                 found = self._guarded(receiver, found)
             at = receiver
@@ -220,7 +233,7 @@ class Conditions:
         subject = subject_of(self._code, left)
         if operator in {"=~", "!~"}:
             return self._matched(node, subject, right)
-        if meant(self._code, right).type == "nil":
+        if unwrapped(self._code, right).type == "nil":
             return self._presence(node, left, "nil?")
         if not self.patterns.is_value(right) and operator != "===":
             other = subject_of(self._code, right)
@@ -252,13 +265,13 @@ class Conditions:
             declared = None
         return self._ask(node, subject, "value", subject.name, Choice(values, is_closed, declared))
 
-    def _declared(self, subject: Subject) -> Declared | None:
+    def _declared(self, subject: Subject) -> DeclaredValues | None:
         owner, _, attribute = subject.key.rpartition(".")
         declarations = self._around.of_model.declarations(owner) if owner else self._around.own
         return declarations.of(attribute)
 
     def _call(self, node: Node) -> Condition | None:
-        method, receiver = field(node, "method"), field(node, "receiver")
+        method, receiver = field_of(node, "method"), field_of(node, "receiver")
         if method is None:
             return self._truth(node)
         if receiver is None or receiver.type == "self":
@@ -280,12 +293,12 @@ class Conditions:
 
     def assigned(self, left: Node, node: Node) -> Question:
         """Whether what `||=` assigns is there already."""
-        asked, operator = self._presence(node, left, None), field(node, "operator")
+        asked, operator = self._presence(node, left, None), field_of(node, "operator")
         return replace(asked, text=f"{one_line(self._of(left))} {self._of(operator) if operator else '||='}")
 
     def _called(self, node: Node, name: str, receiver: Node | None) -> Condition | None:
-        arguments = parts(field(node, "arguments"))
-        plain = not arguments and field(node, "block") is None
+        arguments = parts(field_of(node, "arguments"))
+        plain = not arguments and field_of(node, "block") is None
         if receiver is not None and plain and name in PRESENCES:
             return self._presence(node, receiver, name)
         if receiver is not None and plain and name in _SIGNS:
@@ -320,7 +333,7 @@ class Conditions:
         if name not in {"in?", "include?", "cover?", "member?", "exclude?"} or len(arguments) != 1:
             return None
         value, listed = (receiver, arguments[0]) if name == "in?" else (arguments[0], receiver)
-        found = self._among(node, value, meant(self._code, listed))
+        found = self._among(node, value, unwrapped(self._code, listed))
         return Not(found) if found is not None and name == "exclude?" else found
 
     def _among(self, node: Node, value: Node, listed: Node) -> Condition | None:
@@ -342,7 +355,7 @@ class Conditions:
     def _predicate(self, node: Node, name: str, receiver: Node | None) -> Question:
         owner = None if receiver is None or receiver.type == "self" else subject_of(self._code, receiver)
         declarations = self._around.of_model.declarations(owner.key) if owner else self._around.own
-        if name in declarations.predicates and not parts(field(node, "arguments")):
+        if name in declarations.predicates and not parts(field_of(node, "arguments")):
             attribute, value = declarations.predicates[name]
             prefix, dot = (f"{owner.name}_", f"{owner.key}.") if owner else ("", "")
             of = Subject(
@@ -383,10 +396,10 @@ class Conditions:
         """Whether something is called for its effect, and says by its result whether it succeeded."""
         if node.type == "identifier":
             return self._of(node) in OWN_ACTIONS
-        method = field(node, "method") if node.type == "call" else None
+        method = field_of(node, "method") if node.type == "call" else None
         if method is None or self._of(method).rstrip("!") not in ACTIONS:
             return False
-        first = next(iter(parts(field(node, "arguments"))), None)
+        first = next(iter(parts(field_of(node, "arguments"))), None)
         takes_out = self._of(method) in _REMOVALS and first is not None and self.patterns.is_value(first)
         return not takes_out  # which gives back what was there
 
@@ -410,18 +423,18 @@ class Conditions:
         """A condition as it is written; of a clause what stands before its body."""
         if node.type not in {"when", "in_clause"}:
             return one_line(self._of(node))
-        body, value = field(node, "body"), field(node.parent, "value") if node.parent else None
+        body, value = field_of(node, "body"), field_of(node.parent, "value") if node.parent else None
         end = body.start_byte if body else node.end_byte
         clause = self._code.text[node.start_byte : end].decode("utf-8", "replace")
         return one_line(f"case {self._of(value) if value else ''} {clause}")
 
 
 def _is_safe(node: Node) -> bool:
-    operator = field(node, "operator")
+    operator = field_of(node, "operator")
     return operator is not None and operator.type == "&."
 
 
 def _arguments(code: Code, node: Node) -> str:
-    arguments = field(node, "arguments")
-    block = field(node, "block")
+    arguments = field_of(node, "arguments")
+    block = field_of(node, "block")
     return "".join(code.of(part) for part in (arguments, block) if part is not None)

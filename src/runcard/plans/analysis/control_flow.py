@@ -8,11 +8,58 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
 from runcard.plans.analysis.conditions import AND, OR, Conditions
-from runcard.plans.analysis.exclusive_predicates import in_a_row
-from runcard.plans.analysis.outcomes import Outcomes
-from runcard.plans.analysis.path_conditions import Asked, Flow, Left, Path, Way, then
-from runcard.plans.analysis.questions import Both, Condition, Not, Question
-from runcard.plans.ruby.syntax_tree import BLOCKS, METHODS, Code, Node, field, line_of, parts
+from runcard.plans.analysis.questions import (
+    Both,
+    Condition,
+    Exit,
+    FlowResult,
+    MethodFlow,
+    Not,
+    Path,
+    PathQuestion,
+    Question,
+    RescueOutcome,
+    as_exclusive_choice,
+    then,
+)
+from runcard.plans.analysis.subjects import Subject, one_line, slug
+from runcard.plans.analysis.vocabulary import FAILED
+from runcard.plans.ruby.rails import underscore
+from runcard.plans.ruby.syntax_tree import BLOCKS, METHODS, Code, Node, field_of, line_of, parts
+
+_GENERAL = {"Error", "Exception"}  # which say little without their module
+
+
+class RescueReader:
+    """Reads the `rescue`s of one text."""
+
+    def __init__(self, code: Code) -> None:
+        self._of = code.of
+
+    def raised(self, handler: Node, via: str | None) -> Question:
+        """Whether the errors of a `rescue` were raised."""
+        listed = field_of(handler, "exceptions")
+        errors = tuple(dict.fromkeys(self._name(one) for one in parts(listed))) or (FAILED,)
+        text = one_line(f"rescue {self._of(listed)}" if listed else "rescue")
+        return self._asked(errors, text, handler, handler.parent or handler, via)
+
+    def failed(self, node: Node, via: str | None) -> Question:
+        """Whether what stands before a `rescue` on the same line raised anything."""
+        return self._asked((FAILED,), one_line(self._of(node)), node, node, via)
+
+    @staticmethod
+    def _asked(errors: tuple[str, ...], text: str, node: Node, whole: Node, via: str | None) -> Question:
+        subject = Subject(f"outcome@{whole.start_byte}", "outcome", text, "")
+        return Question(
+            subject, ("outcome", subject.key), "outcome", RescueOutcome(errors), text, line_of(node), via
+        )
+
+    def _name(self, error: Node) -> str:
+        """`Stripe::CardError` is a card error, `Timeout::Error` a timeout error."""
+        *around, last = self._of(error).split("::")
+        words = [*around[-1:], last] if last in _GENERAL else [last]
+        return slug(underscore("_".join(words))) or FAILED
+
 
 DEEPEST = 120  # expressions within expressions; what lies deeper is left out
 RETURN, RAISE, SKIP = "return", "raise", "next"
@@ -31,45 +78,45 @@ class Walker:
     def __init__(self, code: Code, conditions: Conditions, privates: Mapping[str, Node]) -> None:
         self._of = code.of
         self._conditions, self._privates = conditions, privates
-        self._outcomes = Outcomes(code)
+        self._outcomes = RescueReader(code)
         self._depth = 0
-        self.way = Way([], [])
+        self.way = MethodFlow([], [])
 
-    def walk(self, node: Node | None, path: Path, *, tail: bool = False) -> Flow:
+    def walk(self, node: Node | None, path: Path, *, tail: bool = False) -> FlowResult:
         """`tail` says that the value of the node is what the method returns."""
         if node is None or node.type in _SKIPPED:
-            return Flow()
+            return FlowResult()
         if self._depth >= DEEPEST:
             self.way.too_deep = self.way.too_deep or line_of(node)
-            return Flow()
+            return FlowResult()
         self._depth += 1
         try:
             return self._walk(node, path, tail=tail)
         finally:
             self._depth -= 1
 
-    def _walk(self, node: Node, path: Path, *, tail: bool) -> Flow:
+    def _walk(self, node: Node, path: Path, *, tail: bool) -> FlowResult:
         walk = self._WALKS.get(node.type)
         return self._other(node, path) if walk is None else walk(self, node, path, tail=tail)
 
-    def _other(self, node: Node, path: Path) -> Flow:
+    def _other(self, node: Node, path: Path) -> FlowResult:
         leaves = node.type == "return" or node.type in _SKIPPING
         for child in parts(node):
             inner = parts(child) if child.type == "argument_list" and leaves else [child]
             for one in inner:
                 self.walk(one, path, tail=node.type == "return")
         if node.type == "return":
-            return Flow(RETURN)
-        return Flow(SKIP) if leaves else Flow()
+            return FlowResult(RETURN)
+        return FlowResult(SKIP) if leaves else FlowResult()
 
-    def _word(self, node: Node, path: Path, *, tail: bool) -> Flow:  # noqa: ARG002 - one shape for all
+    def _word(self, node: Node, path: Path, *, tail: bool) -> FlowResult:  # noqa: ARG002 - one shape for all
         if self._of(node) in self._privates:
             return self._inlined(self._of(node), path)
-        return Flow(RAISE) if self._of(node) in _LEAVING else Flow()
+        return FlowResult(RAISE) if self._of(node) in _LEAVING else FlowResult()
 
     # One after the other
 
-    def _sequence(self, node: Node, path: Path, *, tail: bool) -> Flow:
+    def _sequence(self, node: Node, path: Path, *, tail: bool) -> FlowResult:
         inner = parts(node)
         handlers = [part for part in inner if part.type == "rescue"]
         endings = [part for part in inner if part.type in {"else", "ensure"}] if node.type != "else" else []
@@ -83,25 +130,25 @@ class Walker:
                 self.walk(ending, path)
         return flow
 
-    def _statements(self, nodes: Sequence[Node], path: Path, *, tail: bool) -> Flow:
+    def _statements(self, nodes: Sequence[Node], path: Path, *, tail: bool) -> FlowResult:
         at = path
         last = next((node for node in reversed(nodes) if node.type != "heredoc_body"), None)
         for node in nodes:
             flow = self.walk(node, at, tail=tail and node == last)
             if flow.ends:
-                return Flow(flow.ends)
+                return FlowResult(flow.ends)
             at += flow.after
-        return Flow(None, at[len(path) :])
+        return FlowResult(None, at[len(path) :])
 
     def _rescued(
         self, body: list[Node], handlers: list[Node], endings: list[Node], path: Path, *, tail: bool
-    ) -> Flow:
+    ) -> FlowResult:
         flow = self._statements(body, path, tail=tail)
         raised = [self._outcomes.raised(handler, self._conditions.via) for handler in handlers]
         ends = [flow.ends]
         for handler, question in zip(handlers, raised, strict=True):
             self._ask(question, path)
-            found = self.walk(field(handler, "body"), (*path, (question, True)), tail=tail)
+            found = self.walk(field_of(handler, "body"), (*path, (question, True)), tail=tail)
             self._note_left(path, question, found, truth=True)
             ends.append(found.ends)
         fine: Path = tuple((question, False) for question in raised)
@@ -109,35 +156,35 @@ class Walker:
             if ending.type == "else":
                 self.walk(ending, path + fine, tail=tail)
         if all(ends):
-            return Flow(flow.ends)
-        return Flow(None, (*fine, *flow.after) if all(ends[1:]) and not flow.ends else ())
+            return FlowResult(flow.ends)
+        return FlowResult(None, (*fine, *flow.after) if all(ends[1:]) and not flow.ends else ())
 
-    def _rescued_inline(self, node: Node, path: Path, *, tail: bool) -> Flow:  # noqa: ARG002 - one shape for all
-        self.walk(field(node, "body"), path)
+    def _rescued_inline(self, node: Node, path: Path, *, tail: bool) -> FlowResult:  # noqa: ARG002 - one shape for all
+        self.walk(field_of(node, "body"), path)
         question = self._outcomes.failed(node, self._conditions.via)
         self._ask(question, path)
-        flow = self.walk(field(node, "handler"), (*path, (question, True)))
+        flow = self.walk(field_of(node, "handler"), (*path, (question, True)))
         self._note_left(path, question, flow, truth=True)
-        return Flow()
+        return FlowResult()
 
     # Branches
 
-    def _chosen(self, node: Node, path: Path, *, tail: bool) -> Flow:
+    def _chosen(self, node: Node, path: Path, *, tail: bool) -> FlowResult:
         """`if`, `unless`, `elsif` and `? :`; the branches of an `elsif` are followed in a row."""
         steps: list[tuple[Node, Node | None]] = []
         at: Node | None = node
         while at is not None and at.type in {"if", "unless", "elsif", "conditional"}:
-            condition = field(at, "condition")
+            condition = field_of(at, "condition")
             if condition is None:
-                return Flow()
-            steps.append((condition, field(at, "consequence")))
-            at = field(at, "alternative")
+                return FlowResult()
+            steps.append((condition, field_of(at, "consequence")))
+            at = field_of(at, "alternative")
             if node.type == "conditional":
                 break
-        read = in_a_row([self._conditions.read(condition) for condition, _ in steps])
+        read = as_exclusive_choice([self._conditions.read(condition) for condition, _ in steps])
         if node.type == "unless":
             read = [Not(one) if one else None for one in read]
-        rounds: list[tuple[Path, Condition | None, Flow]] = []
+        rounds: list[tuple[Path, Condition | None, FlowResult]] = []
         for (condition, body), found in zip(steps, read, strict=True):
             self._ask(found, path)
             self._inside(condition, path)
@@ -145,68 +192,70 @@ class Walker:
             path = then(path, found, truth=False)
         return self._folded(rounds, self.walk(at, path, tail=tail))
 
-    def _folded(self, rounds: list[tuple[Path, Condition | None, Flow]], rest: Flow) -> Flow:
+    def _folded(
+        self, rounds: list[tuple[Path, Condition | None, FlowResult]], rest: FlowResult
+    ) -> FlowResult:
         """What comes of branches in a row, the last of which is `rest`."""
         for path, found, flow in reversed(rounds):
             rest = self._joined(path, found, flow, rest, both=True)
         return rest
 
-    def _modified(self, node: Node, path: Path, *, tail: bool) -> Flow:
-        condition = field(node, "condition")
+    def _modified(self, node: Node, path: Path, *, tail: bool) -> FlowResult:
+        condition = field_of(node, "condition")
         if condition is None:
-            return Flow()
+            return FlowResult()
         found = self._conditions.read(condition)
         if found is not None and node.type == "unless_modifier":
             found = Not(found)
         self._ask(found, path)
         self._inside(condition, path)
-        flow = self.walk(field(node, "body"), then(path, found, truth=True), tail=tail)
-        return self._joined(path, found, flow, Flow(), both=False)
+        flow = self.walk(field_of(node, "body"), then(path, found, truth=True), tail=tail)
+        return self._joined(path, found, flow, FlowResult(), both=False)
 
     def _joined(
-        self, path: Path, condition: Condition | None, first: Flow, second: Flow, *, both: bool
-    ) -> Flow:
+        self, path: Path, condition: Condition | None, first: FlowResult, second: FlowResult, *, both: bool
+    ) -> FlowResult:
         """What comes of two branches; `both` says that a branch that is left is the guard of what follows."""
         if condition is None:
-            return Flow(first.ends if first.ends and second.ends else None)
+            return FlowResult(first.ends if first.ends and second.ends else None)
         self._note_left(path, condition, first, truth=True)
         self._note_left(path, condition, second, truth=False)
         if first.ends and second.ends:
-            return Flow(first.ends if first.ends == second.ends else RETURN)
+            return FlowResult(first.ends if first.ends == second.ends else RETURN)
         if both and first.ends:
-            return Flow(None, ((condition, False), *second.after))
+            return FlowResult(None, ((condition, False), *second.after))
         if both and second.ends:
-            return Flow(None, ((condition, True), *first.after))
-        return Flow()
+            return FlowResult(None, ((condition, True), *first.after))
+        return FlowResult()
 
-    def _note_left(self, path: Path, condition: Condition, flow: Flow, *, truth: bool) -> None:
+    def _note_left(self, path: Path, condition: Condition, flow: FlowResult, *, truth: bool) -> None:
         if flow.ends == RAISE or (flow.ends and self._conditions.via is None):
-            self.way.left.append(Left(path, condition, truth))
+            self.way.left.append(Exit(path, condition, truth))
 
-    def _loop(self, node: Node, path: Path, *, tail: bool) -> Flow:  # noqa: ARG002 - one shape for all
-        condition = field(node, "condition")
+    def _loop(self, node: Node, path: Path, *, tail: bool) -> FlowResult:  # noqa: ARG002 - one shape for all
+        condition = field_of(node, "condition")
         found = self._conditions.read(condition) if condition else None
         if condition is not None:
             self._ask(found, path)
             self._inside(condition, path)
-        self.walk(field(node, "body"), then(path, found, truth=node.type.startswith("while")))
-        return Flow()
+        self.walk(field_of(node, "body"), then(path, found, truth=node.type.startswith("while")))
+        return FlowResult()
 
     # Cases
 
-    def _case(self, node: Node, path: Path, *, tail: bool) -> Flow:
-        value = field(node, "value")
+    def _case(self, node: Node, path: Path, *, tail: bool) -> FlowResult:
+        value = field_of(node, "value")
         clauses = [part for part in parts(node) if part.type in {"when", "in_clause"}]
         otherwise = next((part for part in parts(node) if part.type == "else"), None)
         self.walk(value, path)
         steps = [(self._clause(value, clause, clauses, otherwise), clause) for clause in clauses]
-        rounds: list[tuple[Path, Condition | None, Flow]] = []
+        rounds: list[tuple[Path, Condition | None, FlowResult]] = []
         at = behind = (
             path  # values exclude each other, so that the path to a clause need not name those before
         )
         for found, clause in steps:
             self._ask(found, at)
-            flow = self.walk(field(clause, "body"), then(at, found, truth=True), tail=tail)
+            flow = self.walk(field_of(clause, "body"), then(at, found, truth=True), tail=tail)
             rounds.append((behind, found, flow))
             behind = then(behind, found, truth=False)
             at = at if isinstance(found, Question) else then(at, found, truth=False)
@@ -230,8 +279,8 @@ class Walker:
             is_closed=otherwise is None,
             numbers=self._conditions.patterns.are_numbers(every),
         )
-        guard = field(clause, "guard")
-        condition = field(guard, "condition") if guard else None
+        guard = field_of(clause, "guard")
+        condition = field_of(guard, "condition") if guard else None
         inner = self._conditions.read(condition) if condition else None
         if inner is None or guard is None:
             return question
@@ -239,8 +288,8 @@ class Walker:
 
     # Expressions
 
-    def _binary(self, node: Node, path: Path, *, tail: bool) -> Flow:
-        left, right, operator = (field(node, name) for name in ("left", "right", "operator"))
+    def _binary(self, node: Node, path: Path, *, tail: bool) -> FlowResult:
+        left, right, operator = (field_of(node, name) for name in ("left", "right", "operator"))
         if left is None or right is None or operator is None or operator.type not in AND | OR:
             if tail and self._conditions.asks(node):
                 self._ask(self._conditions.read(node), path)
@@ -248,7 +297,7 @@ class Walker:
         if self._conditions.is_condition(right):
             self._ask(self._conditions.read(node), path)
             self._inside(node, path)
-            return Flow()
+            return FlowResult()
         if right.type == "return" and operator.type in AND and self._answers(left):
             self.walk(left, path)
             return self.walk(right, path)
@@ -258,63 +307,63 @@ class Walker:
         flow = self.walk(right, then(path, found, truth=truth), tail=tail)
         if found is not None:
             self._note_left(path, found, flow, truth=truth)
-        return Flow()
+        return FlowResult()
 
-    def _unary(self, node: Node, path: Path, *, tail: bool) -> Flow:
-        operand = field(node, "operand")
+    def _unary(self, node: Node, path: Path, *, tail: bool) -> FlowResult:
+        operand = field_of(node, "operand")
         if tail and operand is not None and self._conditions.asks(operand):
             self._ask(self._conditions.read(node), path)
         return self._other(node, path)
 
-    def _named(self, node: Node, path: Path, *, tail: bool) -> Flow:  # noqa: ARG002 - one shape for all
+    def _named(self, node: Node, path: Path, *, tail: bool) -> FlowResult:  # noqa: ARG002 - one shape for all
         """`premium = user.premium?`: where the variable is asked later, it is this that is asked."""
-        left, right = field(node, "left"), field(node, "right")
+        left, right = field_of(node, "left"), field_of(node, "right")
         self.walk(right, path)
         if left is not None and left.type == "identifier":
             name, known = self._of(left), self._conditions.variables
             is_clear = name not in known and right is not None and self._conditions.is_condition(right)
             known[name] = right if is_clear else None
-        return Flow()
+        return FlowResult()
 
     def _answers(self, node: Node) -> bool:
         """`redirect_to x and return`: what answers a request is done for its effect, not asked for its result."""
-        method = field(node, "method") if node.type == "call" else None
+        method = field_of(node, "method") if node.type == "call" else None
         return method is not None and self._of(method) in _ANSWERS
 
-    def _assigned(self, node: Node, path: Path, *, tail: bool) -> Flow:  # noqa: ARG002 - one shape for all
-        left, right, operator = (field(node, name) for name in ("left", "right", "operator"))
+    def _assigned(self, node: Node, path: Path, *, tail: bool) -> FlowResult:  # noqa: ARG002 - one shape for all
+        left, right, operator = (field_of(node, name) for name in ("left", "right", "operator"))
         if left is None or operator is None or operator.type not in {"||=", "&&="}:
             return self._other(node, path)
         question = self._conditions.assigned(left, node)
         self._ask(question, path)
         self.walk(right, (*path, (question, operator.type == "&&=")))
-        return Flow()
+        return FlowResult()
 
-    def _call(self, node: Node, path: Path, *, tail: bool) -> Flow:
-        receiver, method = field(node, "receiver"), field(node, "method")
+    def _call(self, node: Node, path: Path, *, tail: bool) -> FlowResult:
+        receiver, method = field_of(node, "receiver"), field_of(node, "method")
         name = self._of(method) if method else ""
         if tail and self._conditions.asks(node):
             self._ask(self._conditions.read(node), path)
         self.walk(receiver, path)
         inner = path
-        operator = field(node, "operator")
+        operator = field_of(node, "operator")
         if receiver is not None and operator is not None and operator.type == "&.":
             there = self._conditions.there(receiver)
             self._ask(there, path)
             inner = (*path, (there, True))
-        for argument in parts(field(node, "arguments")):
+        for argument in parts(field_of(node, "arguments")):
             self.walk(argument, inner)
-        if block := field(node, "block"):
+        if block := field_of(node, "block"):
             self._block(block, inner)
         if receiver is None or receiver.type == "self":
             if name in _LEAVING and receiver is None:
-                return Flow(RAISE)
+                return FlowResult(RAISE)
             if name in self._privates:
                 return self._inlined(name, path)
-        return Flow()
+        return FlowResult()
 
     def _block(self, block: Node, path: Path) -> None:
-        body = field(block, "body")
+        body = field_of(block, "body")
         self.walk(body if block.type in BLOCKS else block, path)
 
     def _inside(self, condition: Node, path: Path) -> None:
@@ -322,7 +371,7 @@ class Walker:
         waiting = [condition]
         while waiting:
             node = waiting.pop()
-            operator = field(node, "operator")
+            operator = field_of(node, "operator")
             joins = node.type == "parenthesized_statements" or (
                 operator is not None and operator.type in AND | OR | {"!", "not"}
             )
@@ -331,28 +380,28 @@ class Walker:
             elif node.type in {"if", "conditional", "case", "case_match", "unless"}:
                 self.walk(node, path)
             elif node.type == "call":
-                self.walk(field(node, "receiver"), path)
-                for argument in parts(field(node, "arguments")):
+                self.walk(field_of(node, "receiver"), path)
+                for argument in parts(field_of(node, "arguments")):
                     self.walk(argument, path)
-                if block := field(node, "block"):
+                if block := field_of(node, "block"):
                     self._block(block, path)
             else:
                 for child in parts(node):
                     self.walk(child, path)
 
-    def _inlined(self, name: str, path: Path) -> Flow:
+    def _inlined(self, name: str, path: Path) -> FlowResult:
         """The body of a private method, at the place where it is called; one level deep."""
         if self._conditions.via is not None:
-            return Flow()
+            return FlowResult()
         outside, self._conditions.variables = self._conditions.variables, {}
         self._conditions.via = name
         flow = self.walk(self._privates[name], path)
         self._conditions.via = None
         self._conditions.variables = outside
-        return Flow(RAISE if flow.ends == RAISE else None)
+        return FlowResult(RAISE if flow.ends == RAISE else None)
 
     # Functions, not methods of this walker, which would hold itself in a circle.
-    _WALKS: ClassVar[dict[str, Callable[..., Flow]]] = {
+    _WALKS: ClassVar[dict[str, Callable[..., FlowResult]]] = {
         **dict.fromkeys(_SEQUENCES, _sequence),
         **dict.fromkeys(("if", "unless", "elsif", "conditional"), _chosen),
         **dict.fromkeys(("if_modifier", "unless_modifier"), _modified),
@@ -370,7 +419,7 @@ class Walker:
     def _ask(self, condition: Condition | None, path: Path) -> None:
         """Take note of all questions of a condition, each with what must hold for it to be asked."""
         if isinstance(condition, Question):
-            self.way.asked.append(Asked(condition, path))
+            self.way.asked.append(PathQuestion(condition, path))
         elif isinstance(condition, Not):
             self._ask(condition.inner, path)
         elif isinstance(condition, Both):
@@ -381,5 +430,5 @@ class Walker:
 def _patterns(clause: Node) -> list[Node]:
     if clause.type == "when":
         return [part for part in parts(clause) if part.type == "pattern"]
-    pattern = field(clause, "pattern")
+    pattern = field_of(clause, "pattern")
     return [pattern] if pattern else []

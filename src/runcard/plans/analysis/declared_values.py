@@ -4,14 +4,13 @@ Their order is that of the text. A state machine orders its states; an enum only
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from dataclasses import field as made
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from runcard.plans.analysis.questions import Declared
-from runcard.plans.ruby.enums import declared_values
+from runcard.plans.analysis.questions import DeclaredValues
 from runcard.plans.ruby.literals import Literals
-from runcard.plans.ruby.syntax_tree import METHODS, Code, Node, field, parts
+from runcard.plans.ruby.rails import declared_values
+from runcard.plans.ruby.syntax_tree import METHODS, Code, Node, field_of, parts
 
 _MACHINES = {"aasm": "aasm_state", "state_machine": "state"}  # and the attribute that they have by default
 _STATES = {"state", "status", "current_state"}
@@ -21,17 +20,17 @@ _STATES = {"state", "status", "current_state"}
 class Declarations:
     """What a class declares: the values of attributes, and the predicates that ask for one of them."""
 
-    attributes: dict[str, Declared] = made(default_factory=dict)
-    predicates: dict[str, tuple[str, str]] = made(default_factory=dict)  # `paid?` → status, paid
+    attributes: dict[str, DeclaredValues] = field(default_factory=dict)
+    predicates: dict[str, tuple[str, str]] = field(default_factory=dict)  # `paid?` → status, paid
 
-    def of(self, attribute: str) -> Declared | None:
+    def of(self, attribute: str) -> DeclaredValues | None:
         """The values of an attribute; `status` and `state` are those of the only state machine there is."""
         if attribute in self.attributes or attribute not in _STATES:
             return self.attributes.get(attribute)
         machines = [declared for declared in self.attributes.values() if declared.is_ordered]
         return machines[0] if len(machines) == 1 else None
 
-    def add(self, attribute: str, declared: Declared, prefix: str = "", suffix: str = "") -> None:
+    def add(self, attribute: str, declared: DeclaredValues, prefix: str = "", suffix: str = "") -> None:
         if not declared.values:
             return
         self.attributes[attribute] = declared
@@ -39,18 +38,18 @@ class Declarations:
             self.predicates[f"{prefix}{value}{suffix}?"] = (attribute, value)
 
 
-class Lookup:
+class DeclarationSource:
     """The declarations of other classes: none are known unless a project says so."""
 
     def declarations(self, variable: str) -> Declarations:  # noqa: ARG002 - what others override
         return Declarations()
 
 
-class Surroundings(NamedTuple):
+class ConditionContext(NamedTuple):
     """What the code around a condition tells about the names in it."""
 
     own: Declarations  # of the class itself
-    of_model: Lookup  # of the class that a variable is named after
+    of_model: DeclarationSource  # of the class that a variable is named after
     flags: Mapping[str, bool]  # parameters that are true or false by default
 
 
@@ -58,11 +57,11 @@ def read_declarations(code: Code, body: Node | None, literals: Literals) -> Decl
     """What the body of a class declares."""
     found = Declarations()
     for call in _calls(body):
-        name = code.of(method) if (method := field(call, "method")) else ""
-        arguments = parts(field(call, "arguments"))
+        name = code.of(method) if (method := field_of(call, "method")) else ""
+        arguments = parts(field_of(call, "arguments"))
         if name == "enum":
             _enum(found, arguments, literals)
-        elif name in _MACHINES and (block := field(call, "block")):
+        elif name in _MACHINES and (block := field_of(call, "block")):
             _machine(found, code, name, arguments, block, literals)
     return found
 
@@ -82,7 +81,7 @@ def _enum(found: Declarations, arguments: list[Node], literals: Literals) -> Non
     options = {key.strip("_"): literals.value(node) for key, node in literals.options(arguments).items()}
     for attribute, values in declared_values(arguments, literals).items():
         default = options.get("default")
-        declared = Declared(tuple(values), default=default if default in values else None)
+        declared = DeclaredValues(tuple(values), default=default if default in values else None)
         prefix, suffix = (_affix(options.get(word), attribute) for word in ("prefix", "suffix"))
         found.add(attribute, declared, f"{prefix}_" if prefix else "", f"_{suffix}" if suffix else "")
 
@@ -101,7 +100,7 @@ def _machine(
     named = options.get("column") or (names[0] if kind == "state_machine" and names else None)
     attribute = named if isinstance(named, str) else _MACHINES[kind]
     states, initial = _machine_states(code, block, literals, options.get("initial"))
-    found.add(attribute, Declared(tuple(states), is_ordered=True, default=initial))
+    found.add(attribute, DeclaredValues(tuple(states), is_ordered=True, default=initial))
 
 
 def _machine_states(
@@ -110,17 +109,17 @@ def _machine_states(
     states = [initial] if isinstance(initial, str) else []
     first = initial if isinstance(initial, str) else None
     for call in _calls(block):
-        method = field(call, "method")
+        method = field_of(call, "method")
         if method is None or code.of(method) not in {"state", "transition"}:
             continue
-        arguments = parts(field(call, "arguments"))
+        arguments = parts(field_of(call, "arguments"))
         if code.of(method) == "state":
             named = literals.values([node for node in arguments if node.type != "pair"])
             if "initial" in literals.options(arguments) and named:
                 first = named[0] if isinstance(named[0], str) else first
         else:
             pairs = [node for node in arguments if node.type == "pair"]
-            ends = [end for pair in pairs for end in (field(pair, "key"), field(pair, "value")) if end]
+            ends = [end for pair in pairs for end in (field_of(pair, "key"), field_of(pair, "value")) if end]
             named = [
                 name for name in literals.values(ends) if name not in {"from", "to", "if", "unless", "on"}
             ]

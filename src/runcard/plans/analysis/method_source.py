@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from runcard.encoding import JsonObject
 from runcard.plans.ruby.literals import Literals
-from runcard.plans.ruby.syntax_tree import METHODS, Code, Node, field, line_of, parts
+from runcard.plans.ruby.syntax_tree import METHODS, Code, Node, field_of, line_of, parts
 from runcard.plans.ruby.targets import Target
 
 _CLASSES = {"class", "module", "singleton_class"}
@@ -32,19 +33,19 @@ class Method:
 def find_method(code: Code, target: Target, literals: Literals) -> Method | None:
     """The definition that a target means; None for one without a body, such as that of `attr_reader`."""
     for node in _at(code.root, target.line):
-        if node.type in METHODS and (name := field(node, "name")) and _same(code.of(name), target.method):
-            return _method(code, node, field(node, "body"), field(node, "parameters"), literals)
-        if node.type == "call" and (method := field(node, "method")) and code.of(method) in _MAKERS:
-            arguments = parts(field(node, "arguments"))
-            block = field(node, "block") or next((one for one in arguments if one.type == "lambda"), None)
+        if node.type in METHODS and (name := field_of(node, "name")) and _same(code.of(name), target.method):
+            return _method(code, node, field_of(node, "body"), field_of(node, "parameters"), literals)
+        if node.type == "call" and (method := field_of(node, "method")) and code.of(method) in _MAKERS:
+            arguments = parts(field_of(node, "arguments"))
+            block = field_of(node, "block") or next((one for one in arguments if one.type == "lambda"), None)
             if arguments and block and literals.value(arguments[0]) == target.method:
-                inner = field(block, "body")
-                return _method(code, node, _block_body(inner), field(block, "parameters"), literals)
+                inner = field_of(block, "body")
+                return _method(code, node, _block_body(inner), field_of(block, "parameters"), literals)
     return None
 
 
 def _block_body(node: Node | None) -> Node | None:
-    return field(node, "body") if node is not None and node.type in {"block", "do_block"} else node
+    return field_of(node, "body") if node is not None and node.type in {"block", "do_block"} else node
 
 
 def _same(written: str, name: str) -> bool:
@@ -66,11 +67,11 @@ def _method(code: Code, node: Node, body: Node | None, parameters: Node | None, 
     defaults: JsonObject = {}
     names: set[str] = set()
     for parameter in parts(parameters):
-        name = field(parameter, "name") or (parameter if parameter.type == "identifier" else None)
+        name = field_of(parameter, "name") or (parameter if parameter.type == "identifier" else None)
         if name is None:
             continue
         names.add(code.of(name))
-        if (value := field(parameter, "value")) is not None:
+        if (value := field_of(parameter, "value")) is not None:
             known = literals.value(value)
             if known is not None or value.type == "nil":
                 defaults[code.of(name)] = known
@@ -79,8 +80,8 @@ def _method(code: Code, node: Node, body: Node | None, parameters: Node | None, 
 
 def local_names(code: Code, body: Node) -> frozenset[str]:
     """The parameters and variables of a method, by its body."""
-    parameters = parts(field(body.parent, "parameters")) if body.parent is not None else []
-    named = [field(one, "name") or one for one in parameters]
+    parameters = parts(field_of(body.parent, "parameters")) if body.parent is not None else []
+    named = [field_of(one, "name") or one for one in parameters]
     return _variables(code, body) | {code.of(name) for name in named}
 
 
@@ -92,11 +93,11 @@ def _variables(code: Code, body: Node | None) -> frozenset[str]:
         node = waiting.pop()
         waiting += node.named_children
         if node.type in {"assignment", "operator_assignment"}:
-            named = [field(node, "left")]
+            named = [field_of(node, "left")]
         elif node.type in _NAMING:
             named = list(node.named_children)
         elif node.type in _MATCHING:
-            named = [field(node, "pattern")]
+            named = [field_of(node, "pattern")]
         elif node.type in _PATTERNS:  # in which a word alone is a name
             named = list(node.named_children)
             found |= {code.of(key) for key in _keys(node)}
@@ -108,15 +109,15 @@ def _variables(code: Code, body: Node | None) -> frozenset[str]:
 
 def _keys(node: Node) -> list[Node]:
     """The key of `in {name:}`, which is a name when nothing stands behind it."""
-    key = field(node, "key") if node.type == "keyword_pattern" else None
-    return [key] if key is not None and field(node, "value") is None else []
+    key = field_of(node, "key") if node.type == "keyword_pattern" else None
+    return [key] if key is not None and field_of(node, "value") is None else []
 
 
 def _owner(node: Node) -> Node | None:
     at = node.parent
     while at is not None and at.type not in _CLASSES:
         at = at.parent
-    return field(at, "body") if at is not None else None
+    return field_of(at, "body") if at is not None else None
 
 
 def superclass_of(code: Code, method: Method) -> str:
@@ -124,7 +125,7 @@ def superclass_of(code: Code, method: Method) -> str:
     owner = method.owner.parent if method.owner is not None else None
     while owner is not None and owner.type == "singleton_class":
         owner = owner.parent.parent if owner.parent is not None else None
-    above = field(owner, "superclass") if owner is not None else None
+    above = field_of(owner, "superclass") if owner is not None else None
     return code.of(parts(above)[0]) if above is not None and parts(above) else ""
 
 
@@ -138,7 +139,7 @@ def private_methods(code: Code, owner: Node | None, literals: Literals) -> dict[
             is_private = code.of(node) == "private"
         elif node.type == "method":
             _add(code, node, bodies)
-            name = code.of(known) if (known := field(node, "name")) else ""
+            name = code.of(known) if (known := field_of(node, "name")) else ""
             private |= {name} if is_private else set()
         elif node.type == "call":
             private |= _made_private(code, node, bodies, literals)
@@ -146,19 +147,52 @@ def private_methods(code: Code, owner: Node | None, literals: Literals) -> dict[
 
 
 def _add(code: Code, node: Node, bodies: dict[str, Node]) -> None:
-    name, body = field(node, "name"), field(node, "body")
+    name, body = field_of(node, "name"), field_of(node, "body")
     if name is not None and body is not None:
         bodies[code.of(name)] = body
 
 
 def _made_private(code: Code, call: Node, bodies: dict[str, Node], literals: Literals) -> set[str]:
     """`private def x`, and `private :x, :y`."""
-    method = field(call, "method")
+    method = field_of(call, "method")
     if method is None or code.of(method) != "private":
         return set()
-    arguments = parts(field(call, "arguments"))
+    arguments = parts(field_of(call, "arguments"))
     inside = [node for node in arguments if node.type == "method"]
     for node in inside:
         _add(code, node, bodies)
-    names = [code.of(name) for node in inside if (name := field(node, "name"))]
+    names = [code.of(name) for node in inside if (name := field_of(node, "name"))]
     return {*names, *(value for value in literals.values(arguments) if isinstance(value, str))}
+
+
+_GUARDS = {"if_modifier", "unless_modifier", "if", "unless"}
+
+
+class PredicateGuard(NamedTuple):
+    """`return false if condition`, and its kin."""
+
+    condition: Node
+    is_unless: bool
+    answer: bool
+
+
+def read_predicate(code: Code, body: Node) -> tuple[list[PredicateGuard], Node] | None:
+    """The guards of a body and its last expression; None for a body that does anything else."""
+    statements = parts(body) if body.type == "body_statement" else [body]
+    if not statements:
+        return None
+    guards = [_guard(code, statement) for statement in statements[:-1]]
+    found = [guard for guard in guards if guard is not None]
+    return (found, statements[-1]) if len(found) == len(guards) else None
+
+
+def _guard(code: Code, node: Node) -> PredicateGuard | None:
+    condition = field_of(node, "condition")
+    if node.type not in _GUARDS or condition is None or field_of(node, "alternative") is not None:
+        return None
+    body = field_of(node, "body") or field_of(node, "consequence")
+    inner = parts(body) if body is not None and body.type == "then" else [body]
+    answer = code.of(inner[0]) if len(inner) == 1 and inner[0] is not None else ""
+    if answer not in {"return true", "return false"}:
+        return None
+    return PredicateGuard(condition, node.type.startswith("unless"), answer == "return true")

@@ -5,13 +5,13 @@ import re
 
 from runcard.errors import RuncardError
 from runcard.files import resolve_below
-from runcard.plans.analysis.declared_values import Declarations, Lookup, read_declarations
+from runcard.plans.analysis.declared_values import Declarations, DeclarationSource, read_declarations
 from runcard.plans.analysis.method_source import Method, superclass_of
 from runcard.plans.analysis.vocabulary import OWN_ACTIONS
-from runcard.plans.ruby.inflections import camelize, underscore
 from runcard.plans.ruby.literals import Literals
+from runcard.plans.ruby.rails import camelize, underscore
 from runcard.plans.ruby.source_text import read_source
-from runcard.plans.ruby.syntax_tree import Code, Node, field, read_code
+from runcard.plans.ruby.syntax_tree import Code, Node, field_of, read_code
 
 _RECORDS = {"ApplicationRecord", "ActiveRecord::Base"}
 _CONTROLLER = re.compile(r"(?:^|/)app/controllers/")
@@ -61,7 +61,7 @@ _WRITES |= {
 _NAMES = {"identifier", "instance_variable"}
 
 
-class Models(Lookup):
+class Models(DeclarationSource):
     """The models of a project, looked at when they are asked for."""
 
     def __init__(self, root: str) -> None:
@@ -111,7 +111,7 @@ def remember_constants(code: Code, literals: Literals) -> None:
     waiting = [code.root]
     while waiting:
         node = waiting.pop()
-        left, right = field(node, "left"), field(node, "right")
+        left, right = field_of(node, "left"), field_of(node, "right")
         if node.type == "assignment" and left is not None and right is not None:
             if left.type in {"constant", "scope_resolution"}:
                 literals.remember(code.of(left).rpartition("::")[2], right)
@@ -123,9 +123,9 @@ def _class_body(code: Code, class_name: str) -> Node | None:
     """The body of a class, wherever in a text it stands."""
     last = class_name.rpartition("::")[2]
     for node in _inside(code.root):
-        name = field(node, "name") if node.type == "class" else None
+        name = field_of(node, "name") if node.type == "class" else None
         if name is not None and code.of(name).rpartition("::")[2] == last:
-            return field(node, "body")
+            return field_of(node, "body")
     return None
 
 
@@ -159,8 +159,8 @@ class Level:
             if (
                 (
                     node.type == "call"
-                    and (receiver := field(node, "receiver"))
-                    and (name := field(node, "method"))
+                    and (receiver := field_of(node, "receiver"))
+                    and (name := field_of(node, "method"))
                 )
                 and receiver.type in {"constant", "scope_resolution"}
                 and self._code.of(name) in _QUERIES | _WRITES
@@ -201,6 +201,6 @@ def _inside(node: Node) -> list[Node]:
 def _called(code: Code, method: Method) -> set[str]:
     """The names of all calls in a method; of words alone only those that are surely calls."""
     inside = _inside(method.node)
-    calls = [field(node, "method") for node in inside if node.type == "call"]
+    calls = [field_of(node, "method") for node in inside if node.type == "call"]
     words = {code.of(node) for node in inside if node.type == "identifier"}
     return {code.of(name) for name in calls if name is not None} | (words & OWN_ACTIONS)

@@ -7,12 +7,12 @@ from typing import NamedTuple
 from runcard.plans.analysis.questions import Bounds, Cut, Interval, Threshold
 from runcard.plans.analysis.subjects import slug
 from runcard.plans.analysis.vocabulary import is_count, is_supply
-from runcard.plans.ruby.inflections import underscore
+from runcard.plans.ruby.rails import underscore
 
 _ADULT, _SENIOR = 18, range(55, 71)
 
 
-class Line(NamedTuple):
+class NumberLine(NamedTuple):
     """The cuts in their order, and the names of the stretches between them, from the lowest up."""
 
     cuts: tuple[Cut, ...]
@@ -35,14 +35,14 @@ class Line(NamedTuple):
         return self.cuts.index(_next_whole(cut))
 
 
-def line_of(name: str, asked: Sequence[Bounds]) -> Line:
+def number_line(name: str, asked: Sequence[Bounds]) -> NumberLine:
     """The line of a subject, by all comparisons of it."""
     intervals = [interval for bounds in asked for interval in bounds.intervals]
     every = _in_order(intervals)
     cuts = _without_gaps(every)
     ends = [None, *cuts, None]
     names = [_named(low, _only(low, high, every), name) for low, high in itertools.pairwise(ends)]
-    return Line(tuple(cuts), tuple(_known_words(name, cuts) or _distinct(names)))
+    return NumberLine(tuple(cuts), tuple(_known_words(name, cuts) or _distinct(names)))
 
 
 def _in_order(intervals: list[Interval]) -> list[Cut]:

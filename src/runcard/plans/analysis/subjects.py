@@ -3,8 +3,8 @@
 import re
 from dataclasses import dataclass
 
-from runcard.plans.ruby.inflections import underscore
-from runcard.plans.ruby.syntax_tree import Code, Node, field, parts
+from runcard.plans.ruby.rails import underscore
+from runcard.plans.ruby.syntax_tree import Code, Node, field_of, parts
 
 LONGEST_NAME = 60
 # Calls that change how a value is written, not what it is.
@@ -26,21 +26,21 @@ class Subject:
 
 
 def subject_of(code: Code, node: Node) -> Subject:
-    plain = meant(code, node)
+    plain = unwrapped(code, node)
     if plain.type in {"assignment", "operator_assignment"}:
-        plain = field(plain, "left") or plain
+        plain = field_of(plain, "left") or plain
     key = re.sub(r"\s+", "", code.of(plain).replace("&.", ".")).removeprefix("self.").lstrip("@")
     return Subject(key, name_of(code, plain), one_line(code.of(node)), _root(code, plain))
 
 
-def meant(code: Code, node: Node) -> Node:
+def unwrapped(code: Code, node: Node) -> Node:
     """The expression itself: without parentheses, and without calls that only rewrite it."""
     while True:
         inner = parts(node)
         if node.type == "parenthesized_statements" and len(inner) == 1:
             node = inner[0]
             continue
-        receiver, method = field(node, "receiver"), field(node, "method")
+        receiver, method = field_of(node, "receiver"), field_of(node, "method")
         if node.type != "call" or receiver is None or method is None or code.of(method) not in _SAME:
             return node
         node = receiver
@@ -53,7 +53,7 @@ def name_of(code: Code, node: Node) -> str:
 
 def argument_words(code: Code, node: Node) -> str:
     """The literals that a call is given, as a part of a name."""
-    return slug("_".join(_literal_words(code, field(node, "arguments"))))[:LONGEST_NAME].strip("_")
+    return slug("_".join(_literal_words(code, field_of(node, "arguments"))))[:LONGEST_NAME].strip("_")
 
 
 def slug(text: str) -> str:
@@ -72,13 +72,16 @@ def _words(code: Code, node: Node) -> list[str]:
     while at is not None:
         kind = at.type
         if kind == "call":
-            method, receiver = field(at, "method"), field(at, "receiver")
+            method, receiver = field_of(at, "method"), field_of(at, "receiver")
             name = code.of(method).rstrip("?!") if method else ""
-            words += [*reversed(_literal_words(code, field(at, "arguments"))), "" if name in _SAME else name]
+            words += [
+                *reversed(_literal_words(code, field_of(at, "arguments"))),
+                "" if name in _SAME else name,
+            ]
             at = receiver
         elif kind == "element_reference":
             words += reversed(_literal_words(code, at))
-            at = field(at, "object")
+            at = field_of(at, "object")
         elif kind == "parenthesized_statements" and len(parts(at)) == 1:
             at = parts(at)[0]
         else:
@@ -100,7 +103,7 @@ def _word(code: Code, node: Node) -> str:
 
 def _literal_words(code: Code, arguments: Node | None) -> list[str]:
     """The literals among arguments, which tell one call from another."""
-    of = field(arguments, "object") if arguments is not None else None  # what `[]` is asked of
+    of = field_of(arguments, "object") if arguments is not None else None  # what `[]` is asked of
     found = [node for node in parts(arguments) if node != of and node.type in _LITERALS | _CONSTANTS]
     return [underscore(slug(code.of(node).rpartition("::")[2] or code.of(node))) for node in found[:3]]
 
@@ -108,9 +111,9 @@ def _literal_words(code: Code, arguments: Node | None) -> list[str]:
 def _root(code: Code, node: Node) -> str:
     at: Node | None = node
     while at is not None and at.type in {"call", "element_reference"}:
-        receiver = field(at, "receiver") or field(at, "object")
+        receiver = field_of(at, "receiver") or field_of(at, "object")
         if receiver is None or receiver.type == "self":
-            method = field(at, "method")
+            method = field_of(at, "method")
             return code.of(method) if method else ""
         at = receiver
     return code.of(at).lstrip("@") if at is not None and at.type in _WORDS else ""

@@ -1,6 +1,6 @@
 """Reading Ruby for test plans: what there is to test, and which factories there are. Nothing here runs Ruby.
 
-    find_target(path, class_name, method, method_type)   whether a file has that method: a `Lookup`
+    find_target(path, class_name, method, method_type)   whether a file has that method: a `TargetLookup`
         .outcome         FOUND, OTHER_TYPE (the method is there, of the other type), NO_METHOD or NO_CLASS
         .class_name      the class in full, as the file has it (None: no such class)
         .is_short        whether it was asked for by less than that (`Bar` for `Foo::Bar`)
@@ -30,13 +30,13 @@
 """
 
 from runcard.plans.ruby.factories import Factories, read_factories
-from runcard.plans.ruby.targets import Lookup, Outcome, Target, Targets, find_target, read_targets
+from runcard.plans.ruby.targets import LookupOutcome, Target, TargetLookup, Targets, find_target, read_targets
 
 __all__ = [
     "Factories",
-    "Lookup",
-    "Outcome",
+    "LookupOutcome",
     "Target",
+    "TargetLookup",
     "Targets",
     "find_target",
     "read_factories",

@@ -29,44 +29,44 @@ _BARE = re.compile(r"[ \t]*(?:class|module)\b|.*\bdo[ \t]*$")  # what nobody lea
 _HEREDOC = re.compile(r"(?<!class )(?<!class)<<[~-]?([\"'`]?)([A-Za-z_]\w*)\1")
 
 
-class _GaveUpError(Exception):
+class _NoRecoveryError(Exception):
     """Trying further would take too long, or the indentation tells nothing."""
 
 
-def mended(code: Code, *, is_needed: bool) -> tuple[Code, list[int]]:
-    """The better of the tree at hand and the one of the mended text, with the lines that were left out for it.
+def recover(code: Code, *, is_needed: bool) -> tuple[Code, list[int]]:
+    """The better of the tree at hand and the one of the recovered text, with the lines that were left out for it.
 
     Where it is not needed, because all that is broken seems to lie within methods, the tree at hand is the better one
     unless the other shows more.
     """
     if len(code.text) > _LARGEST:
         return code, []
-    mender = _Mender(code.text.decode())
-    plain = mender.code()  # without what stands behind `__END__`
+    recovery = _Recovery(code.text.decode())
+    plain = recovery.code()  # without what stands behind `__END__`
     try:
-        mender.mend(0, len(mender.lines))
-    except _GaveUpError:
+        recovery.recover(0, len(recovery.lines))
+    except _NoRecoveryError:
         return plain, []
-    better = mender.code()
+    better = recovery.code()
     (definitions, blocks), (before, blocks_before) = better.count(), plain.count()
-    if definitions < before + (not is_needed) or (mender.lost_most() and blocks < blocks_before):
+    if definitions < before + (not is_needed) or (recovery.lost_most() and blocks < blocks_before):
         return plain, []
-    return better, mender.troubled
+    return better, recovery.dropped_lines
 
 
-class _Mender:
+class _Recovery:
     def __init__(self, text: str) -> None:
         self.lines = text.split("\n")
-        self.troubled: list[int] = []
+        self.dropped_lines: list[int] = []
         self._full = sum(map(_is_code, self.lines))
         self._left = _EFFORT * len(text)
         self._inside = self._texts()
 
-    def mend(self, first: int, last: int, depth: int = 0) -> None:
+    def recover(self, first: int, last: int, depth: int = 0) -> None:
         """Make the lines from `first` up to `last` such that they are understood."""
         for start, stop in self._statements(first, last):
             if not self._is_sound(start, stop):
-                self._mend_statement(start, stop, depth)
+                self._recover_statement(start, stop, depth)
 
     def code(self) -> Code:
         return Code("\n".join(self.lines).encode())
@@ -74,28 +74,28 @@ class _Mender:
     def lost_most(self) -> bool:
         return sum(map(_is_code, self.lines)) < self._full / 2
 
-    def _mend_statement(self, start: int, stop: int, depth: int) -> None:
+    def _recover_statement(self, start: int, stop: int, depth: int) -> None:
         """Keep what can be kept of a statement that is not understood as a whole."""
-        before = len(self.troubled)
+        before = len(self.dropped_lines)
         if depth < _DEEPEST and _OPENER.match(self.lines[start]):
             closed = (
                 stop - start > 1 and bool(_LAST.match(self.lines[stop - 1])) and self._is_out(start, stop - 1)
             )
-            self.mend(start + 1, stop - 1 if closed else stop, depth + 1)
+            self.recover(start + 1, stop - 1 if closed else stop, depth + 1)
             if not closed and stop - start == 1 and not depth and _BARE.match(self.lines[start]):
-                raise _GaveUpError
+                raise _NoRecoveryError
             closing = "" if closed else "; end"
             self.lines[stop - 1] += closing
             if self._is_sound(start, stop):
-                if len(self.troubled) == before:
-                    self.troubled.append(start + 1)  # it was not closed
+                if len(self.dropped_lines) == before:
+                    self.dropped_lines.append(start + 1)  # it was not closed
                 return
             if named := _NAMED.match(self.lines[start]):  # the name is all that is sure
-                self.troubled.append(start + 1)
+                self.dropped_lines.append(start + 1)
                 self.lines[start] = named[1] + (closing if stop - start == 1 else "")
                 if self._is_sound(start, stop):
                     return
-        self.troubled.append(start + 1)
+        self.dropped_lines.append(start + 1)
         self.lines[start:stop] = [""] * (stop - start)
 
     def _statements(self, first: int, last: int) -> list[tuple[int, int]]:
@@ -126,7 +126,7 @@ class _Mender:
         text = "\n".join(self.lines[start:stop])
         self._left -= len(text)
         if self._left < 0:
-            raise _GaveUpError
+            raise _NoRecoveryError
         return Code(text.encode()).is_sound
 
     def _texts(self) -> set[int]:

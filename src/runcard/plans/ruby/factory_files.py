@@ -22,14 +22,14 @@ _ORDER = {None: 0, "test": 1, "spec": 2}
 OnTrouble = Callable[[str, str, bool], object]
 
 
-class Place(NamedTuple):
+class FactoryFile(NamedTuple):
     """A file that may define factories: its name in the project, and where to read it."""
 
     name: str
     path: str
 
 
-def factory_files(start: str, root: str, on_trouble: OnTrouble) -> list[Place]:
+def factory_files(start: str, root: str, on_trouble: OnTrouble) -> list[FactoryFile]:
     """The files from `start` downwards that factory_bot would load, in the order in which it would.
 
     Both are real paths, `start` below `root` or the same. In a folder that is itself one of factories all Ruby files
@@ -37,10 +37,10 @@ def factory_files(start: str, root: str, on_trouble: OnTrouble) -> list[Place]:
     """
     name = os.path.relpath(start, root)
     if os.path.isfile(start):
-        return [Place(name, start)]
+        return [FactoryFile(name, start)]
     prefix = "" if name == os.curdir else f"{name}/"
     is_place = "factories" in name.split("/") or os.path.basename(start) == "factories"
-    search = _Search(root, on_trouble, everything=is_place)
+    search = _FactoryFileSearch(root, on_trouble, everything=is_place)
     search.below(start, prefix)
     return sorted(search.found, key=lambda place: _load_order(place.name))
 
@@ -58,9 +58,9 @@ def _load_order(name: str) -> tuple[bool, str, int, str]:
     return not owner, owner or "", _ORDER[kind], name
 
 
-class _Search:
+class _FactoryFileSearch:
     def __init__(self, root: str, on_trouble: OnTrouble, *, everything: bool) -> None:
-        self.found: list[Place] = []
+        self.found: list[FactoryFile] = []
         self._root = root
         self._on_trouble = on_trouble
         self._everything = everything
@@ -81,7 +81,7 @@ class _Search:
         """Take a file, or see where a link leads; the directory behind it, if it is one."""
         is_file = self._is_wanted(entry.path)
         if entry.kind is Kind.FILE and is_file:
-            self.found.append(Place(entry.path, path))
+            self.found.append(FactoryFile(entry.path, path))
         if entry.kind is not Kind.SYMLINK or not (is_file or _ON_THE_WAY.fullmatch(entry.path)):
             return []
         real = os.path.realpath(path)
@@ -90,7 +90,7 @@ class _Search:
         elif os.path.isdir(real) and not _INSIDE.fullmatch(entry.path):  # there, Ruby follows none either
             return [(real, f"{entry.path}/")]
         elif os.path.isfile(real) and is_file:
-            self.found.append(Place(entry.path, real))
+            self.found.append(FactoryFile(entry.path, real))
         return []
 
     def _is_wanted(self, name: str) -> bool:

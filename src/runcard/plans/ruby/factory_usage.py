@@ -4,14 +4,14 @@ import re
 from dataclasses import dataclass
 
 from runcard.plans.ruby.source_text import read_source
-from runcard.plans.ruby.syntax_tree import Code, Node, field, line_of, parts, read_code
+from runcard.plans.ruby.syntax_tree import Code, Node, field_of, line_of, parts, read_code
 
 _SYMBOL = re.compile(r"(?<!:):[\"']?([A-Za-z_]\w*)|\b([A-Za-z_]\w*):(?!:)|%[iIwW][\[({<]([^\])}>]*)")
 _STRATEGY = re.compile(r"(create|build_stubbed)(?:_list|_pair)?")
 
 
 @dataclass(frozen=True, slots=True)
-class Built:
+class FactoryCall:
     """A place where a spec gets an object from a factory."""
 
     line: int
@@ -27,10 +27,10 @@ def symbols(path: str) -> set[str]:
     return found
 
 
-def built(path: str) -> list[Built]:
+def factory_calls(path: str) -> list[FactoryCall]:
     """Where a spec creates or stubs objects by factories, in the order of the text."""
     code, _ = read_code(read_source(path))
-    found: list[Built] = []
+    found: list[FactoryCall] = []
     waiting = [code.root]
     while waiting:
         node = waiting.pop()
@@ -40,11 +40,11 @@ def built(path: str) -> list[Built]:
     return found
 
 
-def _built(code: Code, node: Node) -> Built | None:
-    method, receiver = field(node, "method"), field(node, "receiver")
+def _built(code: Code, node: Node) -> FactoryCall | None:
+    method, receiver = field_of(node, "method"), field_of(node, "receiver")
     match = _STRATEGY.fullmatch(code.of(method)) if method is not None else None
-    given = parts(field(node, "arguments"))
+    given = parts(field_of(node, "arguments"))
     is_ours = receiver is None or code.of(receiver) in {"FactoryBot", "FactoryGirl"}
     if match is None or not is_ours or not given or given[0].type != "simple_symbol":
         return None
-    return Built(line_of(node), match[1], code.of(given[0])[1:])
+    return FactoryCall(line_of(node), match[1], code.of(given[0])[1:])

@@ -6,8 +6,8 @@ Whatever would need running Ruby has no value here (None). Symbols and strings a
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from runcard.plans.ruby.source_text import Trouble
-from runcard.plans.ruby.syntax_tree import Code, Node, field, line_of, parts
+from runcard.plans.ruby.source_text import ReadWarning
+from runcard.plans.ruby.syntax_tree import Code, Node, field_of, line_of, parts
 
 Value = Any  # str, int, bool, list or dict of them; None when it is not known
 Names = Mapping[str, Value]  # what the variables of the loops around hold
@@ -31,7 +31,7 @@ class Literals:
         self._of = code.of
         self._known: dict[str, Value] = {}
         self._left = _MOST_ROUNDS
-        self.trouble: list[Trouble] = []
+        self.trouble: list[ReadWarning] = []
 
     def remember(self, name: str, node: Node) -> None:
         """Take note of what a constant or a variable stands for."""
@@ -70,7 +70,7 @@ class Literals:
     def options(self, nodes: Sequence[Node]) -> dict[str, Node]:
         """The keyword arguments among arguments."""
         pairs = [node for node in nodes if node.type == "pair"]
-        found = ((self.value(field(pair, "key")), field(pair, "value")) for pair in pairs)
+        found = ((self.value(field_of(pair, "key")), field_of(pair, "value")) for pair in pairs)
         return {key: value for key, value in found if isinstance(key, str) and value is not None}
 
     def rounds(self, loop: Node, names: Names) -> list[Names]:
@@ -79,20 +79,20 @@ class Literals:
         A loop over anything else, or a block that is no loop, is one round in which nothing new is known.
         """
         if loop.type == "for":
-            source, pattern = parts(field(loop, "value")), field(loop, "pattern")
+            source, pattern = parts(field_of(loop, "value")), field_of(loop, "pattern")
             items = self._items("each", self.value(source[0] if source else None, names))
             targets = [pattern] if pattern else []
         else:
-            method = self._of(name) if (name := field(loop, "method")) else ""
-            items = self._items(method, self.value(field(loop, "receiver"), names))
-            block = field(loop, "block")
-            targets = parts(field(block, "parameters")) if block else []
+            method = self._of(name) if (name := field_of(loop, "method")) else ""
+            items = self._items(method, self.value(field_of(loop, "receiver"), names))
+            block = field_of(loop, "block")
+            targets = parts(field_of(block, "parameters")) if block else []
         if items is None:
             return [names]
         self._left -= len(items)
         if self._left < 0:
             what = f"loops of more than {_MOST_ROUNDS:,} rounds in all: this one and those behind it are left out"
-            self.trouble = self.trouble or [Trouble(line_of(loop), what)]
+            self.trouble = self.trouble or [ReadWarning(line_of(loop), what)]
             return []
         return [{**names, **self._bound(targets, item)} for item in items]
 
@@ -144,7 +144,7 @@ class Literals:
                 is_plain = text.isdecimal() and len(text) < 10 and (text == "0" or text[0] != "0")
                 return int(text) if is_plain else None  # 0777 is octal
             case "hash":
-                pairs = {self._key(pair, names, depth): field(pair, "value") for pair in inner}
+                pairs = {self._key(pair, names, depth): field_of(pair, "value") for pair in inner}
                 return (
                     None if None in pairs else {key: self.value(v, names, depth) for key, v in pairs.items()}
                 )
@@ -155,17 +155,17 @@ class Literals:
                 return _range(
                     [self.value(end, names, depth) for end in inner], exclusive=b"..." in (node.text or b"")
                 )
-            case "binary" if (operator := field(node, "operator")) and operator.type == "+":
-                return _joined([self.value(field(node, side), names, depth) for side in ("left", "right")])
-            case "call" if field(node, "block") is None:
-                name = field(node, "method")
+            case "binary" if (operator := field_of(node, "operator")) and operator.type == "+":
+                return _joined([self.value(field_of(node, side), names, depth) for side in ("left", "right")])
+            case "call" if field_of(node, "block") is None:
+                name = field_of(node, "method")
                 return _changed(
-                    self._of(name) if name else "", self.value(field(node, "receiver"), names, depth)
+                    self._of(name) if name else "", self.value(field_of(node, "receiver"), names, depth)
                 )
         return None
 
     def _key(self, pair: Node, names: Names, depth: int) -> Value:
-        key = self.value(field(pair, "key"), names, depth) if pair.type == "pair" else None
+        key = self.value(field_of(pair, "key"), names, depth) if pair.type == "pair" else None
         return key if isinstance(key, str | int) else None
 
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from runcard.plans.ruby.literals import Literals, Names, Value
-from runcard.plans.ruby.syntax_tree import Node, field
+from runcard.plans.ruby.syntax_tree import Node, field_of
 
 Options = dict[str, Value]
 Expansion = Callable[[list[str], Options], list[str]]
@@ -93,6 +93,6 @@ def _names(arguments: Sequence[Node], literals: Literals, names: Names) -> list[
     """The names among arguments; `delegate [:a, :b] => :c` has them in its keys."""
     given = literals.values([node for node in arguments if node.type != "pair"], names)
     if not given:
-        given = literals.values([key for node in arguments if (key := field(node, "key"))], names)
+        given = literals.values([key for node in arguments if (key := field_of(node, "key"))], names)
     flat = [name for value in given for name in (value if isinstance(value, list) else [value])]
     return [name for name in flat if isinstance(name, str)]

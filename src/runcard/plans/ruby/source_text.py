@@ -20,7 +20,7 @@ _RUBY_NAMES |= {"utf-8-mac": "utf-8", "locale": "utf-8", "filesystem": "utf-8", 
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class ReadWarning:
     """A part of a file that could not be read as it stands."""
 
     line: int
@@ -28,14 +28,14 @@ class Trouble:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class RubySource:
     """What a file says."""
 
     text: bytes
-    trouble: tuple[Trouble, ...] = ()
+    trouble: tuple[ReadWarning, ...] = ()
 
 
-def read_source(path: str, limits: Limits | None = None) -> Source:
+def read_source(path: str, limits: Limits | None = None) -> RubySource:
     """Read a Ruby file; raises RuncardError for what is no text or too much of it."""
     most = limits.size if limits else LARGEST
     data = read_file(path, most, only_regular=True)
@@ -44,7 +44,7 @@ def read_source(path: str, limits: Limits | None = None) -> Source:
     return source_of(data, path)
 
 
-def source_of(data: bytes, path: str) -> Source:
+def source_of(data: bytes, path: str) -> RubySource:
     """The text of a file whose bytes were read; raises RuncardError for what is no text."""
     if b"\0" in data:
         end = _END.search(data)  # behind it lie data, of any kind
@@ -57,14 +57,14 @@ def source_of(data: bytes, path: str) -> Source:
     return decoded(data)
 
 
-def decoded(data: bytes) -> Source:
+def decoded(data: bytes) -> RubySource:
     """The text behind the bytes, by the rules that Ruby has for it."""
     data = data.removeprefix(_BOM).replace(b"\r\n", b"\n")
     magic = _MAGIC.match(data)
     name = magic[1].decode("ascii", "replace").lower() if magic else "utf-8"
     name = re.sub("-(unix|dos|mac)$", "", name) if name not in _RUBY_NAMES else _RUBY_NAMES[name]
     try:
-        return Source(data.decode(name).encode())
+        return RubySource(data.decode(name).encode())
     except LookupError:
         return _as_utf8(data, f"the encoding {name} is not known")
     except UnicodeError as error:
@@ -72,6 +72,8 @@ def decoded(data: bytes) -> Source:
         return _as_utf8(data, f"bytes that are not {name}", data.count(b"\n", 0, at) + 1)
 
 
-def _as_utf8(data: bytes, problem: str, line: int = 1) -> Source:
+def _as_utf8(data: bytes, problem: str, line: int = 1) -> RubySource:
     """The text with a replacement character for each byte that is not UTF-8."""
-    return Source(data.decode("utf-8", "replace").encode(), (Trouble(line, f"{problem}: read as UTF-8"),))
+    return RubySource(
+        data.decode("utf-8", "replace").encode(), (ReadWarning(line, f"{problem}: read as UTF-8"),)
+    )

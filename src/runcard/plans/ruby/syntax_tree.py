@@ -10,7 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from runcard.errors import MachineError
-from runcard.plans.ruby.source_text import Source, Trouble
+from runcard.plans.ruby.source_text import ReadWarning, RubySource
 
 if TYPE_CHECKING:
     from tree_sitter import Node as Node  # noqa: PLC0414 - others take it from here
@@ -81,25 +81,25 @@ def parts(node: Node | None) -> list[Node]:
     return [] if node is None else [child for child in node.named_children if child.type != "comment"]
 
 
-def field(node: Node, name: str) -> Node | None:
+def field_of(node: Node, name: str) -> Node | None:
     return node.child_by_field_name(name)
 
 
-def read_code(source: Source) -> tuple[Code, tuple[Trouble, ...]]:
+def read_code(source: RubySource) -> tuple[Code, tuple[ReadWarning, ...]]:
     """The best tree that can be had of a text, and everything that is wrong with the text."""
     code = Code(source.text)
     if code.is_sound:
         return code, source.trouble
-    from runcard.plans.ruby.error_recovery import mended  # noqa: PLC0415 - most files are sound
+    from runcard.plans.ruby.error_recovery import recover  # noqa: PLC0415 - most files are sound
 
     is_needed = not all(inside for _, inside in code.errors())
-    code, dropped = mended(code, is_needed=is_needed)
+    code, dropped = recover(code, is_needed=is_needed)
     lines = sorted({*dropped} or {line for line, _ in code.errors()})
-    trouble = [Trouble(line, _NOT_UNDERSTOOD) for line in lines[:_MOST_TROUBLE]]
+    trouble = [ReadWarning(line, _NOT_UNDERSTOOD) for line in lines[:_MOST_TROUBLE]]
     if len(lines) > _MOST_TROUBLE:
         more = len(lines) - _MOST_TROUBLE
         trouble.append(
-            Trouble(lines[_MOST_TROUBLE], f"not understood, as are {more - 1:,} more places behind it")
+            ReadWarning(lines[_MOST_TROUBLE], f"not understood, as are {more - 1:,} more places behind it")
         )
     return code, (*source.trouble, *trouble)
 

@@ -4,10 +4,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from runcard.encoding import JsonObject, Limits
-from runcard.plans.ruby.class_registry import CLASS, INSTANCE, Definition
-from runcard.plans.ruby.definitions import read_definitions
-from runcard.plans.ruby.source_text import Trouble, read_source
-from runcard.plans.ruby.syntax_tree import read_code
+from runcard.plans.ruby.definitions import CLASS, INSTANCE, Definition, read_definitions
+from runcard.plans.ruby.source_text import ReadWarning, read_source
+from runcard.plans.ruby.syntax_tree import METHODS, Code, Node, field_of, line_of, parts, read_code
 
 _SIGNS = {INSTANCE: "#", CLASS: "."}
 _MOST_SUGGESTIONS = 3
@@ -39,7 +38,7 @@ class Targets:
     """All classes of a file, by their full names, and what could not be read of it."""
 
     classes: dict[str, Definition]
-    warnings: tuple[Trouble, ...] = ()
+    warnings: tuple[ReadWarning, ...] = ()
 
     def all(self) -> list[Target]:
         """Every method, in the order of the text."""
@@ -64,7 +63,7 @@ class Targets:
         return sorted(exact or found, key=lambda target: target.method_type != INSTANCE)
 
 
-class Outcome(StrEnum):
+class LookupOutcome(StrEnum):
     """What the search for a method came to."""
 
     FOUND = "found"
@@ -74,15 +73,15 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Lookup:
+class TargetLookup:
     """What was found of a class and a method."""
 
-    outcome: Outcome
+    outcome: LookupOutcome
     class_name: str | None  # in full, as the file has it
     is_short: bool  # whether less than that was asked for
     line: int | None
     suggestions: tuple[str, ...]
-    warnings: tuple[Trouble, ...]
+    warnings: tuple[ReadWarning, ...]
 
 
 def read_targets(path: str, limits: Limits | None = None) -> Targets:
@@ -94,24 +93,28 @@ def read_targets(path: str, limits: Limits | None = None) -> Targets:
 
 def find_target(
     path: str, class_name: str, method: str, method_type: str, *, limits: Limits | None = None
-) -> Lookup:
+) -> TargetLookup:
     """Look for a method in a file; `method_type` is `instance` or `class`."""
     targets = read_targets(path, limits)
     wanted = class_name.removeprefix("::")
     full = _best(targets, wanted, method, method_type)
     if full is None:
         near = _near(wanted, list(targets.classes))
-        return Lookup(Outcome.NO_CLASS, None, False, None, near, targets.warnings)
+        return TargetLookup(LookupOutcome.NO_CLASS, None, False, None, near, targets.warnings)
     methods = targets.classes[full].methods
     line = methods.get((method, method_type))
     other = CLASS if method_type == INSTANCE else INSTANCE
     if line is not None:
-        outcome, near = Outcome.FOUND, ()
+        outcome, near = LookupOutcome.FOUND, ()
     elif (method, other) in methods:
-        outcome, line, near = Outcome.OTHER_TYPE, methods[method, other], (f"{full}{_SIGNS[other]}{method}",)
+        outcome, line, near = (
+            LookupOutcome.OTHER_TYPE,
+            methods[method, other],
+            (f"{full}{_SIGNS[other]}{method}",),
+        )
     else:
-        outcome, near = Outcome.NO_METHOD, _near_methods(targets, full, method)
-    return Lookup(outcome, full, full != wanted, line, near, targets.warnings)
+        outcome, near = LookupOutcome.NO_METHOD, _near_methods(targets, full, method)
+    return TargetLookup(outcome, full, full != wanted, line, near, targets.warnings)
 
 
 def _best(targets: Targets, wanted: str, method: str, method_type: str) -> str | None:
@@ -143,3 +146,46 @@ def _near(wanted: str, known: list[str]) -> tuple[str, ...]:
     similar = get_close_matches(wanted, known, n=_MOST_SUGGESTIONS)
     shorter = [name for short in get_close_matches(last, list(by_last)) for name in by_last[short]]
     return tuple(dict.fromkeys([*by_last.get(last, []), *similar, *shorter]))[:_MOST_SUGGESTIONS]
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter that has no default."""
+
+    name: str  # empty where it has none, because it is taken apart
+    is_keyword: bool = False
+
+
+def parameters(path: str, class_name: str, method: str, method_type: str) -> tuple[Parameter, ...]:
+    """The required parameters of a method; none where it is not there, or not defined by `def`."""
+    found = find_target(path, class_name, method, method_type)
+    if found.outcome is not LookupOutcome.FOUND or found.line is None:
+        return ()
+    code, _ = read_code(read_source(path))
+    node = _definition(code, method, found.line)
+    return tuple(_required(code, node)) if node is not None else ()
+
+
+def _definition(code: Code, method: str, line: int) -> Node | None:
+    waiting = [code.root]
+    while waiting:
+        node = waiting.pop()
+        if node.type in METHODS and line_of(node) == line:
+            name = field_of(node, "name")
+            if name is not None and code.of(name) == method:
+                return node
+        waiting += node.named_children
+    return None
+
+
+def _required(code: Code, node: Node) -> list[Parameter]:
+    found: list[Parameter] = []
+    for part in parts(field_of(node, "parameters")):
+        if part.type == "identifier":
+            found.append(Parameter(code.of(part)))
+        elif part.type == "destructured_parameter":
+            found.append(Parameter(""))
+        elif part.type == "keyword_parameter" and field_of(part, "value") is None:
+            name = field_of(part, "name")
+            found.append(Parameter(code.of(name) if name else "", is_keyword=True))
+    return found

@@ -1,11 +1,26 @@
-"""The enums that a model declares, of which factory_bot makes traits."""
+"""How Rails writes a name as a class and as a path: the part of its rules that names of factories need."""
+
+import re
 
 from runcard.errors import RuncardError
 from runcard.files import resolve_below
-from runcard.plans.ruby.inflections import underscore
 from runcard.plans.ruby.literals import Literals
 from runcard.plans.ruby.source_text import read_source
-from runcard.plans.ruby.syntax_tree import METHODS, Code, Node, field, parts, read_code
+from runcard.plans.ruby.syntax_tree import METHODS, Code, Node, field_of, parts, read_code
+
+
+def camelize(name: str) -> str:
+    """`order_item` as `OrderItem`, `admin/user` as `Admin::User`; the name of a class stays as it is."""
+    first = re.sub(r"^[a-z\d]+", lambda match: match[0].capitalize(), name)
+    rest = re.sub(r"(?:_|(/))([A-Za-z\d]*)", lambda match: (match[1] or "") + match[2].capitalize(), first)
+    return rest.replace("/", "::")
+
+
+def underscore(name: str) -> str:
+    """`Admin::OrderItem` as `admin/order_item`."""
+    text = re.sub(r"([A-Z\d]+)([A-Z][a-z])", r"\1_\2", name.replace("::", "/"))
+    return re.sub(r"([a-z\d])([A-Z])", r"\1_\2", text).lower()
+
 
 _NO_STATEMENTS = METHODS | {"comment", "lambda", "string", "array", "hash"}
 _OPTIONS = {"prefix", "suffix", "scopes", "default", "validate", "instance_methods"}
@@ -27,11 +42,15 @@ def _enums(code: Code) -> dict[str, list[str]]:
     waiting = [code.root]
     while waiting:
         node = waiting.pop()
-        if node.type == "assignment" and (left := field(node, "left")) and (right := field(node, "right")):
+        if (
+            node.type == "assignment"
+            and (left := field_of(node, "left"))
+            and (right := field_of(node, "right"))
+        ):
             literals.remember(code.of(left).rpartition("::")[2], right)
         if node.type == "call":
-            if (method := field(node, "method")) and code.of(method) == "enum":
-                found |= declared_values(parts(field(node, "arguments")), literals)
+            if (method := field_of(node, "method")) and code.of(method) == "enum":
+                found |= declared_values(parts(field_of(node, "arguments")), literals)
         else:
             waiting += reversed([child for child in node.named_children if child.type not in _NO_STATEMENTS])
     return found

@@ -9,9 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from runcard.encoding import JsonObject
-from runcard.plans.ruby.source_text import Trouble, read_source
-from runcard.plans.ruby.syntax_tree import METHODS, Code, Node, line_of, parts, read_code
-from runcard.plans.ruby.syntax_tree import field as field_of
+from runcard.plans.ruby.source_text import ReadWarning, read_source
+from runcard.plans.ruby.syntax_tree import METHODS, Code, Node, field_of, line_of, parts, read_code
 
 DESCRIBE, CONTEXT, SHARED = "describe", "context", "shared"
 IT, LET, SUBJECT, HOOK, INCLUDE = "it", "let", "subject", "hook", "include"
@@ -35,7 +34,7 @@ _DEEPEST = 100
 
 
 @dataclass(slots=True)
-class Part:
+class SpecNode:
     """A group, an example, a let or a hook, with the lines it stands on."""
 
     kind: str
@@ -45,13 +44,13 @@ class Part:
     end_line: int
     depth: int  # of a group, 1 for the outermost; of anything else, that of its group
     is_written: bool  # whether it has a block
-    children: list["Part"] = field(default_factory=list)
+    children: list["SpecNode"] = field(default_factory=list)
 
     @property
     def is_group(self) -> bool:
         return self.kind in _GROUPS
 
-    def walk(self) -> Iterator["Part"]:
+    def walk(self) -> Iterator["SpecNode"]:
         """This part and all in it, in the order of the text."""
         waiting = [self]
         while waiting:
@@ -76,14 +75,14 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Spec:
+class SpecFile:
     """A spec file."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[SpecNode, ...]
     placeholders: tuple[tuple[int, str], ...]  # what a skeleton left to be filled in, and its line
-    warnings: tuple[Trouble, ...]
+    warnings: tuple[ReadWarning, ...]
 
-    def walk(self) -> Iterator[Part]:
+    def walk(self) -> Iterator[SpecNode]:
         for part in self.parts:
             yield from part.walk()
 
@@ -97,11 +96,11 @@ class Spec:
         return found
 
 
-def read_spec(path: str) -> Spec:
+def read_spec(path: str) -> SpecFile:
     """Read a spec; raises RuncardError when the file cannot be read at all."""
     code, trouble = read_code(read_source(path))
-    top: list[Part] = []
-    waiting: list[tuple[Node, list[Part], int]] = [(code.root, top, 0)]
+    top: list[SpecNode] = []
+    waiting: list[tuple[Node, list[SpecNode], int]] = [(code.root, top, 0)]
     while waiting:
         node, into, depth = waiting.pop()
         part = _part(code, node, depth)
@@ -112,10 +111,10 @@ def read_spec(path: str) -> Spec:
         into.append(part)
         block = field_of(node, "block")
         if part.depth > _DEEPEST:
-            trouble = (*trouble, Trouble(part.line, f"groups nested deeper than {_DEEPEST}: left out"))
+            trouble = (*trouble, ReadWarning(part.line, f"groups nested deeper than {_DEEPEST}: left out"))
         elif part.is_group and block is not None:
             waiting.append((block, part.children, part.depth))
-    return Spec(tuple(top), tuple(_placeholders(code)), trouble)
+    return SpecFile(tuple(top), tuple(_placeholders(code)), trouble)
 
 
 def _placeholders(code: Code) -> Iterator[tuple[int, str]]:
@@ -128,7 +127,7 @@ def _placeholders(code: Code) -> Iterator[tuple[int, str]]:
         waiting += reversed(node.children)
 
 
-def _part(code: Code, node: Node, depth: int) -> Part | None:
+def _part(code: Code, node: Node, depth: int) -> SpecNode | None:
     """What a call defines; None for every other call, and for what is no call."""
     method = field_of(node, "method") if node.type == "call" else None
     word = code.of(method) if method is not None else ""
@@ -139,7 +138,7 @@ def _part(code: Code, node: Node, depth: int) -> Part | None:
     name = ", ".join(_described(code, node, kind))
     end = int(node.end_point[0]) + 1
     own = depth + 1 if kind in _GROUPS else depth
-    return Part(kind, word, name, line_of(node), end, own, is_written=field_of(node, "block") is not None)
+    return SpecNode(kind, word, name, line_of(node), end, own, is_written=field_of(node, "block") is not None)
 
 
 def _described(code: Code, node: Node, kind: str) -> Iterator[str]:
