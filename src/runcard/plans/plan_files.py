@@ -309,7 +309,7 @@ def _in_full(location: PlanLocation, method_ref: MethodRef) -> MethodRef:
     from runcard.plans.ruby.targets import read_targets  # noqa: PLC0415 - its parser takes long to import
 
     try:
-        named = read_targets(location.source).named(*method_ref)
+        named = read_targets(location.source).matching(*method_ref)
     except RuncardError:
         return method_ref
     if len({(target.class_name, target.method) for target in named}) != 1:

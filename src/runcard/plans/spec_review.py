@@ -113,7 +113,7 @@ def _covered(name: str, state: str, contexts: list[SpecNode]) -> StateCoverage:
         (part.line, part.name)
         for context in contexts
         for part in context.walk()
-        if part.kind == INCLUDE or (part.kind == IT and part.is_written)
+        if part.kind == INCLUDE or (part.kind == IT and part.has_block)
     }
     return StateCoverage(name, state, tuple(part.line for part in contexts), len(examples))
 

@@ -29,9 +29,9 @@ def list_factories(path: str, *, root: str | None = None, in_detail: bool = Fals
     if not os.path.exists(start):
         raise StoreError(f"{printable(path)} does not exist", hint="name a directory of the project")
     factories = read_factories(start, _root(path, start, root))
-    warnings = list(map(str, factories.complaints))
+    warnings = list(map(str, factories.warnings))
     if not factories.known:
-        if factories.is_damaged:
+        if factories.is_incomplete:
             more = f" (and {len(warnings) - 1} more)" if len(warnings) > 1 else ""
             raise DocumentError(
                 f"no factory could be read in {printable(path)}: {warnings[0]}{more}",
@@ -42,7 +42,7 @@ def list_factories(path: str, *, root: str | None = None, in_detail: bool = Fals
         return FactoryList(factories.to_dict(), warnings)
     details = FactoryDetails(factories)
     said = details.to_dict()
-    return FactoryList(said, [*warnings, *map(str, details.complaints)])
+    return FactoryList(said, [*warnings, *map(str, details.warnings)])
 
 
 def _root(path: str, start: str, root: str | None) -> str:

@@ -12,7 +12,7 @@ from runcard.plans.freshness import stale_warnings
 from runcard.plans.plan import Plan, plan_at
 from runcard.plans.plan_files import MethodRef, locate_plan
 from runcard.plans.project import check_inside
-from runcard.plans.ruby.targets import parameters
+from runcard.plans.ruby.targets import required_parameters
 from runcard.plans.spec_paths import default_spec
 from runcard.plans.spec_skeleton import CallSignature, Context, contexts_of, skeleton
 
@@ -97,8 +97,8 @@ def _call(plan: Plan, target: JsonObject) -> CallSignature:
     """What the source says about the parameters; nothing where it cannot be read."""
     name = target["class"]
     with suppress(RuncardError):
-        given = parameters(plan.source, name, target["method"], target["method_type"])
-        return CallSignature(given, parameters(plan.source, name, "initialize", "instance"))
+        parameters = required_parameters(plan.source, name, target["method"], target["method_type"])
+        return CallSignature(parameters, required_parameters(plan.source, name, "initialize", "instance"))
     return CallSignature()
 
 

@@ -1,4 +1,4 @@
-"""The characteristics that questions are about: their types and states, and in which states each question is true."""
+"""The characteristics of a method: their types and states, and the states in which each question is true."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -26,13 +26,13 @@ from runcard.plans.analysis.ranges import NumberLine, number_line
 from runcard.plans.analysis.vocabulary import GOOD, SUCCEEDED, is_count
 
 Key = tuple[str, str]
-_MOST_WAYS = 4  # of a part of a condition that are followed
-Needed = tuple["Characteristic", frozenset[str]]  # a characteristic, and the states it must be in
+_MAX_WAYS = 4  # to satisfy a part of a condition that are followed
+Requirement = tuple["Characteristic", frozenset[str]]  # a characteristic, and the states it must be in
 
 
 @dataclass(slots=True, eq=False)
 class Characteristic:
-    """A characteristic while it is being found."""
+    """A characteristic, before it is written into a plan."""
 
     name: str
     questions: list[Question]
@@ -42,7 +42,7 @@ class Characteristic:
     line: NumberLine | None = None
 
     def true_in(self, question: Question) -> frozenset[str]:
-        """The states in which a question is answered with yes."""
+        """The states in which the answer to a question is yes."""
         answer = question.answer
         if isinstance(answer, Presence):
             return answer.holds.intersection(self.states)
@@ -53,97 +53,95 @@ class Characteristic:
         if isinstance(answer, RescueOutcome):
             return frozenset(answer.errors)
         line = self.line
-        found = [state for interval in answer.intervals for state in (line.within(interval) if line else ())]
+        found = [
+            state for interval in answer.intervals for state in (line.segments_in(interval) if line else ())
+        ]
         return frozenset(found).intersection(self.states)
 
 
 class Characteristics:
-    """All characteristics of a method, in the order in which the code asks about them."""
+    """All characteristics of a method, in the order of their first question."""
 
     def __init__(self, questions: list[Question], defaults: Mapping[str, Any]) -> None:
-        self._ways: dict[
-            tuple[int, bool], list[list[Needed]]
-        ] = {}  # by the identity of conditions, which stay
-        alone = {question.key for question in questions}
-        self._broken = {
+        self._ways: dict[tuple[int, bool], list[list[Requirement]]] = {}  # by id of the condition
+        keys = {question.key for question in questions}
+        self._not_exclusive = {
             question.key
             for question in questions
             if isinstance(question.answer, Choice)
             and question.answer.instead_of is not None
-            and question.answer.instead_of.key in alone
+            and question.answer.instead_of.key in keys
         }
-        unwrapped = [self._meant(question) for question in questions]
-        self._aliases = _aliases(unwrapped)
+        resolved = [self._resolved(question) for question in questions]
+        self._aliases = _aliases(resolved)
         self._by_key: dict[Key, Characteristic] = {}
-        for question in unwrapped:
+        for question in resolved:
             characteristic = self._by_key.setdefault(self._key(question), Characteristic(question.name, []))
-            characteristic.questions.append(self._as_asked(question))
+            characteristic.questions.append(self._with_bounds(question))
         names: set[str] = set()
         for characteristic in self._by_key.values():
-            _settle(characteristic, defaults)
-            characteristic.name = _free(characteristic.name, names)
+            _set_states(characteristic, defaults)
+            characteristic.name = _unique_name(characteristic.name, names)
 
     @property
     def all(self) -> list[Characteristic]:
         return [characteristic for characteristic in self._by_key.values() if len(characteristic.states) > 1]
 
     def of(self, question: Question) -> Characteristic:
-        return self._by_key[self._key(self._meant(question))]
+        return self._by_key[self._key(self._resolved(question))]
 
-    def _meant(self, question: Question) -> Question:
-        """Predicates in a row are no choice where one of them is asked by itself, too: then they need not exclude."""
+    def _resolved(self, question: Question) -> Question:
+        """The predicate instead of the choice, when it is also asked alone: then the predicates need not be exclusive."""
         answer = question.answer
-        if question.key in self._broken and isinstance(answer, Choice) and answer.instead_of:
+        if question.key in self._not_exclusive and isinstance(answer, Choice) and answer.instead_of:
             return answer.instead_of
         return question
 
     def _key(self, question: Question) -> Key:
         return self._aliases.get(question.key, question.key)
 
-    def _as_asked(self, question: Question) -> Question:
+    def _with_bounds(self, question: Question) -> Question:
         if question.key not in self._aliases or not isinstance(question.answer, Choice | Pair):
             return question
         return replace(question, answer=_as_bounds(question.answer))
 
-    # What must hold
-
-    def about_one(self, condition: Condition) -> Needed | None:
-        """The characteristic that a condition is about and the states in which it holds, when it is about one."""
+    def single_requirement(self, condition: Condition) -> Requirement | None:
+        """The characteristic and the states in which a condition holds; None when it involves several."""
         if isinstance(condition, Question):
             characteristic = self.of(condition)
-            return characteristic, characteristic.true_in(self._as_asked(self._meant(condition)))
+            return characteristic, characteristic.true_in(self._with_bounds(self._resolved(condition)))
         if isinstance(condition, Not):
-            inner = self.about_one(condition.inner)
+            inner = self.single_requirement(condition.inner)
             return None if inner is None else (inner[0], frozenset(inner[0].states) - inner[1])
-        left, right = self.about_one(condition.left), self.about_one(condition.right)
+        left, right = self.single_requirement(condition.left), self.single_requirement(condition.right)
         if left is None or right is None or left[0] is not right[0]:
             return None
         return left[0], left[1] & right[1]
 
-    def ways(self, condition: Condition, *, truth: bool) -> list[list[Needed]]:
-        """Ways in which a condition comes out so: of each the states that must hold, one after the other."""
+    def ways(self, condition: Condition, *, truth: bool) -> list[list[Requirement]]:
+        """The ways to make a condition true or false, each as a list of requirements."""
         known = self._ways.get((id(condition), truth))
         if known is None:
-            known = self._ways[id(condition), truth] = self._found_ways(condition, truth=truth)
+            known = self._ways[id(condition), truth] = self._compute_ways(condition, truth=truth)
         return known
 
-    def _found_ways(self, condition: Condition, *, truth: bool) -> list[list[Needed]]:
-        one = self.about_one(condition)
-        if one is not None:
-            characteristic, states = one
+    def _compute_ways(self, condition: Condition, *, truth: bool) -> list[list[Requirement]]:
+        requirement = self.single_requirement(condition)
+        if requirement is not None:
+            characteristic, states = requirement
             return [[(characteristic, states if truth else frozenset(characteristic.states) - states)]]
         if isinstance(condition, Not):
             return self.ways(condition.inner, truth=not truth)
         if isinstance(condition, Question):
             return []
-        left = self.ways(condition.left, truth=True)[:_MOST_WAYS]
-        right = self.ways(condition.right, truth=truth)[:_MOST_WAYS]
+        left = self.ways(condition.left, truth=True)[:_MAX_WAYS]
+        right = self.ways(condition.right, truth=truth)[:_MAX_WAYS]
         through = [[*first, *second] for first in left for second in right]
         return through if truth else [*self.ways(condition.left, truth=False), *through]
 
 
 def _aliases(questions: list[Question]) -> dict[Key, Key]:
-    """Subjects that are compared by `==` with what they are compared with by `>=`, too: both are about one range."""
+    """Keys of `==` questions that belong to a range, because the subject is also compared by `>=` with the same value."""
     limits: dict[str, set[Threshold]] = {}
     for question in questions:
         if isinstance(question.answer, Bounds):
@@ -169,15 +167,15 @@ def _as_bounds(answer: Choice | Pair) -> Bounds:
     return Bounds(found, "==", values[0], isinstance(answer, Choice) and answer.is_closed)
 
 
-def _free(name: str, taken: set[str]) -> str:
-    free, number = name, 2
-    while free in taken:
-        free, number = f"{name}_{number}", number + 1
-    taken.add(free)
-    return free
+def _unique_name(name: str, used: set[str]) -> str:
+    unique, number = name, 2
+    while unique in used:
+        unique, number = f"{name}_{number}", number + 1
+    used.add(unique)
+    return unique
 
 
-def _settle(characteristic: Characteristic, defaults: Mapping[str, Any]) -> None:
+def _set_states(characteristic: Characteristic, defaults: Mapping[str, Any]) -> None:
     answers = [question.answer for question in characteristic.questions]
     first = answers[0]
     if isinstance(first, Presence):
@@ -198,8 +196,8 @@ def _settle(characteristic: Characteristic, defaults: Mapping[str, Any]) -> None
 
 
 def _presence(characteristic: Characteristic, answers: list[Presence]) -> None:
-    told = {state for answer in answers for state in answer.tells}
-    characteristic.states = [PRESENT, *(state for state in (EMPTY, ABSENT) if state in told)]
+    distinguished = {state for answer in answers for state in answer.tells}
+    characteristic.states = [PRESENT, *(state for state in (EMPTY, ABSENT) if state in distinguished)]
     characteristic.type = "enum" if len(characteristic.states) > 2 else "binary"
 
 
@@ -247,33 +245,33 @@ def _range(characteristic: Characteristic, answers: list[Bounds]) -> None:
             state
             for answer in answers
             for interval in answer.intervals
-            for state in characteristic.line.within(interval)
+            for state in characteristic.line.segments_in(interval)
         }
         chosen = [state for state in characteristic.states if state in used]
         characteristic.states = chosen if len(chosen) > 1 else characteristic.states
     if len(characteristic.states) == 2:
-        asked_for = characteristic.true_in(characteristic.questions[0]) == {characteristic.states[1]}
-        if characteristic.states[1] in GOOD or (asked_for and characteristic.states[0] not in GOOD):
+        is_second = characteristic.true_in(characteristic.questions[0]) == {characteristic.states[1]}
+        if characteristic.states[1] in GOOD or (is_second and characteristic.states[0] not in GOOD):
             characteristic.states.reverse()
 
 
 def _default(characteristic: Characteristic, value: object) -> str | None:
-    """The state that a parameter has when it is not given."""
+    """The state for the default of a parameter."""
     if characteristic.states == ["enabled", "disabled"] and isinstance(value, bool):
         return "enabled" if value else "disabled"
-    asked = characteristic.questions[0].answer
-    if isinstance(asked, Presence):
-        return _default_presence(characteristic, asked, value)
+    answer = characteristic.questions[0].answer
+    if isinstance(answer, Presence):
+        return _default_presence(characteristic, answer, value)
     return value if isinstance(value, str) and value in characteristic.states else None
 
 
-def _default_presence(characteristic: Characteristic, asked: Presence, value: object) -> str | None:
-    """Whether a default counts as something: what is empty may count as nothing, as `blank?` has it."""
+def _default_presence(characteristic: Characteristic, answer: Presence, value: object) -> str | None:
+    """Whether a default is present; an empty value may count as absent, as with `blank?`."""
     state = PRESENT
     if value is None or value is False:
         state = ABSENT
     elif value in ("", [], {}):
         state = EMPTY
         if EMPTY not in characteristic.states:
-            state = PRESENT if (EMPTY in asked.holds) == (PRESENT in asked.holds) else ABSENT
+            state = PRESENT if (EMPTY in answer.holds) == (PRESENT in answer.holds) else ABSENT
     return state if state in characteristic.states else None

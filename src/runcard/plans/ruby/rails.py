@@ -1,4 +1,4 @@
-"""How Rails writes a name as a class and as a path: the part of its rules that names of factories need."""
+"""Rails conventions: names as classes and as paths, and the enums that models declare."""
 
 import re
 
@@ -6,11 +6,11 @@ from runcard.errors import RuncardError
 from runcard.files import resolve_below
 from runcard.plans.ruby.literals import Literals
 from runcard.plans.ruby.source_text import read_source
-from runcard.plans.ruby.syntax_tree import METHODS, Code, Node, field_of, parts, read_code
+from runcard.plans.ruby.syntax_tree import METHODS, Code, Node, children, field_of, read_code
 
 
 def camelize(name: str) -> str:
-    """`order_item` as `OrderItem`, `admin/user` as `Admin::User`; the name of a class stays as it is."""
+    """`order_item` as `OrderItem`, `admin/user` as `Admin::User`; a class name is unchanged."""
     first = re.sub(r"^[a-z\d]+", lambda match: match[0].capitalize(), name)
     rest = re.sub(r"(?:_|(/))([A-Za-z\d]*)", lambda match: (match[1] or "") + match[2].capitalize(), first)
     return rest.replace("/", "::")
@@ -22,12 +22,12 @@ def underscore(name: str) -> str:
     return re.sub(r"([a-z\d])([A-Z])", r"\1_\2", text).lower()
 
 
-_NO_STATEMENTS = METHODS | {"comment", "lambda", "string", "array", "hash"}
+_NOT_VISITED = METHODS | {"comment", "lambda", "string", "array", "hash"}
 _OPTIONS = {"prefix", "suffix", "scopes", "default", "validate", "instance_methods"}
 
 
 def model_enums(root: str, class_name: str) -> dict[str, list[str]]:
-    """The values of each enum of a model, by attribute; none when the project has no such model where Rails has it."""
+    """The values of each enum of a model, by attribute; empty if `app/models` has no such model."""
     try:
         path = resolve_below(root, f"app/models/{underscore(class_name)}.rb")
         code, _ = read_code(read_source(path))
@@ -47,16 +47,16 @@ def _enums(code: Code) -> dict[str, list[str]]:
             and (left := field_of(node, "left"))
             and (right := field_of(node, "right"))
         ):
-            literals.remember(code.of(left).rpartition("::")[2], right)
+            literals.remember(code.text_of(left).rpartition("::")[2], right)
         if node.type == "call":
-            if (method := field_of(node, "method")) and code.of(method) == "enum":
-                found |= declared_values(parts(field_of(node, "arguments")), literals)
+            if (method := field_of(node, "method")) and code.text_of(method) == "enum":
+                found |= enum_values(children(field_of(node, "arguments")), literals)
         else:
-            waiting += reversed([child for child in node.named_children if child.type not in _NO_STATEMENTS])
+            waiting += reversed([child for child in node.named_children if child.type not in _NOT_VISITED])
     return found
 
 
-def declared_values(arguments: list[Node], literals: Literals) -> dict[str, list[str]]:
+def enum_values(arguments: list[Node], literals: Literals) -> dict[str, list[str]]:
     """`enum :status, [...]`, `enum :status, draft: 0, paid: 1` and the older `enum status: [...]`."""
     options = {
         key: node for key, node in literals.options(arguments).items() if key.strip("_") not in _OPTIONS
