@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from runcard.files import FileKind, walk
+from runcard.files import FileEntry, FileKind, walk
 
 _FACTORY_FILE = re.compile(r"(?:(.*)/)?(spec|test)/factories(?:\.rb|/.*\.rb)|factories(?:\.rb|/.*\.rb)")
 _IN_FACTORIES = re.compile(r"(?:.*/)?(?:spec|test)/factories/.*")
