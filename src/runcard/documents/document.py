@@ -5,6 +5,7 @@ A document is a value. Its bytes are the truth; `to_dict` reads them anew, so no
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any, ClassVar, Self
 
 from runcard.documents import schema
@@ -22,6 +23,7 @@ class Document:
     """A document that satisfies its schema and rules."""
 
     kind: ClassVar[DocumentKind]
+    cost_path: ClassVar[tuple[str, ...]] = ()  # the keys that lead to the total cost
 
     source: bytes = field(repr=False)  # as it was read, or as it will be written
     version: str | None  # as the source states it
@@ -73,6 +75,14 @@ class Document:
         if not report.valid:
             raise InvalidDocument(report, f"the {cls.kind.name} document")
         return cls(source=source, version=report.version, warnings=report.findings, _data=data)
+
+    @property
+    def total_cost(self) -> Decimal | None:
+        """The total cost in dollars; None when it is unknown or when documents of this kind have no costs."""
+        value: Any = self._data if self.cost_path else None
+        for key in self.cost_path:
+            value = (value or {}).get(key)
+        return None if value is None else Decimal(str(value))
 
     def to_dict(self) -> JsonObject:
         """The data, the caller's own to change."""

@@ -92,7 +92,7 @@ class MetadataRecorder(Events):
             raise UsageError("the recorder was not started", hint="call start() first")
         return self._start
 
-    def add_data_source(self, *patterns: str) -> None:
+    def add_data_source(self, *patterns: str | os.PathLike[str]) -> None:
         """Record files as inputs: by path, by pattern, or all files of a directory."""
         self.add_input(*patterns)
 

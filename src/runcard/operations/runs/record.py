@@ -253,7 +253,7 @@ def record(  # noqa: PLR0913 - the library's front door: each is a thing to say 
     model: str | None = None,
     provider: str | None = None,
     config: Mapping[str, Any] | None = None,
-    inputs: Iterable[str] = (),
+    inputs: Iterable[str | os.PathLike[str]] = (),
     experiment: str | None = None,
     labels: Mapping[str, str] | None = None,
     parent: str | None = None,

@@ -71,7 +71,7 @@ class Events(ABC):
         self._configuration |= configuration
         self.emit(events.CONFIG_SET, {"configuration": configuration})
 
-    def add_input(self, *patterns: str) -> None:
+    def add_input(self, *patterns: str | os.PathLike[str]) -> None:
         """Record files as inputs: by path, by pattern, or all files of a directory."""
         found, troubles = inputs(
             [_seen_from(self._directory, pattern) for pattern in patterns], self._directory
