@@ -75,7 +75,7 @@ def cells(page: str, heading: str) -> list[list[str]]:
 @pytest.mark.parametrize("evil", EVIL, ids=ascii)
 def test_no_name_of_a_file_breaks_the_table(evil: str) -> None:
     page = run_readme.readme(run(), [(evil, 1), ("after.txt", 2)])
-    first, second = cells(page, "What was made")
+    first, second = cells(page, "Files")
     assert second == ["after.txt", "2 B"]
     assert first[1] == "1 B"
     assert first[0].strip() == printable(evil).strip()
@@ -99,8 +99,8 @@ def test_no_input_setting_or_trouble_breaks_the_page(evil: str) -> None:
         line for line in plain if line.startswith("## ")
     ]
     assert hostile.count("```") == plain.count("```")
-    assert [row[1:] for row in cells(page, "From what")] == [["1 B", "2"]]
-    assert all(len(row) == 2 for row in cells(page, "With what"))
+    assert [row[1:] for row in cells(page, "Inputs")] == [["1 B", "2"]]
+    assert all(len(row) == 2 for row in cells(page, "Configuration"))
     page.encode()  # also where a name is not text
     assert not set(page) & set("\x1b\u202e\u2028\r")
 
@@ -186,9 +186,9 @@ def test_a_run_without_anything_says_so() -> None:
     )
     page = run_readme.readme(document, [])
     assert page.splitlines()[1] == "# run-01jcqz8v4n6q8s0t"
-    for said in ("No files.", "No inputs were recorded.", "**Took** unknown", "* **Cost**: unknown\n"):
+    for said in ("No files.", "No inputs were recorded.", "**Duration** unknown", "* **Cost**: unknown\n"):
         assert said in page
-    for unsaid in ("What went wrong", "How to run it again", "git commit", "Token counts"):
+    for unsaid in ("Problems", "Run again", "git commit", "Token counts"):
         assert unsaid not in page
 
 
@@ -196,13 +196,13 @@ def test_an_end_that_was_estimated_is_said_to_be() -> None:
     generation = {"status": "interrupted", "estimated": ["/generation/timestamp_end"]}
     page = run_readme.readme(run(generation=generation), [])
     assert "⚠️ interrupted" in page
-    assert "**Took** 2 min 15 s (estimated: the end was not seen)" in page
+    assert "**Duration** 2 min 15 s (estimated: the end was not observed)" in page
 
 
 def test_a_cost_that_is_partly_known_is_said_to_be() -> None:
     parts = [{"model": "a", "cost_usd": 0.25}, {"model": "b", "cost_usd": None}]
     document = run(costs={"total_cost_usd": None}, token_usage={"breakdown_by_model": parts})
-    assert "* **Cost**: unknown; $0.25 of it is known\n" in run_readme.readme(document, [])
+    assert "* **Cost**: unknown; at least $0.25\n" in run_readme.readme(document, [])
 
 
 def test_long_lists_are_cut_and_say_where_the_rest_is() -> None:
@@ -214,7 +214,7 @@ def test_long_lists_are_cut_and_say_where_the_rest_is() -> None:
     )
     page = run_readme.readme(document, many)
     assert "… and 1,005 more; `SHA256SUMS` lists them all." in page
-    assert "… and 1,005 more; `metadata.json` has them all." in page
-    assert "… and 15 more; `metadata.json` has them all." in page  # of the settings
-    assert "… and 11 more; `metadata.json` has them all." in page  # of errors and warnings
+    assert "… and 1,005 more; `metadata.json` lists them all." in page
+    assert "… and 15 more; `metadata.json` lists them all." in page  # of the settings
+    assert "… and 11 more; `metadata.json` lists them all." in page  # of errors and warnings
     assert max(map(len, page.splitlines())) < 250

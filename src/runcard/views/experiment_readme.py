@@ -4,24 +4,24 @@ from runcard.encoding import JsonObject
 from runcard.views.markdown import code, escape
 
 
-def experiment_readme(name: str, said: JsonObject) -> str:
-    """The page that greets whoever opens the folder of an experiment; `said` are the keys of its config.yaml."""
-    about = f"\n\n{escape(said['description'])}" if said.get("description") else ""
+def experiment_readme(name: str, config: JsonObject) -> str:
+    """The whole file; `config` holds the keys of the experiment's config.yaml."""
+    description = f"\n\n{escape(config['description'])}" if config.get("description") else ""
     return f"""\
-# {escape(name)}{about}
+# {escape(name)}{description}
 
-* **Experiment** {code(said["experiment_id"])}
-* **Created** {escape(said["created_at"])}
+* **Experiment** {code(config["experiment_id"])}
+* **Created** {escape(config["created_at"])}
 
-## What lies here
+## Contents
 
 | | |
 |---|---|
-| [`config.yaml`](config.yaml) | the configuration that every run begins with |
-| [`data/`](data) | the inputs: every run records which they were, and their digests |
-| [`outputs/`](outputs) | a directory for each run, with a `README.md` of its own |
+| [`config.yaml`](config.yaml) | the default configuration of every run |
+| [`data/`](data) | the inputs: every run records their names and digests |
+| [`outputs/`](outputs) | a directory for each run, with its own `README.md` |
 
-## How to run it
+## Run it
 
 ```console
 $ runcard run --experiment {name} -- COMMAND
@@ -34,7 +34,7 @@ with runcard.record("experiments/{name}/outputs", experiment="{name}") as run:
     ...
 ```
 
-## What came of it
+## Results
 
 ```console
 $ runcard experiment show {name}

@@ -1,6 +1,6 @@
-"""The pieces that screens are made of: pairs, sections, lists, columns. What is hostile to a terminal is escaped."""
+"""The parts of a screen: pairs, sections, lists, columns. Control characters are escaped."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from textwrap import wrap
 from unicodedata import combining, east_asian_width
 
@@ -11,13 +11,14 @@ from runcard.views.formats import byte_size, truncated
 Pair = tuple[str, object]
 
 SCREEN = 80  # columns
-MOST = 8  # lines of a list
-_WIDTH = 100  # characters of a value
+MAX_LINES = 8  # of a list
+SECRETS_KEPT = "off: secrets were kept"
+_MAX_VALUE = 100  # characters
 
 
-def shortened(value: object) -> str:
-    """A value on one line."""
-    return printable(truncated(value, _WIDTH))
+def one_line(value: object) -> str:
+    """A value on one line, cut where it is long."""
+    return printable(truncated(value, _MAX_VALUE))
 
 
 class UncutText(str):
@@ -26,13 +27,18 @@ class UncutText(str):
     __slots__ = ()
 
 
-def place_of(path: str) -> Pair:
-    """Where a record lies."""
+def location(path: str) -> Pair:
+    """The path of a record, with its label."""
     return ("archive" if layout.is_archive(path) else "directory", UncutText(path))
 
 
+def key_values(labels: Mapping[str, object] | None) -> str:
+    """`team=ux, project=x`."""
+    return ", ".join(f"{key}={value}" for key, value in (labels or {}).items())
+
+
 def fields(pairs: Sequence[Pair], screen: int | None = None) -> list[str]:
-    """Pairs one below the other, cut where they are wider than the screen; what is not known is left out."""
+    """Labels and values, one pair per line, cut to the width of the screen; unknown values are left out."""
     known = [
         (printable(truncated(key, 30)), value) for key, value in pairs if value is not None and value != ""
     ]
@@ -44,32 +50,33 @@ def fields(pairs: Sequence[Pair], screen: int | None = None) -> list[str]:
 def _value(value: object, room: int | None) -> str:
     if isinstance(value, UncutText):
         return printable(value)
-    return shortened(value) if room is None else fitted(shortened(value), room).rstrip()
+    return one_line(value) if room is None else fit(one_line(value), room).rstrip()
 
 
 def section(title: str, lines: list[str]) -> list[str]:
+    """A title above its lines; nothing where there are no lines."""
     return ["", title, *lines] if lines else []
 
 
-def cut(lines: list[str], most: int = MOST) -> list[str]:
-    more = len(lines) - most
-    return [*lines[:most], f"  … and {more:,} more"] if more > 0 else lines
+def cut(lines: list[str], most: int = MAX_LINES) -> list[str]:
+    hidden = len(lines) - most
+    return [*lines[:most], f"  … and {hidden:,} more"] if hidden > 0 else lines
 
 
-def listed(files: Sequence[tuple[str, int | None]], screen: int | None = None) -> list[str]:
+def file_list(files: Sequence[tuple[str, int | None]], screen: int | None = None) -> list[str]:
     """Files with their sizes, where they are known."""
-    names = [shortened(path) for path, _ in files[:MOST]]
+    names = [one_line(path) for path, _ in files[:MAX_LINES]]
     width = max(map(columns_of, names), default=0)
     width = width if screen is None else min(width, screen - 12)
     lines = [
-        f"  {fitted(name, width)}  {byte_size(count)}" if count is not None else f"  {name}"
-        for name, (_, count) in zip(names, files, strict=False)
+        f"  {fit(name, width)}  {byte_size(size)}" if size is not None else f"  {name}"
+        for name, (_, size) in zip(names, files, strict=False)
     ]
-    more = len(files) - MOST
-    return [*lines, f"  … and {more:,} more"] if more > 0 else lines
+    hidden = len(files) - MAX_LINES
+    return [*lines, f"  … and {hidden:,} more"] if hidden > 0 else lines
 
 
-def wrapped(text: str) -> list[str]:
+def wrap_text(text: str) -> list[str]:
     """A text on as many lines as it needs."""
     is_wide = columns_of(text) > len(text)
     return wrap(text, SCREEN // 2 if is_wide else SCREEN, initial_indent="  ", subsequent_indent="    ")
@@ -84,8 +91,8 @@ def columns_of(text: str) -> int:
     )
 
 
-def fitted(text: str, width: int) -> str:
-    """A text in exactly so many columns: cut, or with blanks behind it."""
+def fit(text: str, width: int) -> str:
+    """A text in exactly so many columns: cut, or padded with spaces."""
     while columns_of(text) > width:
         text = text[:-2] + "…" if text.endswith("…") else text[:-1] + "…"
     return text + " " * (width - columns_of(text))

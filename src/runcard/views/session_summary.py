@@ -1,13 +1,15 @@
-"""Markdown for people who browse: summary.md of a session.
+"""summary.md of a session, in Markdown.
 
-It is made of the team document and a few figures. Names are escaped: none can break the table, the tree or the terminal.
+It is made of the team document and a few figures. Names are escaped: none can break a table, the tree or the terminal.
 
-**NotableFile files** of an instance are at most five: files of a type that people open (see `FILE_TYPES`), none of them hidden or
+A column of the table of instances is a row of `_COLUMNS`.
+
+**NotableFile files** of an instance are at most five: files of the types in `FILE_TYPES`, none of them hidden or
 empty; first those nearest to the top of the workspace, of these the types in the order of `FILE_TYPES`, then the larger ones.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from heapq import nsmallest
@@ -42,14 +44,14 @@ FILE_TYPES = {
     ".pptx": "presentation",
 }
 _RANK = {suffix: rank for rank, suffix in enumerate(FILE_TYPES)}
-_WITHIN = re.compile(r"(?<=[^\W_])\\_(?=[^\W_])")
-_NOTABLE = 5
-_ERRORS = 100
-_MARKS = {"completed": "✅", "error": "❌", "timeout": "⏰", "terminated": "⏹️", "running": "🏃"}
+_UNDERSCORE_IN_WORD = re.compile(r"(?<=[^\W_])\\_(?=[^\W_])")
+_MAX_NOTABLE = 5
+_MAX_ERRORS = 100
+_STATUS = {"completed": "✅", "error": "❌", "timeout": "⏰", "terminated": "⏹️", "running": "🏃"}
 
 
 class NotableFile(NamedTuple):
-    """A file that people may want to open first."""
+    """A file worth opening first."""
 
     path: str
     size: int
@@ -57,9 +59,9 @@ class NotableFile(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SummaryFigures:
-    """What the summary tells beside the team document."""
+    """What the summary shows beside the team document."""
 
-    path: str  # where the session lies
+    path: str  # of the session
     size: int
     workspace_files: int
     output_lines: int
@@ -67,11 +69,11 @@ class SummaryFigures:
 
 
 def notable_files(files: Iterable[tuple[str, int]]) -> list[NotableFile]:
-    """The notable ones of a workspace's files, each with its size."""
+    """The notable files of a workspace; `files` are all of them with their sizes."""
     candidates = (
         NotableFile(path, count) for path, count in files if count and file_type(path) in FILE_TYPES
     )
-    return nsmallest(_NOTABLE, (file for file in candidates if not _is_hidden(file.path)), key=_order)
+    return nsmallest(_MAX_NOTABLE, (file for file in candidates if not _is_hidden(file.path)), key=_order)
 
 
 def _is_hidden(path: str) -> bool:
@@ -83,7 +85,7 @@ def _order(file: NotableFile) -> tuple[int, int, int, bytes]:
 
 
 def summary(document: JsonObject, figures: SummaryFigures, producer: JsonObject) -> str:
-    """The page that greets whoever opens a session's directory."""
+    """The whole file."""
     sections = [
         _head(document),
         _statistics(document["execution_summary"]),
@@ -98,8 +100,8 @@ def summary(document: JsonObject, figures: SummaryFigures, producer: JsonObject)
 
 
 def _plain(text: str) -> str:
-    """A text that can break nothing; an underscore within a word means nothing in Markdown, and stays."""
-    return _WITHIN.sub("_", escape(text))
+    """A text escaped for Markdown; an underscore inside a word needs no escape."""
+    return _UNDERSCORE_IN_WORD.sub("_", escape(text))
 
 
 def _head(document: JsonObject) -> str:
@@ -131,22 +133,28 @@ def _statistics(figures: JsonObject) -> str:
     return "## Execution Statistics\n\n" + "\n".join(f"- {line}" for line in lines)
 
 
-def _total(figures: JsonObject, what: str, said: Any) -> str:  # noqa: ANN401 - one of two functions
+def _total(figures: JsonObject, what: str, format_amount: Callable[[Any], str]) -> str:
     total, known = figures.get(f"total_{what}"), figures.get(f"known_{what}")
     if total is not None:
-        return str(said(total))
-    return f"unknown ({said(known)} of it is known)" if known else "unknown"
+        return format_amount(total)
+    return f"unknown (at least {format_amount(known)})" if known else "unknown"
 
 
 def _breakdown(instances: Sequence[JsonObject]) -> str:
-    rows = [
-        f"| {_plain(truncated(entry['name'], 80))} | {entry['role']} | {_MARKS[entry['status']]}"
-        f" | {token_count(entry.get('tokens_used'))} | {money(entry.get('cost'))}"
-        f" | {short_duration(entry['execution_time_seconds'])} |"
-        for entry in instances
-    ]
-    header = "| Name | Role | Status | Tokens | Cost | Duration |\n|------|------|--------|--------|------|----------|"
-    return "## Instance Breakdown\n\n" + "\n".join([header, *rows])
+    head = "| " + " | ".join(_COLUMNS) + " |"
+    line = "|" + "|".join("-" * (len(name) + 2) for name in _COLUMNS) + "|"
+    rows = ["| " + " | ".join(cell(entry) for cell in _COLUMNS.values()) + " |" for entry in instances]
+    return "## Instance Breakdown\n\n" + "\n".join([head, line, *rows])
+
+
+_COLUMNS: dict[str, Callable[[JsonObject], str]] = {
+    "Name": lambda entry: _plain(truncated(entry["name"], 80)),
+    "Role": lambda entry: str(entry["role"]),
+    "Status": lambda entry: _STATUS[entry["status"]],
+    "Tokens": lambda entry: token_count(entry.get("tokens_used")),
+    "Cost": lambda entry: money(entry.get("cost")),
+    "Duration": lambda entry: short_duration(entry["execution_time_seconds"]),
+}
 
 
 def _hierarchy(instances: Sequence[JsonObject]) -> str:
@@ -157,7 +165,7 @@ def _hierarchy(instances: Sequence[JsonObject]) -> str:
 
 
 def tree(instances: Sequence[JsonObject]) -> list[str]:
-    """The team as a tree, a line for each instance."""
+    """The team as a tree, one line per instance."""
     return [
         f"{lines}{printable(truncated(entry['name'], 80))}" + ("" if lines else " (root)")
         for lines, entry in branches(instances)
@@ -175,10 +183,10 @@ def _location(document: JsonObject, figures: SummaryFigures) -> str:
     return "## Artifacts Location\n\n" + "\n".join(f"- {line}" for line in lines)
 
 
-def _notable_files(instances: Sequence[JsonObject], found: Mapping[str, Sequence[NotableFile]]) -> str:
+def _notable_files(instances: Sequence[JsonObject], notable: Mapping[str, Sequence[NotableFile]]) -> str:
     parts = []
     for entry in instances:
-        files = found.get(entry["instance_id"])
+        files = notable.get(entry["instance_id"])
         if files:
             name = truncated(entry["name"], 80)
             lines = [
@@ -189,10 +197,10 @@ def _notable_files(instances: Sequence[JsonObject], found: Mapping[str, Sequence
     return "## NotableFile Files\n\n" + ("\n\n".join(parts) or "None.")
 
 
-def _errors(said: Sequence[str]) -> str:
-    if not said:
+def _errors(errors: Sequence[str]) -> str:
+    if not errors:
         return "## Errors\n\nNone encountered during execution."
-    more = len(said) - _ERRORS
-    lines = [f"- {_plain(truncated(error, 300))}" for error in said[:_ERRORS]]
-    rest = f"\n\n… and {more:,} more; `metadata.json` has them all." if more > 0 else ""
+    hidden = len(errors) - _MAX_ERRORS
+    lines = [f"- {_plain(truncated(error, 300))}" for error in errors[:_MAX_ERRORS]]
+    rest = f"\n\n… and {hidden:,} more; `metadata.json` lists them all." if hidden > 0 else ""
     return "## Errors\n\n" + "\n".join(lines) + rest
