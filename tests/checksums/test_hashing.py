@@ -22,7 +22,7 @@ from runcard.checksums import hash_files, hashing, large_files
 from runcard.checksums.file_errors import NotRegularError, UnsteadyError, VanishedError
 from runcard.digests import sha256_bytes
 from runcard.errors import MachineError, RuncardError, StoreError
-from runcard.files import Kind
+from runcard.files import FileKind
 from runcard.parallel import chunks, cores, helper_pool, worker
 from runcard.parallel.helper_pool import HelperProcess, HelperThread
 from runcard.parallel.progress import ProgressCounter
@@ -339,15 +339,15 @@ class TestOddFiles:
     @pytest.mark.parametrize(
         ("make", "kind"),
         [
-            (make_fifo, Kind.OTHER),
-            (make_socket, Kind.OTHER),
-            (lambda path: path.symlink_to("/etc/passwd"), Kind.SYMLINK),
-            (lambda path: path.symlink_to("nothing"), Kind.SYMLINK),
-            (lambda path: path.mkdir(), Kind.DIRECTORY),
+            (make_fifo, FileKind.OTHER),
+            (make_socket, FileKind.OTHER),
+            (lambda path: path.symlink_to("/etc/passwd"), FileKind.SYMLINK),
+            (lambda path: path.symlink_to("nothing"), FileKind.SYMLINK),
+            (lambda path: path.mkdir(), FileKind.DIRECTORY),
         ],
     )
     def test_what_is_no_regular_file_neither_blocks_nor_leads_away(
-        self, tmp_path: Path, make: Callable[[Path], None], kind: Kind
+        self, tmp_path: Path, make: Callable[[Path], None], kind: FileKind
     ) -> None:
         make(tmp_path / "odd")
         with pytest.raises(NotRegularError, match="odd") as caught:

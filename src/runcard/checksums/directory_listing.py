@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from runcard.checksums.hashing import Progress, hash_files
 from runcard.checksums.listing import Listing
-from runcard.files import Entry, Kind, OnError, decode_name, failure, reach, walk
+from runcard.files import FileEntry, FileKind, OnError, decode_name, failure, short_path, walk
 
-FILE = Kind.FILE  # needed for each file, and slow to look up in an enumeration
+FILE = FileKind.FILE  # needed for each file, and slow to look up in an enumeration
 
 
 class Symlink(NamedTuple):
@@ -34,7 +34,7 @@ class DirectoryContents(NamedTuple):
 def make(
     root: str | os.PathLike[str],
     *,
-    entries: Iterable[Entry] | None = None,
+    entries: Iterable[FileEntry] | None = None,
     exclude: Collection[str] = (),
     progress: Progress | None = None,
     on_error: OnError | None = None,
@@ -57,28 +57,28 @@ class DirectoryWalk:
         self,
         root: str | os.PathLike[str],
         on_error: OnError | None = None,
-        entries: Iterable[Entry] | None = None,
+        entries: Iterable[FileEntry] | None = None,
     ) -> None:
         self._root, self._on_error, self._entries = root, on_error, entries
         self.symlinks: list[Symlink] = []
         self.others: list[str] = []
 
-    def __iter__(self) -> Iterator[Entry]:
+    def __iter__(self) -> Iterator[FileEntry]:
         entries = walk(self._root, on_error=self._on_error) if self._entries is None else self._entries
         for entry in entries:
             if entry.kind is not FILE:
                 self._collect(entry)
             yield entry
 
-    def _collect(self, entry: Entry) -> None:
-        if entry.kind is Kind.SYMLINK:
+    def _collect(self, entry: FileEntry) -> None:
+        if entry.kind is FileKind.SYMLINK:
             self._read_link(entry.path)
-        elif entry.kind is Kind.OTHER:
+        elif entry.kind is FileKind.OTHER:
             self.others.append(entry.path)
 
     def _read_link(self, path: str) -> None:
         try:
-            with _open_root(self._root) as top, reach(top, path) as (directory, name):
+            with _open_root(self._root) as top, short_path(top, path) as (directory, name):
                 target = os.readlink(name, dir_fd=directory)
         except OSError as error:
             problem = failure(error, path, "read the symbolic link")

@@ -4,7 +4,7 @@ Each error names the file. For other failures of the operating system see `runca
 """
 
 from runcard.errors import StoreError
-from runcard.files import Kind, printable
+from runcard.files import FileKind, printable
 
 
 class VanishedError(StoreError):
@@ -19,7 +19,7 @@ class VanishedError(StoreError):
 class NotRegularError(StoreError):
     """The path is now a link, a directory, a FIFO or a device."""
 
-    def __init__(self, path: str, kind: Kind) -> None:
+    def __init__(self, path: str, kind: FileKind) -> None:
         super().__init__(
             f"{printable(path)} is not a regular file ({kind})",
             hint="put the file itself there, and try again",

@@ -15,16 +15,16 @@ from stat import S_ISREG
 from runcard.checksums.file_errors import NotRegularError, UnsteadyError, VanishedError
 from runcard.digests import Digest, sha256_descriptor
 from runcard.errors import RuncardError
-from runcard.files import Kind, encode_name, failure
+from runcard.files import FileKind, encode_name, failure
 from runcard.parallel.progress import ProgressCounter
 from runcard.parallel.threads import JobThreads
 from runcard.parallel.worker import DirectoryCursor
 
 _GONE = {errno.ENOENT, errno.ENOTDIR}
 _KIND_BY_ERRNO = {
-    errno.ELOOP: Kind.SYMLINK,  # because of O_NOFOLLOW
-    errno.ENXIO: Kind.OTHER,  # a socket, or a device without a driver
-    errno.ENODEV: Kind.OTHER,
+    errno.ELOOP: FileKind.SYMLINK,  # because of O_NOFOLLOW
+    errno.ENXIO: FileKind.OTHER,  # a socket, or a device without a driver
+    errno.ENODEV: FileKind.OTHER,
 }
 
 
@@ -86,7 +86,7 @@ def _hash_file(cursor: DirectoryCursor, path: str, on_block: Callable[[int], obj
 def _hash_open(descriptor: int, path: str, on_block: Callable[[int], object]) -> Digest:
     before = os.fstat(descriptor)
     if not S_ISREG(before.st_mode):
-        raise NotRegularError(path, Kind.of_mode(before.st_mode))
+        raise NotRegularError(path, FileKind.of_mode(before.st_mode))
     digest = sha256_descriptor(descriptor, on_block=on_block)
     after = os.fstat(descriptor)
     if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):

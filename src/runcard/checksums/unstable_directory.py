@@ -18,7 +18,7 @@ from runcard.checksums.directory_listing import DirectoryContents, make
 from runcard.checksums.file_errors import NotRegularError, UnsteadyError, VanishedError
 from runcard.checksums.listing import Listing
 from runcard.errors import RuncardError
-from runcard.files import Entry, Kind, encode_name, failure, reach, walk
+from runcard.files import FileEntry, FileKind, encode_name, failure, short_path, walk
 from runcard.parallel.worker import DirectoryCursor
 
 # Error numbers for a name that has disappeared or now stands for something else.
@@ -45,7 +45,7 @@ def is_concurrent_change(problem: BaseException) -> bool:
     return isinstance(problem.__cause__, OSError) and problem.__cause__.errno in GONE_ERRNOS
 
 
-def walk_unstable(root: str) -> dict[str, Kind]:
+def walk_unstable(root: str) -> dict[str, FileKind]:
     """The kind of every path below a directory; directories that disappear meanwhile are skipped."""
 
     def skip(_: str, problem: RuncardError) -> None:
@@ -55,10 +55,10 @@ def walk_unstable(root: str) -> dict[str, Kind]:
     return dict(walk(root, on_error=skip))
 
 
-def snapshot(root: str, kinds: Mapping[str, Kind], exclude: Collection[str]) -> Snapshot:
+def snapshot(root: str, kinds: Mapping[str, FileKind], exclude: Collection[str]) -> Snapshot:
     """List the regular files below `root`, as `make` does, even while they change."""
     problems: dict[str, RuncardError] = {}
-    entries = map(Entry._make, kinds.items())
+    entries = map(FileEntry._make, kinds.items())
     contents = make(root, entries=entries, exclude=exclude, on_error=problems.__setitem__)
     return _retry(root, contents, problems) if problems else Snapshot(contents, ())
 
@@ -83,7 +83,7 @@ def _list_again(
 ) -> tuple[DirectoryContents, dict[str, RuncardError]]:
     problems: dict[str, RuncardError] = {}
     kinds = {path: _kind(root, path) for path in sorted(paths)}
-    entries = [Entry(path, kind) for path, kind in kinds.items() if kind is not None]
+    entries = [FileEntry(path, kind) for path, kind in kinds.items() if kind is not None]
     return _merge(contents, make(root, entries=entries, on_error=problems.__setitem__)), problems
 
 
@@ -109,7 +109,7 @@ def _status(root: str, path: str) -> os.stat_result | None:
     try:
         top = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            with reach(top, path) as (directory, name):
+            with short_path(top, path) as (directory, name):
                 return os.lstat(name, dir_fd=directory)
         finally:
             os.close(top)
@@ -119,9 +119,9 @@ def _status(root: str, path: str) -> os.stat_result | None:
         raise failure(error, path, "look at") from error
 
 
-def _kind(root: str, path: str) -> Kind | None:
+def _kind(root: str, path: str) -> FileKind | None:
     status = _status(root, path)
-    return None if status is None else Kind.of_mode(status.st_mode)
+    return None if status is None else FileKind.of_mode(status.st_mode)
 
 
 def _size(root: str, path: str) -> int:

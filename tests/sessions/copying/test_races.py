@@ -12,7 +12,7 @@ import pytest
 
 from runcard import checksums
 from runcard.errors import RuncardError
-from runcard.files import Kind
+from runcard.files import FileKind
 from runcard.parallel import chunks, helper_pool
 from runcard.parallel.helper_pool import HelperProcess
 from runcard.parallel.progress import Amount
@@ -137,7 +137,9 @@ class TestWhatIsNoticed:
         }
         look = source_walk.WorkspaceWalk._enter
 
-        def listed(self: source_walk.WorkspaceWalk, visit: source_walk._PendingDirectory) -> dict[str, Kind]:
+        def listed(
+            self: source_walk.WorkspaceWalk, visit: source_walk._PendingDirectory
+        ) -> dict[str, FileKind]:
             kinds = look(self, visit)
             victim.unlink(missing_ok=True)
             actions[swap]()
@@ -154,7 +156,9 @@ class TestWhatIsNoticed:
         make(source, {"sub/file": ""})
         look = source_walk.WorkspaceWalk._enter
 
-        def listed(self: source_walk.WorkspaceWalk, visit: source_walk._PendingDirectory) -> dict[str, Kind]:
+        def listed(
+            self: source_walk.WorkspaceWalk, visit: source_walk._PendingDirectory
+        ) -> dict[str, FileKind]:
             if visit.path == "sub":
                 (source / "sub").rename(source / "away")
                 (source / "sub").symlink_to("/etc")

@@ -13,7 +13,7 @@ from stat import S_ISREG
 from typing import NamedTuple
 
 from runcard.checksums.unstable_directory import is_concurrent_change
-from runcard.documents.chain import Entry, Journal, merge
+from runcard.documents.chain import Journal, JournalEntry, merge
 from runcard.errors import StoreError
 from runcard.store import layout
 from runcard.store.journal import read_journal
@@ -36,7 +36,7 @@ class Lines(NamedTuple):
     run_id: str | None
     sources: tuple[Source, ...]
 
-    def merged(self, more: Iterable[Entry] = ()) -> list[Entry]:
+    def merged(self, more: Iterable[JournalEntry] = ()) -> list[JournalEntry]:
         """The lines in the order of time, with some more."""
         return merge([*(source.journal for source in self.sources), Journal(list(more))])
 

@@ -19,8 +19,8 @@ Invariants: nothing in the source is opened for writing, no symbolic link in it 
 directories are opened, and a file that is truncated, grows, vanishes or is replaced meanwhile does no harm.
 """
 
+from runcard.files.globs import check_patterns
 from runcard.store.sessions.copying.copy_rules import MAX_FILE_SIZE, MAX_SIZE, CopyRules
-from runcard.store.sessions.copying.ignore_patterns import check_patterns
 from runcard.store.sessions.copying.results import CopiedFile, CopiedLog, CopiedWorkspace, Omission, Redaction
 from runcard.store.sessions.copying.transcript import copy_log
 from runcard.store.sessions.copying.workspace import copy_workspace

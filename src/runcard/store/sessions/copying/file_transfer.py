@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from runcard.files import encode_name, failure, type_name
 from runcard.masking import Masker
-from runcard.masking.certain_secrets import SecretScanner, is_suspect
+from runcard.masking.secret_scanner import SecretScanner, is_suspect
 from runcard.parallel.worker import (
     TEXT_SAMPLE,
     DirectoryCursor,

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from runcard.masking.certain_secrets import clues, is_suspect
+from runcard.masking.secret_scanner import is_suspect, scan_patterns
 from runcard.parallel import cores
 from runcard.parallel.chunks import HelperTask
 from runcard.parallel.progress import ProgressCounter
@@ -119,6 +119,6 @@ class SecretSearcher:
         from runcard.parallel.helper_pool import HelperProcess, can_start_helpers  # noqa: PLC0415 - rarely needed
 
         if can_start_helpers():
-            patterns = tuple(clue.pattern.decode("ascii") for clue in clues())
+            patterns = tuple(clue.pattern.decode("ascii") for clue in scan_patterns())
             with suppress(OSError):
                 self._helper = HelperProcess(HelperTask("search", patterns))

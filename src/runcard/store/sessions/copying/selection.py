@@ -10,15 +10,14 @@ Invariant: below an excluded directory, only paths that the user's `!` patterns 
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from runcard.store.sessions.copying import ignore_patterns
+from runcard.files import globs
 from runcard.store.sessions.copying.copy_rules import CopyRules
-from runcard.store.sessions.copying.default_excludes import CREDENTIALS, GENERATED, DefaultExcludes
-from runcard.store.sessions.copying.ignore_patterns import Pattern
+from runcard.store.sessions.copying.default_excludes import CREDENTIALS, GENERATED
 
 NOT_INCLUDED = "not included"  # in place of a pattern, for files that no `include` pattern matches
 
-_CREDENTIALS = DefaultExcludes(CREDENTIALS, any_case=True)
-_GENERATED = DefaultExcludes(GENERATED, any_case=False)
+_CREDENTIALS = globs.PatternList(CREDENTIALS, any_case=True)
+_GENERATED = globs.PatternList(GENERATED, any_case=False)
 
 
 class Exclusion(NamedTuple):
@@ -32,15 +31,15 @@ class IgnoreFile(NamedTuple):
     """The patterns of a `.gitignore` file, and the path of its directory with a `/`, or nothing."""
 
     base: str
-    patterns: Sequence[Pattern]
+    patterns: Sequence[globs.IgnorePattern]
 
 
 class FileSelection:
     """The patterns of one copy; raises UsageError for a malformed pattern."""
 
     def __init__(self, rules: CopyRules) -> None:
-        self._include = ignore_patterns.compiled(rules.include)
-        self._exclude = ignore_patterns.compiled(rules.exclude)
+        self._include = globs.compile_patterns(rules.include)
+        self._exclude = globs.compile_patterns(rules.exclude)
         self._named_files = [each for each in self._exclude if each.negates and each.names_a_file]
         self._parents = {folder for each in self._exclude if each.negates for folder in each.folders}
 
@@ -52,8 +51,7 @@ class FileSelection:
     def is_named(self, path: str) -> bool:
         """Whether a pattern with `!` names the file itself: it is copied, whatever it contains."""
         return (
-            bool(self._named_files)
-            and ignore_patterns.last(self._named_files, path, is_folder=False) is not None
+            bool(self._named_files) and globs.last_match(self._named_files, path, is_folder=False) is not None
         )
 
     def is_on_the_way(self, path: str) -> bool:
@@ -67,12 +65,7 @@ class FileSelection:
         exclusion = self._credential(path, parent, is_folder=is_folder) or self._other(
             path, parent, ignore_files, is_folder=is_folder
         )
-        if (
-            exclusion is None
-            and self._include
-            and not is_folder
-            and not ignore_patterns.includes(self._include, path)
-        ):
+        if exclusion is None and self._include and not is_folder and not globs.includes(self._include, path):
             return Exclusion(NOT_INCLUDED)
         return exclusion
 
@@ -88,7 +81,7 @@ class FileSelection:
     def _other(
         self, path: str, parent: Exclusion | None, ignore_files: Sequence[IgnoreFile], *, is_folder: bool
     ) -> Exclusion | None:
-        if self._exclude and (own := ignore_patterns.last(self._exclude, path, is_folder=is_folder)):
+        if self._exclude and (own := globs.last_match(self._exclude, path, is_folder=is_folder)):
             return None if own.negates else Exclusion(own.text)
         if parent is not None:
             return parent
@@ -100,6 +93,6 @@ class FileSelection:
 def _gitignored(path: str, ignore_files: Sequence[IgnoreFile], *, is_folder: bool) -> Exclusion | None:
     """The pattern of the nearest `.gitignore` file that matches."""
     for file in reversed(ignore_files):
-        if match := ignore_patterns.last(file.patterns, path[len(file.base) :], is_folder=is_folder):
+        if match := globs.last_match(file.patterns, path[len(file.base) :], is_folder=is_folder):
             return None if match.negates else Exclusion(match.text)
     return None

@@ -15,9 +15,9 @@ from stat import S_ISREG
 from typing import NamedTuple
 
 from runcard.checksums import Symlink
-from runcard.files import Kind, decode_name, encode_name, printable, type_name
+from runcard.files import FileKind, decode_name, encode_name, printable, type_name
+from runcard.files.globs import parse_gitignore
 from runcard.parallel.worker import DirectoryCursor, close_reader, open_source
-from runcard.store.sessions.copying import ignore_patterns
 from runcard.store.sessions.copying.omission_reasons import attribute_failure, read_failure, write_failure
 from runcard.store.sessions.copying.results import Omission
 from runcard.store.sessions.copying.selection import Exclusion, FileSelection, IgnoreFile
@@ -25,7 +25,7 @@ from runcard.store.sessions.copying.selection import Exclusion, FileSelection, I
 _IGNORE_FILE = ".gitignore"
 _MAX_IGNORE_FILE = 1024 * 1024
 _NAMES_ARE_UTF8 = sys.getfilesystemencoding() == "utf-8"
-_FILE, _DIRECTORY, _SYMLINK, _OTHER = Kind  # see runcard.files.walk
+_FILE, _DIRECTORY, _SYMLINK, _OTHER = FileKind  # see runcard.files.walk
 _MAX_LINKS = 40  # on the way to a target, as in the kernel
 
 
@@ -91,7 +91,7 @@ class WorkspaceWalk:
             else:
                 self._omit_special(path, directory.path, name)
 
-    def _enter(self, directory: _PendingDirectory) -> dict[str, Kind]:
+    def _enter(self, directory: _PendingDirectory) -> dict[str, FileKind]:
         """The names in a directory: none when it cannot be read or is the store itself."""
         path = directory.path
         try:
@@ -115,8 +115,8 @@ class WorkspaceWalk:
         else:
             self.omit(".", "the workspace is the store itself, which cannot contain itself")
 
-    def _read(self, path: str) -> tuple[dict[str, Kind], os.stat_result]:
-        kinds: dict[str, Kind] = {}
+    def _read(self, path: str) -> tuple[dict[str, FileKind], os.stat_result]:
+        kinds: dict[str, FileKind] = {}
         descriptor = open_source(b".", self._cursor.enter(encode_name(path)), os.O_DIRECTORY)
         try:
             status = os.fstat(descriptor)
@@ -148,7 +148,7 @@ class WorkspaceWalk:
         except OSError as error:
             self.omit(name, f"its patterns are not used: cannot be read: {error.strerror}")
             return []
-        return [IgnoreFile(f"{path}/" if path else "", ignore_patterns.from_file(decode_name(data)))]
+        return [IgnoreFile(f"{path}/" if path else "", parse_gitignore(decode_name(data)))]
 
     def _copy_link(self, path: str, folder: str, name: str) -> None:
         try:

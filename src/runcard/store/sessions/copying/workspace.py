@@ -13,7 +13,7 @@ from stat import S_ISREG
 
 from runcard.checksums import Symlink
 from runcard.files import encode_name, failure
-from runcard.masking import certain_secrets
+from runcard.masking import secret_scanner
 from runcard.parallel import cores
 from runcard.parallel.progress import Amount, ProgressCounter
 from runcard.parallel.worker import SMALL_FILE, DirectoryCursor, close_reader
@@ -116,7 +116,7 @@ class _WorkspaceCopier:
         limit = self._rules.max_file_size
         if self._rules.mask or (limit is not None and limit < SMALL_FILE):
             return [*self._paths(), *self._named]
-        clues = certain_secrets.clues() if self._rules.scan else ()
+        clues = secret_scanner.scan_patterns() if self._rules.scan else ()
         copier = SmallFileCopier(
             self._source, self._target, self._rules.kept_mode, self._limits, self._progress, clues
         )
