@@ -77,7 +77,7 @@ def test_what_a_recording_may_need_is_loaded_when_it_begins(tmp_path: Path) -> N
     modules = {name for name in done.stdout.split() if name.startswith("runcard.")}
     optional = ("runcard.accounting.token_estimate", "runcard.accounting.tokens", "runcard.observe.")
     assert {name for name in modules if not name.startswith(optional)} == set()
-    assert not set(done.stdout.split()) & {"base64", "binascii", "decimal", "runcard.observe.file_arguments"}
+    assert not set(done.stdout.split()) & {"base64", "binascii", "decimal", "runcard.observe.input_patterns"}
 
 
 @pytest.mark.parametrize(

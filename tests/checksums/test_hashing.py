@@ -19,11 +19,11 @@ import pytest
 
 from files.unprivileged import as_nobody, everybodys_directory
 from runcard.checksums import hash_files, hashing, helper_pool, helper_process, large_files, worker
-from runcard.checksums.problems import NotRegularError, UnsteadyError, VanishedError
+from runcard.checksums.file_errors import NotRegularError, UnsteadyError, VanishedError
 from runcard.checksums.progress import Tally
 from runcard.digests import sha256_bytes
 from runcard.errors import MachineError, RuncardError, StoreError
-from runcard.files import Kind
+from runcard.files import FileKind
 
 LARGE = worker.LARGE
 Helper = helper_process.Helper[Any]
@@ -268,8 +268,8 @@ class TestWithoutThreads:
         code = (
             "import atexit, sys\n"
             "from runcard import checksums\n"
-            "from runcard.checksums import crew, hashing\n"
-            "crew.PATIENCE, hashing._CHUNK = 0, 16\n"
+            "from runcard.checksums import helper_pool, hashing\n"
+            "helper_pool.PATIENCE, hashing._CHUNK = 0, 16\n"
             "atexit.register(lambda: print(checksums.make(sys.argv[1]).listing.digest))\n"
         )
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
@@ -336,15 +336,15 @@ class TestOddFiles:
     @pytest.mark.parametrize(
         ("make", "kind"),
         [
-            (make_fifo, Kind.OTHER),
-            (make_socket, Kind.OTHER),
-            (lambda path: path.symlink_to("/etc/passwd"), Kind.SYMLINK),
-            (lambda path: path.symlink_to("nothing"), Kind.SYMLINK),
-            (lambda path: path.mkdir(), Kind.DIRECTORY),
+            (make_fifo, FileKind.OTHER),
+            (make_socket, FileKind.OTHER),
+            (lambda path: path.symlink_to("/etc/passwd"), FileKind.SYMLINK),
+            (lambda path: path.symlink_to("nothing"), FileKind.SYMLINK),
+            (lambda path: path.mkdir(), FileKind.DIRECTORY),
         ],
     )
     def test_what_is_no_regular_file_neither_blocks_nor_leads_away(
-        self, tmp_path: Path, make: Callable[[Path], None], kind: Kind
+        self, tmp_path: Path, make: Callable[[Path], None], kind: FileKind
     ) -> None:
         make(tmp_path / "odd")
         with pytest.raises(NotRegularError, match="odd") as caught:

@@ -15,18 +15,18 @@ from collections.abc import Callable
 from stat import S_ISREG
 from threading import Thread
 
-from runcard.checksums.problems import NotRegularError, UnsteadyError, VanishedError
+from runcard.checksums.file_errors import NotRegularError, UnsteadyError, VanishedError
 from runcard.checksums.progress import PERIOD, Tally
 from runcard.checksums.worker import Folder
 from runcard.digests import Digest, sha256_descriptor
 from runcard.errors import RuncardError
-from runcard.files import Kind, encode_name, failure
+from runcard.files import FileKind, encode_name, failure
 
 _GONE = {errno.ENOENT, errno.ENOTDIR}
 _NEVER_OPENED = {
-    errno.ELOOP: Kind.SYMLINK,  # O_NOFOLLOW says so
-    errno.ENXIO: Kind.OTHER,  # a socket, or a device without a driver
-    errno.ENODEV: Kind.OTHER,
+    errno.ELOOP: FileKind.SYMLINK,  # O_NOFOLLOW says so
+    errno.ENXIO: FileKind.OTHER,  # a socket, or a device without a driver
+    errno.ENODEV: FileKind.OTHER,
 }
 
 
@@ -121,7 +121,7 @@ def _hash_file(folder: Folder, path: str, on_block: Callable[[int], object]) -> 
 def _hash_open(descriptor: int, path: str, on_block: Callable[[int], object]) -> Digest:
     before = os.fstat(descriptor)
     if not S_ISREG(before.st_mode):
-        raise NotRegularError(path, Kind.of_mode(before.st_mode))
+        raise NotRegularError(path, FileKind.of_mode(before.st_mode))
     digest = sha256_descriptor(descriptor, on_block=on_block)
     after = os.fstat(descriptor)
     if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):

@@ -10,8 +10,8 @@ from typing import Any, ClassVar, Self
 
 from runcard.documents import schema
 from runcard.documents.findings import Finding, InvalidDocument, Report, bounded
-from runcard.documents.kinds import Kind
-from runcard.documents.versions import settle
+from runcard.documents.kinds import DocumentKind
+from runcard.documents.versions import check_version
 from runcard.encoding import JsonObject, decode_json, encode_json
 from runcard.encoding.json.edit import edit_json
 from runcard.encoding.limits import DEFAULT, NONE, Limits
@@ -22,7 +22,7 @@ from runcard.errors import DocumentError
 class Document:
     """A document that satisfies its schema and rules."""
 
-    kind: ClassVar[Kind]
+    kind: ClassVar[DocumentKind]
     cost_path: ClassVar[tuple[str, ...]] = ()  # the keys that lead to the total cost
 
     source: bytes = field(repr=False)  # as it was read, or as it will be written
@@ -39,14 +39,14 @@ class Document:
     @classmethod
     def judge(cls, data: JsonObject) -> Report:
         """Everything that is wrong with this data as a document of this kind."""
-        settled = settle(cls.kind, data)
-        if settled.schema is None:
-            return Report(settled.findings, cls.kind.name, settled.stated)
-        if settled.findings:
-            data = {**data, cls.kind.version_key: settled.schema}
-        findings, sound = schema.check(cls.kind, settled.schema, data)
-        found = (*settled.findings, *findings, *bounded(cls.rules(sound)))
-        return Report(found, cls.kind.name, settled.stated)
+        version = check_version(cls.kind, data)
+        if version.schema is None:
+            return Report(version.findings, cls.kind.name, version.stated)
+        if version.findings:
+            data = {**data, cls.kind.version_key: version.schema}
+        findings, sound = schema.check(cls.kind, version.schema, data)
+        found = (*version.findings, *findings, *bounded(cls.rules(sound)))
+        return Report(found, cls.kind.name, version.stated)
 
     @classmethod
     def from_dict(cls, data: JsonObject) -> Self:

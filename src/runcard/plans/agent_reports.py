@@ -10,7 +10,7 @@ from runcard.plans.agents import Agent
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class AgentReport:
     """An agent's report. One that is skipped has nothing left to do either, and its successor may begin."""
 
     completed: bool | None = None  # None: when nothing else is said but the version
@@ -62,7 +62,7 @@ class Mark:
         return said
 
 
-def without_secrets(mark: Mark) -> tuple[Mark, list[str]]:
+def mask_report(mark: AgentReport) -> tuple[AgentReport, list[str]]:
     """A report as it may be written down, and the rules by which something in it was masked."""
     if not (mark.skipped or mark.warnings or mark.errors or mark.values):
         return mark, []

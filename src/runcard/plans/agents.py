@@ -1,6 +1,6 @@
 """The agents that work on a plan: their order, what each reads, may write and must do.
 
-The order is a pipeline: an agent begins when its predecessor has left its marker. This is the only place that knows it.
+The order is a pipeline: an agent begins when its predecessor has left its marker. This is the only location that knows it.
 """
 
 from dataclasses import dataclass
@@ -165,11 +165,11 @@ def agent_named(name: str) -> Agent:
 
 
 def predecessor(agent: Agent) -> Agent | None:
-    place = _ALL.index(agent)
-    return _ALL[place - 1] if place else None
+    location = _ALL.index(agent)
+    return _ALL[location - 1] if location else None
 
 
-def later_than(agent: Agent) -> tuple[Agent, ...]:
+def successors(agent: Agent) -> tuple[Agent, ...]:
     return _ALL[_ALL.index(agent) + 1 :]
 
 

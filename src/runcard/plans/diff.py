@@ -20,7 +20,7 @@ _TARGET = ("class", "method", "method_type", "file")
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class FieldChange:
     """A value that is another one now."""
 
     field: str
@@ -32,25 +32,25 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class PlanDiff:
     """What is new, gone and different; the order of characteristics and the lines they come from do not matter."""
 
     added: tuple[JsonObject, ...]
     removed: tuple[JsonObject, ...]
-    changed: dict[str, tuple[Change, ...]]  # by characteristic
-    about: tuple[Change, ...]  # the target, and the level of the tests
+    changed: dict[str, tuple[FieldChange, ...]]  # by characteristic
+    about: tuple[FieldChange, ...]  # the target, and the level of the tests
 
     @property
     def is_same(self) -> bool:
         return not (self.added or self.removed or self.changed or self.about)
 
 
-def compare(old: JsonObject, new: JsonObject) -> Comparison:
+def diff_plans(old: JsonObject, new: JsonObject) -> PlanDiff:
     """Compare two valid plans."""
     before = {one["name"]: one for one in old["characteristics"]}
     after = {one["name"]: one for one in new["characteristics"]}
     changed = {name: _changes(before[name], one) for name, one in after.items() if name in before}
-    return Comparison(
+    return PlanDiff(
         tuple(one for name, one in after.items() if name not in before),
         tuple(one for name, one in before.items() if name not in after),
         {name: changes for name, changes in changed.items() if changes},
@@ -58,9 +58,9 @@ def compare(old: JsonObject, new: JsonObject) -> Comparison:
     )
 
 
-def _changes(old: JsonObject, new: JsonObject) -> tuple[Change, ...]:
+def _changes(old: JsonObject, new: JsonObject) -> tuple[FieldChange, ...]:
     pairs = ((field, _value(old, field), _value(new, field)) for field in _FIELDS)
-    return tuple(Change(*pair) for pair in pairs if pair[1] != pair[2])
+    return tuple(FieldChange(*pair) for pair in pairs if pair[1] != pair[2])
 
 
 def _value(one: JsonObject, field: str) -> Any:  # noqa: ANN401
@@ -71,14 +71,14 @@ def _value(one: JsonObject, field: str) -> Any:  # noqa: ANN401
     return value
 
 
-def _about(old: JsonObject, new: JsonObject) -> tuple[Change, ...]:
+def _about(old: JsonObject, new: JsonObject) -> tuple[FieldChange, ...]:
     return tuple(
-        Change(f"target.{key}", old[key], new[key])
+        FieldChange(f"target.{key}", old[key], new[key])
         for key in _TARGET
         if old[key].removeprefix("./") != new[key].removeprefix("./")
     )
 
 
-def _level(old: JsonObject, new: JsonObject) -> tuple[Change, ...]:
+def _level(old: JsonObject, new: JsonObject) -> tuple[FieldChange, ...]:
     before, after = old["test_level"], new["test_level"]
-    return () if before == after else (Change("test_level", before, after),)
+    return () if before == after else (FieldChange("test_level", before, after),)

@@ -18,7 +18,7 @@ _FILLERS = {"with", "is", "has", "a", "an", "the"}
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class TraitMatch:
     """A trait that brings a state about."""
 
     characteristic: str
@@ -40,10 +40,10 @@ def strategy(plan: JsonObject) -> str:
     return STUBBED if plan["test_level"] == "unit" else STORED
 
 
-def matches(plan: JsonObject) -> list[Match]:
+def matches(plan: JsonObject) -> list[TraitMatch]:
     """The traits for each state of each characteristic, in the order of the plan."""
     return [
-        Match(one["name"], state, factory, trait)
+        TraitMatch(one["name"], state, factory, trait)
         for one in plan["characteristics"]
         for state in one["states"]
         for factory, trait in traits(plan)
@@ -58,7 +58,7 @@ def traits(plan: JsonObject) -> Iterator[tuple[str, str]]:
             yield factory, trait
 
 
-def missing(plan: JsonObject, found: Collection[Match]) -> dict[str, list[str]]:
+def missing(plan: JsonObject, found: Collection[TraitMatch]) -> dict[str, list[str]]:
     """The states that want a trait and have none, by characteristic.
 
     The default needs none, and neither does one of two states: an object has it without any trait. What an exception

@@ -10,19 +10,17 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from runcard.documents import codec
+from runcard.documents import reader
 from runcard.documents.findings import Finding, InvalidDocument, Report
 from runcard.documents.kinds import TESTPLAN
 from runcard.documents.testplan.plan import TestPlan
-from runcard.encoding import JsonObject
+from runcard.encoding import JsonObject, encode_json
 from runcard.errors import DocumentError, StoreError
 from runcard.files import failure, locked, printable, write_atomic
-from runcard.files.temporaries import remove_temporaries_of
-from runcard.plans.agent_reports import Mark, without_secrets
-from runcard.plans.agents import AGENTS, Agent, agent_named, predecessor
-from runcard.plans.edit import check_ownership, in_order, is_new_analysis, without_later_marks
-from runcard.plans.plan_files import Place
-from runcard.plans.plan_text import read_stored
+from runcard.files.temporary_files import remove_temporary_files_for
+from runcard.plans.agent_reports import AgentReport, mask_report
+from runcard.plans.agents import AGENTS, SECTIONS, Agent, agent_named, predecessor, successors
+from runcard.plans.plan_files import PlanLocation, read_plan_file
 from runcard.plans.project import check_inside, make_folder
 
 _NEWER = {"version.newer-major", "version.newer-minor"}  # what is not rewritten
@@ -37,34 +35,34 @@ class StaleError(StoreError):
 class Plan:
     """The plan of one method, as it was when it was read."""
 
-    place: Place
+    location: PlanLocation
     report: Report
 
     @property
     def path(self) -> str:
-        return self.place.path
+        return self.location.path
 
     @property
     def source(self) -> str:
         """The Ruby file that it is about."""
-        return self.place.source
+        return self.location.source
 
     @property
     def exists(self) -> bool:
-        return self.place.stored.exists
+        return self.location.plan_file.exists
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """What there is to know about where it lies."""
-        return self.place.warnings
+        return self.location.warnings
 
     def to_dict(self) -> JsonObject:
         """The data, the caller's own to change; empty for a plan that does not exist yet."""
-        source = self.place.stored.source
+        source = self.location.plan_file.source
         data = (
             None
-            if source is None or self.place.stored.data is None
-            else TestPlan.decode(source, self.place.stored.limits)
+            if source is None or self.location.plan_file.data is None
+            else TestPlan.decode(source, self.location.plan_file.limits)
         )
         return data or {}
 
@@ -73,9 +71,9 @@ class Plan:
         doer = agent_named(agent)
         if doer.name != "analyzer":
             self.check_exists()
-        self.place.check_own()
+        self.location.check_method()
         with self.locked() as now:
-            if now.place.stored.source != self.place.stored.source:
+            if now.location.plan_file.source != self.location.plan_file.source:
                 raise StaleError(
                     f"{printable(self.path)} has changed since it was read: nothing was written",
                     hint="open the plan again, and make the change anew",
@@ -98,12 +96,12 @@ class Plan:
         Nothing said, or the version alone, means that the work is done.
         """
         doer = agent_named(agent)
-        mark, _ = without_secrets(Mark(completed, version, skipped, warnings, errors, values))
+        mark, _ = mask_report(AgentReport(completed, version, skipped, warnings, errors, values))
         self.check_exists()
         with self.locked() as now:
             return now._marked(doer, mark)  # noqa: SLF001 - the same plan
 
-    def _marked(self, agent: Agent, mark: Mark) -> "Plan":
+    def _marked(self, agent: Agent, mark: AgentReport) -> "Plan":
         if mark.hands_on:
             self.check_handed_on(agent)
         data = mark.on(agent, self._readable())
@@ -115,12 +113,12 @@ class Plan:
         before = predecessor(doer)
         if before is None:
             return []
-        if self.place.is_other or not self.exists:
+        if self.location.is_other_method or not self.exists:
             return [f"there is no plan yet: the {before.name} comes before the {agent}"]
         said = [] if doer.name in _BEFORE_HANDING_ON else [_told(error) for error in self.report.errors]
-        if self.place.stored.data is None:
+        if self.location.plan_file.data is None:
             said = [_told(error) for error in self.report.errors]
-        elif not before.is_done(self.place.stored.data):
+        elif not before.is_done(self.location.plan_file.data):
             said.append(f"the {before.name} has not left its marker")
         return said
 
@@ -135,7 +133,7 @@ class Plan:
 
     def with_validation(self, section: JsonObject) -> "Plan":
         """The plan with what the validator found; itself where nothing can or need be written."""
-        data = self.place.stored.data
+        data = self.location.plan_file.data
         if data is None or any(found.rule in _NEWER for found in self.report.findings):
             return self
         automation = data.get("automation")
@@ -144,8 +142,8 @@ class Plan:
         return self._written(AGENTS["validator"], {**data, "validation": section})
 
     def check_exists(self) -> None:
-        """Refuse what is not there, and a plan that is about another method than the one asked for."""
-        if self.place.is_other:
+        """Refuse what is not there, and a plan that is about another method than the one method_ref for."""
+        if self.location.is_other_method:
             raise StoreError(
                 f"{printable(self.source)} has no plan for that method",
                 hint="make it with `runcard plan analyze --write`; `runcard plan list` shows the plans that there are",
@@ -162,39 +160,41 @@ class Plan:
         folder = os.path.dirname(os.path.abspath(self.path))
         try:
             if not self.exists:
-                make_folder(self.place.project)
+                make_folder(self.location.project)
         except OSError as error:
             raise failure(error, folder, "make the directory") from error
         with locked(folder):
-            yield plan_at(replace(self.place, stored=read_stored(self.path, self.place.stored.limits)))
+            yield plan_at(
+                replace(self.location, plan_file=read_plan_file(self.path, self.location.plan_file.limits))
+            )
 
     def _readable(self) -> JsonObject:
-        data = self.place.stored.data
+        data = self.location.plan_file.data
         if data is None:
             raise InvalidDocument(self.report, printable(self.path))
         return data
 
     def _written(self, agent: Agent, data: JsonObject, *, is_new: bool = False) -> "Plan":
-        stored = self.place.stored
+        plan_file = self.location.plan_file
         self._check_rewritable()
-        old = {} if stored.data is None and agent.name == "analyzer" else self._readable()
+        old = {} if plan_file.data is None and agent.name == "analyzer" else self._readable()
         check_ownership(agent, old, data)
         if is_new or is_new_analysis(old, data):
             data = without_later_marks(agent, data)
         if not old:
             data = {TESTPLAN.version_key: TESTPLAN.latest} | data
-        after = _text(stored.source, old, in_order(old, data))
-        if after == stored.source:
+        after = _text(plan_file.source, old, in_order(old, data))
+        if after == plan_file.source:
             return self
-        written = plan_at(replace(self.place, stored=replace(stored, source=after)))
+        written = plan_at(replace(self.location, plan_file=replace(plan_file, source=after)))
         _check_worth(self.report, written.report, agent, self.path)
-        check_inside(self.place.project, self.path)
+        check_inside(self.location.project, self.path)
         try:
             write_atomic(self.path, after)
         except OSError as error:
             raise failure(error, self.path, "write") from error
-        is_plans_own = os.path.dirname(os.path.realpath(self.path)) == self.place.project.folder
-        remove_temporaries_of(self.path, others=is_plans_own)
+        is_plans_own = os.path.dirname(os.path.realpath(self.path)) == self.location.project.folder
+        remove_temporary_files_for(self.path, others=is_plans_own)
         return written
 
     def _check_rewritable(self) -> None:
@@ -205,13 +205,13 @@ class Plan:
                 )
 
 
-def plan_at(place: Place) -> Plan:
-    """The plan at a place, with all that is wrong with it."""
-    source = place.stored.source
+def plan_at(location: PlanLocation) -> Plan:
+    """The plan at a location, with all that is wrong with it."""
+    source = location.plan_file.source
     report = Report(kind=TESTPLAN.name)
     if source is not None:
-        report = codec.examine(source, kind=TESTPLAN.name, limits=place.stored.limits).report
-    return Plan(place, report)
+        report = reader.parse_document(source, kind=TESTPLAN.name, limits=location.plan_file.limits).report
+    return Plan(location, report)
 
 
 def _text(source: bytes | None, old: JsonObject, new: JsonObject) -> bytes:
@@ -229,5 +229,65 @@ def _check_worth(before: Report, after: Report, agent: Agent, path: str) -> None
 
 
 def _told(error: Finding) -> str:
-    place = f"{error.path}: " if error.path else ""
-    return f"the plan is not valid: {place}{error.message} [{error.rule}]"
+    location = f"{error.path}: " if error.path else ""
+    return f"the plan is not valid: {location}{error.message} [{error.rule}]"
+
+
+_ANALYSIS = ("analyzer", "test_level", "target", "characteristics")
+_OF_A_MARK = ("completed", "skipped", "skip_reason")
+
+
+def check_ownership(agent: Agent, old: JsonObject, new: JsonObject) -> None:
+    """Refuse a change of anything that is not the agent's."""
+    outside = [location for location in _changed(old, new) if not agent.owns(*location)]
+    if not outside:
+        return
+    named = ", ".join(printable(".".join(location)) for location in outside[:5])
+    raise DocumentError(
+        f"the {agent.name} may not write {named}: nothing was changed",
+        hint=f"it may write {', '.join(agent.places)}" if agent.writes else "the reviewer only reads",
+    )
+
+
+def _changed(old: JsonObject, new: JsonObject) -> Iterator[tuple[str, ...]]:
+    """The sections that differ; of `automation` the keys."""
+    for section in {**old, **new}:
+        before, after = old.get(section, {}), new.get(section, {})
+        if section == "automation" and isinstance(before, dict) and isinstance(after, dict):
+            yield from ((section, key) for key in {**before, **after} if _differ(before, after, key))
+        elif _differ(old, new, section):
+            yield (section,)
+
+
+def _differ(old: JsonObject, new: JsonObject, key: str) -> bool:
+    if key not in old or key not in new:
+        return True
+    return encode_json(old[key]) != encode_json(new[key])  # for which 1, 1.0 and true are three
+
+
+def is_new_analysis(old: JsonObject, new: JsonObject) -> bool:
+    return any(section in old and _differ(old, new, section) for section in _ANALYSIS)
+
+
+def without_later_marks(agent: Agent, plan: JsonObject) -> JsonObject:
+    """The plan without what later agents said about the analysis before."""
+    left = {section: value for section, value in plan.items() if section != "validation"}
+    automation = left.get("automation")
+    if isinstance(automation, dict):
+        void = {"validation_passed", *(marker for later in successors(agent) for marker in later.markers)}
+        void |= {f"{later.prefix}{word}" for later in successors(agent) for word in _OF_A_MARK}
+        left["automation"] = {key: value for key, value in automation.items() if key not in void}
+    return left
+
+
+def in_order(old: JsonObject, new: JsonObject) -> JsonObject:
+    """The new data in the order of the file; a new section stands where plans have it."""
+    keys = [key for key in old if key in new]
+    for key in new:
+        if key in old:
+            continue
+        before = SECTIONS[: SECTIONS.index(key)] if key in SECTIONS else SECTIONS
+        places = [index + 1 for index, known in enumerate(keys) if known in before]
+        is_known = key in SECTIONS
+        keys.insert((max(places, default=0) if is_known else len(keys)), key)
+    return {key: new[key] for key in keys}

@@ -6,9 +6,8 @@ that neither is in the way of the other.
 
 import re
 
-from runcard.plans.file_names import digits
 from runcard.plans.plan import Plan
-from runcard.plans.plan_files import Asked
+from runcard.plans.plan_files import MethodRef, short_digest
 
 _ENDING = "_spec.rb"
 _OF_A_PART = re.compile(r"((?:engines|packs|packages|components|gems)/[^/]+/)((?:app|lib)/.+)")
@@ -27,13 +26,15 @@ def default_spec(plan: Plan) -> str:
     """Where the spec of a valid plan belongs: `pay_spec.rb`, for a further method of `pay.rb` `pay_refund_spec.rb`."""
     target = plan.to_dict()["target"]
     path = spec_path(target["file"])
-    if not plan.place.is_further:
+    if not plan.location.is_additional:
         return path
     word = re.sub(r"\W", "", target["method"])
     words = [path.removesuffix(_ENDING), "class" if target["method_type"] == "class" else "", word]
     name = "_".join(filter(None, words))
-    if word != target["method"]:  # what cannot stand in a name is told by the digits that the plan's name has
-        name += f"-{digits(Asked.of(target).key or '')}"
+    if (
+        word != target["method"]
+    ):  # what cannot stand in a name is told by the short_digest that the plan's name has
+        name += f"-{short_digest(MethodRef.of(target).key or '')}"
     return name + _ENDING
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from runcard.encoding import JsonObject
-from runcard.plans.ruby.specs import CONTEXT, INCLUDE, IT, Part, Spec
+from runcard.plans.ruby.spec_reader import CONTEXT, INCLUDE, IT, SpecFile, SpecNode
 from runcard.plans.spec_wording import description, words
 
 _LINKS = {
@@ -35,7 +35,7 @@ _PIECES = re.compile(r"[^\s_,;:()\"`]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Covered:
+class StateCoverage:
     """A state of a characteristic, and the contexts that speak of it."""
 
     characteristic: str
@@ -61,22 +61,22 @@ class Covered:
 class Review:
     """What came of the comparison."""
 
-    states: tuple[Covered, ...]
-    unknown: tuple[Part, ...]  # contexts that speak of no state of the plan
+    states: tuple[StateCoverage, ...]
+    unknown: tuple[SpecNode, ...]  # contexts that speak of no state of the plan
     placeholders: tuple[tuple[int, str], ...]
     has_group: bool  # whether the spec has a group for the method
 
     @property
-    def uncovered(self) -> list[Covered]:
+    def uncovered(self) -> list[StateCoverage]:
         return [one for one in self.states if not one.is_covered]
 
     @property
-    def empty(self) -> list[Covered]:
+    def empty(self) -> list[StateCoverage]:
         """The states that have a context and no example in it."""
         return [one for one in self.states if one.is_covered and not one.examples]
 
 
-def review(plan: JsonObject, spec: Spec) -> Review:
+def review(plan: JsonObject, spec: SpecFile) -> Review:
     """Compare the spec with a valid plan; of the spec counts what is about the plan's method, if it has a group for it."""
     target = plan["target"]
     groups = [part for part in spec.walk() if part.is_group and _is_of(part.name, target)]
@@ -108,14 +108,14 @@ def _is_of(name: str, target: JsonObject) -> bool:
     return name in {method, target["class"] + method} or name.endswith(f" {method}")
 
 
-def _covered(name: str, state: str, contexts: list[Part]) -> Covered:
+def _covered(name: str, state: str, contexts: list[SpecNode]) -> StateCoverage:
     examples = {
         (part.line, part.name)
         for context in contexts
         for part in context.walk()
-        if part.kind == INCLUDE or (part.kind == IT and part.is_written)
+        if part.kind == INCLUDE or (part.kind == IT and part.has_block)
     }
-    return Covered(name, state, tuple(part.line for part in contexts), len(examples))
+    return StateCoverage(name, state, tuple(part.line for part in contexts), len(examples))
 
 
 def _spoken(said: str, states: list[tuple[JsonObject, str]]) -> set[tuple[str, str]]:

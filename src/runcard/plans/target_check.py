@@ -8,7 +8,7 @@ from runcard.documents.findings import WARNING, Finding, finding, shown
 from runcard.encoding import JsonObject
 from runcard.errors import RuncardError, StoreError
 from runcard.files import check_relative, printable, resolve_below
-from runcard.plans.ruby.targets import Lookup, Outcome, find_target
+from runcard.plans.ruby.targets import LookupOutcome, TargetLookup, find_target
 
 Findings = Iterator[Finding]
 
@@ -62,7 +62,7 @@ def _looked_up(path: str, file: str, target: JsonObject) -> Findings:
             "target.unchecked", "/target", f"{error.message}: the target was not looked for", hint=error.hint
         )
         return
-    if found.warnings and found.outcome in {Outcome.NO_CLASS, Outcome.NO_METHOD}:
+    if found.warnings and found.outcome in {LookupOutcome.NO_CLASS, LookupOutcome.NO_METHOD}:
         trouble = found.warnings[0]
         yield finding(
             "target.unchecked",
@@ -70,7 +70,7 @@ def _looked_up(path: str, file: str, target: JsonObject) -> Findings:
             f"the target was not found, but a part of {shown(file, 200)} could not be read: line {trouble.line}",
             hint="see whether it is there: the file has a syntax error, or Ruby that is not known here",
         )
-    elif found.outcome is Outcome.NO_CLASS:
+    elif found.outcome is LookupOutcome.NO_CLASS:
         yield finding(
             "target.class",
             "/target/class",
@@ -78,7 +78,7 @@ def _looked_up(path: str, file: str, target: JsonObject) -> Findings:
             hint=_meant(found) or "name a class or module that the file defines",
             found=name,
         )
-    elif found.outcome is not Outcome.FOUND:
+    elif found.outcome is not LookupOutcome.FOUND:
         yield _no_method(found, target)
     if found.is_short and found.class_name:
         yield finding(
@@ -91,13 +91,13 @@ def _looked_up(path: str, file: str, target: JsonObject) -> Findings:
         )
 
 
-def _meant(found: Lookup) -> str | None:
+def _meant(found: TargetLookup) -> str | None:
     return f"there is {', '.join(map(printable, found.suggestions))}" if found.suggestions else None
 
 
-def _no_method(found: Lookup, target: JsonObject) -> Finding:
+def _no_method(found: TargetLookup, target: JsonObject) -> Finding:
     method, kind = target["method"], target["method_type"]
-    if found.outcome is Outcome.OTHER_TYPE:
+    if found.outcome is LookupOutcome.OTHER_TYPE:
         other = "class" if kind == "instance" else "instance"
         return finding(
             "target.method",

@@ -12,8 +12,8 @@ from datetime import UTC, datetime
 from operator import itemgetter
 from typing import NamedTuple, Self
 
-from runcard.documents.chain import Checked, Head, Journal, check, first_link, parse, write_line
-from runcard.documents.times import instant
+from runcard.documents.chain import ChainCheck, Head, Journal, check, first_link, parse, write_line
+from runcard.documents.times import parse_time
 from runcard.encoding import JsonObject
 from runcard.files import NotRegularFileError, failure, locked
 from runcard.store import layout
@@ -121,7 +121,7 @@ class Ledger:
         return nothing
 
 
-def ledgers(store: str) -> Iterator[tuple[str, Journal, Checked]]:
+def ledgers(store: str) -> Iterator[tuple[str, Journal, ChainCheck]]:
     """Every host's ledger in a store: its path, its lines, and what its chain says."""
     try:
         paths = layout.ledger_paths(store)
@@ -160,12 +160,12 @@ def in_order(books: Iterable[Iterable[LedgerEntry]]) -> list[LedgerEntry]:
     for book in books:
         latest = _NEVER
         for entry in book:
-            latest = max(latest, instant(entry.time) or _NEVER)
+            latest = max(latest, parse_time(entry.time) or _NEVER)
             timed.append((latest, entry))
     return [entry for _, entry in sorted(timed, key=itemgetter(0))]
 
 
-def history_of(books: Iterable[tuple[str, Journal, Checked]]) -> list[LedgerEntry]:
+def history_of(books: Iterable[tuple[str, Journal, ChainCheck]]) -> list[LedgerEntry]:
     """What all hosts' ledgers say, in the order of time."""
     return in_order(entries(journal) for _, journal, _ in books)
 

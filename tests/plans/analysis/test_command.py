@@ -12,7 +12,7 @@ import pytest
 from conftest import Cli
 from runcard.encoding.yaml import decode_yaml
 from runcard.operations.plans.analyze import analyze_source
-from runcard.plans.plan_files import Asked
+from runcard.plans.plan_files import MethodRef
 
 Fields = dict[str, Any]
 
@@ -296,6 +296,6 @@ def test_what_is_nested_beyond_all_reason_is_left_out(cli: Cli, source: Path) ->
 
 
 def test_a_program_may_ask_too(source: Path) -> None:
-    analyzed = analyze_source(str(source), Asked("Service", "call", "instance"), write=True)
+    analyzed = analyze_source(str(source), MethodRef("Service", "call", "instance"), write=True)
     assert analyzed.plan is not None
     assert analyzed.plan.to_dict()["target"]["method"] == "call"

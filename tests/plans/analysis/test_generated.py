@@ -8,15 +8,15 @@ from hypothesis import given, settings
 from plans.analysis.generated import Made, methods
 from runcard.documents.testplan.plan import TestPlan
 from runcard.plans.analysis import Analysis, analyze
-from runcard.plans.plan_files import Asked
+from runcard.plans.plan_files import MethodRef
 
 
 def analyzed(made: Made) -> tuple[Analysis, bytes]:
     with TemporaryDirectory() as folder:
         source = Path(folder, "made.rb")
         source.write_text("\n".join(made.lines) + "\n")
-        analysis = analyze(str(source), Asked("Made", "call", "instance"))
-        again = analyze(str(source), Asked("Made", "call", "instance"))
+        analysis = analyze(str(source), MethodRef("Made", "call", "instance"))
+        again = analyze(str(source), MethodRef("Made", "call", "instance"))
     text = TestPlan.encode(analysis.plan)
     assert text == TestPlan.encode(again.plan)
     return analysis, text

@@ -12,7 +12,7 @@ from acceptance.command import environment, finished
 from files.unprivileged import everybodys_directory
 from plans.ruby.samples import written
 from runcard.errors import DocumentError, StoreError
-from runcard.operations.plans.factories import Listed, list_factories
+from runcard.operations.plans.factories import FactoryList, list_factories
 
 USERS = "spec/factories/users.rb"
 
@@ -27,7 +27,7 @@ def _define(project: Path, text: str, name: str = USERS) -> None:
     written(project, f"FactoryBot.define do\n{indent(text, '  ')}\nend\n", name)
 
 
-def _listed(project: Path, *, in_detail: bool = False) -> Listed:
+def _listed(project: Path, *, in_detail: bool = False) -> FactoryList:
     return list_factories(str(project), in_detail=in_detail)
 
 

@@ -8,7 +8,7 @@ from conftest import Cli
 from plans.ruby.samples import written
 from plans.skeletons.specs import text
 from plans.skeletons.test_contexts import PAYMENT
-from runcard.plans.ruby.specs import Part, read_spec
+from runcard.plans.ruby.spec_reader import SpecNode, read_spec
 
 SPEC = r"""
 require 'rails_helper'
@@ -46,7 +46,7 @@ end
 """
 
 
-def _outline(parts: tuple[Part, ...]) -> list[str]:
+def _outline(parts: tuple[SpecNode, ...]) -> list[str]:
     return [f"{part.line}-{part.end_line} {part.depth} {part.kind} {part.word} {part.name}" for part in parts]
 
 

@@ -9,7 +9,7 @@ from conftest import Cli
 from plans.projects import RubyProject
 from plans.skeletons.specs import Fields, one
 from runcard.plans.factory_traits import matches, missing
-from runcard.plans.ruby.factory_usage import built, symbols
+from runcard.plans.ruby.factory_usage import factory_calls, symbols
 
 SPEC = "spec/models/billing/invoice_spec.rb"
 OURS = "factory-optimizer: "
@@ -151,4 +151,4 @@ def test_symbols_are_found_however_they_are_written(project: RubyProject) -> Non
     path = project.add("spec/a.rb", b'create(:a, :"b", c: 1)\n%i[d e].each { |t| t }\nFoo::Bar\n"f"\n')
     assert symbols(str(path)) - {""} >= {"a", "b", "c", "d", "e"}
     assert not symbols(str(path)) & {"Bar", "f"}
-    assert [one.factory for one in built(str(path))] == ["a"]
+    assert [one.factory for one in factory_calls(str(path))] == ["a"]

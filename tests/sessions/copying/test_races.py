@@ -13,7 +13,7 @@ import pytest
 from runcard import checksums
 from runcard.checksums import helper_pool, helper_process
 from runcard.errors import RuncardError
-from runcard.files import Kind
+from runcard.files import FileKind
 from runcard.store.sessions.copying import (
     Amount,
     CopyRules,
@@ -137,7 +137,7 @@ class TestWhatIsNoticed:
         }
         look = source_walk.Survey._enter
 
-        def listed(self: source_walk.Survey, visit: source_walk._Visit) -> dict[str, Kind]:
+        def listed(self: source_walk.Survey, visit: source_walk._Visit) -> dict[str, FileKind]:
             kinds = look(self, visit)
             victim.unlink(missing_ok=True)
             actions[swap]()
@@ -154,7 +154,7 @@ class TestWhatIsNoticed:
         make(source, {"sub/file": ""})
         look = source_walk.Survey._enter
 
-        def listed(self: source_walk.Survey, visit: source_walk._Visit) -> dict[str, Kind]:
+        def listed(self: source_walk.Survey, visit: source_walk._Visit) -> dict[str, FileKind]:
             if visit.path == "sub":
                 (source / "sub").rename(source / "away")
                 (source / "sub").symlink_to("/etc")

@@ -8,9 +8,9 @@ import click
 from runcard.cli.plans.options import many_options, root_option, sources_argument, target_options
 
 if TYPE_CHECKING:
-    from runcard.cli.plans.many_paths import Many
-    from runcard.operations.plans.analyze import Analyzed
-    from runcard.plans.plan_files import Asked
+    from runcard.cli.many import Many
+    from runcard.operations.plans.analyze import AnalysisResult
+    from runcard.plans.plan_files import MethodRef
 
 
 @click.command("analyze", short_help="Find what the tests of a Ruby method must cover.")
@@ -25,7 +25,12 @@ if TYPE_CHECKING:
 @root_option
 @many_options("sources", "source")
 def command(
-    sources: tuple[str, ...], all_methods: bool, writes: bool, asked: "Asked", root: str | None, many: "Many"
+    sources: tuple[str, ...],
+    all_methods: bool,
+    writes: bool,
+    method_ref: "MethodRef",
+    root: str | None,
+    many: "Many",
 ) -> int:
     """Find the conditions of a method in the Ruby file SRC, and print the plan that they make.
 
@@ -35,12 +40,12 @@ def command(
     than six levels, or a part that could not be read.
     """
     from runcard.errors import RuncardError  # noqa: PLC0415
-    from runcard.operations.plans.analyze import analyze_methods, analyze_source, kept  # noqa: PLC0415
+    from runcard.operations.plans.analyze import analyze_methods, analyze_source, write_analysis  # noqa: PLC0415
 
-    if all_methods == (asked.method is not None):
+    if all_methods == (method_ref.method is not None):
         raise click.UsageError("Name the method with --method, or say --all-methods.")
-    if asked.method is not None:
-        many.each(sources, lambda source: analyze_source(source, asked, root=root, write=writes), _show)
+    if method_ref.method is not None:
+        many.each(sources, lambda source: analyze_source(source, method_ref, root=root, write=writes), _show)
         return many.finish()
     for source in sources:
         try:
@@ -49,11 +54,15 @@ def command(
             many.refuse(source, error)
             continue
         for analysis in analyses:
-            many.each([source], partial(kept, analysis=analysis, root=root, write=writes), _show_one_of_many)
+            many.each(
+                [source],
+                partial(write_analysis, analysis=analysis, root=root, write=writes),
+                _show_one_of_many,
+            )
     return many.finish()
 
 
-def _show_one_of_many(source: str, analyzed: "Analyzed") -> None:
+def _show_one_of_many(source: str, analyzed: "AnalysisResult") -> None:
     from runcard.cli.printing import say  # noqa: PLC0415
 
     if analyzed.plan is None:
@@ -61,7 +70,7 @@ def _show_one_of_many(source: str, analyzed: "Analyzed") -> None:
     _show(source, analyzed)
 
 
-def _show(_: str, analyzed: "Analyzed") -> None:
+def _show(_: str, analyzed: "AnalysisResult") -> None:
     from runcard.cli.printing import say  # noqa: PLC0415
 
     if analyzed.plan is not None:

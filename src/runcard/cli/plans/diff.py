@@ -9,9 +9,9 @@ from runcard.cli.plans.options import many_options, root_option
 from runcard.encoding import JsonObject
 
 if TYPE_CHECKING:
-    from runcard.cli.plans.many_paths import Many
-    from runcard.operations.plans.diff import Compared
-    from runcard.plans.diff import Change
+    from runcard.cli.many import Many
+    from runcard.operations.plans.diff import DiffResult
+    from runcard.plans.diff import FieldChange
 
 
 @click.command("diff", short_help="Say what changed between two plans.")
@@ -28,14 +28,14 @@ def command(old: str, new: str, root: str | None, many: "Many") -> int:
     """
     from runcard.operations.plans.diff import compare_plans  # noqa: PLC0415
 
-    many.each([new], lambda _: compare_plans(old, new, root=root), lambda _, compared: _show(compared))
+    many.each([new], lambda _: compare_plans(old, new, root=root), lambda _, result: _show(result))
     return many.finish()
 
 
-def _show(compared: "Compared") -> None:
+def _show(result: "DiffResult") -> None:
     from runcard.cli.printing import say  # noqa: PLC0415
 
-    found = compared.comparison
+    found = result.diff
     for change in found.about:
         say(f"~ {_told(change)}")
     for sign, ones in (("-", found.removed), ("+", found.added)):
@@ -53,7 +53,7 @@ def _place(one: JsonObject) -> str:
     return f" (when {one['depends_on']} is {when if isinstance(when, str) else ' or '.join(when)})"
 
 
-def _told(change: "Change") -> str:
+def _told(change: "FieldChange") -> str:
     if change.field == "states":
         gone = [f"-{state}" for state in change.old if state not in change.new]
         come = [f"+{state}" for state in change.new if state not in change.old]

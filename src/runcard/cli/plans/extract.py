@@ -8,8 +8,8 @@ from runcard.cli.options import PATH
 from runcard.cli.plans.options import many_options, root_option
 
 if TYPE_CHECKING:
-    from runcard.cli.plans.many_paths import Many
-    from runcard.operations.plans.extract import Extracted
+    from runcard.cli.many import Many
+    from runcard.operations.plans.extract import SpecStructure
 
 
 @click.command("extract", short_help="Print the structure of spec files.")
@@ -27,7 +27,7 @@ def command(specs: tuple[str, ...], root: str | None, many: "Many") -> int:
     return many.finish()
 
 
-def _show(path: str, extracted: "Extracted") -> None:
+def _show(path: str, extracted: "SpecStructure") -> None:
     from runcard.cli.printing import say  # noqa: PLC0415
 
     for part in extracted.spec.walk():

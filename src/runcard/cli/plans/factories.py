@@ -8,8 +8,8 @@ from runcard.cli.options import PATH
 from runcard.cli.plans.options import many_options, root_option
 
 if TYPE_CHECKING:
-    from runcard.cli.plans.many_paths import Many
-    from runcard.operations.plans.factories import Listed
+    from runcard.cli.many import Many
+    from runcard.operations.plans.factories import FactoryList
 
 
 @click.command("factories", short_help="List the factories of a project, with their traits.")
@@ -35,7 +35,7 @@ def command(directories: tuple[str, ...], in_detail: bool, root: str | None, man
     return many.finish()
 
 
-def _show(listed: "Listed") -> None:
+def _show(listed: "FactoryList") -> None:
     from runcard.cli.printing import say  # noqa: PLC0415
 
     names = max(map(len, listed.said), default=0)

@@ -7,8 +7,8 @@ import click
 from runcard.cli.plans.options import agents_argument, many_options
 
 if TYPE_CHECKING:
-    from runcard.cli.plans.many_paths import Many
-    from runcard.operations.plans.hand_over import Guide
+    from runcard.cli.many import Many
+    from runcard.operations.plans.guide import AgentGuide
 
 
 @click.command("guide", short_help="Print what an agent reads, may write and must do.")
@@ -23,7 +23,7 @@ def command(agents: tuple[str, ...], many: "Many") -> int:
 
     Exit codes: 0 printed, 64 no such agent.
     """
-    from runcard.operations.plans.hand_over import guide  # noqa: PLC0415
+    from runcard.operations.plans.guide import guide  # noqa: PLC0415
     from runcard.plans.agents import agent_named  # noqa: PLC0415
 
     for agent in agents:
@@ -32,7 +32,7 @@ def command(agents: tuple[str, ...], many: "Many") -> int:
     return many.finish()
 
 
-def _show(told: "Guide") -> None:
+def _show(told: "AgentGuide") -> None:
     from runcard.cli.printing import say  # noqa: PLC0415
 
     agent = told.agent
@@ -52,7 +52,7 @@ def _show(told: "Guide") -> None:
     say("")
 
 
-def _begin(told: "Guide") -> list[str]:
+def _begin(told: "AgentGuide") -> list[str]:
     command = f"`runcard plan begin {told.agent.name} SRC` prints the path of the plan"
     if told.after is None:
         return [
@@ -62,7 +62,7 @@ def _begin(told: "Guide") -> list[str]:
     return [f"{command}, or says what is missing (exit code 1): the {told.after} comes before you"]
 
 
-def _report(told: "Guide") -> list[str]:
+def _report(told: "AgentGuide") -> list[str]:
     if not told.agent.writes:
         return ["tell the user; the plan stays as it is"]
     name = told.agent.name

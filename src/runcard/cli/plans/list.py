@@ -8,8 +8,8 @@ from runcard.cli.options import PATH
 from runcard.cli.plans.options import many_options, root_option
 
 if TYPE_CHECKING:
-    from runcard.cli.plans.many_paths import Many
-    from runcard.operations.plans.list import Plans
+    from runcard.cli.many import Many
+    from runcard.operations.plans.list import PlanList
 
 
 @click.command("list", short_help="List the plans of a project, and whose turn it is.")
@@ -35,7 +35,7 @@ def command(directories: tuple[str, ...], root: str | None, many: "Many") -> int
     return many.finish()
 
 
-def _show(plans: "Plans") -> None:
+def _show(plans: "PlanList") -> None:
     from runcard.cli.printing import say  # noqa: PLC0415
 
     rows = [(plan.state, plan.next, plan.target, plan.file, plan.reason or "") for plan in plans.plans]

@@ -14,8 +14,8 @@ from runcard.cli.plans.options import (
 )
 
 if TYPE_CHECKING:
-    from runcard.cli.plans.many_paths import Many
-    from runcard.plans.plan_files import Asked
+    from runcard.cli.many import Many
+    from runcard.plans.plan_files import MethodRef
 
 
 @click.command("mark", short_help="Write what an agent reports about its work.")
@@ -62,7 +62,7 @@ def command(  # noqa: PLR0913, PLR0917 - an option is an argument
     warnings: tuple[str, ...],
     errors: tuple[str, ...],
     values: tuple[str, ...],
-    asked: "Asked",
+    method_ref: "MethodRef",
     root: str | None,
     many: "Many",
 ) -> int:
@@ -71,13 +71,13 @@ def command(  # noqa: PLR0913, PLR0917 - an option is an argument
     Exit codes: 0 good, 1 refused, 2 written, but the agent before has not left its marker.
     """
     from runcard.cli.printing import say  # noqa: PLC0415
-    from runcard.operations.plans.hand_over import mark  # noqa: PLC0415
-    from runcard.plans.agent_reports import Mark  # noqa: PLC0415
+    from runcard.operations.plans.mark import mark  # noqa: PLC0415
+    from runcard.plans.agent_reports import AgentReport  # noqa: PLC0415
     from runcard.plans.agents import agent_named  # noqa: PLC0415
     from runcard.settings import read_settings  # noqa: PLC0415
 
     agent_named(agent)
-    said = Mark(
+    said = AgentReport(
         completed=completed or None,
         version=version,
         skipped=skipped,
@@ -88,7 +88,7 @@ def command(  # noqa: PLR0913, PLR0917 - an option is an argument
     limits = read_settings().limits
     many.each(
         sources,
-        lambda source: mark(source, agent, said, root=root, asked=asked, limits=limits),
+        lambda source: mark(source, agent, said, root=root, method_ref=method_ref, limits=limits),
         lambda source, marked: say(f"{source}: {agent} marked in {marked.plan.path}"),
     )
     return many.finish()

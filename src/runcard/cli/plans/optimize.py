@@ -7,9 +7,9 @@ import click
 from runcard.cli.plans.options import many_options, plans_argument, root_option, target_options
 
 if TYPE_CHECKING:
-    from runcard.cli.plans.many_paths import Many
-    from runcard.operations.plans.optimize import Optimized
-    from runcard.plans.plan_files import Asked
+    from runcard.cli.many import Many
+    from runcard.operations.plans.optimize import FactoryAdvice
+    from runcard.plans.plan_files import MethodRef
 
 
 @click.command("optimize", short_help="Compare plans with the factories they have.")
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @target_options()
 @root_option
 @many_options("plans", "path")
-def command(paths: tuple[str, ...], asked: "Asked", root: str | None, many: "Many") -> int:
+def command(paths: tuple[str, ...], method_ref: "MethodRef", root: str | None, many: "Many") -> int:
     """Compare the states in the plan of each source SRC, or in the PLAN itself, with the traits of its factories.
 
     States without a trait, traits that no spec uses, and objects that a test of this level should get otherwise
@@ -29,12 +29,14 @@ def command(paths: tuple[str, ...], asked: "Asked", root: str | None, many: "Man
     from runcard.operations.plans.optimize import optimize  # noqa: PLC0415
 
     many.each(
-        paths, lambda path: optimize(path, root=root, asked=asked), lambda _, optimized: _show(optimized)
+        paths,
+        lambda path: optimize(path, root=root, method_ref=method_ref),
+        lambda _, optimized: _show(optimized),
     )
     return many.finish()
 
 
-def _show(optimized: "Optimized") -> None:
+def _show(optimized: "FactoryAdvice") -> None:
     from runcard.cli.printing import say  # noqa: PLC0415
 
     say(f"{optimized.plan.path}: {optimized.strategy}")

@@ -43,7 +43,7 @@ def target_options(
     type_about: str = "The type of the method.",
     needs_method: bool = False,
 ) -> Callable[[Command], Command]:
-    """Name one of several methods of a source; the command gets them as `asked`."""
+    """Name one of several methods of a source; the command gets them as `method_ref`."""
 
     def decorated(command: Command) -> Command:
         @click.option("--class", "class_name", metavar="NAME", help=class_about)
@@ -51,9 +51,9 @@ def target_options(
         @click.option("--type", "method_type", type=click.Choice(_METHOD_TYPES), help=type_about)
         @wraps(command)
         def call(*, class_name: str | None, method: str | None, method_type: str | None, **given: Any) -> int:  # noqa: ANN401 - as click has them
-            from runcard.plans.plan_files import Asked  # noqa: PLC0415
+            from runcard.plans.plan_files import MethodRef  # noqa: PLC0415
 
-            return command(asked=Asked(class_name, method, method_type), **given)
+            return command(method_ref=MethodRef(class_name, method, method_type), **given)
 
         return call
 
@@ -66,7 +66,7 @@ def many_options(what: str, key: str | None, *, with_progress: bool = True) -> C
     def decorated(command: Command) -> Command:
         @wraps(command)
         def call(*, as_json: bool, shows_progress: bool = False, **given: Any) -> int:  # noqa: ANN401 - as click has them
-            from runcard.cli.plans.many_paths import Many  # noqa: PLC0415
+            from runcard.cli.many import Many  # noqa: PLC0415
 
             return command(many=Many(what, key, as_json=as_json, shows_progress=shows_progress), **given)
 

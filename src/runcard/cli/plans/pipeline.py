@@ -8,9 +8,9 @@ from runcard.cli.options import output_option
 from runcard.cli.plans.options import many_options, root_option, sources_argument, target_options
 
 if TYPE_CHECKING:
-    from runcard.cli.plans.many_paths import Many
-    from runcard.operations.plans.pipeline import Piped
-    from runcard.plans.plan_files import Asked
+    from runcard.cli.many import Many
+    from runcard.operations.plans.pipeline import PipelineResult
+    from runcard.plans.plan_files import MethodRef
 
 
 @click.command("pipeline", short_help="Go from a source to the skeleton of its spec.")
@@ -26,7 +26,12 @@ if TYPE_CHECKING:
 @root_option
 @many_options("sources", "source")
 def command(
-    sources: tuple[str, ...], output: str | None, force: bool, asked: "Asked", root: str | None, many: "Many"
+    sources: tuple[str, ...],
+    output: str | None,
+    force: bool,
+    method_ref: "MethodRef",
+    root: str | None,
+    many: "Many",
 ) -> int:
     """Analyze a method of each source SRC, validate its plan, write the skeleton of its spec, and say who is next.
 
@@ -41,12 +46,12 @@ def command(
     if output is not None and len(sources) > 1:
         raise UsageError("--output is one file, and there are several sources", hint="name one source")
     many.each(
-        sources, lambda source: run_pipeline(source, asked, root=root, output=output, force=force), _show
+        sources, lambda source: run_pipeline(source, method_ref, root=root, output=output, force=force), _show
     )
     return many.finish()
 
 
-def _show(source: str, piped: "Piped") -> None:
+def _show(source: str, piped: "PipelineResult") -> None:
     from runcard.cli.printing import say  # noqa: PLC0415
 
     for step in piped.steps:

@@ -8,9 +8,9 @@ from runcard.cli.options import PATH
 from runcard.cli.plans.options import many_options, root_option, target_options
 
 if TYPE_CHECKING:
-    from runcard.cli.plans.many_paths import Many
-    from runcard.operations.plans.review import Reviewed
-    from runcard.plans.plan_files import Asked
+    from runcard.cli.many import Many
+    from runcard.operations.plans.review import ReviewResult
+    from runcard.plans.plan_files import MethodRef
 
 
 @click.command("review", short_help="Compare a spec with its plan.")
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @root_option
 @many_options("plans", "path", with_progress=False)
 def command(
-    path: str, spec: str | None, write_report: bool, asked: "Asked", root: str | None, many: "Many"
+    path: str, spec: str | None, write_report: bool, method_ref: "MethodRef", root: str | None, many: "Many"
 ) -> int:
     """Compare the SPEC, by default the one of the plan, with the plan of a source SRC, or with the PLAN itself.
 
@@ -34,13 +34,13 @@ def command(
 
     many.each(
         [path],
-        lambda _: review_spec(path, spec, root=root, asked=asked, write_report=write_report),
+        lambda _: review_spec(path, spec, root=root, method_ref=method_ref, write_report=write_report),
         lambda _, reviewed: _show(reviewed),
     )
     return many.finish()
 
 
-def _show(reviewed: "Reviewed") -> None:
+def _show(reviewed: "ReviewResult") -> None:
     from runcard.cli.printing import say  # noqa: PLC0415
 
     for line in reviewed.page.splitlines():

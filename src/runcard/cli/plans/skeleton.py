@@ -8,9 +8,9 @@ from runcard.cli.options import output_option
 from runcard.cli.plans.options import many_options, plans_argument, root_option, target_options
 
 if TYPE_CHECKING:
-    from runcard.cli.plans.many_paths import Many
-    from runcard.operations.plans.skeleton import Written
-    from runcard.plans.plan_files import Asked
+    from runcard.cli.many import Many
+    from runcard.operations.plans.skeleton import SkeletonResult
+    from runcard.plans.plan_files import MethodRef
 
 
 @click.command("skeleton", short_help="Write the skeleton of a spec by its plan.")
@@ -21,11 +21,16 @@ if TYPE_CHECKING:
 @root_option
 @many_options("plans", "path")
 def command(
-    paths: tuple[str, ...], output: str | None, force: bool, asked: "Asked", root: str | None, many: "Many"
+    paths: tuple[str, ...],
+    output: str | None,
+    force: bool,
+    method_ref: "MethodRef",
+    root: str | None,
+    many: "Many",
 ) -> int:
     """Write the skeleton of a spec by the plan of each source SRC, or by the PLAN itself, and print its path.
 
-    There is a context for each state and an example for each way through them, with comments in place of what is to be
+    There is a context for each state and an example for each way through them, with comments in location of what is to be
     filled in. app/services/x.rb has its spec in spec/services/x_spec.rb, lib/x.rb in spec/lib/x_spec.rb; a further
     method of x.rb, such as pay, in x_pay_spec.rb. A spec that is there stays as it is.
 
@@ -38,13 +43,13 @@ def command(
         raise UsageError("--output is one file, and there are several plans", hint="name one plan")
     many.each(
         paths,
-        lambda path: write_skeleton(path, root=root, asked=asked, output=output, force=force),
+        lambda path: write_skeleton(path, root=root, method_ref=method_ref, output=output, force=force),
         lambda _, written: _show(written),
     )
     return many.finish()
 
 
-def _show(written: "Written") -> None:
+def _show(written: "SkeletonResult") -> None:
     from runcard.cli.printing import say  # noqa: PLC0415
 
     say(written.path)

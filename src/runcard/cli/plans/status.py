@@ -7,8 +7,8 @@ import click
 from runcard.cli.plans.options import many_options, root_option, sources_argument, target_options
 
 if TYPE_CHECKING:
-    from runcard.cli.plans.many_paths import Many
-    from runcard.plans.plan_files import Asked
+    from runcard.cli.many import Many
+    from runcard.plans.plan_files import MethodRef
 
 
 @click.command("status", short_help="Say whether the plan of a source can still be used.")
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 @target_options()
 @root_option
 @many_options("sources", "source")
-def command(sources: tuple[str, ...], asked: "Asked", root: str | None, many: "Many") -> int:
+def command(sources: tuple[str, ...], method_ref: "MethodRef", root: str | None, many: "Many") -> int:
     """Say whether the plan of each source SRC is there, complete, and of the source as it is now.
 
     A plan that cannot be used is no error: the answer is a new analysis.
@@ -30,7 +30,7 @@ def command(sources: tuple[str, ...], asked: "Asked", root: str | None, many: "M
     limits = read_settings().limits
     many.each(
         sources,
-        lambda source: status(source, root=root, asked=asked, limits=limits),
+        lambda source: status(source, root=root, method_ref=method_ref, limits=limits),
         lambda source, told: say(f"{source}: {told.in_words}"),
     )
     return many.finish()

@@ -8,8 +8,8 @@ from runcard.cli.options import PATH
 from runcard.cli.plans.options import many_options, root_option
 
 if TYPE_CHECKING:
-    from runcard.cli.plans.many_paths import Many
-    from runcard.operations.plans.targets import Listed
+    from runcard.cli.many import Many
+    from runcard.operations.plans.targets import TargetList
 
 
 @click.command("targets", short_help="List what there is to test in Ruby files.")
@@ -27,7 +27,7 @@ def command(files: tuple[str, ...], root: str | None, many: "Many") -> int:
     return many.finish()
 
 
-def _show(path: str, listed: "Listed") -> None:
+def _show(path: str, listed: "TargetList") -> None:
     from runcard.cli.printing import say  # noqa: PLC0415
 
     targets = listed.targets.all()

@@ -7,9 +7,9 @@ import click
 from runcard.cli.plans.options import many_options, plans_argument, root_option, target_options
 
 if TYPE_CHECKING:
-    from runcard.cli.plans.many_paths import Many
-    from runcard.operations.plans.validate import Validated
-    from runcard.plans.plan_files import Asked
+    from runcard.cli.many import Many
+    from runcard.operations.plans.validate import PlanValidation
+    from runcard.plans.plan_files import MethodRef
 
 
 @click.command("validate", short_help="Check plans by every rule, and write down what was found.")
@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 @target_options()
 @root_option
 @many_options("plans", "path")
-def command(paths: tuple[str, ...], no_write: bool, asked: "Asked", root: str | None, many: "Many") -> int:
+def command(
+    paths: tuple[str, ...], no_write: bool, method_ref: "MethodRef", root: str | None, many: "Many"
+) -> int:
     """Check the plan of each source SRC, or the PLAN itself (a path that ends in .yml), by every rule.
 
     The target is looked for in the project. What was found is written into the plan's section validation, which was
@@ -32,8 +34,8 @@ def command(paths: tuple[str, ...], no_write: bool, asked: "Asked", root: str | 
 
     limits = read_settings().limits
 
-    def work(path: str) -> "Validated":
-        validated = validate_plan(path, root=root, asked=asked, write=not no_write, limits=limits)
+    def work(path: str) -> "PlanValidation":
+        validated = validate_plan(path, root=root, method_ref=method_ref, write=not no_write, limits=limits)
         plan = validated.plan.path
         for found in validated.report.errors:
             many.complain(finding_line(found, plan), found.hint)
@@ -45,7 +47,7 @@ def command(paths: tuple[str, ...], no_write: bool, asked: "Asked", root: str | 
     return many.finish()
 
 
-def _show(validated: "Validated") -> None:
+def _show(validated: "PlanValidation") -> None:
     from runcard.cli.printing import say  # noqa: PLC0415
 
     if validated.report.valid:

@@ -5,11 +5,12 @@ from datetime import datetime
 from decimal import Decimal
 
 from runcard.documents.document import Document
+from runcard.documents.exact_sums import all_known, exact_sum, money_agrees, whole_sum
 from runcard.documents.findings import Finding, finding, shown
 from runcard.documents.kinds import GENERATION
-from runcard.documents.run.digests import TOKEN_SOURCES, config_digest
-from runcard.documents.sums import all_known, exact_sum, money_agrees, whole_sum
-from runcard.documents.times import instant
+from runcard.documents.run.config_digest import config_digest
+from runcard.documents.times import parse_time
+from runcard.documents.token_sources import TOKEN_SOURCES, weakest_source
 from runcard.encoding import JsonObject
 
 Findings = Iterator[Finding]
@@ -28,7 +29,7 @@ class Generation(Document):
 
     @property
     def started(self) -> datetime | None:
-        return instant(self._data["generation"]["timestamp_start"])
+        return parse_time(self._data["generation"]["timestamp_start"])
 
     @property
     def model(self) -> str | None:
@@ -51,7 +52,7 @@ class Generation(Document):
 
 
 def _times(generation: JsonObject) -> Findings:
-    start, end = instant(generation.get("timestamp_start")), instant(generation.get("timestamp_end"))
+    start, end = parse_time(generation.get("timestamp_start")), parse_time(generation.get("timestamp_end"))
     duration = generation.get("duration_seconds")
     if start and end:
         if end < start:
@@ -142,7 +143,7 @@ def _weakest(pointer: str, total: JsonObject, parts: list[JsonObject]) -> Findin
     sources = [part.get("token_source") for part in parts if part.get("tokens") is not None]
     if stated is None or not sources:
         return
-    weakest = max(sources, key=TOKEN_SOURCES.index)
+    weakest = weakest_source(sources)
     if TOKEN_SOURCES.index(stated) < TOKEN_SOURCES.index(weakest):
         yield finding(
             "source.tokens",

@@ -11,7 +11,7 @@ from runcard.encoding import JsonObject
 ENOUGH = 10**9  # ways are not counted further than this
 
 
-class Tree:
+class CharacteristicTree:
     """Who depends on whom, by index; the first of a name is the one that is meant by it."""
 
     def __init__(self, characteristics: list[JsonObject]) -> None:
@@ -77,7 +77,7 @@ class Ways(NamedTuple):
         return Ways(min(ended, ENOUGH), min(self.open * later.open, ENOUGH))
 
 
-def leaf_contexts(tree: Tree) -> int:
+def leaf_contexts(tree: CharacteristicTree) -> int:
     """How many innermost contexts the tests have: every state of every root combined, and what hangs on each state.
 
     A terminal state ends the method, and with it whatever would be combined with it.
@@ -85,7 +85,7 @@ def leaf_contexts(tree: Tree) -> int:
     return sum(_in_turn(ways_of(tree), [index for index in range(len(tree.all)) if tree.is_root(index)]))
 
 
-def ways_of(tree: Tree) -> list[Ways]:
+def ways_of(tree: CharacteristicTree) -> list[Ways]:
     """The ways through each characteristic and what depends on it."""
     ways = [Ways(0, 1) for _ in tree.all]
     below: list[dict[str, list[int]]] = [{} for _ in tree.all]

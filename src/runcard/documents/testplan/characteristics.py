@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from runcard.documents.findings import Finding, finding, shown
-from runcard.documents.testplan.characteristic_tree import ENOUGH, Tree, leaf_contexts
+from runcard.documents.testplan.characteristic_tree import ENOUGH, CharacteristicTree, leaf_contexts
 from runcard.encoding import JsonObject
 
 Findings = Iterator[Finding]
@@ -26,7 +26,7 @@ def characteristic_rules(listed: list[JsonObject | None], *, is_later: bool) -> 
     characteristics = [one or {} for one in listed]
     yield from _number(listed)
     yield from _names(characteristics)
-    tree = Tree(characteristics)
+    tree = CharacteristicTree(characteristics)
     for index, (one, known) in enumerate(zip(characteristics, tree.states, strict=True)):
         at = f"/characteristics/{index}"
         yield from _states(one, at)
@@ -150,7 +150,7 @@ def _factory_keys(one: JsonObject, at: str) -> Findings:
             )
 
 
-def _dependencies(tree: Tree) -> Findings:
+def _dependencies(tree: CharacteristicTree) -> Findings:
     for index, one in enumerate(tree.all):
         at = f"/characteristics/{index}"
         if tree.is_root(index):
@@ -171,7 +171,7 @@ def _root(one: JsonObject, at: str) -> Findings:
         )
 
 
-def _child(tree: Tree, index: int, at: str) -> Findings:
+def _child(tree: CharacteristicTree, index: int, at: str) -> Findings:
     one, parent = tree.all[index], tree.parents[index]
     if parent is None:
         yield finding(
@@ -203,7 +203,7 @@ def _is_faulty(one: JsonObject) -> bool:
     return isinstance(when, list) and None in when
 
 
-def _parent_states(tree: Tree, parent: int, index: int, when: list[str]) -> Findings:
+def _parent_states(tree: CharacteristicTree, parent: int, index: int, when: list[str]) -> Findings:
     known = tree.states[parent]
     if known is None:
         return
@@ -230,7 +230,7 @@ def _parent_states(tree: Tree, parent: int, index: int, when: list[str]) -> Find
             )
 
 
-def _nearest(name: str, tree: Tree) -> str | None:
+def _nearest(name: str, tree: CharacteristicTree) -> str | None:
     from difflib import get_close_matches  # noqa: PLC0415 - only for a document that is wrong
 
     if len(tree.by_name) > MANY_NAMES:
@@ -239,7 +239,7 @@ def _nearest(name: str, tree: Tree) -> str | None:
     return f"did you mean {shown(near[0])}?" if near else None
 
 
-def _cycles(tree: Tree) -> Findings:
+def _cycles(tree: CharacteristicTree) -> Findings:
     """Each cycle once, told whole, from the first of its members in the document."""
     seen: dict[int, int] = {}  # characteristic → from where it was first reached
     for start in range(len(tree.all)):
@@ -251,7 +251,7 @@ def _cycles(tree: Tree) -> Findings:
             yield _cycle(tree, node)
 
 
-def _cycle(tree: Tree, node: int) -> Finding:
+def _cycle(tree: CharacteristicTree, node: int) -> Finding:
     members = [node]
     while (parent := tree.parents[members[-1]]) is not None and parent != node:
         members.append(parent)
@@ -268,7 +268,7 @@ def _cycle(tree: Tree, node: int) -> Finding:
     )
 
 
-def _levels(tree: Tree, *, is_later: bool) -> Findings:
+def _levels(tree: CharacteristicTree, *, is_later: bool) -> Findings:
     numbered = is_later and _are_numbered(tree)
     for index, (one, depth) in enumerate(zip(tree.all, tree.depths, strict=True)):
         level = one.get("level")
@@ -295,7 +295,7 @@ def _levels(tree: Tree, *, is_later: bool) -> Findings:
             )
 
 
-def _are_numbered(tree: Tree) -> bool:
+def _are_numbered(tree: CharacteristicTree) -> bool:
     """Whether the roots are numbered from 1 on, none with a number beyond its place in the list."""
     roots = [(index, tree.all[index].get("level")) for index in range(len(tree.all)) if tree.is_root(index)]
     before = 0
@@ -306,7 +306,7 @@ def _are_numbered(tree: Tree) -> bool:
     return len(roots) > 1
 
 
-def _numbered_level(tree: Tree, index: int) -> object:
+def _numbered_level(tree: CharacteristicTree, index: int) -> object:
     """The level that a characteristic has where roots are numbered: their own, or one more than its parent's."""
     level = tree.all[index].get("level")
     parent = tree.parents[index]
@@ -316,7 +316,7 @@ def _numbered_level(tree: Tree, index: int) -> object:
     return above + 1 if isinstance(above, int) else None
 
 
-def _explosion(tree: Tree) -> Findings:
+def _explosion(tree: CharacteristicTree) -> Findings:
     contexts = leaf_contexts(tree)
     if len(tree.all) < MANY_CHARACTERISTICS and contexts < MANY_CONTEXTS:
         return

@@ -14,9 +14,8 @@ from runcard.documents.document import Document
 from runcard.documents.findings import Finding, Report, bounded, finding, shown
 from runcard.documents.kinds import TESTPLAN
 from runcard.documents.testplan.characteristics import characteristic_rules
-from runcard.documents.testplan.dialects import Shape, shape_of
-from runcard.documents.testplan.ruby_names import is_class_name, is_method_name
-from runcard.documents.versions import settle
+from runcard.documents.testplan.versions import Shape, shape_of
+from runcard.documents.versions import check_version
 from runcard.encoding import JsonObject, decode_json, join_pointer
 from runcard.encoding.json.edit import edit_json
 from runcard.encoding.limits import DEFAULT, NONE, Limits
@@ -106,7 +105,7 @@ def _settled(data: JsonObject, shape: Shape) -> tuple[str | None, tuple[Finding,
     """The version whose schema a plan is to be checked by, None when it is refused; and what is wrong with its own."""
     if shape.is_older or not shape.is_stated:
         return ("1.3" if shape.is_older else shape.version), ()
-    _, used, found = settle(TESTPLAN, {TESTPLAN.version_key: shape.version})
+    _, used, found = check_version(TESTPLAN, {TESTPLAN.version_key: shape.version})
     if shape.version in TESTPLAN.versions or found:
         return used, found
     stated = data["format_version"]
@@ -265,3 +264,55 @@ def _automation(automation: JsonObject) -> Findings:
                 found=value,
             )
     yield from _path(("automation", "skeleton_file"), automation.get("skeleton_file"))
+
+
+_LETTER = r"[A-Za-z_]|[^\x00-\x7f]"  # Ruby takes every character beyond ASCII
+_WORD = rf"(?:{_LETTER})(?:{_LETTER}|[0-9])*"
+_CLASS = re.compile(rf"(?:::)?{_WORD}(?:::{_WORD})*")
+_METHOD = re.compile(rf"{_WORD}[?!=]?")
+_OPERATORS = frozenset(
+    [
+        "!",
+        "!=",
+        "!~",
+        "%",
+        "&",
+        "*",
+        "**",
+        "+",
+        "+@",
+        "-",
+        "-@",
+        "/",
+        "<",
+        "<<",
+        "<=",
+        "<=>",
+        "==",
+        "===",
+        "=~",
+        ">",
+        ">=",
+        ">>",
+        "[]",
+        "[]=",
+        "^",
+        "`",
+        "|",
+        "~",
+        "!@",
+        "~@",
+    ]
+)
+
+
+def is_class_name(text: str) -> bool:
+    """Whether this is a constant, perhaps with the modules it lies in: `Foo`, `::Foo::Bar`."""
+    return _CLASS.fullmatch(text) is not None and all(
+        part[0].isupper() or part[0].istitle() for part in text.removeprefix("::").split("::")
+    )
+
+
+def is_method_name(text: str) -> bool:
+    """Whether a method can have this name: a word, perhaps with `?`, `!` or `=`, or an operator."""
+    return text in _OPERATORS or _METHOD.fullmatch(text) is not None

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from runcard.encoding import Limits
 from runcard.errors import StoreError
 from runcard.files import failure, locked, open_regular, printable, unreadable, write_atomic
-from runcard.files.temporaries import remove_temporaries_of
+from runcard.files.temporary_files import remove_temporary_files_for
 from runcard.operations.amendments.document_migration import Migrated, become
 from runcard.operations.amendments.record_migration import migrate_in_record, own_documents
 from runcard.operations.checks.load import STDIN, check_kind
@@ -134,7 +134,7 @@ def _in_place(moved: Migrated, *, keep: bool) -> Migrated:
     try:
         kept = _keep(moved.path, moved.before) if keep else None
         write_atomic(moved.path, moved.after)
-        remove_temporaries_of(moved.path)
+        remove_temporary_files_for(moved.path)
     except OSError as error:
         raise failure(error, moved.path, "rewrite") from error
     return replace(moved, written=moved.path, backup=kept)

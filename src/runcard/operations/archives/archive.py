@@ -8,11 +8,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from runcard.digests import sha256_bytes
-from runcard.documents import codec
+from runcard.documents import reader
 from runcard.documents.document import Document
 from runcard.documents.run.generation import Generation
 from runcard.documents.session.team import Team
-from runcard.documents.times import instant
+from runcard.documents.times import parse_time
 from runcard.encoding import JsonObject, Limits
 from runcard.errors import RuncardError, StoreError
 from runcard.files import printable
@@ -174,7 +174,7 @@ def _archived_document(archive: str) -> Document:
     copy = layout.metadata_copy(archive)
     if layout.may_be_file(copy):
         return load(copy)
-    return codec.load(scan(archive).read(layout.METADATA) or b"")
+    return reader.load_document(scan(archive).read(layout.METADATA) or b"")
 
 
 def verdict_on(contents: Contents, kind: str, limits: Limits | None) -> Verdict:
@@ -193,7 +193,7 @@ def begun(document: Document) -> datetime | None:
     """When a record began."""
     data: JsonObject = document.to_dict()
     said = data["created_at"] if isinstance(document, Team) else data["generation"]["timestamp_start"]
-    moment = instant(said)
+    moment = parse_time(said)
     return moment and moment.astimezone(UTC)
 
 

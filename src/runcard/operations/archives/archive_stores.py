@@ -11,7 +11,7 @@ from stat import S_ISLNK
 
 from runcard.digests import sha256_descriptor
 from runcard.errors import StoreError
-from runcard.files import beneath, encode_name, failure, open_regular, printable
+from runcard.files import encode_name, failure, open_parent_below, open_regular, printable
 from runcard.store import layout
 from runcard.store.archives.index import Shelved
 from runcard.store.ledger import ARCHIVED, LedgerEntry, entries, ledger_state, ledgers
@@ -67,7 +67,7 @@ def check_place(shelved: Shelved | None) -> None:
         return
     file = shelved.fields["archive_file"]
     try:
-        with beneath(shelved.folder, file) as (folder, name):
+        with open_parent_below(shelved.folder, file) as (folder, name):
             if not S_ISLNK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
                 return
     except FileNotFoundError:

@@ -18,7 +18,7 @@ from runcard.digests import sha256_bytes
 from runcard.documents.document import Document
 from runcard.encoding import Limits, decode_json
 from runcard.errors import EncodingError, StoreError
-from runcard.files import Kind, failure, json_name, open_regular, printable, write_atomic
+from runcard.files import FileKind, failure, json_name, open_regular, printable, write_atomic
 from runcard.operations.archives.find import FoundArchive
 from runcard.operations.checks.load import load
 from runcard.operations.checks.record_files import read_document
@@ -106,7 +106,7 @@ class ArchivedFiles:
         """The files below a folder with their sizes, by their paths in it; of the record's own folder where it is empty."""
         skip = len(folder) + 1 if folder else 0
         for item in self.items(folder):
-            if item.kind is Kind.FILE:
+            if item.kind is FileKind.FILE:
                 yield item.path[skip:], item.member.size
 
     def open(self, path: str) -> BinaryIO | None:
@@ -117,7 +117,7 @@ class ArchivedFiles:
     def _pieces(self, path: str) -> Iterator[bytes]:
         """The bytes of a file, after an empty piece that tells that it is there."""
         for item in self.items(path):
-            if item.path == path and item.kind is Kind.FILE:
+            if item.path == path and item.kind is FileKind.FILE:
                 yield b""
                 hasher = hashlib.sha256()
                 for piece in item.data():

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 
 from runcard.checksums import Symlink
 from runcard.errors import StoreError, UsageError
-from runcard.files import Kind, check_relative, decode_name, failure, open_directory, printable
+from runcard.files import FileKind, check_relative, decode_name, failure, open_directory, printable
 from runcard.operations.archives.archived_files import ArchivedFiles
 from runcard.operations.archives.find import FoundArchive, check_links, find_archive, leads_out
 from runcard.store.archives.read_files import Item
@@ -55,9 +55,9 @@ class _Extraction:
         """Write what there is under a path, except links."""
         count = 0
         for count, item in enumerate(self._files.items(wanted), 1):  # noqa: B007 - counted
-            if item.kind is Kind.DIRECTORY:
+            if item.kind is FileKind.DIRECTORY:
                 self._make_folder(item.path)
-            elif item.kind is Kind.SYMLINK:
+            elif item.kind is FileKind.SYMLINK:
                 self._links[item.path] = decode_name(item.member.target)
             else:
                 self._write(item)

@@ -4,7 +4,7 @@ import os
 import sys
 from typing import Literal, overload
 
-from runcard.documents import codec
+from runcard.documents import reader
 from runcard.documents.archive_index import ArchiveIndex
 from runcard.documents.document import Document
 from runcard.documents.findings import InvalidDocument
@@ -47,7 +47,7 @@ def load(path: StrPath, *, kind: str | None = None, limits: Limits | None = None
     name = os.fspath(path)
     try:
         data = read_document(name, limits or Limits())
-        return codec.load(data, kind=kind, limits=limits, is_yaml=is_yaml_name(name))
+        return reader.load_document(data, kind=kind, limits=limits, is_yaml=is_yaml_name(name))
     except InvalidDocument as error:
         raise InvalidDocument(error.report, printable(name)) from None
 

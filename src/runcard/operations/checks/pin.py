@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from runcard.documents.chain import Checked, Journal
+from runcard.documents.chain import ChainCheck, Journal
 from runcard.encoding import JsonObject, decode_json, encode_json
 from runcard.errors import EncodingError, ExitCode, RuncardError, StoreError
 from runcard.files import NotRegularFileError, failure, json_name, open_regular, printable, write_atomic
@@ -137,7 +137,7 @@ class _Store:
         self.result = Verified(store, Verdict(tuple(findings), records=0), store)
 
     def _compared(
-        self, every: dict[str, tuple[Journal, Checked]], pins: dict[str, Seen]
+        self, every: dict[str, tuple[Journal, ChainCheck]], pins: dict[str, Seen]
     ) -> Iterator[Discrepancy]:
         for name, pin in sorted(pins.items()):
             if name not in every:

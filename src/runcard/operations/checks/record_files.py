@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator
 from typing import BinaryIO, Protocol
 
-from runcard.documents import codec
+from runcard.documents import reader
 from runcard.documents.document import Document
 from runcard.documents.findings import InvalidDocument
 from runcard.encoding import Limits
@@ -80,6 +80,6 @@ def read_document(
     with file:
         data = read_stream(file, limits.size)
     try:
-        return codec.load(data, kind=kind, limits=limits)
+        return reader.load_document(data, kind=kind, limits=limits)
     except InvalidDocument as error:
         raise InvalidDocument(error.report, printable(name)) from None

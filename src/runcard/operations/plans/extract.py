@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from runcard.encoding import JsonObject
 from runcard.files import json_name
 from runcard.plans.project import project_of
-from runcard.plans.ruby.specs import Spec, read_spec
+from runcard.plans.ruby.spec_reader import SpecFile, read_spec
 
 
 @dataclass(frozen=True, slots=True)
-class Extracted:
+class SpecStructure:
     """What a spec consists of, and its path in the project."""
 
     file: str
-    spec: Spec
+    spec: SpecFile
 
     @property
     def warnings(self) -> list[str]:
@@ -31,7 +31,7 @@ class Extracted:
         }
 
 
-def extract(path: str, *, root: str | None = None) -> Extracted:
+def extract(path: str, *, root: str | None = None) -> SpecStructure:
     """Read a spec; raises RuncardError when it cannot be read, or does not lie in the project that was named."""
     project, file = project_of(path, root)
-    return Extracted(file, read_spec(os.path.join(project.root, file)))
+    return SpecStructure(file, read_spec(os.path.join(project.root, file)))

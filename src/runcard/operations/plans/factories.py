@@ -8,12 +8,12 @@ from runcard.errors import DocumentError, StoreError
 from runcard.files import printable
 from runcard.plans.project import given_project, project_at
 from runcard.plans.ruby import read_factories
-from runcard.plans.ruby.factory_details import Details
+from runcard.plans.ruby.factories import FactoryDetails
 from runcard.plans.ruby.factory_files import owner_of
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class FactoryList:
     """The factories below a path."""
 
     said: JsonObject
@@ -23,15 +23,15 @@ class Listed:
         return self.said
 
 
-def list_factories(path: str, *, root: str | None = None, in_detail: bool = False) -> Listed:
+def list_factories(path: str, *, root: str | None = None, in_detail: bool = False) -> FactoryList:
     """Read the factories of a project, a part of it, or a file; raises RuncardError when nothing could be read."""
     start = os.path.realpath(path)
     if not os.path.exists(start):
         raise StoreError(f"{printable(path)} does not exist", hint="name a directory of the project")
     factories = read_factories(start, _root(path, start, root))
-    warnings = list(map(str, factories.complaints))
+    warnings = list(map(str, factories.warnings))
     if not factories.known:
-        if factories.is_damaged:
+        if factories.is_incomplete:
             more = f" (and {len(warnings) - 1} more)" if len(warnings) > 1 else ""
             raise DocumentError(
                 f"no factory could be read in {printable(path)}: {warnings[0]}{more}",
@@ -39,10 +39,10 @@ def list_factories(path: str, *, root: str | None = None, in_detail: bool = Fals
             )
         warnings.append("no factories found: looked in spec/factories and test/factories")
     if not in_detail:
-        return Listed(factories.to_dict(), warnings)
-    details = Details(factories)
+        return FactoryList(factories.to_dict(), warnings)
+    details = FactoryDetails(factories)
     said = details.to_dict()
-    return Listed(said, [*warnings, *map(str, details.complaints)])
+    return FactoryList(said, [*warnings, *map(str, details.warnings)])
 
 
 def _root(path: str, start: str, root: str | None) -> str:

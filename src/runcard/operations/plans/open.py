@@ -4,7 +4,7 @@ import os
 
 from runcard.encoding import Limits
 from runcard.plans.plan import Plan, plan_at
-from runcard.plans.plan_files import Asked, place_of
+from runcard.plans.plan_files import MethodRef, locate_plan
 
 
 def open_plan(
@@ -21,6 +21,6 @@ def open_plan(
     `root` is the project, where it is not the nearest directory above with `.git` or a `Gemfile`. A source with plans
     for several methods has one for each: name the class, the method and its type, `instance` or `class`.
     """
-    asked = Asked(class_name, method, method_type)
+    method_ref = MethodRef(class_name, method, method_type)
     project = None if root is None else os.fspath(root)
-    return plan_at(place_of(os.fspath(path), root=project, asked=asked, limits=limits))
+    return plan_at(locate_plan(os.fspath(path), root=project, method_ref=method_ref, limits=limits))

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 from runcard.encoding import JsonObject
 from runcard.errors import RuncardError
-from runcard.files import Kind, json_name, walk
-from runcard.plans.agent_reports import Mark
+from runcard.files import FileKind, json_name, walk
+from runcard.plans.agent_reports import AgentReport
 from runcard.plans.agents import AGENTS
-from runcard.plans.factory_traits import Match, matches, missing, strategy, traits
+from runcard.plans.factory_traits import TraitMatch, matches, missing, strategy, traits
 from runcard.plans.plan import Plan, plan_at
-from runcard.plans.plan_files import Asked, place_of
-from runcard.plans.ruby.factory_usage import Built, built, symbols
+from runcard.plans.plan_files import MethodRef, locate_plan
+from runcard.plans.ruby.factory_usage import FactoryCall, factory_calls, symbols
 from runcard.plans.spec_paths import spec_of
 
 _AGENT = AGENTS["factory-optimizer"]
@@ -21,15 +21,15 @@ _OURS = f"{_AGENT.name}: "  # how its warnings begin, so that a second look repl
 
 
 @dataclass(frozen=True, slots=True)
-class Optimized:
+class FactoryAdvice:
     """What could be better about the factories of a plan."""
 
     plan: Plan
     strategy: str
-    matches: list[Match]
+    matches: list[TraitMatch]
     missing: dict[str, list[str]]
     unused: list[tuple[str, str]]  # factory and trait
-    other: list[Built]  # where the spec does not follow the strategy
+    other: list[FactoryCall]  # where the spec does not follow the strategy
     remarks: tuple[str, ...]
 
     @property
@@ -66,15 +66,15 @@ class Optimized:
         }
 
 
-def optimize(path: str, *, root: str | None = None, asked: Asked | None = None) -> Optimized:
+def optimize(path: str, *, root: str | None = None, method_ref: MethodRef | None = None) -> FactoryAdvice:
     """Compare a plan with its factories, and write down as the factory optimizer what there is to do."""
-    plan = plan_at(place_of(path, root=root, asked=asked))
+    plan = plan_at(locate_plan(path, root=root, method_ref=method_ref))
     plan.check_exists()
     plan.check_handed_on(_AGENT)
     data = plan.to_dict()
     found = matches(data)
     has_factories = bool(data.get("factories_detected"))
-    result = Optimized(
+    result = FactoryAdvice(
         plan,
         strategy(data),
         found,
@@ -102,7 +102,7 @@ def _unused(plan: Plan, data: JsonObject) -> Iterator[tuple[str, str]]:
     if not known:
         return
     used: set[str] = set()
-    for path in _specs(plan.place.project.root):
+    for path in _specs(plan.location.project.root):
         with suppress(RuncardError):  # what is no text uses nothing
             used |= symbols(path)
     yield from ((factory, trait) for factory, trait in known if trait not in used)
@@ -115,21 +115,21 @@ def _specs(root: str) -> Iterator[str]:
         if not os.path.isdir(top):
             continue
         for entry in walk(top, on_error=lambda *_: None, enter=lambda path: path.strip("/") != "factories"):
-            if entry.kind is Kind.FILE and entry.path.endswith(".rb") and entry.path != "factories.rb":
+            if entry.kind is FileKind.FILE and entry.path.endswith(".rb") and entry.path != "factories.rb":
                 yield os.path.join(top, entry.path)
 
 
-def _other(plan: Plan, data: JsonObject) -> list[Built]:
+def _other(plan: Plan, data: JsonObject) -> list[FactoryCall]:
     """Where the spec of the plan, if there is one, gets objects otherwise than its level wants."""
     wanted = strategy(data)
     with suppress(RuncardError):
-        spec = os.path.join(plan.place.project.root, spec_of(plan))
-        return [one for one in built(spec) if one.strategy != wanted]
+        spec = os.path.join(plan.location.project.root, spec_of(plan))
+        return [one for one in factory_calls(spec) if one.strategy != wanted]
     return []
 
 
 def _write(plan: Plan, data: JsonObject, advice: list[str]) -> None:
-    marked = Mark(completed=True).on(_AGENT, data)
+    marked = AgentReport(completed=True).on(_AGENT, data)
     said = data.get("automation", {}).get("warnings") or []
     kept = [text for text in said if not text.startswith(_OURS)]
     if said or advice:

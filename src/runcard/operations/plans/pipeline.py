@@ -17,14 +17,14 @@ from runcard.operations.plans.validate import validate_plan
 from runcard.plans.agents import AGENTS, next_agent
 from runcard.plans.freshness import status_of
 from runcard.plans.plan import Plan, plan_at
-from runcard.plans.plan_files import Asked, place_of
+from runcard.plans.plan_files import MethodRef, locate_plan
 from runcard.plans.spec_paths import spec_of
 
 DONE, KEPT = "done", "kept"
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class PipelineStep:
     """What came of one agent's work."""
 
     agent: str
@@ -36,11 +36,11 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Piped:
+class PipelineResult:
     """A source that went through the pipeline."""
 
     plan: Plan
-    steps: tuple[Step, ...]
+    steps: tuple[PipelineStep, ...]
     warnings: tuple[str, ...]
 
     @property
@@ -57,18 +57,25 @@ class Piped:
 
 
 def run_pipeline(
-    path: str, asked: Asked, *, root: str | None = None, output: str | None = None, force: bool = False
-) -> Piped:
+    path: str,
+    method_ref: MethodRef,
+    *,
+    root: str | None = None,
+    output: str | None = None,
+    force: bool = False,
+) -> PipelineResult:
     """Analyze a method, validate its plan and write the skeleton of its spec; raises at the first step that fails."""
-    run = _Run(path, root)
-    asked = run.analyzed(asked)
-    plan = run.validated(asked)
+    run = _Pipeline(path, root)
+    method_ref = run.analyzed(method_ref)
+    plan = run.validated(method_ref)
     if _has_skeleton(plan) and not force:
-        run.steps.append(Step("skeleton", KEPT, spec_of(plan)))
+        run.steps.append(PipelineStep("skeleton", KEPT, spec_of(plan)))
     else:
-        written = write_skeleton(path, root=root, asked=asked, output=output, force=force)
-        run.note(Step("skeleton", DONE, written.path), written.warnings)
-    return Piped(plan_at(place_of(path, root=root, asked=asked)), tuple(run.steps), tuple(run.warnings))
+        written = write_skeleton(path, root=root, method_ref=method_ref, output=output, force=force)
+        run.note(PipelineStep("skeleton", DONE, written.path), written.warnings)
+    return PipelineResult(
+        plan_at(locate_plan(path, root=root, method_ref=method_ref)), tuple(run.steps), tuple(run.warnings)
+    )
 
 
 def _has_skeleton(plan: Plan) -> bool:
@@ -77,39 +84,41 @@ def _has_skeleton(plan: Plan) -> bool:
     if not AGENTS["skeleton"].is_done(data):
         return False
     is_skipped = data["automation"].get("skeleton_skipped") is True
-    return is_skipped or os.path.lexists(os.path.join(plan.place.project.root, spec_of(plan)))
+    return is_skipped or os.path.lexists(os.path.join(plan.location.project.root, spec_of(plan)))
 
 
-class _Run:
+class _Pipeline:
     """The steps so far; a warning is said once, whoever says it."""
 
     def __init__(self, path: str, root: str | None) -> None:
         self._path = path
         self._root = root
-        self.steps: list[Step] = []
+        self.steps: list[PipelineStep] = []
         self.warnings: dict[str, None] = {}
 
-    def note(self, step: Step, warnings: Iterable[str]) -> None:
+    def note(self, step: PipelineStep, warnings: Iterable[str]) -> None:
         self.steps.append(step)
         self.warnings |= dict.fromkeys(warnings)
 
-    def analyzed(self, asked: Asked) -> Asked:
+    def analyzed(self, method_ref: MethodRef) -> MethodRef:
         """See that there is a fresh plan; the method in full, as the plan has it."""
-        place = place_of(self._path, root=self._root, asked=asked)
-        if status_of(place).valid:
-            self.note(Step("analyzer", KEPT, place.path), place.warnings)
-            return Asked.of(place.stored.section("target"))
-        analyzed = analyze_source(self._path, asked, root=self._root, write=True)
-        full = Asked.of(analyzed.analysis.plan["target"])
-        written = place_of(self._path, root=self._root, asked=full)
-        self.note(Step("analyzer", DONE, written.path), analyzed.warnings)
+        location = locate_plan(self._path, root=self._root, method_ref=method_ref)
+        if status_of(location).valid:
+            self.note(PipelineStep("analyzer", KEPT, location.path), location.warnings)
+            return MethodRef.of(location.plan_file.section("target"))
+        analyzed = analyze_source(self._path, method_ref, root=self._root, write=True)
+        full = MethodRef.of(analyzed.analysis.plan["target"])
+        written = locate_plan(self._path, root=self._root, method_ref=full)
+        self.note(PipelineStep("analyzer", DONE, written.path), analyzed.warnings)
         return full
 
-    def validated(self, asked: Asked) -> Plan:
+    def validated(self, method_ref: MethodRef) -> Plan:
         """Validate the plan; the plan as it is then."""
-        done = validate_plan(self._path, root=self._root, asked=asked)
+        done = validate_plan(self._path, root=self._root, method_ref=method_ref)
         if not done.report.valid:
             raise InvalidDocument(done.report, printable(done.plan.path))
         found = [f"{warning.message} [{warning.rule}]" for warning in done.report.warnings]
-        self.note(Step("validator", DONE, f"valid testplan {done.report.version}"), (*done.warnings, *found))
+        self.note(
+            PipelineStep("validator", DONE, f"valid testplan {done.report.version}"), (*done.warnings, *found)
+        )
         return done.plan

@@ -6,19 +6,18 @@ from dataclasses import dataclass
 from runcard.encoding import JsonObject
 from runcard.errors import StoreError
 from runcard.files import failure, json_name, printable, write_atomic
-from runcard.plans.file_names import report_name
-from runcard.plans.freshness import stale
+from runcard.plans.freshness import stale_warnings
 from runcard.plans.plan import Plan, plan_at
-from runcard.plans.plan_files import Asked, place_of
+from runcard.plans.plan_files import MethodRef, locate_plan, report_name
 from runcard.plans.project import check_inside
-from runcard.plans.ruby.specs import read_spec
+from runcard.plans.ruby.spec_reader import read_spec
 from runcard.plans.spec_paths import spec_of
 from runcard.plans.spec_review import Review, review
 from runcard.views.plan_review import review_page
 
 
 @dataclass(frozen=True, slots=True)
-class Reviewed:
+class ReviewResult:
     """What was found about a spec."""
 
     plan: Plan
@@ -61,15 +60,15 @@ def review_spec(
     spec: str | None = None,
     *,
     root: str | None = None,
-    asked: Asked | None = None,
+    method_ref: MethodRef | None = None,
     write_report: bool = False,
-) -> Reviewed:
+) -> ReviewResult:
     """Compare a spec with its plan; without a name it is the one that the plan says, or that belongs to its source."""
-    plan = plan_at(place_of(path, root=root, asked=asked))
+    plan = plan_at(locate_plan(path, root=root, method_ref=method_ref))
     plan.check_exists()
     plan.check_valid()
     data = plan.to_dict()
-    file = spec or os.path.join(plan.place.project.root, spec_of(plan))
+    file = spec or os.path.join(plan.location.project.root, spec_of(plan))
     if spec is None and not os.path.lexists(file):
         raise StoreError(
             f"{printable(file)} does not exist: there is nothing to review",
@@ -79,8 +78,8 @@ def review_spec(
     found = review(data, read)
     unread = [f"line {trouble.line}: {trouble.message}" for trouble in read.warnings]
     page = review_page(_title(data["target"]), spec_of(plan) if spec is None else spec, found)
-    remarks = (*plan.warnings, *stale(plan.place), *unread)
-    return Reviewed(plan, file, found, page, _written(plan, page) if write_report else None, remarks)
+    remarks = (*plan.warnings, *stale_warnings(plan.location), *unread)
+    return ReviewResult(plan, file, found, page, _written(plan, page) if write_report else None, remarks)
 
 
 def _title(target: JsonObject) -> str:
@@ -89,7 +88,7 @@ def _title(target: JsonObject) -> str:
 
 def _written(plan: Plan, page: str) -> str:
     path = os.path.join(os.path.dirname(plan.path), report_name(os.path.basename(plan.path)))
-    check_inside(plan.place.project, path)
+    check_inside(plan.location.project, path)
     try:
         write_atomic(path, page.encode())
     except OSError as error:

@@ -8,20 +8,19 @@ from runcard.encoding import JsonObject
 from runcard.errors import RuncardError, StoreError
 from runcard.files import failure, json_name, printable, read_file, write_atomic
 from runcard.plans.agents import AGENTS, next_agent
-from runcard.plans.freshness import stale
+from runcard.plans.freshness import stale_warnings
 from runcard.plans.plan import Plan, plan_at
-from runcard.plans.plan_files import Asked, place_of
+from runcard.plans.plan_files import MethodRef, locate_plan
 from runcard.plans.project import check_inside
-from runcard.plans.ruby.signatures import parameters
-from runcard.plans.spec_contexts import Context, contexts_of
+from runcard.plans.ruby.targets import required_parameters
 from runcard.plans.spec_paths import default_spec
-from runcard.plans.spec_skeleton import Call, skeleton
+from runcard.plans.spec_skeleton import CallSignature, Context, contexts_of, skeleton
 
 _AGENT = AGENTS["skeleton"]
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class SkeletonResult:
     """The skeleton of a spec."""
 
     plan: Plan
@@ -52,21 +51,26 @@ def write_skeleton(
     path: str,
     *,
     root: str | None = None,
-    asked: Asked | None = None,
+    method_ref: MethodRef | None = None,
     output: str | None = None,
     force: bool = False,
-) -> Written:
+) -> SkeletonResult:
     """Write the spec of a plan, where it belongs or to `output`; only `force` replaces a file that is there."""
-    plan = plan_at(place_of(path, root=root, asked=asked))
+    plan = plan_at(locate_plan(path, root=root, method_ref=method_ref))
     plan.check_exists()
     plan.check_handed_on(_AGENT)
     data = plan.to_dict()
     contexts = contexts_of(data["characteristics"])
-    spec = output or os.path.join(plan.place.project.root, default_spec(plan))
+    spec = output or os.path.join(plan.location.project.root, default_spec(plan))
     text = skeleton(data["target"], contexts, _call(plan, data["target"]), _helper(plan, data["target"]))
-    warnings = [*plan.warnings, *plan.missing(_AGENT.name), *stale(plan.place), *_unreached(data, contexts)]
+    warnings = [
+        *plan.warnings,
+        *plan.missing(_AGENT.name),
+        *stale_warnings(plan.location),
+        *_unreached(data, contexts),
+    ]
     if output is None:
-        check_inside(plan.place.project, spec)
+        check_inside(plan.location.project, spec)
     is_new = _written(spec, text, force=force)
     inside = _inside(plan, spec)
     if inside is None:
@@ -76,7 +80,7 @@ def write_skeleton(
     marked = plan.mark(
         _AGENT.name, completed=True, values={} if inside is None else {"skeleton_file": inside}
     )
-    return Written(marked, spec, contexts, is_new, tuple(warnings))
+    return SkeletonResult(marked, spec, contexts, is_new, tuple(warnings))
 
 
 def _unreached(data: JsonObject, contexts: tuple[Context, ...]) -> list[str]:
@@ -89,19 +93,19 @@ def _unreached(data: JsonObject, contexts: tuple[Context, ...]) -> list[str]:
     ]
 
 
-def _call(plan: Plan, target: JsonObject) -> Call:
+def _call(plan: Plan, target: JsonObject) -> CallSignature:
     """What the source says about the parameters; nothing where it cannot be read."""
     name = target["class"]
     with suppress(RuncardError):
-        given = parameters(plan.source, name, target["method"], target["method_type"])
-        return Call(given, parameters(plan.source, name, "initialize", "instance"))
-    return Call()
+        parameters = required_parameters(plan.source, name, target["method"], target["method_type"])
+        return CallSignature(parameters, required_parameters(plan.source, name, "initialize", "instance"))
+    return CallSignature()
 
 
 def _helper(plan: Plan, target: JsonObject) -> str:
     """The file that a spec requires: that of Rails, where there is Rails."""
     is_rails = target["file"].removeprefix("./").startswith("app/")
-    of_rails = os.path.join(plan.place.project.root, "spec", "rails_helper.rb")
+    of_rails = os.path.join(plan.location.project.root, "spec", "rails_helper.rb")
     return "rails_helper" if is_rails or os.path.isfile(of_rails) else "spec_helper"
 
 
@@ -131,6 +135,6 @@ def _exists(path: str) -> StoreError:
 
 def _inside(plan: Plan, path: str) -> str | None:
     """The path in the project; None outside of it, and for one that no document can hold."""
-    inside = os.path.relpath(os.path.realpath(path), plan.place.project.root)
+    inside = os.path.relpath(os.path.realpath(path), plan.location.project.root)
     is_outside = inside.startswith(os.pardir + os.sep)
     return None if is_outside or json_name(inside).text != inside else inside

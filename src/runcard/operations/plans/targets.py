@@ -10,7 +10,7 @@ from runcard.plans.ruby import Targets, read_targets
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class TargetList:
     """The methods of a file, and its path in the project."""
 
     file: str
@@ -30,7 +30,7 @@ class Listed:
         }
 
 
-def list_targets(path: str, *, root: str | None = None) -> Listed:
+def list_targets(path: str, *, root: str | None = None) -> TargetList:
     """Read a file; raises RuncardError when it cannot be read, or does not lie in the project that was named."""
     project, file = project_of(path, root)
-    return Listed(file, read_targets(os.path.join(project.root, file)))
+    return TargetList(file, read_targets(os.path.join(project.root, file)))

@@ -1,25 +1,25 @@
-"""The validator: every rule asked about a plan in its project, and the answer written into its section `validation`.
+"""The validator: every rule method_ref about a plan in its project, and the answer written into its section `validation`.
 
 What the section said before is not looked at. Nothing else in the file changes.
 """
 
 from dataclasses import dataclass, replace
 
-from runcard.documents import codec
+from runcard.documents import reader
 from runcard.documents.findings import Finding
 from runcard.documents.findings import Report as Findings
 from runcard.documents.kinds import TESTPLAN
 from runcard.encoding import JsonObject, Limits
 from runcard.files import json_name
 from runcard.plans.plan import Plan, plan_at
-from runcard.plans.plan_files import Asked, place_of
+from runcard.plans.plan_files import MethodRef, locate_plan
 from runcard.plans.target_check import check_target
 
 _MOST = 200  # findings that are written down
 
 
 @dataclass(frozen=True, slots=True)
-class Validated:
+class PlanValidation:
     """What was found about a plan, and whether its section was rewritten."""
 
     plan: Plan
@@ -45,30 +45,32 @@ def validate_plan(
     path: str,
     *,
     root: str | None = None,
-    asked: Asked | None = None,
+    method_ref: MethodRef | None = None,
     write: bool = True,
     limits: Limits | None = None,
-) -> Validated:
+) -> PlanValidation:
     """Validate the plan of a source, or the plan at a path that ends in `.yml`."""
-    plan = plan_at(place_of(path, root=root, asked=asked, limits=limits))
+    plan = plan_at(locate_plan(path, root=root, method_ref=method_ref, limits=limits))
     plan.check_exists()
     if not write:
-        return Validated(plan, judged(plan), written=False, warnings=plan.warnings)
+        return PlanValidation(plan, judged(plan), written=False, warnings=plan.warnings)
     with plan.locked() as now:
         report = judged(now)
         after = now.with_validation(section_of(report))
-        return Validated(after, report, after is not now, plan.warnings)
+        return PlanValidation(after, report, after is not now, plan.warnings)
 
 
 def judged(plan: Plan) -> Findings:
     """All that is wrong with a plan, but for what its old validation says."""
-    project = plan.place.project
+    project = plan.location.project
 
     def look(data: JsonObject) -> list[Finding]:
-        return list(check_target(data, project.root, is_known=not plan.place.is_loose))
+        return list(check_target(data, project.root, is_known=not plan.location.is_outside_project))
 
-    source = plan.place.stored.source or b""
-    report = codec.examine(source, kind=TESTPLAN.name, limits=plan.place.stored.limits, look=look).report
+    source = plan.location.plan_file.source or b""
+    report = reader.parse_document(
+        source, kind=TESTPLAN.name, limits=plan.location.plan_file.limits, look=look
+    ).report
     own = tuple(found for found in report.findings if not found.path.startswith("/validation"))
     return replace(report, findings=own)
 
@@ -89,5 +91,5 @@ def _lines(findings: list[Finding]) -> list[str]:
 
 
 def _line(found: Finding) -> str:
-    place = found.path.removeprefix("/").replace("/", ".")
-    return f"{place}: {found.message} [{found.rule}]" if place else f"{found.message} [{found.rule}]"
+    location = found.path.removeprefix("/").replace("/", ".")
+    return f"{location}: {found.message} [{found.rule}]" if location else f"{found.message} [{found.rule}]"

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from runcard.digests import sha256_bytes
-from runcard.documents import codec
+from runcard.documents import reader
 from runcard.encoding import JsonObject
 from runcard.errors import StoreError, UsageError
 from runcard.files import failure, json_name, open_regular, printable, sync_filesystem
@@ -148,7 +148,7 @@ def _check_run(run: Contents, manifest: JsonObject) -> list[str]:
         raise refused(f"its run is not what it was when it was closed: {problem}")
     if sha256_bytes(metadata).hex != manifest.get("metadata_sha256"):
         raise refused("its run is another one than its manifest says")
-    return list(_missing_inputs(codec.load(metadata).to_dict(), manifest))
+    return list(_missing_inputs(reader.load_document(metadata).to_dict(), manifest))
 
 
 def _missing_inputs(document: JsonObject, manifest: JsonObject) -> Iterator[str]:

@@ -17,12 +17,12 @@ from typing import NamedTuple
 
 from runcard import checksums
 from runcard.digests import sha256_bytes
-from runcard.documents import chain, codec
+from runcard.documents import chain, reader
 from runcard.documents.kinds import GENERATION, TEAM, detect
 from runcard.encoding import JsonObject, decode_json
 from runcard.errors import EncodingError, RuncardError, StoreError
 from runcard.files import failure, json_name, printable, read_regular, write_atomic
-from runcard.files.temporaries import remove_temporaries
+from runcard.files.temporary_files import remove_temporary_files_in
 from runcard.store import layout
 from runcard.store.amendments.read import MIGRATION, REDACTION, read_amendments
 from runcard.store.amendments.staging import Staging
@@ -250,7 +250,7 @@ class Amender:
         store = layout.store_of(self.path)
         path = layout.original(store, sha256_bytes(data).hex)
         with open_own(store, layout.originals(store), create=True) as folder:
-            remove_temporaries(folder)
+            remove_temporary_files_in(folder)
         with contextlib.suppress(FileExistsError):
             write_atomic(path, data, mode=self._mode, replace=False)
         return path
@@ -305,7 +305,9 @@ def _document(record: str, metadata: bytes) -> JsonObject:
             hint="see what `runcard verify` says",
         )
     kind = TEAM if detect(document) is TEAM else GENERATION
-    return codec.sound(codec.examine(metadata, kind=kind.name))  # what is hostile in it is left out
+    return reader.valid_parts(
+        reader.parse_document(metadata, kind=kind.name)
+    )  # what is hostile in it is left out
 
 
 def _path_of(path: str) -> JsonObject:

@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, Self
 
-from runcard.documents import codec
+from runcard.documents import reader
 from runcard.documents.archive_index import ArchiveIndex
 from runcard.documents.findings import InvalidDocument
 from runcard.documents.kinds import ARCHIVE_INDEX
 from runcard.documents.run.generation import Generation
 from runcard.documents.session.team import Team
-from runcard.documents.times import written
+from runcard.documents.times import format_time
 from runcard.encoding import JsonObject
 from runcard.errors import StoreError
 from runcard.files import (
@@ -27,7 +27,7 @@ from runcard.files import (
     read_regular,
     write_atomic,
 )
-from runcard.files.temporaries import remove_temporaries
+from runcard.files.temporary_files import remove_temporary_files_in
 from runcard.store import layout
 from runcard.store.archives.scan import Contents
 from runcard.store.own_directories import check_own
@@ -130,7 +130,9 @@ class Shelf:
             new = ArchiveIndex.from_dict(data) if document is None else document.changed(data)
             try:
                 with open_directory(self.folder) as folder:
-                    remove_temporaries(folder, of={layout.ARCHIVE_INDEX}, age=0)  # written under this lock
+                    remove_temporary_files_in(
+                        folder, of={layout.ARCHIVE_INDEX}, age=0
+                    )  # written under this lock
                 write_atomic(self.index, new.to_bytes(), mode=mode, follow=False)
             except OSError as error:
                 raise failure(error, self.index, "write") from error
@@ -141,14 +143,14 @@ class Shelf:
         for file in layout.archives_in(self.folder):
             path = os.path.join(self.folder, file)
             try:
-                document = codec.load(read_regular(layout.metadata_copy(path)) or b"")
+                document = reader.load_document(read_regular(layout.metadata_copy(path)) or b"")
                 changed = datetime.fromtimestamp(int(os.stat(path).st_mtime), UTC)
             except (OSError, InvalidDocument):
                 continue  # nobody can tell whose it is without opening it
             if isinstance(document, Team | Generation):
                 kind = "session" if isinstance(document, Team) else "run"
                 name = layout.archived_name(path)
-                facts = {"archived_at": written(changed), "archive_file": file}
+                facts = {"archived_at": format_time(changed), "archive_file": file}
                 data.setdefault(_LISTS[kind], []).append(_about(kind, document.to_dict(), name) | facts)
         return data
 
@@ -160,7 +162,7 @@ class Shelf:
         except OSError as error:
             raise failure(error, self.index, "read the index of archives") from error
         try:
-            document = codec.load(data or b"", kind=ARCHIVE_INDEX.name)
+            document = reader.load_document(data or b"", kind=ARCHIVE_INDEX.name)
         except InvalidDocument as error:
             raise StoreError(
                 f"{printable(self.index)} is damaged: {error.report.errors[0].message}",

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from runcard.checksums.worker import Folder
 from runcard.errors import StoreError
-from runcard.files import Kind, encode_name, failure, printable, reach, walk
+from runcard.files import FileKind, encode_name, failure, printable, short_path, walk
 from runcard.store.archives import tar
 from runcard.store.archives.gzip_members import NO_HEADER, SIZE, MemberWriter
 from runcard.store.archives.tar import Member
@@ -62,19 +62,19 @@ class _Packing:
         self._waiting: list[tuple[bytes, os.stat_result]] = []  # directories whose turn it is not yet
         self.others: list[str] = []
 
-    def add(self, path: str, kind: Kind) -> None:
+    def add(self, path: str, kind: FileKind) -> None:
         raw = encode_name(path)
         while self._waiting and self._waiting[0][0] < raw:
             self._add_directory(*heappop(self._waiting))
-        if kind is Kind.FILE:
+        if kind is FileKind.FILE:
             self._add_file(raw, path)
-        elif kind is Kind.OTHER:
+        elif kind is FileKind.OTHER:
             self.others.append(path)
         else:
-            with reach(self._top, path) as (place, rest):
+            with short_path(self._top, path) as (place, rest):
                 status = os.lstat(rest, dir_fd=place)
-                target = os.readlink(rest, dir_fd=place) if kind is Kind.SYMLINK else b""
-            if kind is Kind.DIRECTORY:
+                target = os.readlink(rest, dir_fd=place) if kind is FileKind.SYMLINK else b""
+            if kind is FileKind.DIRECTORY:
                 heappush(self._waiting, (raw + b"/", status))
             else:
                 self._begin(Member(tar.SYMLINK, self._named(raw), 0, 0o777, int(status.st_mtime), target))

@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from runcard.files import Kind, check_relative, decode_name, encode_name, open_regular
+from runcard.files import FileKind, check_relative, decode_name, encode_name, open_regular
 from runcard.store.archives.gzip_members import read_blocks
 from runcard.store.archives.limits import LONGEST_PATH
 from runcard.store.archives.member_index import Places
@@ -17,7 +17,7 @@ class Item(NamedTuple):
     """One thing in an archive; `data` gives what a file holds, until the next one is asked for."""
 
     path: str
-    kind: Kind
+    kind: FileKind
     member: Member
     data: Callable[[], Iterator[memoryview]]
 
@@ -50,7 +50,7 @@ def read_file(archive: str, places: Places, name: str) -> bytes | None:
     descriptor = open_regular(archive, follow=True)
     try:
         for item in items(descriptor, places, name):
-            if item.path == name and item.kind is Kind.FILE:
+            if item.path == name and item.kind is FileKind.FILE:
                 return b"".join(item.data())
     except LostError:
         return None

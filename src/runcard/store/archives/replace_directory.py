@@ -14,7 +14,7 @@ from typing import Self
 
 from runcard.errors import RuncardError, StoreError
 from runcard.files import failure, fsync_directory, locked, open_directory, printable, write_atomic
-from runcard.files.temporaries import remove_temporaries
+from runcard.files.temporary_files import remove_temporary_files_in
 from runcard.store import layout
 from runcard.store.archives.member_index import encode_places
 from runcard.store.archives.pack import Progress, pack
@@ -49,10 +49,10 @@ class Draft:
         try:
             with _open_month(layout.store_of(record), target, readers) as month:
                 files = (target, layout.metadata_copy(target), layout.places_of(target))
-                remove_temporaries(
+                remove_temporary_files_in(
                     month, of=[*map(os.path.basename, files)], age=0
                 )  # the record is ours alone
-                remove_temporaries(month)
+                remove_temporary_files_in(month)
                 self._descriptor, name = _create(month, os.path.basename(target), mode)
             self._path = os.path.join(os.path.dirname(target), name)
         except OSError as error:
@@ -183,4 +183,4 @@ def tidy_archives(store: str) -> None:
     with contextlib.suppress(OSError):
         for name in filter(layout.is_month, list_own(store, folder)):
             with contextlib.suppress(StoreError), open_own(store, os.path.join(folder, name)) as month:
-                remove_temporaries(month)
+                remove_temporary_files_in(month)

@@ -14,12 +14,12 @@ from contextlib import closing
 from typing import NamedTuple
 
 from runcard.checksums import Listing, Symlink
-from runcard.checksums.comparison import Comparison, judge
+from runcard.checksums.comparison import ListingComparison, compare_hashed
 from runcard.digests import sha256_descriptor
 from runcard.errors import StoreError
 from runcard.files import (
-    Entry,
-    Kind,
+    FileEntry,
+    FileKind,
     check_relative,
     decode_name,
     encode_name,
@@ -51,7 +51,7 @@ from runcard.store.archives.tar_stream import Gap, LostError, TarStream
 Progress = Callable[[int, int], object]
 
 _EVERY = 256
-KINDS = {tar.FILE: Kind.FILE, tar.SYMLINK: Kind.SYMLINK, tar.DIRECTORY: Kind.DIRECTORY}
+KINDS = {tar.FILE: FileKind.FILE, tar.SYMLINK: FileKind.SYMLINK, tar.DIRECTORY: FileKind.DIRECTORY}
 _LOST = "its bytes in the archive are damaged"
 
 
@@ -82,7 +82,7 @@ class Contents:
         self.name = name  # of the record
         self.store: str | None = None  # whose ledgers know it
         self.hexes: dict[str, str] = {}
-        self.kinds: dict[str, Kind] = {}
+        self.kinds: dict[str, FileKind] = {}
         self.symlinks: list[Symlink] = []
         self.others: tuple[str, ...] = ()
         self.documents: dict[str, bytes] = {}
@@ -101,7 +101,7 @@ class Contents:
         return name in self.kinds
 
     def has_file(self, name: str) -> bool:
-        return self.kinds.get(name) is Kind.FILE
+        return self.kinds.get(name) is FileKind.FILE
 
     def instances(self) -> list[str]:
         """The instances of a session that have a document."""
@@ -125,12 +125,12 @@ class Contents:
         }
         return inner
 
-    def compare(self, listing: Listing, progress: Progress | None) -> Comparison:  # noqa: ARG002 - all is read
-        entries = (Entry(path, kind) for path, kind in self.kinds.items())
+    def compare(self, listing: Listing, progress: Progress | None) -> ListingComparison:  # noqa: ARG002 - all is read
+        entries = (FileEntry(path, kind) for path, kind in self.kinds.items())
         unreadable = {path: _LOST for path in listing if self._is_lost(path)}
         found = Listing.from_hex({path: digest for path, digest in self.hexes.items() if path in listing})
-        differences = judge(entries, found, listing, layout.NOT_LISTED, unreadable)
-        return Comparison(differences, tuple(self.symlinks), self.others)
+        differences = compare_hashed(entries, found, listing, layout.NOT_LISTED, unreadable)
+        return ListingComparison(differences, tuple(self.symlinks), self.others)
 
     def _is_lost(self, path: str) -> bool:
         if path in self.lost:
@@ -259,11 +259,11 @@ class _Scan:
         if member.kind == tar.FILE:
             self._take_file(member, path, stream)
         elif member.kind == tar.SYMLINK:
-            self._contents.kinds[path] = Kind.SYMLINK
+            self._contents.kinds[path] = FileKind.SYMLINK
             self._contents.symlinks.append(Symlink(path, decode_name(member.target)))
             self._tree.count(len(member.target))
         else:
-            self._contents.kinds[path] = Kind.DIRECTORY
+            self._contents.kinds[path] = FileKind.DIRECTORY
 
     def _path(self, member: Member) -> str | None:
         """The path of a member below the record's own folder; None for that folder, and for a hostile one."""
@@ -289,7 +289,7 @@ class _Scan:
             return "it is a hard link, a device or the like, which no record has"
         if path in self._contents.kinds:
             return "it stands twice in the archive"
-        if kind is Kind.SYMLINK and not _is_target(member.target):
+        if kind is FileKind.SYMLINK and not _is_target(member.target):
             return "it is a link whose target no link can have"
         if not self._tree.has_room(path, kind):
             return "a file or a link stands where a folder must be"
@@ -305,7 +305,7 @@ class _Scan:
             self._document_bytes += size
         if is_kept and (size > LARGEST_DOCUMENT or self._document_bytes > MOST_DOCUMENTS):
             raise TooMuchError(f"too large documents: {printable(path)} has {size:,} bytes")
-        contents.kinds[path] = Kind.FILE
+        contents.kinds[path] = FileKind.FILE
         if (piece := stream.whole(size)) is not None:
             contents.hexes[path] = hashlib.sha256(piece).hexdigest()
             if is_kept:

@@ -9,7 +9,7 @@ import os
 from typing import NamedTuple
 
 from runcard.errors import StoreError
-from runcard.files import decode_name, encode_name, open_regular, printable, reach, write_all
+from runcard.files import decode_name, encode_name, open_regular, printable, short_path, write_all
 from runcard.store.archives import tar
 from runcard.store.archives.gzip_members import read_blocks
 from runcard.store.archives.scan import KINDS, Contents, Progress
@@ -68,11 +68,11 @@ class _Unpacking:
             raise _changed()
         for path, target, mtime in self._links:
             self._make_folder(os.path.dirname(path))
-            with reach(self._top, path) as (place, rest):
+            with short_path(self._top, path) as (place, rest):
                 os.symlink(target, rest, dir_fd=place)
                 os.utime(rest, (mtime, mtime), dir_fd=place, follow_symlinks=False)
         for later in reversed(self._directories):  # the inner ones first
-            with reach(self._top, later.path or ".") as (place, rest):
+            with short_path(self._top, later.path or ".") as (place, rest):
                 if self._keep_modes:
                     os.chmod(rest, later.mode & 0o777, dir_fd=place)
                 os.utime(rest, (later.mtime, later.mtime), dir_fd=place)
@@ -99,13 +99,13 @@ class _Unpacking:
             missing.append(path)
             path = os.path.dirname(path)
         for folder in reversed(missing):
-            with reach(self._top, folder) as (place, rest):
+            with short_path(self._top, folder) as (place, rest):
                 os.mkdir(rest, 0o700 if self._keep_modes else 0o777, dir_fd=place)
             self._made.add(folder)
 
     def _write(self, path: str, member: Member, stream: TarStream) -> None:
         self._make_folder(os.path.dirname(path))
-        with reach(self._top, path) as (place, rest):
+        with short_path(self._top, path) as (place, rest):
             descriptor = os.open(rest, _OPEN, 0o600 if self._keep_modes else 0o666, dir_fd=place)
         hasher = hashlib.sha256()
         try:

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from runcard.documents.chain import Checked, Journal
+from runcard.documents.chain import ChainCheck, Journal
 from runcard.errors import ExitCode
 from runcard.files import printable
 from runcard.store import layout
@@ -24,7 +24,7 @@ from runcard.store.ledger import (
 from runcard.store.verification.verdict import COMPLETE, INTACT, Discrepancy, said
 
 Record = tuple[str, str]  # its kind, and what the ledger knows it by
-Book = tuple[str, Journal, Checked]  # a ledger: its path, its lines, and what its chain says
+Book = tuple[str, Journal, ChainCheck]  # a ledger: its path, its lines, and what its chain says
 
 
 class Known(NamedTuple):

@@ -9,10 +9,10 @@ from typing import ClassVar
 from runcard import checksums
 from runcard.checksums import comparison
 from runcard.digests import sha256_bytes
-from runcard.documents import chain, codec
-from runcard.documents.differences import Difference
+from runcard.documents import chain, reader
+from runcard.documents.differences import ValueDifference
 from runcard.documents.findings import brief
-from runcard.documents.kinds import Kind
+from runcard.documents.kinds import DocumentKind
 from runcard.encoding import JsonObject, Limits
 from runcard.errors import EncodingError, ExitCode, RuncardError
 from runcard.files import JsonName, json_name, printable, read_regular
@@ -31,7 +31,7 @@ _MOST_DIFFERENCES = 20  # between a document and its journal: enough to tell any
 class Inspection(ABC):
     """One record under inspection."""
 
-    kind: ClassVar[Kind]  # of its metadata document
+    kind: ClassVar[DocumentKind]  # of its metadata document
     word: ClassVar[str]  # what the record is called
     journal: ClassVar[str]  # the name of its journal
     sealed_by: ClassVar[str]  # which of the document's checksums is that of the list
@@ -133,10 +133,10 @@ class Inspection(ABC):
                 yield self.said("link", name, "it is no regular file", expected="file")
 
     def _document(self, data: bytes) -> Findings:
-        examined = codec.examine(data, kind=self.kind.name, limits=self.limits)
+        examined = reader.parse_document(data, kind=self.kind.name, limits=self.limits)
         # What the schema finds fault with is reported once, and not looked at any further.
         if not any(error.rule == "version.newer-major" for error in examined.report.errors):
-            self.document = self.seal = codec.sound(examined)
+            self.document = self.seal = reader.valid_parts(examined)
             self.stated = _word_for_word(examined)
         for error in examined.report.errors:
             where = f"{error.path}: " if error.path else ""
@@ -166,8 +166,8 @@ class Inspection(ABC):
         """What was sealed, where a migration has changed the document since."""
         data = self.original(sealed)
         if data is not None:
-            examined = codec.examine(data, kind=self.kind.name, limits=self.limits)
-            self.seal, self.stated = codec.sound(examined), _word_for_word(examined)
+            examined = reader.parse_document(data, kind=self.kind.name, limits=self.limits)
+            self.seal, self.stated = reader.valid_parts(examined), _word_for_word(examined)
         else:
             self.stated = None
             message = "the sealed bytes are not in the store"
@@ -189,7 +189,7 @@ class Inspection(ABC):
         )
         return self.said("changed", path, message, expected=wanted, found=found)
 
-    def faults(self, name: str, checked: chain.Checked) -> Findings:
+    def faults(self, name: str, checked: chain.ChainCheck) -> Findings:
         for fault in checked.faults:
             yield self.said("chain", name, f"line {fault.number}: {fault.reason}")
 
@@ -352,7 +352,7 @@ class Inspection(ABC):
         """Where the document as it was sealed does not say what the journal says."""
         yield from ()
 
-    def difference(self, name: str, one: Difference, source: str = "the journal") -> Discrepancy:
+    def difference(self, name: str, one: ValueDifference, source: str = "the journal") -> Discrepancy:
         """What a document says, and the journal or another source does not."""
         facts = {"expected": _as_text(one.expected), "found": _as_text(one.found)}
         return self.said("document", name, printable(one.told(source)), **facts)
@@ -363,7 +363,7 @@ class Inspection(ABC):
         if more := sum(1 for _ in findings):
             yield self.said("document", layout.METADATA, f"and {more:,} more differences")
 
-    def chain_faults(self, _: chain.Journal, checked: chain.Checked) -> Findings:
+    def chain_faults(self, _: chain.Journal, checked: chain.ChainCheck) -> Findings:
         """What is wrong with the chains of the record's journal."""
         yield from self.faults(self.journal, checked)
 
@@ -389,7 +389,7 @@ class Inspection(ABC):
             yield self.said("chain", self.journal, message)
 
 
-def _word_for_word(examined: codec.Examined) -> JsonObject | None:
+def _word_for_word(examined: reader.ParsedDocument) -> JsonObject | None:
     """A document as it stands in its bytes; None where this version of runcard does not know all that it may say."""
     is_newer = any(warning.rule == "version.newer-minor" for warning in examined.report.warnings)
     return None if is_newer or examined.upgraded is not None else examined.data

@@ -6,7 +6,7 @@ from functools import cached_property
 from runcard.documents import chain
 from runcard.documents.kinds import GENERATION
 from runcard.documents.run.fold import data_digest
-from runcard.documents.run.refold import refold
+from runcard.documents.run.journal_check import compare_with_journal
 from runcard.encoding import JsonObject, Limits
 from runcard.errors import RuncardError
 from runcard.store import layout
@@ -99,7 +99,7 @@ class _Run(Inspection):
             if isinstance(payload, dict) and payload.get("type") == layout.SPECIAL and "path" in payload
         }
 
-    def chain_faults(self, journal: chain.Journal, checked: chain.Checked) -> Findings:
+    def chain_faults(self, journal: chain.Journal, checked: chain.ChainCheck) -> Findings:
         """Where the journal was damaged before the run was closed, SHA256SUMS alone fixes what is left of it."""
         warnings = self.document.get("warnings") or ()
         if not any(isinstance(one, dict) and one.get("type") == layout.DAMAGED for one in warnings):
@@ -111,7 +111,7 @@ class _Run(Inspection):
 
     def against_journal(self, stated: JsonObject) -> Findings:
         """The document is folded again from the events, and compared."""
-        folded = refold(stated, [entry.line for entry in self.events.entries])
+        folded = compare_with_journal(stated, [entry.line for entry in self.events.entries])
         if folded.trouble is not None:
             message = f"{folded.trouble}: the document cannot be compared with the journal"
             yield self.said("limits", layout.METADATA, message)

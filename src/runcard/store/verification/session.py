@@ -11,12 +11,13 @@ from typing import Any
 
 from runcard import checksums
 from runcard.digests import sha256_bytes
-from runcard.documents import chain, codec
-from runcard.documents.differences import Difference
+from runcard.documents import chain, reader
+from runcard.documents.differences import ValueDifference
 from runcard.documents.findings import Finding
-from runcard.documents.kinds import INSTANCE, MANIFEST, TEAM, Kind
-from runcard.documents.run.refold import is_newer
-from runcard.documents.session import agreement, build, refold
+from runcard.documents.kinds import INSTANCE, MANIFEST, TEAM, DocumentKind
+from runcard.documents.run.journal_check import is_newer
+from runcard.documents.session import build, cross_document_rules, journal_check
+from runcard.documents.session.events import COLLECTION_STARTED
 from runcard.encoding import JsonObject, Limits, decode_json
 from runcard.errors import EncodingError
 from runcard.files import check_relative, printable
@@ -61,7 +62,7 @@ def verify_collection(place: str) -> Verdict:
     return Verdict(tuple(found))
 
 
-def _under_any_name(journal: chain.Journal) -> chain.Checked:
+def _under_any_name(journal: chain.Journal) -> chain.ChainCheck:
     """The chains of a journal, whichever record it says that it is of."""
     first = journal.entries[0].line["prev"] if journal.entries else None
     return chain.check(journal, "", first=first)
@@ -89,7 +90,7 @@ class _Session(Inspection):
             )
             yield self.said("limits", layout.METADATA, message)
 
-    def chain_faults(self, journal: chain.Journal, checked: chain.Checked) -> Findings:
+    def chain_faults(self, journal: chain.Journal, checked: chain.ChainCheck) -> Findings:
         if checked.faults and not _under_any_name(journal).faults:
             message = "it is the journal of a session with another name: the directory was renamed, or the journal replaced"
             yield self.said("chain", self.journal, message)
@@ -99,7 +100,7 @@ class _Session(Inspection):
     def against_journal(self, stated: JsonObject) -> Findings:
         """The team document is made again from the other documents and the events, and compared."""
         lines = [entry.line for entry in self.events.entries]
-        started = next((line for line in lines if line.get("event") == refold.STARTED), None)
+        started = next((line for line in lines if line.get("event") == COLLECTION_STARTED), None)
         if started is None:
             return  # not collected by runcard: its documents are held to each other all the same
         payload = started.get("payload")
@@ -112,7 +113,7 @@ class _Session(Inspection):
         yield from self._team(stated, lines)
         for own, document in self._sealed_instances.items():
             name = layout.instance_file(own, layout.METADATA)
-            for one in refold.instance_differences(document, lines):
+            for one in journal_check.instance_differences(document, lines):
                 yield self.difference(name, one)
 
     def _team(self, stated: JsonObject, lines: list[chain.Line]) -> Findings:
@@ -120,7 +121,7 @@ class _Session(Inspection):
         for one in found or ():
             yield self.difference(layout.METADATA, one, "the rest of the session")
         named = {one.pointer.split("/")[1] for one in found or ()}
-        sections = refold.changed_sections(stated, lines)
+        sections = journal_check.changed_sections(stated, lines)
         for name in sections or ():
             if name not in named:
                 message = f"/{name}: the journal has another digest of it"
@@ -128,13 +129,13 @@ class _Session(Inspection):
         if sections is None:
             yield self.said("limits", layout.METADATA, _not_compared(found is not None, lines))
 
-    def _remade(self, stated: JsonObject, lines: list[chain.Line]) -> tuple[Difference, ...] | None:
+    def _remade(self, stated: JsonObject, lines: list[chain.Line]) -> tuple[ValueDifference, ...] | None:
         """None where a part is missing, or the session is of a version that does not repeat enough."""
         manifest = self._as_sealed(layout.MANIFEST)
         if manifest is None or stated.get("version") != build.LATEST:
             return None
-        parts = refold.Parts(manifest, self._sealed_instances, lines)
-        return refold.remade(stated, parts)
+        parts = journal_check.Parts(manifest, self._sealed_instances, lines)
+        return journal_check.remade(stated, parts)
 
     @cached_property
     def _sealed_instances(self) -> dict[str, JsonObject]:
@@ -158,12 +159,12 @@ class _Session(Inspection):
         return document if isinstance(document, dict) else None
 
     def own(self) -> Findings:
-        roster = agreement.Roster(self.document)
+        roster = cross_document_rules.Roster(self.document)
         manifest = self._sound(layout.MANIFEST, MANIFEST)
         if isinstance(manifest, Discrepancy):
             yield manifest
         elif manifest is not None:
-            yield from self._faulty(layout.MANIFEST, agreement.manifest_rules(manifest, roster))
+            yield from self._faulty(layout.MANIFEST, cross_document_rules.manifest_rules(manifest, roster))
         stored = _digests(self.listing or {})
         folders = self.source.instances()
         if self.listing is None and self.source.has(layout.INSTANCES):
@@ -171,14 +172,16 @@ class _Session(Inspection):
         for folder in folders:
             yield from self._instance(folder, roster, stored)
 
-    def _lost(self, roster: agreement.Roster, folders: set[str]) -> Findings:
+    def _lost(self, roster: cross_document_rules.Roster, folders: set[str]) -> Findings:
         """Without a list of checksums, what the documents name is all that is known to have been there."""
         for own in roster.instances:
             if own not in folders:
                 name = layout.instance_file(own, layout.METADATA)
                 yield self.said("missing", name, "the document of this instance is gone")
 
-    def _instance(self, folder: str, roster: agreement.Roster, stored: Mapping[str, JsonObject]) -> Findings:
+    def _instance(
+        self, folder: str, roster: cross_document_rules.Roster, stored: Mapping[str, JsonObject]
+    ) -> Findings:
         name = layout.instance_file(folder, layout.METADATA)
         document = self._sound(name, INSTANCE)
         if isinstance(document, Discrepancy):
@@ -186,7 +189,7 @@ class _Session(Inspection):
             return
         if document is None:
             return
-        yield from self._faulty(name, agreement.instance_rules(document, roster, folder))
+        yield from self._faulty(name, cross_document_rules.instance_rules(document, roster, folder))
         if self.listing is None:
             yield from self._transcript(folder, (document.get("output") or {}).get("file"))
             return
@@ -203,15 +206,15 @@ class _Session(Inspection):
         if not self.source.has_file(name):
             yield self.said("missing", name, "the transcript that the document names is gone")
 
-    def _sound(self, name: str, kind: Kind) -> JsonObject | Discrepancy | None:
+    def _sound(self, name: str, kind: DocumentKind) -> JsonObject | Discrepancy | None:
         """A document of the session as far as its schema finds no fault with it; what is missing is told elsewhere."""
         data = self.read(name)
         if data is None:
             return None
-        examined = codec.examine(data, kind=kind.name, limits=self.limits)
+        examined = reader.parse_document(data, kind=kind.name, limits=self.limits)
         if examined.data is None:
             return self.said("document", name, examined.report.errors[0].message)
-        return codec.sound(examined)
+        return reader.valid_parts(examined)
 
     def _faulty(self, name: str, found: Iterator[Finding]) -> Findings:
         for one in found:
@@ -221,9 +224,9 @@ class _Session(Inspection):
 
 def _not_compared(is_remade: bool, lines: list[chain.Line]) -> str:  # noqa: FBT001
     """What a journal without the digests of the sections leaves open."""
-    names = list(refold.REPEATED_NOWHERE)
+    names = list(journal_check.REPEATED_NOWHERE)
     if any("payload" not in line for line in lines):
-        names += refold.TOLD_BY_EVENTS
+        names += journal_check.TOLD_BY_EVENTS
     what = ", ".join(f"/{name}" for name in sorted(names)) if is_remade else "the team document"
     return f"the journal has no digests of the team document: {what} cannot be compared with it"
 

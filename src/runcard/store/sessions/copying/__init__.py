@@ -16,7 +16,7 @@ Invariants: nothing in the source is opened for writing, no symbolic link in it 
 and directories is opened, and a file that is cut, grows, vanishes or is swapped meanwhile harms nobody.
 """
 
-from runcard.store.sessions.copying.ignore_patterns import check_patterns
+from runcard.files.globs import check_patterns
 from runcard.store.sessions.copying.options import MAX_FILE_SIZE, MAX_SIZE, CopyRules
 from runcard.store.sessions.copying.progress import Amount, Progress
 from runcard.store.sessions.copying.results import Copied, CopiedFile, CopiedLog, Omission, Redaction

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from runcard.files import encode_name, failure
 from runcard.masking import Masker
-from runcard.masking.certain_secrets import SecretScanner, is_suspect
+from runcard.masking.secret_scanner import SecretScanner, is_suspect
 from runcard.store.sessions.copying.omission_reasons import (
     CHANGED,
     HOLDS_KEY,

@@ -11,7 +11,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from runcard.checksums.helper_pool import cores
-from runcard.masking.certain_secrets import clues, is_suspect
+from runcard.masking.secret_scanner import is_suspect, scan_patterns
 from runcard.store.sessions.copying import secret_search_helper
 from runcard.store.sessions.copying.secret_search_helper import FOUND, NOTHING, QUESTION
 
@@ -54,7 +54,7 @@ class Searcher:
         import subprocess  # noqa: PLC0415 - most workspaces have no such amount of text
 
         self._may_start = False
-        patterns = [clue.pattern.decode("ascii") for clue in clues()]
+        patterns = [clue.pattern.decode("ascii") for clue in scan_patterns()]
         with contextlib.suppress(OSError):
             self._process = subprocess.Popen(  # noqa: S603 - this interpreter and our own file
                 [sys.executable, "-I", "-S", secret_search_helper.__file__, *patterns],

@@ -10,15 +10,14 @@ Invariant: below a directory that is left out, only what the user's `!` patterns
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from runcard.store.sessions.copying import ignore_patterns
-from runcard.store.sessions.copying.default_excludes import CREDENTIALS, RUBBISH, Known
-from runcard.store.sessions.copying.ignore_patterns import Pattern
+from runcard.files import globs
+from runcard.store.sessions.copying.default_excludes import CREDENTIALS, RUBBISH
 from runcard.store.sessions.copying.options import CopyRules
 
 NOT_INCLUDED = "not included"  # in the place of a pattern, for what no pattern of the user wants
 
-_CREDENTIALS = Known(CREDENTIALS, any_case=True)
-_RUBBISH = Known(RUBBISH, any_case=False)
+_CREDENTIALS = globs.PatternList(CREDENTIALS, any_case=True)
+_RUBBISH = globs.PatternList(RUBBISH, any_case=False)
 
 
 class LeftOut(NamedTuple):
@@ -32,15 +31,15 @@ class IgnoreFile(NamedTuple):
     """The patterns of a `.gitignore` file, and the path of its directory with a `/`, or nothing."""
 
     base: str
-    patterns: Sequence[Pattern]
+    patterns: Sequence[globs.IgnorePattern]
 
 
 class Judge:
     """The rules of one copy; raises UsageError for a malformed pattern."""
 
     def __init__(self, rules: CopyRules) -> None:
-        self._include = ignore_patterns.compiled(rules.include)
-        self._exclude = ignore_patterns.compiled(rules.exclude)
+        self._include = globs.compile_patterns(rules.include)
+        self._exclude = globs.compile_patterns(rules.exclude)
         self._named = [each for each in self._exclude if each.negates and each.names_a_file]
         self._on_the_way = {folder for each in self._exclude if each.negates for folder in each.folders}
 
@@ -51,7 +50,7 @@ class Judge:
 
     def is_named(self, path: str) -> bool:
         """Whether a pattern with `!` names the file itself: the user wants it, whatever it holds."""
-        return bool(self._named) and ignore_patterns.last(self._named, path, is_folder=False) is not None
+        return bool(self._named) and globs.last_match(self._named, path, is_folder=False) is not None
 
     def leads_on(self, path: str) -> bool:
         """Whether a directory is entered although it is left out: the user named something below it."""
@@ -64,12 +63,7 @@ class Judge:
         verdict = self._credential(path, above, is_folder=is_folder) or self._other(
             path, above, ignored, is_folder=is_folder
         )
-        if (
-            verdict is None
-            and self._include
-            and not is_folder
-            and not ignore_patterns.includes(self._include, path)
-        ):
+        if verdict is None and self._include and not is_folder and not globs.includes(self._include, path):
             return LeftOut(NOT_INCLUDED)
         return verdict
 
@@ -85,7 +79,7 @@ class Judge:
     def _other(
         self, path: str, above: LeftOut | None, ignored: Sequence[IgnoreFile], *, is_folder: bool
     ) -> LeftOut | None:
-        if self._exclude and (own := ignore_patterns.last(self._exclude, path, is_folder=is_folder)):
+        if self._exclude and (own := globs.last_match(self._exclude, path, is_folder=is_folder)):
             return None if own.negates else LeftOut(own.text)
         if above is not None:
             return above
@@ -97,6 +91,6 @@ class Judge:
 def _ignored(path: str, ignored: Sequence[IgnoreFile], *, is_folder: bool) -> LeftOut | None:
     """What the nearest `.gitignore` file says that says anything."""
     for file in reversed(ignored):
-        if found := ignore_patterns.last(file.patterns, path[len(file.base) :], is_folder=is_folder):
+        if found := globs.last_match(file.patterns, path[len(file.base) :], is_folder=is_folder):
             return None if found.negates else LeftOut(found.text)
     return None

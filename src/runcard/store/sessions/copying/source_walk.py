@@ -14,8 +14,8 @@ from stat import S_ISREG
 from typing import NamedTuple
 
 from runcard.checksums import Symlink
-from runcard.files import Kind, decode_name, encode_name, printable
-from runcard.store.sessions.copying import ignore_patterns
+from runcard.files import FileKind, decode_name, encode_name, printable
+from runcard.files.globs import parse_gitignore
 from runcard.store.sessions.copying.links import stays_inside
 from runcard.store.sessions.copying.omission_reasons import not_stored, refusal, special_kind
 from runcard.store.sessions.copying.results import Omission
@@ -26,7 +26,7 @@ from runcard.store.sessions.copying.worker import Folder, close_reader, open_sou
 _IGNORE_FILE = ".gitignore"
 _LARGEST_IGNORE_FILE = 1024 * 1024
 _NAMES_ARE_UTF8 = sys.getfilesystemencoding() == "utf-8"
-_FILE, _DIRECTORY, _SYMLINK, _OTHER = Kind  # see runcard.files.walk
+_FILE, _DIRECTORY, _SYMLINK, _OTHER = FileKind  # see runcard.files.walk
 
 
 class _Visit(NamedTuple):
@@ -90,7 +90,7 @@ class Survey:
     def omit(self, path: str, reason: str, *, is_stored: bool = False) -> None:
         self.omissions.append(Omission(path, reason, is_stored))
 
-    def _enter(self, visit: _Visit) -> dict[str, Kind]:
+    def _enter(self, visit: _Visit) -> dict[str, FileKind]:
         """What is in a directory: nothing, when it cannot be read or is the store itself."""
         try:
             kinds, status = self._read(visit.path)
@@ -113,8 +113,8 @@ class Survey:
         else:
             self.omit(".", "the workspace is the store itself, which cannot contain itself")
 
-    def _read(self, path: str) -> tuple[dict[str, Kind], os.stat_result]:
-        kinds: dict[str, Kind] = {}
+    def _read(self, path: str) -> tuple[dict[str, FileKind], os.stat_result]:
+        kinds: dict[str, FileKind] = {}
         descriptor = open_source(b".", self._folder.enter(encode_name(path)), os.O_DIRECTORY)
         try:
             status = os.fstat(descriptor)
@@ -146,7 +146,7 @@ class Survey:
         except OSError as error:
             self.omit(name, f"not heeded: it cannot be read: {error.strerror}")
             return []
-        return [IgnoreFile(f"{path}/" if path else "", ignore_patterns.from_file(decode_name(data)))]
+        return [IgnoreFile(f"{path}/" if path else "", parse_gitignore(decode_name(data)))]
 
     def _keep_link(self, path: str, folder: str, name: str) -> None:
         try:

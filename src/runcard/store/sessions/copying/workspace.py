@@ -14,7 +14,7 @@ from stat import S_ISREG
 from runcard.checksums import Symlink
 from runcard.checksums.helper_pool import cores
 from runcard.files import encode_name, failure
-from runcard.masking import certain_secrets
+from runcard.masking import secret_scanner
 from runcard.store.sessions.copying.large_files import Order, Outcome
 from runcard.store.sessions.copying.limits import Limits
 from runcard.store.sessions.copying.omission_reasons import not_stored, refusal
@@ -115,7 +115,7 @@ class _Copy:
         largest = self._rules.max_file_size
         if self._rules.mask or (largest is not None and largest < SMALL):
             return [*self._paths(), *self._named]
-        clues = certain_secrets.clues() if self._rules.scan else ()
+        clues = secret_scanner.scan_patterns() if self._rules.scan else ()
         passing = Passing(self._top, self._bottom, self._rules.kept_mode, self._limits, self._tally, clues)
         passing.run(self._paths())
         self._files += passing.files
