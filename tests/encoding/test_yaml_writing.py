@@ -120,7 +120,7 @@ def test_nesting_costs_no_stack() -> None:
 REFUSED: dict[str, tuple[object, str, str]] = {
     "not a number": ({"a": [float("nan")]}, "json.not-finite", "/a/0"),
     "an object": ({"a": object()}, "json.not-plain", "/a"),
-    "a key that is no text": ({1: 2}, "json.not-plain", "1"),
+    "a key that is not text": ({1: 2}, "json.not-plain", "1"),
     "half of a surrogate pair": (["\ud800"], "json.lone-surrogate", ""),
     "more digits than Python writes": ([10**5000], "json.too-many-digits", "/0"),
 }

@@ -67,7 +67,7 @@ class TestPlan(Document):
         return edit_json(source, old, new) if _is_json(source, NONE) else edit_yaml(source, new)
 
     @classmethod
-    def judge(cls, data: JsonObject) -> Report:
+    def check(cls, data: JsonObject) -> Report:
         shape = shape_of(data)
         used, found = _settled(data, shape)
         if used is not None:

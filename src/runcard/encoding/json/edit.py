@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from json.encoder import encode_basestring as quoted
 from typing import Any, NamedTuple
 
-from runcard.encoding.json.positions import Span, end_of_value, skip_space, spans
+from runcard.encoding.json.positions import MemberSpan, end_of_value, member_spans, skip_space
 from runcard.encoding.json.reader import BOM
 from runcard.encoding.json.types import JsonObject
 from runcard.encoding.json.writer import Layout, render, text_key, to_bytes
@@ -52,11 +52,11 @@ def _patches(text: str, old: object, new: object) -> Iterator[Patch]:
     todo = [(begin, end_of_value(text, begin), old, new)]
     while todo:
         start, end, old, new = todo.pop()
-        if same(old, new):
+        if same_data(old, new):
             continue
         before, after = _members(old), _members(new)
         if isinstance(old, dict) is isinstance(new, dict) and before.keys() & after.keys():
-            found = list(spans(text, start))
+            found = list(member_spans(text, start))
             todo += [(s.start, s.end, before[s.key], after[s.key]) for s in found if s.key in after]
             yield from _removed(found, after)
             yield from _added(text, found, after, layout, named=isinstance(new, dict))
@@ -65,8 +65,8 @@ def _patches(text: str, old: object, new: object) -> Iterator[Patch]:
             yield Patch(start, end, render(new, layout._replace(prefix=text[line : skip_space(text, line)])))
 
 
-def same(one: object, other: object) -> bool:
-    """Whether two values are the same data, for which 1, 1.0 and true are three."""
+def same_data(one: object, other: object) -> bool:
+    """Whether two values are the same_data data, for which 1, 1.0 and true are three."""
     todo = [(one, other)]
     while todo:
         one, other = todo.pop()
@@ -88,13 +88,13 @@ def same(one: object, other: object) -> bool:
 
 
 def _members(value: object) -> JsonObject:
-    """What a container holds, by the keys that `spans` gives."""
+    """What a container holds, by the keys that `member_spans` gives."""
     if isinstance(value, dict):
         return value
     return {str(index): item for index, item in enumerate(value)} if isinstance(value, list) else {}
 
 
-def _removed(found: list[Span], kept: JsonObject) -> Iterator[Patch]:
+def _removed(found: list[MemberSpan], kept: JsonObject) -> Iterator[Patch]:
     """A member that is no more goes together with the comma between it and what stays."""
     stays_before = False
     for index, span in enumerate(found):
@@ -107,7 +107,7 @@ def _removed(found: list[Span], kept: JsonObject) -> Iterator[Patch]:
 
 
 def _added(
-    text: str, found: list[Span], members: JsonObject, layout: Layout, *, named: bool
+    text: str, found: list[MemberSpan], members: JsonObject, layout: Layout, *, named: bool
 ) -> Iterator[Patch]:
     """New members stand behind the one that they follow in the data, or before the first that stays."""
     places = {span.key: span for span in found}
@@ -117,7 +117,7 @@ def _added(
     if len(found) == 1 and layout.indent is None:
         blank = layout.comma[1:]
     inner = layout._replace(prefix=blank.rpartition("\n")[2])
-    before: Span | None = None
+    before: MemberSpan | None = None
     for key, value in members.items():
         if key in places:
             before = places[key]
@@ -129,7 +129,7 @@ def _added(
             yield Patch(before.end, before.end, f",{blank}{fresh}")
 
 
-def _lead(text: str, span: Span) -> int:
+def _lead(text: str, span: MemberSpan) -> int:
     """Where the blanks before a member begin: behind the comma or bracket before it."""
     at = span.begin
     while text[at - 1] in " \t\r\n":

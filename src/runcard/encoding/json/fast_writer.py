@@ -90,7 +90,7 @@ def _is_simple(value: object) -> bool:
             try:
                 if not "".join(container).isascii():
                     return False
-            except TypeError:  # a key that is no text
+            except TypeError:  # a key that is not text
                 return False
             members = container.values()
         if set(map(type, members)) <= _SURE:

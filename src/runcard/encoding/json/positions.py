@@ -1,4 +1,4 @@
-"""Where things stand in a JSON text that is known to be good: pointers, positions, and the spans of values.
+"""Where things stand in a JSON text that is known to be good: pointers, positions, and the member_spans of values.
 
 A position counts lines and characters from 1, as editors do. A pointer is that of RFC 6901; the root is the empty text.
 """
@@ -20,7 +20,7 @@ class Position(NamedTuple):
     column: int
 
 
-class Span(NamedTuple):
+class MemberSpan(NamedTuple):
     """A member of an object or an element of a list: its key, where it begins, and where its value stands."""
 
     key: str
@@ -62,7 +62,7 @@ def end_of_value(text: str, offset: int) -> int:
     return len(text)
 
 
-def spans(text: str, offset: int) -> Iterator[Span]:
+def member_spans(text: str, offset: int) -> Iterator[MemberSpan]:
     """The members of the object, or the elements of the list, that begins at `offset`."""
     is_object = text[offset] == "{"
     at = skip_space(text, offset + 1)
@@ -74,14 +74,14 @@ def spans(text: str, offset: int) -> Iterator[Span]:
             key = json.loads(text[at:end])
             at = skip_space(text, skip_space(text, end) + 1)
         end = end_of_value(text, at)
-        yield Span(key, begin, at, end)
+        yield MemberSpan(key, begin, at, end)
         index += 1
         at = skip_space(text, end)
         if text[at] == ",":
             at = skip_space(text, at + 1)
 
 
-class _Wanted(dict[str, "_Wanted"]):
+class _PointerTree(dict[str, "_PointerTree"]):
     """The pointers to be found, as a tree."""
 
     pointers: Sequence[str] = ()
@@ -90,28 +90,28 @@ class _Wanted(dict[str, "_Wanted"]):
 def locate(text: str, pointers: Iterable[str]) -> dict[str, Position]:
     """Where the values at these pointers stand; for one that does not exist, where its nearest ancestor does."""
     offsets = {}
-    wanted = _tree(pointers)
-    stack = [(skip_space(text, 0), wanted)]
+    tree = _pointer_tree(pointers)
+    stack = [(skip_space(text, 0), tree)]
     while stack:
         offset, node = stack.pop()
         for pointer in _below(node):
             offsets[pointer] = offset
         if node and text[offset] in "[{":
-            stack += [(span.start, node[span.key]) for span in spans(text, offset) if span.key in node]
+            stack += [(span.start, node[span.key]) for span in member_spans(text, offset) if span.key in node]
     return positions(text, offsets)
 
 
-def _tree(pointers: Iterable[str]) -> _Wanted:
-    root = _Wanted()
+def _pointer_tree(pointers: Iterable[str]) -> _PointerTree:
+    root = _PointerTree()
     for pointer in pointers:
         node = root
         for step in split_pointer(pointer):
-            node = node.setdefault(step, _Wanted())
+            node = node.setdefault(step, _PointerTree())
         node.pointers = (*node.pointers, pointer)
     return root
 
 
-def _below(node: _Wanted) -> Iterator[str]:
+def _below(node: _PointerTree) -> Iterator[str]:
     """All pointers at and below a node: those that are not found keep the position of this one."""
     stack = [node]
     while stack:

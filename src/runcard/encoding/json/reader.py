@@ -1,6 +1,6 @@
 """JSON text to data: a fast road for good documents, a slow one that knows where a bad one went wrong.
 
-The fast road is the standard library's scanner with hooks. Whatever it stumbles over is read again by `_Strict`, which
+The fast road is the standard library's scanner with hooks. Whatever it stumbles over is read again by `_StrictParser`, which
 is iterative, so nesting costs no stack, and whose errors have a line and a column.
 """
 
@@ -48,7 +48,7 @@ def decode_json(data: bytes, limits: Limits = DEFAULT) -> Any:  # noqa: ANN401 -
         else:
             if text.count("[") + text.count("{") <= limits.depth or _depth(value) <= limits.depth:
                 return value
-    return _Strict(text, limits).read()
+    return _StrictParser(text, limits).read()
 
 
 def as_text(data: bytes, limits: Limits = DEFAULT) -> str:
@@ -121,7 +121,7 @@ def _depth(value: object) -> int:
     return depth
 
 
-class _Strict:
+class _StrictParser:
     """One reading of one text, keeping the open containers on a list of its own."""
 
     def __init__(self, text: str, limits: Limits) -> None:

@@ -66,29 +66,29 @@ def to_bytes(text: str) -> bytes:
 def render(root: Any, layout: Layout) -> str:  # noqa: ANN401
     """The text of a value."""
     parts: list[str] = []
-    frames: list[_Frame] = []
+    containers: list[_OpenContainer] = []
     value, have_value = root, True
     while True:
         if have_value and isinstance(value, dict | list | tuple) and value:
-            if any(frame.container is value for frame in frames):
-                raise _refused("json.not-plain", "a container that holds itself", frames)
-            frames.append(_Frame(value, layout))
-            parts.append(frames[-1].opening)
+            if any(current.container is value for current in containers):
+                raise _refused("json.not-plain", "a container that holds itself", containers)
+            containers.append(_OpenContainer(value, layout))
+            parts.append(containers[-1].opening)
         elif have_value:
-            parts.append(_scalar(value, layout, frames))
-        if not frames:
+            parts.append(_scalar(value, layout, containers))
+        if not containers:
             return "".join(parts)
-        frame = frames[-1]
-        have_value = frame.step()
+        current = containers[-1]
+        have_value = current.step()
         if have_value:
-            parts.append(frame.lead(layout, len(frames)))
-            value = frame.value
+            parts.append(current.lead(layout, len(containers)))
+            value = current.value
         else:
-            frames.pop()
-            parts.append(layout.line(len(frames)) + frame.closing)
+            containers.pop()
+            parts.append(layout.line(len(containers)) + current.closing)
 
 
-class _Frame:
+class _OpenContainer:
     """One open container: which value comes next, and under which key."""
 
     def __init__(self, container: JsonObject | list[Any] | tuple[Any, ...], layout: Layout) -> None:
@@ -130,7 +130,7 @@ def text_key(key: object) -> str:
     raise EncodingError("json.not-plain", f"a key must be text, found {key!r} ({type(key).__name__})")
 
 
-def _scalar(value: object, layout: Layout, frames: list[_Frame]) -> str:
+def _scalar(value: object, layout: Layout, containers: list[_OpenContainer]) -> str:
     if isinstance(value, str):
         return quoted(value)
     if value is None or isinstance(value, bool):
@@ -148,9 +148,9 @@ def _scalar(value: object, layout: Layout, frames: list[_Frame]) -> str:
         return "{}" if isinstance(value, dict) else "[]"
     else:
         message, rule = f"{type(value).__name__} is not plain data", "json.not-plain"
-    raise _refused(rule, message, frames)
+    raise _refused(rule, message, containers)
 
 
-def _refused(rule: str, message: str, frames: list[_Frame]) -> EncodingError:
-    pointer = join_pointer(frame.key for frame in frames)
+def _refused(rule: str, message: str, containers: list[_OpenContainer]) -> EncodingError:
+    pointer = join_pointer(current.key for current in containers)
     return EncodingError(rule, f"{message}, at {pointer or 'the root'}")

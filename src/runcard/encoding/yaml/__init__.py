@@ -11,9 +11,9 @@ recurse as deep as the input is nested, and no alias costs more than the limit.
 """
 
 from runcard.encoding.yaml.edit import edit_yaml
-from runcard.encoding.yaml.positions import Place, locate_yaml
+from runcard.encoding.yaml.positions import YamlPosition, locate_yaml
 from runcard.encoding.yaml.reader import decode_yaml
 from runcard.encoding.yaml.scalars import reading_1_1
 from runcard.encoding.yaml.writer import encode_yaml
 
-__all__ = ["Place", "decode_yaml", "edit_yaml", "encode_yaml", "locate_yaml", "reading_1_1"]
+__all__ = ["YamlPosition", "decode_yaml", "edit_yaml", "encode_yaml", "locate_yaml", "reading_1_1"]

@@ -22,7 +22,7 @@ from yaml.events import (
 
 from runcard.encoding.json.positions import position
 from runcard.encoding.limits import Limits
-from runcard.encoding.yaml.nodes import Node, count
+from runcard.encoding.yaml.nodes import YamlNode, count
 from runcard.encoding.yaml.scalars import NotFiniteError, TooManyDigitsError, read_plain
 from runcard.errors import EncodingError
 
@@ -42,7 +42,7 @@ _PATIENCE = 40_000_000  # of the levels of all values that are deeper, together:
 _STRINGS = ("!", f"{_CORE}str")
 
 
-def compose(text: str, limits: Limits) -> Node:
+def compose(text: str, limits: Limits) -> YamlNode:
     """The root of a YAML document; raises EncodingError with rule, line and column."""
     if control := _CONTROL.search(text):
         raise _refusal(
@@ -54,13 +54,13 @@ def compose(text: str, limits: Limits) -> Node:
     return _Composer(text, limits).run()
 
 
-class _Frame:
+class _OpenNode:
     """One open list or map, and the key that waits for its value."""
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: YamlNode) -> None:
         self.node = node
         self.key: str | None = None
-        self.merged: list[Node] = []
+        self.merged: list[YamlNode] = []
 
 
 class _Composer:
@@ -68,17 +68,17 @@ class _Composer:
         self.text = text
         self.limits = limits
         self.digits = min(limits.digits, sys.get_int_max_str_digits() or limits.digits)
-        self.frames: list[_Frame] = []
-        self.anchors: dict[str, Node] = {}
+        self.open_nodes: list[_OpenNode] = []
+        self.anchors: dict[str, YamlNode] = {}
         self.expanded = 0
         self.effort = 0
-        self.root: Node | None = None
+        self.root: YamlNode | None = None
 
-    def run(self) -> Node:
+    def run(self) -> YamlNode:
         parser = _Parser(self.text)
         try:
             while parser.check_event():
-                self._take(parser.get_event())
+                self._handle(parser.get_event())
         except yaml.MarkedYAMLError as error:
             at = _offset(error.problem_mark or error.context_mark)
             what = " ".join(filter(None, (error.problem, error.context)))
@@ -88,10 +88,10 @@ class _Composer:
         finally:
             parser.dispose()
         if self.root is None:  # a text without a document, or of comments only
-            self.root = Node(len(self.text), len(self.text), "scalar", plain="")
+            self.root = YamlNode(len(self.text), len(self.text), "scalar", plain="")
         return self.root
 
-    def _take(self, event: Event) -> None:
+    def _handle(self, event: Event) -> None:
         if isinstance(event, CollectionEndEvent):
             self._close(event)
         elif isinstance(event, NodeEvent):
@@ -106,29 +106,29 @@ class _Composer:
 
     def _node(self, event: NodeEvent) -> None:
         start, end = _offset(event.start_mark), _offset(event.end_mark)
-        self._tire(start)
+        self._limit_effort(start)
         if isinstance(event, AliasEvent):
-            self._give(self._alias(event, start, end))
+            self._add(self._alias(event, start, end))
             return
         if isinstance(event, ScalarEvent):
             plain = None if event.style else str(event.value)
-            node = Node(start, end, "scalar", self._value(event), plain, closed=True)
+            node = YamlNode(start, end, "scalar", self._value(event), plain, closed=True)
             self._anchor(event, node)
-            self._give(node)
+            self._add(node)
             return
-        if len(self.frames) >= self.limits.depth:
+        if len(self.open_nodes) >= self.limits.depth:
             self._too_deep(start)
         kind = "map" if isinstance(event, MappingStartEvent) else "list"
         self._needs_value(start, f"a {kind}")
-        node = Node(start, end, kind, flow=bool(getattr(event, "flow_style", False)))
+        node = YamlNode(start, end, kind, flow=bool(getattr(event, "flow_style", False)))
         self._check_tag(event, start, ("!", f"{_CORE}{'map' if node.kind == 'map' else 'seq'}"))
         self._anchor(event, node)
-        self.frames.append(_Frame(node))
+        self.open_nodes.append(_OpenNode(node))
 
-    def _tire(self, at: int) -> None:
+    def _limit_effort(self, at: int) -> None:
         """What stands in many brackets costs libyaml a look at each of them: a million such values would take minutes."""
-        if len(self.frames) > _SHALLOW:
-            self.effort += len(self.frames)
+        if len(self.open_nodes) > _SHALLOW:
+            self.effort += len(self.open_nodes)
             if self.effort > _PATIENCE:
                 self._fail(
                     f"too many values more than {_SHALLOW} levels deep",
@@ -138,9 +138,9 @@ class _Composer:
                 )
 
     def _close(self, event: Event) -> None:
-        frame = self.frames.pop()
-        node = frame.node
-        for base in frame.merged:
+        parent = self.open_nodes.pop()
+        node = parent.node
+        for base in parent.merged:
             for key, value in base.members.items():
                 if key not in node.members:
                     node.members[key] = value
@@ -148,31 +148,31 @@ class _Composer:
         if node.flow:
             node.end = _offset(event.end_mark)
         node.closed = True
-        self._give(node)
+        self._add(node)
 
-    def _give(self, node: Node) -> None:
+    def _add(self, node: YamlNode) -> None:
         """Give a finished node to what is open around it."""
-        if not self.frames:
+        if not self.open_nodes:
             self.root = node
             return
-        frame = self.frames[-1]
-        outer = frame.node
+        parent = self.open_nodes[-1]
+        outer = parent.node
         outer.end = max(outer.end, node.end)
         if outer.kind == "list":
             outer.items.append(node)
-        elif frame.key is None:
-            frame.key = self._key(frame, node)
+        elif parent.key is None:
+            parent.key = self._key(parent, node)
             return
-        elif self._is_merge(frame):
-            self._merge(frame, node)
-            frame.key = None
+        elif self._is_merge(parent):
+            self._merge(parent, node)
+            parent.key = None
             return
         else:
-            outer.members[frame.key] = node
-            frame.key = None
+            outer.members[parent.key] = node
+            parent.key = None
         count(outer, node)
 
-    def _key(self, frame: _Frame, node: Node) -> str:
+    def _key(self, parent: _OpenNode, node: YamlNode) -> str:
         if not isinstance(node.value, str):
             self._fail(
                 f"a key must be text, found {_short(self.text[node.start : node.end] or 'nothing')}",
@@ -180,19 +180,19 @@ class _Composer:
                 rule="yaml.key",
                 hint="write the key in quotes",
             )
-        if node.value in frame.node.keys:
+        if node.value in parent.node.keys:
             self._fail(
                 f"the key {_short(node.value)} stands twice in one map",
                 at=node.start,
                 rule="yaml.duplicate-key",
                 hint="keep one of the two",
             )
-        frame.node.keys[node.value] = node
+        parent.node.keys[node.value] = node
         return str(node.value)
 
     def _needs_value(self, at: int, found: str) -> None:
-        frame = self.frames[-1] if self.frames else None
-        if frame and frame.node.kind == "map" and frame.key is None:
+        parent = self.open_nodes[-1] if self.open_nodes else None
+        if parent and parent.node.kind == "map" and parent.key is None:
             self._fail(
                 f"a key must be text, found {found}",
                 at=at,
@@ -200,10 +200,10 @@ class _Composer:
                 hint="write a text before the colon",
             )
 
-    def _is_merge(self, frame: _Frame) -> bool:
-        return frame.key == "<<" and frame.node.keys["<<"].plain is not None
+    def _is_merge(self, parent: _OpenNode) -> bool:
+        return parent.key == "<<" and parent.node.keys["<<"].plain is not None
 
-    def _merge(self, frame: _Frame, node: Node) -> None:
+    def _merge(self, parent: _OpenNode, node: YamlNode) -> None:
         bases = node.items if node.kind == "list" else [node]
         if any(base.kind != "map" for base in bases):
             self._fail(
@@ -212,14 +212,14 @@ class _Composer:
                 rule="yaml.merge",
                 hint="name the anchor of a map, or put the key in quotes",
             )
-        frame.merged += bases
+        parent.merged += bases
         self._expand(sum(base.size for base in bases), node.start)
 
-    def _anchor(self, event: NodeEvent, node: Node) -> None:
+    def _anchor(self, event: NodeEvent, node: YamlNode) -> None:
         if event.anchor is not None:
             self.anchors[event.anchor] = node
 
-    def _alias(self, event: AliasEvent, at: int, end: int) -> Node:
+    def _alias(self, event: AliasEvent, at: int, end: int) -> YamlNode:
         node = self.anchors.get(str(event.anchor))
         if node is None:
             self._fail(
@@ -234,7 +234,7 @@ class _Composer:
             )
         if node.kind != "scalar":
             self._needs_value(at, f"a {node.kind}")
-        if len(self.frames) + node.height > self.limits.depth:
+        if len(self.open_nodes) + node.height > self.limits.depth:
             self._too_deep(at)
         self._expand(node.size, at)
         return replace(node, start=at, end=end, alias=True)

@@ -8,12 +8,12 @@ do not allow a change in place is refused, never damaged.
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from runcard.encoding.json.edit import Patch, same
+from runcard.encoding.json.edit import Patch, same_data
 from runcard.encoding.json.reader import BOM
 from runcard.encoding.json.types import JsonObject
 from runcard.encoding.json.writer import to_bytes
 from runcard.encoding.limits import NONE
-from runcard.encoding.yaml.nodes import Node, to_data
+from runcard.encoding.yaml.nodes import YamlNode, to_data
 from runcard.encoding.yaml.reader import decode_yaml
 from runcard.encoding.yaml.writer import INDENT, Container, block, flow, inline, written_key
 from runcard.errors import EncodingError
@@ -41,35 +41,35 @@ def edit_yaml(data: bytes, new: Any) -> bytes:  # noqa: ANN401
 
 def _says(data: bytes, value: object) -> bool:
     try:
-        return same(decode_yaml(data, NONE), value)
+        return same_data(decode_yaml(data, NONE), value)
     except EncodingError:
         return False
 
 
-class _Slot(NamedTuple):
+class _ValueEdit(NamedTuple):
     """A value in its surroundings."""
 
-    node: Node
+    node: YamlNode
     old: Any
     new: Any
     column: int  # where the lines begin that belong to its key or dash; -INDENT for the document itself
-    key: Node | None = None  # of a member of a map
+    key: YamlNode | None = None  # of a member of a map
     flow: bool = False  # inside brackets
 
 
-class _Entry(NamedTuple):
+class _MemberText(NamedTuple):
     """A member of a map or an element of a list, from its key or dash to the end of its value."""
 
     begin: int
-    node: Node
-    key: Node | None
+    node: YamlNode
+    key: YamlNode | None
 
 
-class _Place(NamedTuple):
+class _InsertionPoint(NamedTuple):
     """Where a new member goes: behind one, or before the first."""
 
-    first: _Entry
-    before: _Entry | None
+    first: _MemberText
+    before: _MemberText | None
     spaced: bool  # with an empty line
 
 
@@ -82,7 +82,7 @@ class _Editor:
         self.deep = deep  # else a section that changes is written anew as a whole
         self.newline = "\r\n" if "\r\n" in text else "\n"
 
-    def edited(self, root: Node, new: object) -> str:
+    def edited(self, root: YamlNode, new: object) -> str:
         pieces: list[str] = []
         at = 0
         for patch in self._patches(root, new):
@@ -90,74 +90,74 @@ class _Editor:
             at = max(at, patch.end)
         return "".join(pieces) + self.text[at:]
 
-    def _patches(self, root: Node, new: object) -> list[Patch]:
+    def _patches(self, root: YamlNode, new: object) -> list[Patch]:
         """All changes from the beginning to the end; at one place, what belongs to the inner value comes first."""
         found: list[tuple[int, Patch]] = []
-        todo = [_Slot(root, to_data(root), new, -INDENT)]
+        todo = [_ValueEdit(root, to_data(root), new, -INDENT)]
         while todo:
-            slot = todo.pop()
-            if same(slot.old, slot.new):
+            change = todo.pop()
+            if same_data(change.old, change.new):
                 continue
-            entries, after = self._entries(slot), _members(slot.new)
+            entries, after = self._entries(change), _members(change.new)
             kept = {key: entry for key, entry in entries.items() if key in after}
-            if kept and type(slot.old) is type(slot.new) and (self.deep or slot.column < 0):
-                todo += self._slots(slot, kept)
-                changes = [*self._removed(slot, entries, kept), *self._added(slot, entries)]
+            if kept and type(change.old) is type(change.new) and (self.deep or change.column < 0):
+                todo += self._member_edits(change, kept)
+                changes = [*self._removed(change, entries, kept), *self._added(change, entries)]
             else:
-                changes = list(self._replaced(slot))
-            found += [(slot.column, patch) for patch in changes]
+                changes = list(self._replaced(change))
+            found += [(change.column, patch) for patch in changes]
         return [patch for _, patch in sorted(found, key=lambda item: (item[1].start, item[1].end, -item[0]))]
 
-    def _slots(self, slot: _Slot, kept: dict[Any, _Entry]) -> Iterator[_Slot]:
-        before, after = _members(slot.old), _members(slot.new)
+    def _member_edits(self, change: _ValueEdit, kept: dict[Any, _MemberText]) -> Iterator[_ValueEdit]:
+        before, after = _members(change.old), _members(change.new)
         for key, entry in kept.items():
             column = self._column(entry.begin)
-            yield _Slot(entry.node, before[key], after[key], column, entry.key, _in_brackets(slot))
+            yield _ValueEdit(entry.node, before[key], after[key], column, entry.key, _in_brackets(change))
 
-    def _entries(self, slot: _Slot) -> dict[Any, _Entry]:
+    def _entries(self, change: _ValueEdit) -> dict[Any, _MemberText]:
         """What stands in a list or map itself, not through an alias or a merge key."""
-        node = slot.node
+        node = change.node
         if node.alias or node.kind == "scalar":
             return {}
         if node.kind == "map":
             keys = {name: key for name, key in node.keys.items() if name in node.members}
-            return {name: _Entry(key.start, node.members[name], key) for name, key in keys.items()}
-        starts = [item.start if _in_brackets(slot) else self._dash(item) for item in node.items]
+            return {name: _MemberText(key.start, node.members[name], key) for name, key in keys.items()}
+        starts = [item.start if _in_brackets(change) else self._dash(item) for item in node.items]
         return (
             {}
             if None in starts
             else {
-                index: _Entry(start or 0, item, None)
+                index: _MemberText(start or 0, item, None)
                 for index, (start, item) in enumerate(zip(starts, node.items, strict=True))
             }
         )
 
-    def _dash(self, item: Node) -> int | None:
+    def _dash(self, item: YamlNode) -> int | None:
         """Where the dash of an element stands."""
         at = self._end_before(item.start) - 1
         return at if self.text[at : at + 1] == "-" else None
 
-    def _replaced(self, slot: _Slot) -> Iterator[Patch]:
+    def _replaced(self, change: _ValueEdit) -> Iterator[Patch]:
         """Another value in the place of this one."""
-        node, new = slot.node, slot.new
+        node, new = change.node, change.new
         start, end = node.start, self._end_before(node.end) if node.end > node.start else node.end
-        if slot.flow:
+        if change.flow:
             yield Patch(start, end, self._blank(start) + flow(new))
             return
         text = inline(new)
-        lines = [] if text is not None else list(block(new, slot.column + INDENT))
-        own_lines = start > 0 and node.kind != "scalar" and self._is_first(start) and slot.key is not None
+        lines = [] if text is not None else list(block(new, change.column + INDENT))
+        own_lines = start > 0 and node.kind != "scalar" and self._is_first(start) and change.key is not None
         if own_lines:  # a list or map below its key
             first = self._line(start)
             if text is None:
                 yield Patch(first, end, self.newline.join(lines))
             else:
-                colon = self.text.index(":", slot.key.end if slot.key else 0) + 1
+                colon = self.text.index(":", change.key.end if change.key else 0) + 1
                 yield Patch(colon, colon, f" {text}")
                 yield Patch(first, self._after(end), "")
         elif text is not None:
             yield Patch(start, end, self._blank(start) + text)
-        elif slot.key is not None:  # lines of its own, below the key and its comment
+        elif change.key is not None:  # lines of its own, below the key and its comment
             yield Patch(min(self._end_before(start), end), end, "")
             yield self._inserted(self._after(end), lines)
         else:
@@ -171,8 +171,10 @@ class _Editor:
         lines = block(new, self._column(start) + len(lead))
         return Patch(start, end, lead + self.newline.join(lines).lstrip())
 
-    def _removed(self, slot: _Slot, entries: dict[Any, _Entry], kept: dict[Any, _Entry]) -> Iterator[Patch]:
-        inside, order = _in_brackets(slot), list(entries.values())
+    def _removed(
+        self, change: _ValueEdit, entries: dict[Any, _MemberText], kept: dict[Any, _MemberText]
+    ) -> Iterator[Patch]:
+        inside, order = _in_brackets(change), list(entries.values())
         stays_before = False
         for number, (key, entry) in enumerate(entries.items()):
             if key in kept:
@@ -184,19 +186,21 @@ class _Editor:
             else:
                 yield Patch(self._line(entry.begin), self._after(entry.node.end), "")
 
-    def _added(self, slot: _Slot, entries: dict[Any, _Entry]) -> Iterator[Patch]:
+    def _added(self, change: _ValueEdit, entries: dict[Any, _MemberText]) -> Iterator[Patch]:
         """New members stand behind the one that they follow in the data, or before the first that stays."""
-        before, after = _members(slot.old), _members(slot.new)
-        insert = self._in_flow if _in_brackets(slot) else self._in_block
+        before, after = _members(change.old), _members(change.new)
+        insert = self._in_flow if _in_brackets(change) else self._in_block
         first = next(entries[key] for key in after if key in entries)
-        place = _Place(first, None, spaced=self.spaced and slot.column < 0 and self._is_spaced(entries))
+        place = _InsertionPoint(
+            first, None, spaced=self.spaced and change.column < 0 and self._is_spaced(entries)
+        )
         for key, value in after.items():
             if key in entries:
                 place = place._replace(before=entries[key])
-            elif key not in before or not same(before[key], value):  # else it comes from a merge key
-                yield insert(place, {key: value} if isinstance(slot.new, dict) else [value])
+            elif key not in before or not same_data(before[key], value):  # else it comes from a merge key
+                yield insert(place, {key: value} if isinstance(change.new, dict) else [value])
 
-    def _in_flow(self, place: _Place, new: JsonObject | list[Any]) -> Patch:
+    def _in_flow(self, place: _InsertionPoint, new: JsonObject | list[Any]) -> Patch:
         text = (
             ", ".join(f"{written_key(key)}: {flow(value)}" for key, value in new.items())
             if isinstance(new, dict)
@@ -207,7 +211,7 @@ class _Editor:
         end = place.before.node.end
         return Patch(end, end, f", {text}")
 
-    def _in_block(self, place: _Place, new: JsonObject | list[Any]) -> Patch:
+    def _in_block(self, place: _InsertionPoint, new: JsonObject | list[Any]) -> Patch:
         begin = place.first.begin
         lines = list(block(new, self._column(begin)))
         empty = [""] if place.spaced else []
@@ -235,7 +239,7 @@ class _Editor:
         """Whether only blanks stand before this place on its line."""
         return not self.text[self._line(at) : at].strip()
 
-    def _is_spaced(self, entries: dict[Any, _Entry]) -> bool:
+    def _is_spaced(self, entries: dict[Any, _MemberText]) -> bool:
         """Whether sections have empty lines between them."""
         lines = [self._line(entry.begin) for entry in entries.values()]
         return any(line and not self.text[self._line(line - 1) : line].strip() for line in lines[1:])
@@ -256,8 +260,8 @@ class _Editor:
         return " " if start and self.text[start - 1] in ":-" else ""
 
 
-def _in_brackets(slot: _Slot) -> bool:
-    return slot.flow or slot.node.flow
+def _in_brackets(change: _ValueEdit) -> bool:
+    return change.flow or change.node.flow
 
 
 def _members(value: object) -> dict[Any, Any]:

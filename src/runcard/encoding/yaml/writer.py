@@ -38,36 +38,36 @@ def encode_yaml(value: Any) -> bytes:  # noqa: ANN401
 
 def block(value: Container, indent: int = 0) -> Iterator[str]:
     """The lines of a list or map that is not empty."""
-    frames = [_Frame(value, indent)]
+    blocks = [_OpenBlock(value, indent)]
     waiting = ""  # what stands on the line already: the dash before a list or map
-    while frames:
-        frame = frames[-1]
-        if not frame.step():
-            frames.pop()
+    while blocks:
+        current = blocks[-1]
+        if not current.step():
+            blocks.pop()
             continue
-        lead, waiting = waiting or " " * frame.indent, ""
-        if frame.is_map:
-            key = written_key(frame.key)
+        lead, waiting = waiting or " " * current.indent, ""
+        if current.is_map:
+            key = written_key(current.key)
             if len(key) > _LONG_KEY:
                 yield f"{lead}? {key}"
-                key, lead = "", " " * frame.indent
+                key, lead = "", " " * current.indent
             lead = f"{lead}{key}:"
         else:
             lead = f"{lead}-"
-        text = inline(frame.value, room=_WIDTH - len(lead), frames=frames)
+        text = inline(current.value, room=_WIDTH - len(lead), blocks=blocks)
         if text is not None:
             yield f"{lead} {text}"
             continue
-        if any(frame.value is outer.container for outer in frames):
-            raise _refused("json.not-plain", "a container that holds itself", frames)
-        if frame.is_map:
+        if any(current.value is outer.container for outer in blocks):
+            raise _refused("json.not-plain", "a container that holds itself", blocks)
+        if current.is_map:
             yield lead
         else:
             waiting = f"{lead} "
-        frames.append(_Frame(frame.value, frame.indent + INDENT))
+        blocks.append(_OpenBlock(current.value, current.indent + INDENT))
 
 
-class _Frame:
+class _OpenBlock:
     """One open list or map: which value comes next, and under which key."""
 
     def __init__(self, container: Container, indent: int) -> None:
@@ -87,12 +87,12 @@ class _Frame:
         return found is not None
 
 
-def inline(value: object, room: int = _WIDTH, frames: Sequence[_Frame] = ()) -> str | None:
+def inline(value: object, room: int = _WIDTH, blocks: Sequence[_OpenBlock] = ()) -> str | None:
     """A value as it stands behind its key; None for a list or map that needs lines of its own."""
     if isinstance(value, dict):
         return None if value else "{}"
     if not isinstance(value, list | tuple):
-        return scalar(value, frames)
+        return scalar(value, blocks)
     if value and (len(value) * 3 > room or not all(map(_is_word, value))):
         return None
     text = f"[{', '.join(map(scalar, value))}]"
@@ -114,7 +114,7 @@ def flow(value: Any) -> str:  # noqa: ANN401
     return _escaped(render(value, _FLOW)) if text is None else text
 
 
-def scalar(value: object, frames: Sequence[_Frame] = ()) -> str:
+def scalar(value: object, blocks: Sequence[_OpenBlock] = ()) -> str:
     """A value that is no list and no map."""
     if isinstance(value, str):
         return _text(value)
@@ -124,12 +124,12 @@ def scalar(value: object, frames: Sequence[_Frame] = ()) -> str:
         try:
             return str(int(value))
         except ValueError:
-            raise _refused("json.too-many-digits", "an integer of too many digits", frames) from None
+            raise _refused("json.too-many-digits", "an integer of too many digits", blocks) from None
     if isinstance(value, float):
         if math.isfinite(value):
             return _real(float(value))
-        raise _refused("json.not-finite", f"{value} is no number that is read back", frames)
-    raise _refused("json.not-plain", f"{type(value).__name__} is not plain data", frames)
+        raise _refused("json.not-finite", f"{value} is no number that is read back", blocks)
+    raise _refused("json.not-plain", f"{type(value).__name__} is not plain data", blocks)
 
 
 def written_key(key: object) -> str:
@@ -155,8 +155,8 @@ def _real(value: float) -> str:
     return text.replace("e", ".0e") if "e" in text and "." not in text else text
 
 
-def _refused(rule: str, message: str, frames: Sequence[_Frame]) -> EncodingError:
-    pointer = join_pointer(frame.key for frame in frames)
+def _refused(rule: str, message: str, blocks: Sequence[_OpenBlock]) -> EncodingError:
+    pointer = join_pointer(current.key for current in blocks)
     return EncodingError(rule, f"{message}, at {pointer or 'the root'}")
 
 

@@ -69,7 +69,7 @@ def judged(plan: Plan) -> Findings:
 
     source = plan.place.stored.source or b""
     report = reader.parse_document(
-        source, kind=TESTPLAN.name, limits=plan.place.stored.limits, look=look
+        source, kind=TESTPLAN.name, limits=plan.place.stored.limits, check_files=look
     ).report
     own = tuple(found for found in report.findings if not found.path.startswith("/validation"))
     return replace(report, findings=own)

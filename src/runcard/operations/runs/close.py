@@ -264,7 +264,7 @@ class _Desk:
     def _beginning(self, written: JsonObject | None) -> JsonObject | None:
         """How the run began, by its journal or by its first document."""
         began = fold.start_document_in(entry.line for entry in self.entries) or written
-        return began if isinstance(began, dict) and _generation().judge(began).valid else None
+        return began if isinstance(began, dict) and _generation().check(began).valid else None
 
     def note(self, kind: str, message: str, **more: str) -> None:
         """Write down what was odd about the run: as an event, and the same one whoever closes it."""
@@ -488,7 +488,7 @@ def _read(path: str) -> JsonObject | None:
         document = decode_json(data)
     except EncodingError:
         return None
-    if not isinstance(document, dict) or not _generation().judge(document).valid:
+    if not isinstance(document, dict) or not _generation().check(document).valid:
         return None
     return document
 

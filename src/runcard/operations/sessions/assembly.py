@@ -138,7 +138,7 @@ class Desk:
         producer = PRODUCER if version == TEAM.latest else None
         documents[layout.MANIFEST] = Manifest.from_dict(assembly.manifest(team, producer, paths)).to_bytes()
         documents[layout.SUMMARY] = summary(
-            team, self._figures([one.kept for one in members]), PRODUCER
+            team, self._figures([one.stored for one in members]), PRODUCER
         ).encode()
         for path, data in documents.items():
             self._place.write(path, data)

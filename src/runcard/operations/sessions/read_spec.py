@@ -94,7 +94,7 @@ def read_spec(
     """The session that a SPEC tells of; raises InvalidDocument with everything that is wrong with it."""
     name, data, base = _bytes(spec, limits)
     text = _decoded(name, data, limits)
-    findings, session = rules.judge(text.data, collected, lambda: str(uuid.uuid4()), usage_findings)
+    findings, session = rules.check_spec(text.data, collected, lambda: str(uuid.uuid4()), usage_findings)
     if session is None:
         raise InvalidSpec(text.report(findings), name, text.data)
     findings += accounts.settle(session)

@@ -116,7 +116,7 @@ class _Source:
         names = {} if method is None else self._names(method, way)
         characteristics = characteristics_of(way, file, target.class_name, method, Around(self.models, names))
         plan = self._plan(target, method, characteristics)
-        report = TestPlan.judge(plan)
+        report = TestPlan.check(plan)
         if not report.valid:
             raise InvalidDocument(report, f"the plan of {target}")
         return Analysis(target, plan, tuple(self._warnings(target, characteristics, way)))
