@@ -69,7 +69,7 @@ def test_a_typical_run_fits_on_one_screen(cli: Cli, closed: Path) -> None:
         "  personas/1.json  16 B",
     ):
         assert said in lines
-    assert [line for line in lines if line and line[0] != " "][1:] == ["With", "Cost", "Inputs", "Files"]
+    assert [line for line in lines if line and line[0] != " "][1:] == ["Configuration", "Cost", "Inputs", "Files"]
 
 
 def test_for_programs_there_is_the_whole_document(cli: Cli, closed: Path) -> None:
@@ -94,7 +94,7 @@ def test_a_run_whose_process_is_gone_is_interrupted(cli: Cli, dead: Path) -> Non
     done = cli("show", dead)
     assert done.code == 2
     assert done.out.splitlines()[0].endswith("  interrupted")
-    assert "  took        unknown\n" in done.out
+    assert "  duration    unknown\n" in done.out
     assert done.err == (
         f"Warning: the run is not closed: its process is gone\n  hint: close it with: runcard close {dead}\n"
     )
@@ -111,7 +111,7 @@ def test_a_run_that_is_at_work_is_running(cli: Cli, tmp_path: Path) -> None:
     assert (done.code, done.err) == (0, "")
     assert done.out.splitlines()[0] == f"{run.id}  running"
     assert "took" not in done.out
-    assert "  nothing is known: no call of a model was recorded\n" in done.out
+    assert "  no model calls recorded\n" in done.out
 
 
 def test_a_run_of_another_host_stays_running_with_a_warning(cli: Cli, dead: Path) -> None:
@@ -147,7 +147,7 @@ def test_a_closed_run_says_that_its_end_was_estimated(cli: Cli, dead: Path) -> N
     assert cli("close", dead).code == 0
     done = cli("show", dead)
     assert (done.code, done.err) == (0, "")
-    assert " (estimated: nobody saw the end)\n" in done.out
+    assert " (estimated: the end was not observed)\n" in done.out
 
 
 @pytest.mark.parametrize(

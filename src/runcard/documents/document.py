@@ -5,6 +5,7 @@ A document is a value. `to_dict` parses its bytes again, so a caller cannot chan
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any, ClassVar, Self
 
 from runcard.documents import schema
@@ -22,6 +23,7 @@ class Document:
     """A document that satisfies its schema and rules."""
 
     kind: ClassVar[DocumentKind]
+    cost_path: ClassVar[tuple[str, ...]] = ()  # the keys that lead to the total cost
 
     source: bytes = field(repr=False)  # as it was read, or as it will be written
     version: str | None  # as the source states it
@@ -73,6 +75,14 @@ class Document:
         if not report.valid:
             raise InvalidDocument(report, f"the {cls.kind.name} document")
         return cls(source=source, version=report.version, warnings=report.findings, _data=data)
+
+    @property
+    def total_cost(self) -> Decimal | None:
+        """The total cost in dollars: 0 for free, None for unknown or for a kind of document without costs."""
+        value: Any = self._data if self.cost_path else None
+        for key in self.cost_path:
+            value = (value or {}).get(key)
+        return None if value is None else Decimal(str(value))
 
     def to_dict(self) -> JsonObject:
         """A copy of the data."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import tzinfo
 
 from runcard.documents.run import legacy
-from runcard.documents.testplan import migration
+from runcard.documents.testplan import versions as testplan_versions
 from runcard.encoding import JsonObject
 from runcard.errors import DocumentError
 
@@ -93,11 +93,11 @@ def _flat_0_1_0_up(data: JsonObject, zone: tzinfo | None) -> MigratedData:
 
 
 def _plan_up(data: JsonObject, _: tzinfo | None) -> MigratedData:
-    return MigratedData(*migration.to_2_0(data))
+    return MigratedData(*testplan_versions.to_2_0(data))
 
 
 def _plan_down(data: JsonObject, _: tzinfo | None) -> MigratedData:
-    return MigratedData(*migration.to_1_3(data))
+    return MigratedData(*testplan_versions.to_1_3(data))
 
 
 STEPS: dict[tuple[str, str | None, str], Step] = {

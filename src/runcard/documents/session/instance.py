@@ -23,6 +23,7 @@ class Instance(Document):
 
     __slots__ = ()
     kind = INSTANCE
+    cost_path = ("cost",)
 
     @property
     def instance_id(self) -> str:

@@ -18,6 +18,7 @@ class Manifest(Document):
 
     __slots__ = ()
     kind = MANIFEST
+    cost_path = ("summary", "total_cost")
 
     @property
     def session_id(self) -> str:

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from runcard import checksums
-from runcard.checksums.unstable_directory import MOVED, is_moved, look, snapshot
+from runcard.checksums.unstable_directory import GONE_ERRNOS, is_concurrent_change, snapshot, walk_unstable
 from runcard.digests import sha256_bytes
 from runcard.documents import chain
 from runcard.documents.run import events, fold
@@ -184,7 +184,11 @@ def seal(run: str, own: Own) -> JsonObject:
         try:
             return _seal_once(run, own)
         except RuncardError as error:
-            if not is_moved(error) or os.path.isdir(run) or not os.path.lexists(layout.open_mark(run)):
+            if (
+                not is_concurrent_change(error)
+                or os.path.isdir(run)
+                or not os.path.lexists(layout.open_mark(run))
+            ):
                 raise  # without its second name the journal is lost
         time.sleep(pause)
         with contextlib.suppress(FileExistsError):
@@ -259,7 +263,7 @@ class _Desk:
 
     def _look(self) -> None:
         """See what lies in the directory: once, and again when something has moved."""
-        self._kinds: dict[str, FileKind] = look(self.run)
+        self._kinds: dict[str, FileKind] = walk_unstable(self.run)
 
     def _beginning(self, written: JsonObject | None) -> JsonObject | None:
         """How the run began, by its journal or by its first document."""
@@ -332,7 +336,7 @@ class _Desk:
             try:
                 os.rename(ours, journal)
             except OSError as error:
-                if error.errno not in MOVED:
+                if error.errno not in GONE_ERRNOS:
                     raise
                 write(self.run, layout.JOURNAL, merged, sync=Sync.FILE)
         for source in self.lines.sources:
@@ -403,7 +407,7 @@ class _Desk:
         self._kinds[self.readme] = FileKind.FILE
         self._page = page
 
-    def list_files(self) -> checksums.Contents:
+    def list_files(self) -> checksums.DirectoryContents:
         """Fix every file by its digest in SHA256SUMS."""
         found = snapshot(self.run, self._kinds, layout.NOT_LISTED)
         contents = found.contents
@@ -424,16 +428,16 @@ class _Desk:
         self.told = fold.fold_events(self.start, (entry.line for entry in self.entries))
         self.write_readme()
 
-    def _with_own_files(self, contents: checksums.Contents) -> checksums.Contents:
+    def _with_own_files(self, contents: checksums.DirectoryContents) -> checksums.DirectoryContents:
         """The same with the digests of the journal and the page as they were written, whatever became of them."""
         written = {layout.JOURNAL: self._merged(), self.readme: self._page}
         own = {name: sha256_bytes(data) for name, data in written.items()}
         return contents._replace(listing=checksums.Listing({**contents.listing, **own}))
 
-    def _contents(self) -> checksums.Contents:
+    def _contents(self) -> checksums.DirectoryContents:
         return snapshot(self.run, self._kinds, layout.NOT_LISTED).contents
 
-    def sealed(self, contents: checksums.Contents, ledger_head: str | None) -> JsonObject:
+    def sealed(self, contents: checksums.DirectoryContents, ledger_head: str | None) -> JsonObject:
         files = fold.FileFacts(
             output=str(contents.listing.digest),
             symlinks=[symlink_entry(link) for link in contents.symlinks],

@@ -25,7 +25,7 @@ from runcard.encoding import JsonObject, encode_json
 from runcard.errors import RuncardError, RuncardWarning, StoreError, UsageError
 from runcard.files import failure
 from runcard.observe.clock import Clock
-from runcard.observe.environment import Background
+from runcard.observe.environment import EnvironmentGatherer
 from runcard.observe.ids import new_id
 from runcard.observe.process import resources
 from runcard.operations.masking import use_masking_settings
@@ -172,7 +172,7 @@ class Run(Events):
         journal = self._journal
         if journal is None:
             return None
-        self._counting.end(_PATIENCE)
+        self._counting.stop(_PATIENCE)
         try:
             self.end_calls()
             if facts is not None:
@@ -253,7 +253,7 @@ def record(  # noqa: PLR0913 - the library's front door: each is a thing to say 
     model: str | None = None,
     provider: str | None = None,
     config: Mapping[str, Any] | None = None,
-    inputs: Iterable[str] = (),
+    inputs: Iterable[str | os.PathLike[str]] = (),
     experiment: str | None = None,
     labels: Mapping[str, str] | None = None,
     parent: str | None = None,
@@ -311,10 +311,10 @@ def _load() -> None:
     import jsonschema_rs  # noqa: F401, PLC0415
 
     import runcard.accounting  # noqa: PLC0415
-    import runcard.checksums.helper_pool  # noqa: PLC0415
     import runcard.checksums.large_files  # noqa: PLC0415
     import runcard.documents.run.generation  # noqa: PLC0415
-    import runcard.observe.file_arguments  # noqa: F401, PLC0415
+    import runcard.observe.input_patterns  # noqa: PLC0415
+    import runcard.parallel.helper_pool  # noqa: F401, PLC0415
 
 
 class Recording:
@@ -345,7 +345,7 @@ class Recording:
             run.add_warning(message, type=kind)
             warnings.warn(message, RuncardWarning, stacklevel=2)
         # Now: it would only be in the way before.
-        self._background = Background(".", without=[order.outputs], tell=run.observe)
+        self._background = EnvironmentGatherer(".", ignore=[order.outputs], on_complete=run.observe)
         self._signals.begin()
         if order.inputs:
             try:
@@ -381,7 +381,7 @@ class Recording:
                 run.add_error(error)
         finally:
             facts = self._background.result(_PATIENCE)
-            run.end(status, exit_code=code, facts=None if self._background.told else facts)
+            run.end(status, exit_code=code, facts=None if self._background.delivered else facts)
 
     async def __aenter__(self) -> Run:
         return self.__enter__()

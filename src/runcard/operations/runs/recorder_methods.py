@@ -19,7 +19,7 @@ from runcard.documents.run import events
 from runcard.encoding import COMPACT, JsonObject, Limits, decode_json, encode_json
 from runcard.errors import RuncardError, RuncardWarning, UsageError
 from runcard.masking import mask_data, mask_text
-from runcard.observe.input_tokens import Counting
+from runcard.observe.input_tokens import TokenCounter
 from runcard.observe.inputs import inputs
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class Events(ABC):
         self._keep_secrets = keep_secrets
         self._unpriced: set[str | None] = set()
         self._configuration: JsonObject = {}
-        self._counting = Counting()
+        self._counting = TokenCounter()
         self._directory = _here()  # where the run was started: inputs are named relative to it
         self.watched: set[str] = set()  # ids of the replies that a watched client had
         self.open_calls: set[Any] = set()  # calls of watched clients whose replies are still being read
@@ -71,7 +71,7 @@ class Events(ABC):
         self._configuration |= configuration
         self.emit(events.CONFIG_SET, {"configuration": configuration})
 
-    def add_input(self, *patterns: str) -> None:
+    def add_input(self, *patterns: str | os.PathLike[str]) -> None:
         """Record files as inputs: by path, by pattern, or all files of a directory."""
         found, troubles = inputs(
             [_seen_from(self._directory, pattern) for pattern in patterns], self._directory
@@ -89,7 +89,7 @@ class Events(ABC):
 
     def count_tokens(self, files: list[JsonObject]) -> None:
         """Count the tokens of inputs, as `data_sources.files` lists them, in a thread."""
-        self._counting.begin(files, self._directory, self._configuration.get("model"), self._add_counts)
+        self._counting.start(files, self._directory, self._configuration.get("model"), self._add_counts)
 
     def _add_counts(self, files: list[JsonObject]) -> None:
         for some in _in_parts(files):
@@ -131,7 +131,7 @@ class Events(ABC):
 
     def _is_watched(self, response_id: str, reply: object) -> bool:
         """Whether a watched client tells of this reply; one that was not finished is told what became of it."""
-        from runcard.accounting.vendors.fields import as_mapping  # noqa: PLC0415
+        from runcard.accounting.vendors.reply_fields import as_mapping  # noqa: PLC0415
 
         for call in list(self.open_calls):
             if call.response_id == response_id:

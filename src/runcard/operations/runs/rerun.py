@@ -168,7 +168,7 @@ def _differences(document: JsonObject, paths: list[str], store: str) -> Iterator
     if _was_masked(document, "configuration"):
         yield Difference("configuration", "", "with secrets", "masked: the command gets none of them from it")
     yield from _of_inputs(entries_of(document), paths)
-    then, now = document["environment"], environment(".", without=[store])
+    then, now = document["environment"], environment(".", ignore=[store])
     yield from _of_git(then.get("git") or {}, now.get("git") or {})
     for key, kind in (("python_version", "python"), ("platform", "platform")):
         yield from _of({kind: then.get(key)}, {kind: now.get(key)}, kind)

@@ -26,12 +26,12 @@ from runcard.observe.process import this_process
 from runcard.operations.sessions.copying import Advance, Keeper, Progress
 from runcard.operations.sessions.options import Choices
 from runcard.operations.sessions.read_spec import Spec
+from runcard.parallel.progress import Amount
 from runcard.store import layout
 from runcard.store.ledger import CLOSED, Ledger
-from runcard.store.sessions.copying import Amount
 from runcard.store.sessions.directory import Collection
 from runcard.version import __version__
-from runcard.views.session_summary import Figures, summary
+from runcard.views.session_summary import SummaryFigures, summary
 
 PRODUCER = {"name": "runcard", "version": __version__}
 
@@ -145,9 +145,9 @@ class Desk:
         hexes = {path: sha256_bytes(data).hex for path, data in documents.items()}
         return hexes | {layout.AUDIT: _digest(self._place.journal.path)}
 
-    def _figures(self, kept: list[StoredSections]) -> Figures:
+    def _figures(self, kept: list[StoredSections]) -> SummaryFigures:
         keeper = self._keeper
-        return Figures(
+        return SummaryFigures(
             self._place.final, sum(one.size for one in kept), keeper.files, keeper.lines, keeper.notable
         )
 

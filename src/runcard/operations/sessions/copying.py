@@ -18,11 +18,11 @@ from runcard.encoding import JsonObject
 from runcard.files import json_name
 from runcard.masking import mask_text
 from runcard.operations.sessions.read_spec import Places
+from runcard.parallel.progress import Amount
 from runcard.store import layout
 from runcard.store.sessions.copying import (
-    Amount,
-    Copied,
     CopiedFile,
+    CopiedWorkspace,
     CopyRules,
     Omission,
     Redaction,
@@ -30,10 +30,10 @@ from runcard.store.sessions.copying import (
     copy_workspace,
 )
 from runcard.store.sessions.directory import Collection
-from runcard.views.session_summary import notable
+from runcard.views.session_summary import notable_files
 
 if TYPE_CHECKING:
-    from runcard.views.session_summary import Notable
+    from runcard.views.session_summary import NotableFile
 
 Note = Callable[[str, JsonObject], object]  # an event and its payload
 
@@ -72,7 +72,7 @@ class Keeper:
         self.sentences: list[str] = []  # the omissions, for people
         self.excluded: Counter[str] = Counter()
         self.redactions: list[JsonObject] = []
-        self.notable: dict[str, list[Notable]] = {}
+        self.notable: dict[str, list[NotableFile]] = {}
         self.files = self.lines = 0
 
     def keep(
@@ -136,7 +136,7 @@ class Keeper:
         section = {"file": layout.OUTPUT, "lines": copied.lines, "size_bytes": copied.file.size}
         return section, {"output": f"sha256:{copied.file.sha256}"}
 
-    def _account(self, instance: InstanceSpec, relative: str, copied: Copied) -> None:
+    def _account(self, instance: InstanceSpec, relative: str, copied: CopiedWorkspace) -> None:
         for file in copied.files:
             self._store(f"{relative}/{file.path}", file)
         self.files += len(copied.files)
@@ -150,7 +150,7 @@ class Keeper:
         for pattern, count in copied.excluded.items():
             said = {"instance_id": instance.instance_id, "pattern": pattern, "count": count}
             self._note(events.FILES_EXCLUDED, said)
-        self.notable[instance.instance_id] = notable((file.path, file.size) for file in copied.files)
+        self.notable[instance.instance_id] = notable_files((file.path, file.size) for file in copied.files)
 
     def _store(self, path: str, file: CopiedFile) -> None:
         self.hexes[path] = file.sha256

@@ -18,8 +18,8 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, NamedTuple, Self
 
-from runcard.checksums.helper_pool import cores
 from runcard.files import write_all
+from runcard.parallel import cores
 from runcard.store.archives import deflate
 
 if TYPE_CHECKING:

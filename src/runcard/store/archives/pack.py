@@ -10,9 +10,9 @@ from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import NamedTuple
 
-from runcard.checksums.worker import Folder
 from runcard.errors import StoreError
 from runcard.files import FileKind, encode_name, failure, printable, short_path, walk
+from runcard.parallel.worker import DirectoryCursor
 from runcard.store.archives import tar
 from runcard.store.archives.gzip_members import NO_HEADER, SIZE, MemberWriter
 from runcard.store.archives.tar import Member
@@ -55,7 +55,7 @@ class _Packing:
 
     def __init__(self, top: int, name: bytes, writer: MemberWriter, progress: Progress | None) -> None:
         self._top, self._name, self._writer, self._progress = top, name, writer, progress
-        self._folder = Folder(top)
+        self._folder = DirectoryCursor(top)
         self._parts: list[bytes] = []
         self._filled, self._first = 0, NO_HEADER
         self._files = self._bytes = 0

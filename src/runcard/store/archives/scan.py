@@ -14,7 +14,7 @@ from contextlib import closing
 from typing import NamedTuple
 
 from runcard.checksums import Listing, Symlink
-from runcard.checksums.comparison import Comparison, judge
+from runcard.checksums.comparison import ListingComparison, compare_hashed
 from runcard.digests import sha256_descriptor
 from runcard.errors import StoreError
 from runcard.files import (
@@ -125,12 +125,12 @@ class Contents:
         }
         return inner
 
-    def compare(self, listing: Listing, progress: Progress | None) -> Comparison:  # noqa: ARG002 - all is read
+    def compare(self, listing: Listing, progress: Progress | None) -> ListingComparison:  # noqa: ARG002 - all is read
         entries = (FileEntry(path, kind) for path, kind in self.kinds.items())
         unreadable = {path: _LOST for path in listing if self._is_lost(path)}
         found = Listing.from_hex({path: digest for path, digest in self.hexes.items() if path in listing})
-        differences = judge(entries, found, listing, layout.NOT_LISTED, unreadable)
-        return Comparison(differences, tuple(self.symlinks), self.others)
+        differences = compare_hashed(entries, found, listing, layout.NOT_LISTED, unreadable)
+        return ListingComparison(differences, tuple(self.symlinks), self.others)
 
     def _is_lost(self, path: str) -> bool:
         if path in self.lost:

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from stat import S_ISREG
 from typing import NamedTuple
 
-from runcard.checksums.unstable_directory import is_moved
+from runcard.checksums.unstable_directory import is_concurrent_change
 from runcard.documents.chain import Journal, JournalEntry, merge
 from runcard.errors import StoreError
 from runcard.store import layout
@@ -54,7 +54,7 @@ def _journal(path: str) -> Journal | None:
     try:
         return read_journal(path)
     except StoreError as error:
-        if is_moved(error):
+        if is_concurrent_change(error):
             return None
         raise
 

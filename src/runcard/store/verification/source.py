@@ -4,7 +4,7 @@ import os
 from typing import TYPE_CHECKING, Protocol
 
 from runcard.checksums import Listing
-from runcard.checksums.comparison import Comparison, compare
+from runcard.checksums.comparison import ListingComparison, compare
 from runcard.errors import StoreError
 from runcard.files import failure, printable, read_regular
 from runcard.store import layout
@@ -55,7 +55,7 @@ class Source(Protocol):
     def amendments(self) -> Amendments:
         """What was changed in the open."""
 
-    def compare(self, listing: Listing, progress: "Progress | None") -> Comparison:
+    def compare(self, listing: Listing, progress: "Progress | None") -> ListingComparison:
         """All that differs from the list of checksums."""
 
 
@@ -100,5 +100,5 @@ class Directory:
     def amendments(self) -> Amendments:
         return parse_amendments(self.read(layout.AMENDMENTS))
 
-    def compare(self, listing: Listing, progress: "Progress | None") -> Comparison:
+    def compare(self, listing: Listing, progress: "Progress | None") -> ListingComparison:
         return compare(self._path, listing, exclude=layout.NOT_LISTED, progress=progress)
