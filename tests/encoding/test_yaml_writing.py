@@ -135,8 +135,8 @@ def test_what_plain_data_is_not_is_refused(name: str) -> None:
     assert said in refused.value.message
 
 
-def test_a_container_that_holds_itself_is_refused() -> None:
+def test_a_container_that_contains_itself_is_refused() -> None:
     value: dict[str, Any] = {}
     value["a"] = [value]
-    with pytest.raises(EncodingError, match="holds itself, at /a/0"):
+    with pytest.raises(EncodingError, match="contains itself, at /a/0"):
         encode_yaml(value)

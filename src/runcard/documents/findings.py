@@ -34,7 +34,7 @@ RULES: dict[str, tuple[Severity, str]] = {
     "json.syntax": (ERROR, "the text is not JSON"),
     "json.duplicate-key": (ERROR, "a key occurs twice in one object"),
     "json.not-finite": (ERROR, "NaN, Infinity, or a number that is too large"),
-    "json.lone-surrogate": (ERROR, "half of a surrogate pair"),
+    "json.lone-surrogate": (ERROR, "a lone surrogate: half of a pair"),
     "json.too-deep": (ERROR, "nested deeper than the limit"),
     "json.too-many-digits": (ERROR, "an integer longer than the limit"),
     "json.not-plain": (ERROR, "a value that JSON cannot represent"),

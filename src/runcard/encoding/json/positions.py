@@ -1,6 +1,6 @@
-"""Where things stand in a JSON text that is known to be good: pointers, positions, and the member_spans of values.
+"""Positions in a valid JSON text: pointers, lines and columns, and the spans of values.
 
-A position counts lines and characters from 1, as editors do. A pointer is that of RFC 6901; the root is the empty text.
+Lines and columns count from 1, as in editors. Pointers are those of RFC 6901; the root is the empty text.
 """
 
 import json
@@ -14,14 +14,14 @@ _SCALAR = re.compile(r'"(?:[^"\\]++|\\.)*+"|[^,\]}\s]++', re.DOTALL)
 
 
 class Position(NamedTuple):
-    """A place in a text, counted from 1."""
+    """A line and a column, counted from 1."""
 
     line: int
     column: int
 
 
 class MemberSpan(NamedTuple):
-    """A member of an object or an element of a list: its key, where it begins, and where its value stands."""
+    """The offsets of a member of an object or an element of a list, and of its value."""
 
     key: str
     begin: int  # of the key, or of the value in a list
@@ -82,13 +82,13 @@ def member_spans(text: str, offset: int) -> Iterator[MemberSpan]:
 
 
 class _PointerTree(dict[str, "_PointerTree"]):
-    """The pointers to be found, as a tree."""
+    """Pointers as a tree."""
 
     pointers: Sequence[str] = ()
 
 
 def locate(text: str, pointers: Iterable[str]) -> dict[str, Position]:
-    """Where the values at these pointers stand; for one that does not exist, where its nearest ancestor does."""
+    """The position of the value at each pointer; if it does not exist, that of its nearest ancestor."""
     offsets = {}
     tree = _pointer_tree(pointers)
     stack = [(skip_space(text, 0), tree)]
@@ -112,7 +112,7 @@ def _pointer_tree(pointers: Iterable[str]) -> _PointerTree:
 
 
 def _below(node: _PointerTree) -> Iterator[str]:
-    """All pointers at and below a node: those that are not found keep the position of this one."""
+    """All pointers at and below a node: those that do not exist keep the position of this node."""
     stack = [node]
     while stack:
         node = stack.pop()
@@ -121,12 +121,12 @@ def _below(node: _PointerTree) -> Iterator[str]:
 
 
 def positions(text: str, offsets: dict[str, int]) -> dict[str, Position]:
-    """Offsets to lines and columns in one pass over the text."""
-    found = {}
+    """Convert offsets to lines and columns in one pass over the text."""
+    result = {}
     line, newline, counted = 1, -1, 0
     for pointer, offset in sorted(offsets.items(), key=lambda item: item[1]):
         line += text.count("\n", counted, offset)
         newline = max(newline, text.rfind("\n", counted, offset))
         counted = offset
-        found[pointer] = Position(line, offset - newline)
-    return found
+        result[pointer] = Position(line, offset - newline)
+    return result

@@ -1,7 +1,7 @@
-"""The slow road: YAML text to a tree of nodes that know where they stand.
+"""Parse YAML strictly, into a tree of nodes with their offsets.
 
-libyaml splits the text into events; this module makes nodes of them, on a list of its own, so nesting costs no stack.
-An alias is the node of its anchor once more: it takes no room here, and what it would take in data is counted.
+libyaml splits the text into events; this module makes nodes of them, without recursion. An alias shares the node of its
+anchor: it takes no memory here, and the size that it would have as data is counted.
 """
 
 import re
@@ -28,7 +28,7 @@ from runcard.errors import EncodingError
 
 _Parser = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # without libyaml: the same in Python, slower
 
-# What YAML allows in a text; everything else must be escaped.
+# Every character that YAML does not allow unescaped.
 _CONTROL = re.compile("[^\t\n\r -~\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _CORE = "tag:yaml.org,2002:"
 _TYPES: dict[str, type | tuple[type, ...]] = {
@@ -38,7 +38,7 @@ _TYPES: dict[str, type | tuple[type, ...]] = {
     f"{_CORE}null": type(None),
 }
 _SHALLOW = 100  # levels
-_PATIENCE = 40_000_000  # of the levels of all values that are deeper, together: a second
+_MAX_EFFORT = 40_000_000  # sum of the depths of all deeper values: takes about a second
 _STRINGS = ("!", f"{_CORE}str")
 
 
@@ -55,7 +55,7 @@ def compose(text: str, limits: Limits) -> YamlNode:
 
 
 class _OpenNode:
-    """One open list or map, and the key that waits for its value."""
+    """A list or map that is being read, and the key whose value comes next."""
 
     def __init__(self, node: YamlNode) -> None:
         self.node = node
@@ -87,7 +87,7 @@ class _Composer:
             self._fail(str(error).splitlines()[0], at=0, hint="write plain YAML 1.2, in UTF-8")
         finally:
             parser.dispose()
-        if self.root is None:  # a text without a document, or of comments only
+        if self.root is None:  # an empty text, or only comments
             self.root = YamlNode(len(self.text), len(self.text), "scalar", plain="")
         return self.root
 
@@ -126,15 +126,15 @@ class _Composer:
         self.open_nodes.append(_OpenNode(node))
 
     def _limit_effort(self, at: int) -> None:
-        """What stands in many brackets costs libyaml a look at each of them: a million such values would take minutes."""
+        """libyaml needs time for each bracket around a value: a million deeply nested values would take minutes."""
         if len(self.open_nodes) > _SHALLOW:
             self.effort += len(self.open_nodes)
-            if self.effort > _PATIENCE:
+            if self.effort > _MAX_EFFORT:
                 self._fail(
                     f"too many values more than {_SHALLOW} levels deep",
                     at=at,
                     rule="yaml.too-deep",
-                    hint="keep bulky data nearer to the surface",
+                    hint="nest the data less deeply",
                 )
 
     def _close(self, event: Event) -> None:
@@ -151,7 +151,7 @@ class _Composer:
         self._add(node)
 
     def _add(self, node: YamlNode) -> None:
-        """Give a finished node to what is open around it."""
+        """Add a complete node to the open list or map."""
         if not self.open_nodes:
             self.root = node
             return
@@ -182,7 +182,7 @@ class _Composer:
             )
         if node.value in parent.node.keys:
             self._fail(
-                f"the key {_short(node.value)} stands twice in one map",
+                f"the key {_short(node.value)} occurs twice in one map",
                 at=node.start,
                 rule="yaml.duplicate-key",
                 hint="keep one of the two",
@@ -210,7 +210,7 @@ class _Composer:
                 "'<<' takes a map, or a list of maps",
                 at=node.start,
                 rule="yaml.merge",
-                hint="name the anchor of a map, or put the key in quotes",
+                hint="use the anchor of a map, or quote the key",
             )
         parent.merged += bases
         self._expand(sum(base.size for base in bases), node.start)
@@ -223,14 +223,14 @@ class _Composer:
         node = self.anchors.get(str(event.anchor))
         if node is None:
             self._fail(
-                f"no anchor &{event.anchor} stands before this alias",
+                f"there is no anchor &{event.anchor} before this alias",
                 at=at,
                 rule="yaml.alias",
-                hint="put a text that begins with * in quotes, or define the anchor above",
+                hint="quote a text that begins with *, or define the anchor before the alias",
             )
         if not node.closed:
             self._fail(
-                f"&{event.anchor} holds itself", at=at, rule="yaml.alias", hint="write out what it shall hold"
+                f"&{event.anchor} contains itself", at=at, rule="yaml.alias", hint="write the value in full"
             )
         if node.kind != "scalar":
             self._needs_value(at, f"a {node.kind}")
@@ -243,10 +243,10 @@ class _Composer:
         self.expanded += size
         if self.expanded > self.limits.expansion:
             self._fail(
-                f"the aliases of this document stand for more than {self.limits.expansion:,} values",
+                f"the aliases of this document expand to more than {self.limits.expansion:,} values",
                 at=at,
                 rule="yaml.alias",
-                hint="write out what is needed, without aliases",
+                hint="write the values in full, without aliases",
             )
 
     def _value(self, event: ScalarEvent) -> str | float | bool | None:
@@ -261,7 +261,7 @@ class _Composer:
             value = read_plain(text, self.digits)
         except NotFiniteError:
             self._fail(
-                f"{_short(text)} is no number that JSON has room for",
+                f"{_short(text)} is not a number that JSON can represent",
                 at=at,
                 rule="yaml.not-finite",
                 hint="leave the field out, write null, or put the text in quotes",
@@ -277,7 +277,7 @@ class _Composer:
             not isinstance(value, wanted) or isinstance(value, bool) != (wanted is bool)
         ):
             self._fail(
-                f"{_short(text)} is not what its tag says", at=at, rule="yaml.tag", hint="remove the tag"
+                f"{_short(text)} does not match its tag", at=at, rule="yaml.tag", hint="remove the tag"
             )
         return value
 
@@ -285,7 +285,7 @@ class _Composer:
         tag = getattr(event, "tag", None)
         if tag is not None and tag not in good:
             self._fail(
-                f"the tag {_short(tag.replace(_CORE, '!!'))} asks for an object, and only plain data is read",
+                f"the tag {_short(tag.replace(_CORE, '!!'))} asks for an object; only plain data is supported",
                 at=at,
                 rule="yaml.tag",
                 hint="remove the tag",
@@ -296,7 +296,7 @@ class _Composer:
             f"nested deeper than {self.limits.depth:,} levels",
             at=at,
             rule="yaml.too-deep",
-            hint="keep the document flatter",
+            hint="nest the data less deeply",
         )
 
     def _fail(self, message: str, *, at: int, rule: str = "yaml.syntax", hint: str | None = None) -> NoReturn:
@@ -317,10 +317,10 @@ def _offset(mark: object) -> int:
 def _hint(text: str, at: int) -> str:
     found = text[at : at + 1]
     if found == "\t":
-        return "indent with spaces: YAML takes no tabs there"
+        return "indent with spaces: YAML allows no tabs there"
     if found and found in "@`%":
         return "put the text in quotes"
-    return "look at the indentation, the colons, and what is open in brackets and quotes before this place"
+    return "check the indentation, the colons, and open brackets and quotes before this position"
 
 
 def _short(text: str) -> str:
