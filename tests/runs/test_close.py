@@ -78,12 +78,12 @@ def test_a_run_at_work_is_left_alone(cli: Cli, store: Path) -> None:
         for arguments in ([], [run.path]):
             done = cli("close", *arguments)
             assert (done.code, done.err) == (0, "")
-            assert done.out == f"{run.path}: running, left alone: its process is at work\n"
+            assert done.out == f"{run.path}: running, left alone: its process is running\n"
         (said,) = json.loads(cli("close", "--json", run.path).out)["runs"]
         assert (said["closed"], said["status"], said["reason"]) == (
             False,
             "running",
-            "its process is at work",
+            "its process is running",
         )
         assert read(run.path)["generation"]["status"] == "running"
     assert read(run.path)["generation"]["status"] == "completed"
@@ -123,10 +123,10 @@ def test_what_is_no_run_is_an_error_and_the_others_are_closed(cli: Cli, store: P
     done = cli("close", first, tmp_path / "no-run", second)
     assert done.code == 1
     assert done.out == f"{first}: closed as interrupted\n{second}: closed as interrupted\n"
-    assert done.err.startswith(f"Error: {tmp_path / 'no-run'} is no run\n")
+    assert done.err.startswith(f"Error: {tmp_path / 'no-run'} is not a run\n")
     said = json.loads(cli("close", "--json", first, tmp_path / "no-run").out)["runs"]
     assert [(one["closed"], one["status"]) for one in said] == [(False, "interrupted"), (False, None)]
-    assert said[1]["reason"] == f"{tmp_path / 'no-run'} is no run"
+    assert said[1]["reason"] == f"{tmp_path / 'no-run'} is not a run"
 
 
 def test_a_store_that_does_not_exist_is_an_error(

@@ -248,7 +248,7 @@ def test_a_recording_begins_once(outputs: Path) -> None:
     recording = runcard.record(outputs, strict=True)
     with recording:
         pass
-    with pytest.raises(UsageError, match="begun already") as raised, recording:
+    with pytest.raises(UsageError, match="already started") as raised, recording:
         pass
     assert raised.value.hint == "call runcard.record again for another run"
 

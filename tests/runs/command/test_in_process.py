@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from runcard.errors import MachineError, RuncardError, StoreError
-from runcard.operations.runs.run import Ran, run
+from runcard.operations.runs.run import CommandResult, run
 from runs.command.commands import SECRET
 from runs.runs import read
 
@@ -20,7 +20,7 @@ def _place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-def document(ran: Ran) -> dict[str, object]:
+def document(ran: CommandResult) -> dict[str, object]:
     return read(Path(ran.path))
 
 

@@ -17,7 +17,7 @@ from runcard.operations.amendments.redaction import (
 )
 from runcard.operations.archives.change_archived import archive_of, change_archived, unpacked
 from runcard.operations.archives.find import find_archive
-from runcard.operations.masking import use_masking_settings
+from runcard.settings.apply import use_masking_settings
 
 
 def redact(

@@ -21,7 +21,7 @@ from runcard.operations.archives.restore import check_archive, check_name, no_st
 from runcard.store import layout
 from runcard.store.archives.index import Shelf
 from runcard.store.archives.unpack import unpack
-from runcard.store.runs.directory import alone
+from runcard.store.locks import lock_folder
 
 T = TypeVar("T")
 
@@ -44,7 +44,9 @@ def change_archived(found: FoundArchive, change: Callable[[str], T]) -> T:
         raise no_store(found)
     check_name(found, found.name)
     directory, folder = os.path.join(store, found.name), layout.folder_of_archive(found.path)
-    with alone(os.path.dirname(os.path.abspath(found.path))):  # the archive itself is replaced meanwhile
+    with lock_folder(
+        os.path.dirname(os.path.abspath(found.path))
+    ):  # the archive itself is replaced meanwhile
         is_ours = not os.path.lexists(directory)
         if is_ours:
             restore(found.path, to=store)

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from runcard.encoding import JsonObject, Limits
 from runcard.errors import RuncardError
 from runcard.files import json_name
-from runcard.operations.masking import use_masking_settings
 from runcard.plans.agent_reports import Mark, without_secrets
 from runcard.plans.agents import Agent, agent_named, later_than, predecessor
 from runcard.plans.freshness import status_of
 from runcard.plans.plan import Plan, plan_at
 from runcard.plans.plan_files import Asked, place_of
+from runcard.settings.apply import use_masking_settings
 
 
 @dataclass(frozen=True, slots=True)

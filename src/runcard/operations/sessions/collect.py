@@ -19,7 +19,6 @@ from runcard.encoding import JsonObject
 from runcard.errors import ExitCode, RuncardError, StoreError, UsageError
 from runcard.files import printable
 from runcard.observe.clock import Clock
-from runcard.operations.masking import use_masking_settings
 from runcard.operations.sessions.assembly import Desk
 from runcard.operations.sessions.copying import Progress
 from runcard.operations.sessions.options import Choices
@@ -27,6 +26,7 @@ from runcard.operations.sessions.read_spec import InvalidSpec, read_spec, sessio
 from runcard.operations.sessions.recovery import tidy
 from runcard.operations.sessions.usage import Accounts
 from runcard.settings import read_settings
+from runcard.settings.apply import use_masking_settings
 from runcard.store.sessions.directory import Collection
 
 _TOLD = (  # of each instance, by the documented tool

@@ -20,9 +20,9 @@ from runcard.files.locks import NO_LOCKS
 from runcard.files.rename_noreplace import rename_noreplace
 from runcard.store import layout
 from runcard.store.journal import JournalWriter, is_orphaned, new_writer, try_lock
+from runcard.store.locks import lock_folder
 from runcard.store.own_directories import check_own, list_own, open_own, own_entry
 from runcard.store.remove_tree import remove_tree
-from runcard.store.runs.directory import alone
 
 STARTED = "collection.started"  # the first event of a collection's journal
 
@@ -46,7 +46,7 @@ class Collection:
         self.store = os.path.abspath(store)
         self.modes = modes
         _make_store(self.store, modes.folder)
-        with alone(layout.own_folder(self.store)):  # see abandoned
+        with lock_folder(layout.own_folder(self.store)):  # see abandoned
             self.path, self.created = self._take(session_id, moment)
             self.name = layout.session_name(self.created, session_id)
             try:
@@ -172,7 +172,7 @@ def abandoned(store: str) -> Iterator[list[Abandoned]]:
     try:
         check_own(store, layout.collections(store), layout.own_folder(store))
         if os.path.isdir(layout.collections(store)) and os.path.isdir(layout.own_folder(store)):
-            with alone(layout.own_folder(store)):
+            with lock_folder(layout.own_folder(store)):
                 for path in _entries(store):
                     one = _abandoned(store, path)
                     descriptor = one and _lock_of(one.path)
@@ -243,7 +243,7 @@ def is_at_work(place: str) -> bool | None:
     store = os.path.dirname(os.path.dirname(os.path.abspath(place)))
     journal = os.path.join(place, layout.AUDIT)
     try:
-        with alone(layout.own_folder(store), shared=True):  # see abandoned
+        with lock_folder(layout.own_folder(store), shared=True):  # see abandoned
             descriptor = try_lock(journal, shared=True)
     except OSError as error:
         return False if error.errno in NO_LOCKS and is_orphaned(journal) else None
