@@ -348,6 +348,21 @@ def test_a_run_whose_end_nobody_saw_is_interrupted_and_its_end_estimated() -> No
     assert Generation.judge(document).errors == []
 
 
+@pytest.mark.parametrize(
+    ("newest_file", "end"),
+    [
+        ("2026-11-15T10:06:00.000Z", "2026-11-15T10:06:00.000Z"),
+        ("2026-11-15T10:04:00.000Z", "2026-11-15T10:05:00.000Z"),
+        (None, "2026-11-15T10:05:00.000Z"),
+    ],
+)
+def test_the_estimated_end_is_the_last_event_or_the_newest_file(newest_file: str | None, end: str) -> None:
+    lines: list[Fields] = [{"timestamp": "2026-11-15T10:05:00.000Z", "event": "page.read"}]
+    assert fold.told(START, lines, newest_file)["generation"]["timestamp_end"] == end
+    seen = fold.told(START, ended(lines), newest_file)["generation"]
+    assert (seen["timestamp_end"], seen["estimated"]) == ("2026-11-15T11:00:00.000Z", [])
+
+
 @pytest.mark.parametrize("lines", [[], [{"timestamp": "2026-11-15T09:00:00Z", "event": "page.read"}]])
 def test_a_run_that_did_nothing_after_its_start_ended_there(lines: list[Fields]) -> None:
     generation = fold.fold(START, lines, NOTHING)["generation"]

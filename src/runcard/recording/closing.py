@@ -11,7 +11,8 @@ import errno
 import os
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from runcard import checksums
@@ -24,6 +25,7 @@ from runcard.documents.symlinks import symlink_entry
 from runcard.encoding import JsonObject, canonical_json, decode_json, encode_json
 from runcard.errors import EncodingError, RuncardError, StoreError
 from runcard.files import Kind, Sync, failure, json_name, printable, read_regular, sizes
+from runcard.observe.clock import timestamp
 from runcard.observe.process import is_alive
 from runcard.store import layout
 from runcard.store.ledger import CLOSED, Ledger, entries, ledgers
@@ -201,6 +203,7 @@ class RunCloser:
         self._metadata_is_ours = document is start or document == start
         self._journal_is_ours = False  # whether this process wrote, and so checked, every event
         self._readme_name = layout.README
+        self._newest_file: str | None = None  # when it was written, of a run that died
         self._list_kinds()
 
     def close(self) -> JsonObject:
@@ -273,7 +276,7 @@ class RunCloser:
     def _last_time(self) -> str:
         times = (entry.line.get("timestamp") for entry in self._entries)
         return max(
-            (time for time in times if isinstance(time, str)),
+            (moment for moment in times if isinstance(moment, str)),
             default=self.start["generation"]["timestamp_start"],
         )
 
@@ -294,12 +297,26 @@ class RunCloser:
             )
         self._warn_about_journals()
         self._warn_about_special_files(moves)
+        if self._state is None:
+            self._newest_file = self._newest_file_time(moves)
         if moves or not self._is_merged():
             self._merge_journals(moves)
         self._fold_events()
 
     def _fold_events(self) -> None:
-        self._folded = fold.told(self.start, (entry.line for entry in self._entries))
+        lines = (entry.line for entry in self._entries)
+        self._folded = fold.told(self.start, lines, self._newest_file)
+
+    def _newest_file_time(self, moves: Collection[str]) -> str | None:
+        """When the newest file was written, besides those that closing writes itself; the future does not count."""
+        own = {*layout.NOT_LISTED, *layout.journal_names(self._kinds), self._readme_name} - {*moves}
+        now, times = time.time(), [0.0]
+        for path, kind in self._kinds.items():
+            if kind is Kind.FILE and path not in own:
+                with contextlib.suppress(OSError):  # removed meanwhile
+                    times.append(os.lstat(os.path.join(self.run, path)).st_mtime)
+        newest = max(written for written in times if written <= now)
+        return timestamp(datetime.fromtimestamp(newest, UTC)) if newest else None
 
     def _is_merged(self) -> bool:
         """Whether the journal holds all lines, each of them once, and no other file does."""

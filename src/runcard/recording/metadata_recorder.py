@@ -44,8 +44,8 @@ class MetadataRecorder(Recorder):
 
     def __repr__(self) -> str:
         start = self._events.start_document
-        run_id = start["generation"]["run_id"] if start else "-"
-        return f"<runcard.MetadataRecorder {run_id} {self._events.status}>"
+        run_id = f"{start['generation']['run_id']} " if start else ""
+        return f"<runcard.MetadataRecorder {run_id}{self._events.status}>"
 
     def start(
         self,

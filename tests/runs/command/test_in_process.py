@@ -39,6 +39,18 @@ def test_a_command_is_run_and_recorded(capfd: pytest.CaptureFixture[str]) -> Non
     assert [warning["message"] for warning in read(Path(ran.path))["warnings"]] == ran.warnings
 
 
+def test_an_earlier_run_that_cannot_be_closed_is_a_warning_of_the_command(
+    recwarn: pytest.WarningsRecorder,
+) -> None:
+    Path("outputs/lost").mkdir(parents=True)
+    Path("outputs/.runcard/open").mkdir(parents=True)
+    Path("outputs/.runcard/open/lost").touch()
+    ran = run(["true"])
+    assert ran.warnings == [f"an earlier run could not be closed: {Path.cwd() / 'outputs/lost'} is not a run"]
+    assert read(Path(ran.path))["warnings"] == []
+    assert list(recwarn) == []
+
+
 def test_nothing_is_left_behind_in_the_process() -> None:
     run(["true"])  # what is loaded and kept open once
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, ())

@@ -110,11 +110,14 @@ def sealed(document: JsonObject, files: Files) -> JsonObject:
     }
 
 
-def told(start: JsonObject, lines: Iterable[Line]) -> JsonObject:
-    """What the events tell, before anything is sealed."""
+def told(start: JsonObject, lines: Iterable[Line], newest_file: str | None = None) -> JsonObject:
+    """What the events tell, before anything is sealed.
+
+    `newest_file` is when the newest file of a run was written, for the estimated end of one that died.
+    """
     everything = list(lines)
     events = _understood(everything)
-    times = [line.get("timestamp") for line in everything]
+    times = [newest_file, *(line.get("timestamp") for line in everything)]
     generation = _generation(start["generation"], events, times)
     configuration = dict(start["configuration"])
     for payload in _payloads(events, CONFIGURED):
@@ -193,7 +196,7 @@ def _generation(start: JsonObject, events: Events, times: list[Any]) -> JsonObje
         }
         generation["estimated"] = []
         return generation
-    # Nobody saw the end: the last event is the last sign of life.
+    # The end was not recorded: the last event or the newest file is the last sign of life.
     end = _last_time([start["timestamp_start"], *times])
     generation |= {"status": "interrupted", "timestamp_end": end, "duration_seconds": _between(start, end)}
     generation["estimated"] = ["/generation/timestamp_end", "/generation/duration_seconds"]

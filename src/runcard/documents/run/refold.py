@@ -1,7 +1,7 @@
 """Whether the document of a closed run says what its journal says.
 
 The document is a function of the events (see `fold`), so it can be made again from the journal and compared. Left out are
-the ledger's head, which no event knows, estimates, and what the files on disk decide, which is checked against them.
+the ledger's head, which no event knows, estimates (see `_free_estimates`), and what the files on disk decide, which is checked against them.
 A payload that was withheld takes with it what only it could say: those parts are named, and not compared.
 """
 
@@ -13,6 +13,7 @@ from runcard.documents.chain import Line
 from runcard.documents.differences import Difference, differences
 from runcard.documents.run import fold
 from runcard.documents.run.size_limit import TRUNCATED
+from runcard.documents.times import instant
 from runcard.encoding import JsonObject
 from runcard.version import __version__
 
@@ -65,11 +66,18 @@ def refold(document: JsonObject, lines: Sequence[Line]) -> Refolded:
     withheld = sorted({pointer for name in silent for pointer in _DECIDES.get(str(name), ())})
     try:
         folded = _cut_alike(fold.told(start, lines), document)
-        exempt = {*_NOT_FOLDED, *withheld, *folded["generation"]["estimated"]}
+        exempt = {*_NOT_FOLDED, *withheld, *_free_estimates(folded, document)}
         found = tuple(differences(folded, document, exempt))
     except _FOREIGN:
         return Refolded(is_foreign=True)
     return Refolded(found, tuple(withheld))
+
+
+def _free_estimates(folded: JsonObject, document: JsonObject) -> list[str]:
+    """The estimates that are not compared: the end may be later than the last event, if a file is newer, never earlier."""
+    generation = folded["generation"]
+    last, end = instant(generation["timestamp_end"]), instant(document["generation"]["timestamp_end"])
+    return generation["estimated"] if last is None or (end is not None and end >= last) else []
 
 
 def _cut_alike(folded: JsonObject, document: JsonObject) -> JsonObject:
