@@ -11,16 +11,16 @@ from hypothesis import strategies as st
 
 from documents.samples import at, plan
 from plans.trees import Fields, plans
-from runcard.documents.codec import Examined, examine
-from runcard.documents.testplan.characteristic_tree import Tree, leaf_contexts
+from runcard.documents.reader import ParsedDocument, parse_document
+from runcard.documents.testplan.characteristic_tree import CharacteristicTree, leaf_contexts
 from runcard.documents.testplan.plan import TestPlan
 from runcard.encoding.yaml import decode_yaml, encode_yaml
 
 QUIET = {"characteristic.explosion", "state.terminal-parent"}
 
 
-def examined(data: Fields) -> Examined:
-    return examine(encode_yaml(data), kind="testplan")
+def examined(data: Fields) -> ParsedDocument:
+    return parse_document(encode_yaml(data), kind="testplan")
 
 
 @settings(deadline=None, max_examples=30)
@@ -344,7 +344,7 @@ def contexts_by_counting(listed: list[Fields]) -> int:
 @given(plans())
 def test_contexts_are_counted_as_they_would_be_written(data: Fields) -> None:
     listed = data["characteristics"]
-    assert leaf_contexts(Tree(listed)) == contexts_by_counting(listed)
+    assert leaf_contexts(CharacteristicTree(listed)) == contexts_by_counting(listed)
 
 
 def test_a_guard_ends_whatever_would_be_combined_with_it() -> None:
@@ -352,8 +352,8 @@ def test_a_guard_ends_whatever_would_be_combined_with_it() -> None:
     root = plan()["characteristics"][0] | {"type": "binary", "states": ["on", "off"], "default": None}
     guards = [root | {"name": f"guard_{number}", "terminal_states": ["off"]} for number in range(3)]
     kind = root | {"name": "kind", "type": "enum", "states": ["a", "b", "c", "d"]}
-    assert leaf_contexts(Tree([*guards, kind])) == 7
-    assert leaf_contexts(Tree([one | {"terminal_states": []} for one in guards] + [kind])) == 32
+    assert leaf_contexts(CharacteristicTree([*guards, kind])) == 7
+    assert leaf_contexts(CharacteristicTree([one | {"terminal_states": []} for one in guards] + [kind])) == 32
     data = plan() | {"characteristics": [*guards, kind]}
     assert "characteristic.explosion" not in {found.rule for found in TestPlan.judge(data).findings}
 

@@ -12,8 +12,7 @@ from conftest import Cli
 from plans.projects import SOURCE, RubyProject, git
 from runcard import open_plan
 from runcard.errors import StoreError
-from runcard.plans.file_names import documented_name
-from runcard.plans.plan_files import Asked, place_of
+from runcard.plans.plan_files import MethodRef, documented_name, locate_plan
 
 
 def hex8(text: str) -> str:
@@ -60,8 +59,8 @@ def test_the_same_source_has_the_same_path_from_every_directory(
 def test_the_nearest_mark_is_the_root(tmp_path: Path) -> None:
     outer = RubyProject(tmp_path / "outer")
     engine = RubyProject(outer.root / "engines" / "billing", mark=".git")
-    assert place_of(str(engine.source)).path == str(engine.plan)
-    assert place_of(str(outer.source)).path == str(outer.plan)
+    assert locate_plan(str(engine.source)).path == str(engine.plan)
+    assert locate_plan(str(outer.source)).path == str(outer.plan)
 
 
 def test_a_worktree_whose_git_is_a_file_is_a_root(tmp_path: Path) -> None:
@@ -73,29 +72,29 @@ def test_a_worktree_whose_git_is_a_file_is_a_root(tmp_path: Path) -> None:
     git("worktree", "add", "-q", tmp_path / "other", cwd=main.root)
     other = RubyProject(tmp_path / "other", mark="")
     assert (other.root / ".git").is_file()
-    assert place_of(str(other.source)).path == str(other.plan)
+    assert locate_plan(str(other.source)).path == str(other.plan)
 
 
 def test_a_root_that_is_named_counts(project: RubyProject, monkeypatch: pytest.MonkeyPatch) -> None:
     app = project.root / "app"
-    assert place_of(str(project.source), root=str(app)).path == str(
+    assert locate_plan(str(project.source), root=str(app)).path == str(
         app / "tmp/rspec_claude_metadata/metadata_models_billing_invoice.yml"
     )
     monkeypatch.chdir("/")
-    assert place_of(SOURCE, root=str(project.root)).path == str(project.plan)
+    assert locate_plan(SOURCE, root=str(project.root)).path == str(project.plan)
     with pytest.raises(StoreError, match="not a file below the root"):
-        place_of("/etc/passwd", root=str(project.root))
+        locate_plan("/etc/passwd", root=str(project.root))
     with pytest.raises(StoreError, match="not a directory"):
-        place_of(SOURCE, root=str(project.root / "nowhere"))
+        locate_plan(SOURCE, root=str(project.root / "nowhere"))
 
 
 def test_a_link_out_of_the_project_belongs_to_where_it_leads(project: RubyProject, tmp_path: Path) -> None:
     other = RubyProject(tmp_path / "other")
     link = project.root / "app" / "link.rb"
     link.symlink_to(other.source)
-    assert place_of(str(link)).path == str(other.plan)
+    assert locate_plan(str(link)).path == str(other.plan)
     with pytest.raises(StoreError, match="not a file below the root"):
-        place_of(str(link), root=str(project.root))
+        locate_plan(str(link), root=str(project.root))
 
 
 class TestWithoutAProject:
@@ -119,7 +118,7 @@ class TestWithoutAProject:
         done = cli("plan", "path", source)
         assert done.code == 2
         assert done.out == f"{temporary}/scripts_rspec_claude_metadata/metadata_clean.yml\n"
-        assert done.err.startswith(f"Warning: {source}: no .git and no Gemfile above it")
+        assert done.err.startswith(f"Warning: {source}: no .git and no Gemfile found")
 
     def test_the_folder_is_made_for_the_user_alone(self, source: Path, temporary: Path) -> None:
         project = RubyProject(source.parent.parent / "shop")
@@ -176,7 +175,7 @@ class TestCollisions:
         second = project.add("a_b/c.rb")
         name = f"metadata_a_b_c-{hex8('a_b/c.rb')}.yml"
         project.write(project.plan_of("a_b/c.rb"), name)
-        assert place_of(str(second)).path == str(project.folder / name)
+        assert locate_plan(str(second)).path == str(project.folder / name)
 
     @pytest.mark.parametrize("file", ["/etc/passwd", "../a_b/c.rb", "a/\0.rb", "", "lib/nowhere.rb"])
     def test_a_plan_of_a_file_that_cannot_be_is_whose_name_it_has(
@@ -193,7 +192,7 @@ class TestCollisions:
 
     def test_a_damaged_plan_is_whose_name_it_has(self, project: RubyProject) -> None:
         project.write(b"analyzer: [", "metadata_a_b_c.yml")
-        assert place_of(str(project.add("a_b/c.rb"))).path == str(project.folder / "metadata_a_b_c.yml")
+        assert locate_plan(str(project.add("a_b/c.rb"))).path == str(project.folder / "metadata_a_b_c.yml")
 
     def test_a_name_that_is_too_long_is_shortened(self, cli: Cli, project: RubyProject) -> None:
         deep = "/".join(["directory" * 8] * 4)
@@ -209,20 +208,20 @@ class TestCollisions:
 class TestFurtherMethods:
     """A source has a plan for each method; the first has the documented name."""
 
-    latest = Asked("Billing::Invoice", "latest", "class")
+    latest = MethodRef("Billing::Invoice", "latest", "class")
 
     def test_a_further_method_has_a_name_of_its_own(self, project: RubyProject) -> None:
         project.write()
         digest = hex8("Billing::Invoice\nclass\nlatest")
         name = f"metadata_app_models_billing_invoice-{digest}.yml"
-        place = place_of(str(project.source), asked=self.latest)
-        assert (place.path, place.is_other) == (str(project.folder / name), True)
+        place = locate_plan(str(project.source), method_ref=self.latest)
+        assert (place.path, place.is_other_method) == (str(project.folder / name), True)
         data = project.plan_of()
         data["target"] |= {"method": "latest", "method_type": "class"}
         project.write(data, name)
-        for asked in (self.latest, Asked(method="latest"), Asked(method_type="class")):
-            place = place_of(str(project.source), asked=asked)
-            assert (place.path, place.is_other) == (str(project.folder / name), False)
+        for asked in (self.latest, MethodRef(method="latest"), MethodRef(method_type="class")):
+            place = locate_plan(str(project.source), method_ref=asked)
+            assert (place.path, place.is_other_method) == (str(project.folder / name), False)
 
     @pytest.mark.parametrize(
         "asked", [("--method", "latest"), ("--type", "class"), ("--class", "Billing::Other")]
@@ -260,14 +259,14 @@ class TestFurtherMethods:
         project.write()
         done = cli("plan", "path", project.source, "--method", "nothing")
         assert (done.code, done.out) == (1, "")
-        assert "name --class, --method and --type in full" in done.err
+        assert "pass --class, --method and --type" in done.err
 
     def test_a_program_cannot_write_to_the_plan_of_another_method(self, project: RubyProject) -> None:
         before = project.write().read_bytes()
         plan = open_plan(project.source, method="nothing")
         with pytest.raises(StoreError, match="another method"):
             plan.write("analyzer", project.plan_of())
-        with pytest.raises(StoreError, match="no plan for that method"):
+        with pytest.raises(StoreError, match="no plan for this method"):
             plan.mark("skeleton")
         assert project.plan.read_bytes() == before
 
@@ -281,18 +280,18 @@ class TestFurtherMethods:
 
     def test_the_first_method_keeps_the_documented_name(self, project: RubyProject) -> None:
         project.write()
-        first = Asked("Billing::Invoice", "total", "instance")
-        for asked in (None, first, Asked(method="total")):
-            assert place_of(str(project.source), asked=asked).path == str(project.plan)
+        first = MethodRef("Billing::Invoice", "total", "instance")
+        for asked in (None, first, MethodRef(method="total")):
+            assert locate_plan(str(project.source), method_ref=asked).path == str(project.plan)
 
     def test_without_a_plan_every_method_has_the_documented_name(self, project: RubyProject) -> None:
-        assert place_of(str(project.source), asked=self.latest).path == str(project.plan)
+        assert locate_plan(str(project.source), method_ref=self.latest).path == str(project.plan)
 
 
 @pytest.mark.parametrize("name", ["a b.rb", "é.rb", "new\nline.rb", "\x1b[2J.rb", "-rf.rb"])
 def test_odd_names_are_names(cli: Cli, project: RubyProject, name: str) -> None:
     source = project.add(f"lib/{name}")
-    place = place_of(str(source))
+    place = locate_plan(str(source))
     project.write(project.plan_of(f"lib/{name}"), os.path.basename(place.path))
     done = cli("plan", "status", source)
     assert (done.code, done.err) == (0, "")
@@ -305,4 +304,4 @@ def test_what_is_no_source_is_refused(cli: Cli, project: RubyProject) -> None:
     assert (done.code, done.out) == (1, "")
     assert done.err.startswith("Error: ")
     with pytest.raises(StoreError, match="NUL"):
-        place_of("a\0b.rb")
+        locate_plan("a\0b.rb")

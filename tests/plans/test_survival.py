@@ -45,11 +45,11 @@ while done < times:
 _ANALYZER = """
 import sys
 from runcard.operations.plans.analyze import analyze_source
-from runcard.plans.plan_files import Asked
+from runcard.plans.plan_files import MethodRef
 source, method = sys.argv[1:]
 print("ready", flush=True)
 sys.stdin.readline()
-analyze_source(source, Asked(method=method), write=True)
+analyze_source(source, MethodRef(method=method), write=True)
 """
 
 _ENDLESS = """

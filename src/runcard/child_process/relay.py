@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from runcard.child_process.child import Child
 from runcard.child_process.signals import ReceivedSignal, stop
-from runcard.observe.process_tree import Tree
+from runcard.observe.process_tree import ProcessTree
 
 if TYPE_CHECKING:
     from runcard.child_process.terminal import Terminal
@@ -102,7 +102,7 @@ class Relay:
         streams: list[OutputStream],
         terminal: "Terminal | None",
         log: OutputCopy,
-        tree: Tree,
+        tree: ProcessTree,
     ) -> None:
         self._child = child
         self._streams = {stream.source: stream for stream in streams}

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from sys import maxsize
 from typing import TYPE_CHECKING, Any
 
-from runcard.documents.sums import plain_number
+from runcard.documents.exact_sums import plain_number
 from runcard.encoding import COMPACT, JsonObject, Limits, decode_json, encode_json
 from runcard.errors import UsageError
 

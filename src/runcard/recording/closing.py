@@ -16,15 +16,16 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from runcard import checksums
-from runcard.checksums.unstable_directory import MOVED, is_moved, look, snapshot
+from runcard.checksums.unstable_directory import GONE_ERRNOS, is_concurrent_change, snapshot, walk_unstable
 from runcard.digests import sha256_bytes
 from runcard.documents import chain
 from runcard.documents.run import fold
+from runcard.documents.run.events import WARNING_ADDED
 from runcard.documents.run.size_limit import is_too_large
 from runcard.documents.symlinks import symlink_entry
 from runcard.encoding import JsonObject, canonical_json, decode_json, encode_json
 from runcard.errors import EncodingError, RuncardError, StoreError
-from runcard.files import Kind, Sync, failure, json_name, printable, read_regular, sizes
+from runcard.files import FileKind, Sync, failure, json_name, printable, read_regular, sizes
 from runcard.observe.clock import timestamp
 from runcard.observe.process import is_alive
 from runcard.store import layout
@@ -157,7 +158,11 @@ def seal_run(run: str, state: RecorderState) -> JsonObject:
         try:
             return _seal_once(run, state)
         except RuncardError as error:
-            if not is_moved(error) or os.path.isdir(run) or not os.path.lexists(layout.open_mark(run)):
+            if (
+                not is_concurrent_change(error)
+                or os.path.isdir(run)
+                or not os.path.lexists(layout.open_mark(run))
+            ):
                 raise  # without its open mark the journal is lost
         time.sleep(pause)
         with contextlib.suppress(FileExistsError):
@@ -189,7 +194,7 @@ class RunCloser:
         document = self._current_document()
         open_id = _run_id(document) if document is not None and _status(document) == "running" else None
         self._journals = read_open_journals(run, _run_id(state.start) if state else None, open_id)
-        self._warnings: list[chain.Entry] = []  # of the closing itself
+        self._warnings: list[chain.JournalEntry] = []  # of the closing itself
         self._entries = self._journals.merged()
         start = state.start if state else self._find_start(document if open_id is not None else None)
         if start is None:
@@ -214,7 +219,7 @@ class RunCloser:
         document = self._final_document(self._write_checksums(), ledger.head)
         data = self._encode(document)
         if is_too_large(data):
-            document = fold.readable(document)
+            document = fold.cut_to_size(document)
             data = self._encode(document)
         write_run_file(self.run, layout.METADATA, data, sync=Sync.FILE_SYSTEM)
         entry = _ledger_entry(self.run, document, data)
@@ -244,11 +249,11 @@ class RunCloser:
 
     def _list_kinds(self) -> None:
         """List the contents of the directory: once, and again when something has moved."""
-        self._kinds: dict[str, Kind] = look(self.run)
+        self._kinds: dict[str, FileKind] = walk_unstable(self.run)
 
     def _find_start(self, document: JsonObject | None) -> JsonObject | None:
         """The start document, from the journal or from metadata.json."""
-        start = fold.start_of(entry.line for entry in self._entries) or document
+        start = fold.start_document_in(entry.line for entry in self._entries) or document
         return start if isinstance(start, dict) and _generation_class().judge(start).valid else None
 
     def _add_warning(self, kind: str, message: str, **more: str) -> None:
@@ -262,7 +267,7 @@ class RunCloser:
             "seq": len(own_lines) + 1,
             "timestamp": self._last_time(),
             "level": "warning",
-            "event": fold.WARNING,
+            "event": WARNING_ADDED,
             "experiment_id": self.start["generation"]["experiment_id"],
             "run_id": self._run_id,
             "elapsed": None,
@@ -270,7 +275,7 @@ class RunCloser:
         }
         salt = sha256_bytes(prev.encode() + canonical_json(payload)).hex[:32]
         raw = chain.write_line(fields, payload, salt, prev).raw.rstrip(b"\n")
-        self._warnings.append(chain.Entry(0, raw, decode_json(raw)))
+        self._warnings.append(chain.JournalEntry(0, raw, decode_json(raw)))
         self._entries = self._journals.merged(self._warnings)
 
     def _last_time(self) -> str:
@@ -285,7 +290,7 @@ class RunCloser:
 
         Warnings are written, with all lines, before anything moves: so nothing is lost to a `kill -9`.
         """
-        files = (name for name, kind in self._kinds.items() if kind is Kind.FILE)
+        files = (name for name, kind in self._kinds.items() if kind is FileKind.FILE)
         for name in list(filter(_LEFTOVER.fullmatch, files)):
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(os.path.join(self.run, name))
@@ -305,14 +310,14 @@ class RunCloser:
 
     def _fold_events(self) -> None:
         lines = (entry.line for entry in self._entries)
-        self._folded = fold.told(self.start, lines, self._newest_file)
+        self._folded = fold.fold_events(self.start, lines, self._newest_file)
 
     def _newest_file_time(self, moves: Collection[str]) -> str | None:
         """When the newest file was written, besides those that closing writes itself; the future does not count."""
         own = {*layout.NOT_LISTED, *layout.journal_names(self._kinds), self._readme_name} - {*moves}
         now, times = time.time(), [0.0]
         for path, kind in self._kinds.items():
-            if kind is Kind.FILE and path not in own:
+            if kind is FileKind.FILE and path not in own:
                 with contextlib.suppress(OSError):  # removed meanwhile
                     times.append(os.lstat(os.path.join(self.run, path)).st_mtime)
         newest = max(written for written in times if written <= now)
@@ -337,7 +342,7 @@ class RunCloser:
             try:
                 os.rename(temporary, journal)
             except OSError as error:
-                if error.errno not in MOVED:
+                if error.errno not in GONE_ERRNOS:
                     raise
                 write_run_file(self.run, layout.JOURNAL, data, sync=Sync.FILE)
         for file in self._journals.files:
@@ -352,7 +357,7 @@ class RunCloser:
             yield layout.METADATA
         foreign = {file.name for file in self._journals.files if file.has_foreign_lines}
         for name in layout.journal_names(self._kinds):
-            if name in foreign or self._kinds[name] is not Kind.FILE:
+            if name in foreign or self._kinds[name] is not FileKind.FILE:
                 yield name
         yield from (name for name in (layout.AMENDMENTS, layout.SIGNATURE) if name in self._kinds)
         if self._is_user_readme(layout.README):
@@ -393,7 +398,7 @@ class RunCloser:
     def _warn_about_special_files(self, moves: dict[str, str]) -> None:
         """Warn about FIFOs, sockets and devices, under the path that they will have."""
         for path, kind in self._kinds.items():
-            if kind is Kind.OTHER:
+            if kind is FileKind.OTHER:
                 top, slash, rest = path.partition("/")
                 name = json_name(moves.get(top, top) + slash + rest).text
                 message = f"{name} is neither a file nor a link: it is left out of the record"
@@ -404,16 +409,16 @@ class RunCloser:
 
     def _write_readme(self) -> None:
         own = {*layout.NOT_LISTED, layout.JOURNAL, self._readme_name}
-        outputs = [path for path, kind in self._kinds.items() if kind is Kind.FILE and path not in own]
+        outputs = [path for path, kind in self._kinds.items() if kind is FileKind.FILE and path not in own]
         files = list(sizes(self.run, outputs))
         page = readme(self._folded, files).encode()
         if is_too_large(page):
-            page = readme(fold.readable(self._folded), files).encode()
+            page = readme(fold.cut_to_size(self._folded), files).encode()
         write_run_file(self.run, self._readme_name, page, sync=Sync.LATER)
-        self._kinds[self._readme_name] = Kind.FILE
+        self._kinds[self._readme_name] = FileKind.FILE
         self._readme_data = page
 
-    def _write_checksums(self) -> checksums.Contents:
+    def _write_checksums(self) -> checksums.DirectoryContents:
         """Fix every file by its digest in SHA256SUMS."""
         listed = snapshot(self.run, self._kinds, layout.NOT_LISTED)
         contents = listed.contents
@@ -435,20 +440,20 @@ class RunCloser:
         self._fold_events()
         self._write_readme()
 
-    def _with_own_files(self, contents: checksums.Contents) -> checksums.Contents:
+    def _with_own_files(self, contents: checksums.DirectoryContents) -> checksums.DirectoryContents:
         """The listing with the digests of the journal and the README as they were written."""
         written = {layout.JOURNAL: self._journal_data(), self._readme_name: self._readme_data}
         own = {name: sha256_bytes(data) for name, data in written.items()}
         return contents._replace(listing=checksums.Listing({**contents.listing, **own}))
 
-    def _final_document(self, contents: checksums.Contents, ledger_head: str | None) -> JsonObject:
-        files = fold.Files(
+    def _final_document(self, contents: checksums.DirectoryContents, ledger_head: str | None) -> JsonObject:
+        files = fold.FileFacts(
             output=str(contents.listing.digest),
             symlinks=[symlink_entry(link) for link in contents.symlinks],
             chains=chain.heads(self._entries),
             ledger_head=ledger_head,
         )
-        return fold.sealed(self._folded, files)
+        return fold.add_file_facts(self._folded, files)
 
 
 def _generation_class() -> "type[Generation]":

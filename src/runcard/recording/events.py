@@ -12,12 +12,19 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from runcard.digests import sha256_bytes
-from runcard.documents.run import fold
-from runcard.documents.sums import plain_number
+from runcard.documents.exact_sums import plain_number
+from runcard.documents.run.events import (
+    ERROR_ADDED,
+    INPUTS_ADDED,
+    INPUTS_COUNTED,
+    MODEL_CALLED,
+    SECRETS_MASKED,
+    WARNING_ADDED,
+)
 from runcard.encoding import JsonObject
 from runcard.errors import RuncardError, RuncardWarning
 from runcard.masking import mask_data, mask_text
-from runcard.observe.input_tokens import Counting
+from runcard.observe.input_tokens import TokenCounter
 from runcard.recording.argument_checks import plain_copy, shown
 from runcard.settings.apply import configured_prices
 
@@ -40,7 +47,7 @@ class EventRecorder(ABC):
         self.open_calls: set[Any] = set()  # calls of watched clients whose replies are still being read
         self._prices = prices
         self._unpriced_models: set[str | None] = set()
-        self._token_counts = Counting()
+        self._token_counts = TokenCounter()
 
     @abstractmethod
     def emit(self, event: str, payload: JsonObject, *, level: str = "info") -> None:
@@ -59,25 +66,25 @@ class EventRecorder(ABC):
     def add_inputs(self, files: list[JsonObject]) -> None:
         """Record inputs in as many events as needed, so that none is so long that it is cut."""
         for part in _in_parts(files):
-            self.emit(fold.INPUTS, {"files": part})
+            self.emit(INPUTS_ADDED, {"files": part})
 
     def count_tokens(self, files: list[JsonObject]) -> None:
         """Count the tokens of inputs, as `data_sources.files` lists them, in a thread."""
-        self._token_counts.begin(
+        self._token_counts.start(
             files, self.directory, self.configuration.get("model"), self._add_token_counts
         )
 
     def _add_token_counts(self, files: list[JsonObject]) -> None:
         for part in _in_parts(files):
-            self.emit(fold.COUNTED, {"files": part})
+            self.emit(INPUTS_COUNTED, {"files": part})
 
     def end_token_counts(self, timeout: float) -> None:
         """Wait for token counts that are under way; later ones are dropped."""
-        self._token_counts.end(timeout)
+        self._token_counts.stop(timeout)
 
     def is_watched(self, response_id: str, reply: object) -> bool:
         """Whether a watched client records this reply; a call that is still open is finished with it."""
-        from runcard.accounting.vendors.fields import as_mapping  # noqa: PLC0415
+        from runcard.accounting.vendors.reply_fields import as_mapping  # noqa: PLC0415
 
         for call in list(self.open_calls):
             if call.response_id == response_id:
@@ -120,7 +127,7 @@ class EventRecorder(ABC):
             else:
                 payload |= {"cost_usd": cost, "cost_source": "given", "price_row": None}
             level = "error" if is_failed else "info"
-            self.emit(fold.CALLED, self.mask(plain_copy(payload), "events"), level=level)
+            self.emit(MODEL_CALLED, self.mask(plain_copy(payload), "events"), level=level)
             # Further calls inside this one: cost and time are those of the whole, recorded once.
             cost, is_failed = None if cost is None else 0, False
             details = {"step": details.get("step")}
@@ -156,10 +163,10 @@ class EventRecorder(ABC):
 
     def add_error(self, error: BaseException | str, kind: str | None = None) -> None:
         name = kind or (error.__class__.__name__ if isinstance(error, BaseException) else None)
-        self._add_problem(fold.ERROR, "error", _message(error), name)
+        self._add_problem(ERROR_ADDED, "error", _message(error), name)
 
     def add_warning(self, message: str, kind: str | None = None) -> None:
-        self._add_problem(fold.WARNING, "warning", _message(message), kind)
+        self._add_problem(WARNING_ADDED, "warning", _message(message), kind)
 
     def _add_problem(self, event: str, level: str, message: str, kind: str | None) -> None:
         where = f"{level}s"
@@ -195,7 +202,7 @@ class EventRecorder(ABC):
     def add_masked(self, counts: Mapping[str, int], where: str) -> None:
         """Record how often each rule masked something."""
         for rule, count in counts.items():
-            self.emit(fold.MASKED, {"rule": rule, "where": where, "count": count})
+            self.emit(SECRETS_MASKED, {"rule": rule, "where": where, "count": count})
 
 
 def current_directory() -> str:

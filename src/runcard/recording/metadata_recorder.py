@@ -10,13 +10,14 @@ from typing import Any
 from runcard.accounting import Prices
 from runcard.digests import Digest
 from runcard.documents.run import fold
+from runcard.documents.run.events import ENVIRONMENT_OBSERVED, RUN_ENDED
 from runcard.documents.run.generation import Generation
 from runcard.documents.run.size_limit import TRUNCATED
 from runcard.encoding import JsonObject
 from runcard.errors import UsageError
 from runcard.files import failure, write_atomic
 from runcard.observe.clock import Clock
-from runcard.observe.environment import Background
+from runcard.observe.environment import EnvironmentGatherer
 from runcard.observe.ids import new_id
 from runcard.observe.process import resources
 from runcard.recording.argument_checks import check_prices
@@ -67,7 +68,7 @@ class MetadataRecorder(Recorder):
         use_masking_settings()
         events.clock = Clock()
         events.directory = os.getcwd()
-        self._background = Background(events.directory)
+        self._background = EnvironmentGatherer(events.directory)
         identity = experiment_id(experiment, new_id) if experiment else new_id("exp")
         document, masked_counts = start_document(
             events.clock,
@@ -108,7 +109,7 @@ class MetadataRecorder(Recorder):
             raise UsageError(f"invalid status {status!r}", hint=f"use one of {', '.join(_STATUSES)}")
         events.end_calls()
         events.end_token_counts(_BACKGROUND_TIMEOUT)
-        events.emit(fold.ENVIRONMENT, {"environment": self._background.result(_BACKGROUND_TIMEOUT)})
+        events.emit(ENVIRONMENT_OBSERVED, {"environment": self._background.result(_BACKGROUND_TIMEOUT)})
         now = events.clock.read()
         payload = {
             "status": status,
@@ -116,13 +117,13 @@ class MetadataRecorder(Recorder):
             "duration_seconds": now.elapsed,
             "resources": resources(),
         }
-        events.emit(fold.ENDED, payload)
+        events.emit(RUN_ENDED, payload)
         events.status = status
 
     def document(self) -> Generation:
         """The document so far; before `finish` the run is `running`."""
         start = self._events.check_started()
-        folded = fold.fold(start, self._events.lines, fold.Files(None, [], (), None))
+        folded = fold.fold(start, self._events.lines, fold.FileFacts(None, [], (), None))
         if self._events.status == "running":
             folded["generation"] |= {"status": "running", "timestamp_end": None, "duration_seconds": None}
             folded["generation"]["estimated"] = []

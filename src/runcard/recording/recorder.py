@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from runcard.documents.run import fold
+from runcard.documents.run.events import CONFIG_SET, COSTS_SET, EVENTS, LABELS_SET, RELATION_ADDED
 from runcard.errors import UsageError
 from runcard.observe.inputs import inputs
 from runcard.recording.argument_checks import (
@@ -42,7 +42,7 @@ class Recorder:
         events = self._events
         configuration = events.mask(check_config({**(config or {}), **more}), "configuration")
         events.configuration |= configuration
-        events.emit(fold.CONFIGURED, {"configuration": configuration})
+        events.emit(CONFIG_SET, {"configuration": configuration})
 
     def add_input(self, *patterns: str | os.PathLike[str]) -> None:
         """Record files as inputs: by path, by pattern, or all files of a directory."""
@@ -109,7 +109,7 @@ class Recorder:
             payload["cost_source"] = None if payload[_COST] is None else "given"
         if payload.keys() & {"input_tokens", "output_tokens"}:
             payload["token_source"] = "given"  # noqa: S105 - where the counts come from
-        self._events.emit(fold.COSTS, payload)
+        self._events.emit(COSTS_SET, payload)
 
     def add_error(self, error: BaseException | str, *, type: str | None = None) -> None:  # noqa: A002
         """Record an error: an exception, or a message."""
@@ -121,19 +121,19 @@ class Recorder:
 
     def set_labels(self, **labels: str) -> None:
         """Label the run."""
-        self._events.emit(fold.LABELS, {"labels": self._events.mask(check_labels(labels), "labels")})
+        self._events.emit(LABELS_SET, {"labels": self._events.mask(check_labels(labels), "labels")})
 
     def relate(self, type: str, id: str, *, sha256: str | None = None) -> None:  # noqa: A002
         """Name a related record; `sha256` is the bare hex digest of its document."""
         check_relation(type, sha256)
         name = check_text(id, "the id of the other record")
         payload = {"type": type, "id": self._events.mask_text(name, "relations")}
-        self._events.emit(fold.RELATED, payload | ({"sha256": sha256} if sha256 else {}))
+        self._events.emit(RELATION_ADDED, payload | ({"sha256": sha256} if sha256 else {}))
 
     def log(self, event: str, /, **payload: Any) -> None:  # noqa: ANN401
         """Write an event of your own."""
         name = check_text(event, "the name of an event")
-        if name in fold.EVENTS:
+        if name in EVENTS:
             raise UsageError(f"{name} is an event of runcard's own", hint="choose another name")
         events = self._events
         events.emit(events.mask_text(name, "events"), events.mask(plain_copy(payload), "events"))

@@ -14,7 +14,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakSet
 
-from runcard.documents.run import fold
+from runcard.documents.run.events import ENVIRONMENT_OBSERVED, RUN_ENDED, RUN_STARTED, WARNING_ADDED
 from runcard.documents.run.size_limit import TRUNCATED
 from runcard.encoding import JsonObject, Limits, encode_json
 from runcard.errors import RuncardError, RuncardWarning, StoreError
@@ -119,7 +119,7 @@ class JournalEvents(EventRecorder):
             return
         if self._lost_events:
             lost = {"type": "events-lost", "message": f"{self._lost_events} events could not be written"}
-            journal.append(self._fields(fold.WARNING, "warning"), lost)
+            journal.append(self._fields(WARNING_ADDED, "warning"), lost)
             self._lost_events = 0
         if cut_size is not None and not self._has_cut_event:
             self._has_cut_event = True
@@ -127,7 +127,7 @@ class JournalEvents(EventRecorder):
             message = (
                 f"the event {name} had {cut_size:,} bytes and was cut; there is no warning about further ones"
             )
-            journal.append(self._fields(fold.WARNING, "warning"), {"type": TRUNCATED, "message": message})
+            journal.append(self._fields(WARNING_ADDED, "warning"), {"type": TRUNCATED, "message": message})
 
     def _fields(self, event: str, level: str) -> JsonObject:
         now = self._clock.read()
@@ -169,7 +169,7 @@ class JournalEvents(EventRecorder):
 
     def add_environment(self, environment: JsonObject) -> None:
         """Record the facts about the environment as soon as they are known; raises when they cannot be written."""
-        self._write(fold.ENVIRONMENT, {"environment": environment}, "info")
+        self._write(ENVIRONMENT_OBSERVED, {"environment": environment}, "info")
 
     def end(
         self,
@@ -190,7 +190,7 @@ class JournalEvents(EventRecorder):
         try:
             self.end_calls()
             if environment is not None:
-                self.emit(fold.ENVIRONMENT, {"environment": environment})
+                self.emit(ENVIRONMENT_OBSERVED, {"environment": environment})
             now = self._clock.read()
             payload = {
                 "status": status,
@@ -200,7 +200,7 @@ class JournalEvents(EventRecorder):
                 "resources": used or resources(),
             }
             with self.guard_failures():
-                self._write(fold.ENDED, payload, "info")
+                self._write(RUN_ENDED, payload, "info")
                 journal.end()  # no thread adds an event from now on
                 state = RecorderState(self.document, self.written_document, journal.sha256.hexdigest())
                 document = seal_run(self.path, state)
@@ -273,11 +273,11 @@ def _join(path: str) -> Run | None:
 
 
 def _load_document(path: str) -> JsonObject:
-    from runcard.documents import codec  # noqa: PLC0415 - long to load
+    from runcard.documents import reader  # noqa: PLC0415 - long to load
     from runcard.documents.findings import InvalidDocument  # noqa: PLC0415
 
     try:
-        return codec.load(read_file(path, Limits().size), kind="generation").to_dict()
+        return reader.load_document(read_file(path, Limits().size), kind="generation").to_dict()
     except InvalidDocument as error:
         raise InvalidDocument(error.report, printable(path)) from None
 
@@ -296,10 +296,10 @@ def load_modules() -> None:
     import jsonschema_rs  # noqa: F401, PLC0415
 
     import runcard.accounting  # noqa: PLC0415
-    import runcard.checksums.helper_pool  # noqa: PLC0415
     import runcard.checksums.large_files  # noqa: PLC0415
     import runcard.documents.run.generation  # noqa: PLC0415
-    import runcard.observe.file_arguments  # noqa: F401, PLC0415
+    import runcard.observe.input_patterns  # noqa: PLC0415
+    import runcard.parallel.helper_pool  # noqa: F401, PLC0415
 
 
 def start_run(options: RecordOptions, warn: Callable[[str], None]) -> JournalEvents:
@@ -325,7 +325,7 @@ def start_run(options: RecordOptions, warn: Callable[[str], None]) -> JournalEve
     new_run = NewRun(store, run_id, new_writer(), options.event_limit)
     try:
         events = JournalEvents(store, document, clock, new_run.journal, options)
-        events.emit(fold.STARTED, document)
+        events.emit(RUN_STARTED, document)
         for where, counts in masked_counts.items():
             events.add_masked(counts, where)
         events.written_document = encode_json(document)

@@ -18,7 +18,7 @@ from runcard.digests import sha256_bytes
 from runcard.encoding import JsonObject, Limits, as_text, join_pointer
 from runcard.errors import DocumentError, StoreError, UsageError
 from runcard.files import SAFE_ID, failure, is_safe_id, printable, read_file, read_regular, write_atomic
-from runcard.files.temporaries import remove_temporaries_of
+from runcard.files.temporary_files import remove_temporary_files_for
 from runcard.store import layout
 from runcard.store.locks import lock_folder
 from runcard.store.own_directories import open_own
@@ -167,7 +167,7 @@ def _add_id(folder: str, new_id: NewId) -> JsonObject:
                 data = {ID: new_id("exp"), **{key: value for key, value in data.items() if key != ID}}
                 old = read_file(path, Limits().size) if os.path.lexists(path) else b""
                 write_atomic(path, edit_yaml(old, data), follow=False)
-                remove_temporaries_of(path)
+                remove_temporary_files_for(path)
     except OSError as error:
         raise failure(error, path, "write the id of the experiment to") from error
     return data

@@ -9,7 +9,7 @@ import pytest
 from runcard.documents.testplan.plan import TestPlan
 from runcard.encoding.yaml import decode_yaml
 from runcard.plans.analysis import Analysis, analyze
-from runcard.plans.plan_files import Asked
+from runcard.plans.plan_files import MethodRef
 
 CORPUS = Path(__file__).parent / "corpus"
 PROJECT = Path(__file__).parent / "project"
@@ -25,7 +25,7 @@ def analyzed(case: str, root: Path) -> tuple[Analysis, Fields]:
     source = root / expected["file"]
     source.parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(CORPUS / f"{case}.rb", source)
-    return analyze(str(source), Asked(None, expected["method"], None)), expected
+    return analyze(str(source), MethodRef(None, expected["method"], None)), expected
 
 
 def said(characteristic: Fields) -> Fields:

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from runcard.plans.spec_contexts import contexts_of
-from runcard.plans.spec_skeleton import Call, skeleton
+from runcard.plans.spec_skeleton import CallSignature, contexts_of, skeleton
 
 HERE = Path(__file__).parent
 Fields = dict[str, Any]
@@ -18,7 +17,7 @@ TARGET = {
     "method_type": "instance",
     "file": "app/services/payment_service.rb",
 }
-CALL = Call()
+CALL = CallSignature()
 
 
 def one(
@@ -30,7 +29,7 @@ def one(
     return plain | {"depends_on": parent, "when_parent": state} | more
 
 
-def text(characteristics: list[Fields], call: Call = CALL, **target: str) -> str:
+def text(characteristics: list[Fields], call: CallSignature = CALL, **target: str) -> str:
     return skeleton(TARGET | target, contexts_of(characteristics), call, "rails_helper").decode()
 
 

@@ -5,10 +5,9 @@ from pathlib import Path
 from plans.analysis.test_corpus import CASES, analyzed
 from plans.ruby.tools import needs_ruby
 from plans.skeletons.specs import CALL, Fields, complaints
-from runcard.plans.ruby.specs import read_spec
-from runcard.plans.spec_contexts import contexts_of
+from runcard.plans.ruby.spec_reader import read_spec
 from runcard.plans.spec_review import review
-from runcard.plans.spec_skeleton import skeleton
+from runcard.plans.spec_skeleton import contexts_of, skeleton
 
 
 def _plans(folder: Path) -> dict[str, Fields]:

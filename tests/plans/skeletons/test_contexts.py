@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 
 from plans.skeletons.specs import Fields, one
 from plans.trees import characteristics
-from runcard.documents.testplan.characteristic_tree import Tree, leaf_contexts
+from runcard.documents.testplan.characteristic_tree import CharacteristicTree, leaf_contexts
 from runcard.errors import DocumentError
-from runcard.plans.spec_contexts import Context, contexts_of
 from runcard.plans.spec_paths import spec_path
+from runcard.plans.spec_skeleton import Context, contexts_of
 from runcard.plans.spec_wording import is_negative
 
 PAYMENT = [
@@ -177,10 +177,10 @@ def test_the_path_of_a_spec_is_made_of_that_of_the_source(file: str, spec: str) 
 @budget(max_examples=200)
 def test_every_state_has_a_context_and_every_way_through_them_an_example(found: list[Fields]) -> None:
     every = [context for root in contexts_of(found) for context in root.walk()]
-    assert {(context.one["name"], context.state) for context in every} == {
+    assert {(context.characteristic["name"], context.state) for context in every} == {
         (each["name"], state) for each in found for state in each["states"]
     }
-    assert sum(context.is_leaf for context in every) == leaf_contexts(Tree(found))
+    assert sum(context.is_leaf for context in every) == leaf_contexts(CharacteristicTree(found))
 
 
 @given(st.data())
@@ -190,7 +190,7 @@ def test_what_ends_the_method_is_counted_as_it_is_written(data: st.DataObject) -
     for each in found:
         each["terminal_states"] = data.draw(st.lists(st.sampled_from(each["states"]), unique=True))
     every = [context for root in contexts_of(found) for context in root.walk()]
-    assert sum(context.is_leaf for context in every) == leaf_contexts(Tree(found))
+    assert sum(context.is_leaf for context in every) == leaf_contexts(CharacteristicTree(found))
 
 
 def test_more_than_anybody_could_read_is_refused() -> None:

@@ -13,9 +13,8 @@ from plans.ruby.tools import needs_ruby
 from plans.skeletons.specs import CALL, TARGET, Fields, complaints, one, paths, text
 from plans.skeletons.test_contexts import PAYMENT
 from plans.trees import plans
-from runcard.plans.ruby.signatures import Parameter
-from runcard.plans.spec_contexts import contexts_of
-from runcard.plans.spec_skeleton import Call, skeleton
+from runcard.plans.ruby.targets import Parameter
+from runcard.plans.spec_skeleton import CallSignature, contexts_of, skeleton
 
 HOSTILE = [
     "it's",
@@ -74,7 +73,7 @@ def test_a_skeleton_reads_like_this() -> None:
 
 
 def test_a_class_method_gets_no_instance() -> None:
-    written = text(PAYMENT, Call(of_new=[Parameter("user")]), method_type="class")
+    written = text(PAYMENT, CallSignature(constructor=[Parameter("user")]), method_type="class")
     assert "describe '.process' do" in written
     assert "subject(:result) { described_class.process }" in written
     assert "instance" not in written.replace("instance_of", "")
@@ -82,7 +81,7 @@ def test_a_class_method_gets_no_instance() -> None:
 
 
 def test_what_the_method_and_the_instance_need_are_lets() -> None:
-    call = Call(
+    call = CallSignature(
         [Parameter("amount"), Parameter("class", is_keyword=True)], [Parameter("amount"), Parameter("")]
     )
     written = text([], call)
@@ -96,7 +95,7 @@ def test_what_the_method_and_the_instance_need_are_lets() -> None:
 
 
 def test_the_constructor_is_called_by_new() -> None:
-    written = text([], Call([Parameter("user")], [Parameter("user")]), method="initialize")
+    written = text([], CallSignature([Parameter("user")], [Parameter("user")]), method="initialize")
     assert "subject(:result) { described_class.new(user) }" in written
     assert "let(:instance)" not in written
 
@@ -139,12 +138,12 @@ def test_ruby_takes_every_skeleton(tmp_path: Path) -> None:
         "Foo",
         "a\u200b",
     ]
-    written += [text(PAYMENT, Call([Parameter("x")]), method=method) for method in methods]
+    written += [text(PAYMENT, CallSignature([Parameter("x")]), method=method) for method in methods]
     written += [text(PAYMENT, CALL, method=method, method_type="class") for method in methods]
     written += [text([], CALL, **{"class": name}) for name in ("::A::B", "Élan", "END", "A::BEGIN")]
     names = ["it", "end", "_", "größe", "hash", "self", "__FILE__", "instance", "result", "subject"]
     for is_keyword in (False, True):
-        call = Call([Parameter(name, is_keyword=is_keyword) for name in names], [Parameter("")])
+        call = CallSignature([Parameter(name, is_keyword=is_keyword) for name in names], [Parameter("")])
         written.append(text([], call))
     assert [found for found in complaints(written, tmp_path) if found] == []
 
@@ -211,7 +210,7 @@ def test_ruby_takes_any_text_for_a_state(tmp_path_factory: pytest.TempPathFactor
 def test_rubocop_finds_nothing_serious(tmp_path: Path) -> None:
     for place, name in enumerate(HOSTILE[:4]):
         (tmp_path / f"state_{place}_spec.rb").write_text(text(_spoken(name, HOSTILE)), "utf-8")
-    (tmp_path / "payment_spec.rb").write_text(text(PAYMENT, Call([Parameter("amount")])), "utf-8")
+    (tmp_path / "payment_spec.rb").write_text(text(PAYMENT, CallSignature([Parameter("amount")])), "utf-8")
     command = [
         "rubocop",
         "--force-default-config",

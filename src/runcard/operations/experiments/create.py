@@ -19,7 +19,7 @@ from runcard.store.experiments import (
     find_experiment_folder,
 )
 from runcard.store.runs.configuration import read_config_file
-from runcard.views.run_readme import experiment_readme
+from runcard.views.experiment_readme import experiment_readme
 
 _HEAD = """\
 # The experiment {name}. `runcard run --experiment {name} -- COMMAND` reads this file.

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from runcard.digests import sha256_bytes
 from runcard.encoding import JsonObject, Limits
 from runcard.errors import RuncardError, StoreError
-from runcard.files import Kind, failure, printable, read_file, walk
+from runcard.files import FileKind, failure, printable, read_file, walk
 from runcard.files.rename_noreplace import rename_noreplace
 from runcard.observe.clock import Clock
 from runcard.operations.checks.show import status_now
@@ -55,7 +55,9 @@ def examine(name: str) -> ExperimentContents | None:
         raise no_experiment(name)
     _check_no_running_runs(path)
     sizes = [
-        os.lstat(os.path.join(path, entry.path)).st_size for entry in walk(path) if entry.kind is Kind.FILE
+        os.lstat(os.path.join(path, entry.path)).st_size
+        for entry in walk(path)
+        if entry.kind is FileKind.FILE
     ]
     return ExperimentContents(path, len(_runs(path)), len(sizes), sum(sizes))
 

@@ -5,14 +5,16 @@ from collections.abc import Sequence
 
 from runcard.digests import sha256_bytes
 from runcard.errors import StoreError
-from runcard.files import failure, open_regular, printable
+from runcard.files import failure, printable
 from runcard.operations.checks.show import show
 from runcard.store import layout
 from runcard.store.archives.bundles.pack import pack
 from runcard.store.archives.bundles.result import MAX_FILES, BundleResult, first_problem
 from runcard.store.archives.bundles.run_files import BundleFiles
 from runcard.store.archives.bundles.temporary import take_name, workplace
-from runcard.store.verification import verify_run
+from runcard.store.find_record import open_record
+from runcard.store.record import Record
+from runcard.store.verification import verify_record
 from runcard.version import __version__
 
 
@@ -25,11 +27,13 @@ def export_bundle(
     changed, or must not be packed, are left out with a warning. `including` names files and folders that may be packed
     although they are elsewhere, or although this user did not record the run here.
     """
-    shown = show(run)
-    _check_intact(shown.path)
-    name = os.path.basename(os.path.abspath(shown.path))
-    digest = _metadata_digest(shown.path)
-    files = BundleFiles(shown.path, shown.document, digest, including)
+    record = open_record(run)
+    record.problems()  # an archive is read here: its own document counts, not the copy beside it
+    shown = show(record)
+    _check_intact(record)
+    name = record.name
+    digest = sha256_bytes(record.read(layout.METADATA) or b"").hex
+    files = BundleFiles(record.directory, shown.document, digest, including)
     carried = files.carried()
     facts = {
         "producer": {"name": "runcard", "version": __version__},
@@ -39,10 +43,11 @@ def export_bundle(
     target = output or f"{name}.tar.gz"
     try:
         with (
+            record.as_directory() as directory,
             workplace(os.path.dirname(os.path.abspath(target)), folder=False) as (temporary, descriptor),
             open(descriptor, "wb", closefd=False) as file,
         ):
-            count = pack(file, name, os.path.abspath(shown.path), carried, facts)
+            count = pack(file, name, os.path.abspath(directory), carried, facts)
             file.flush()
             os.fsync(descriptor)
             take_name(temporary, target)
@@ -54,14 +59,9 @@ def export_bundle(
     return BundleResult(target, warnings)
 
 
-def _check_intact(run: str) -> None:
-    if (problem := first_problem(verify_run(run))) is not None:
+def _check_intact(run: Record) -> None:
+    if (problem := first_problem(verify_record(run))) is not None:
         raise StoreError(
-            f"{printable(run)} was changed since it was closed: {problem}",
-            hint=f"check it with: runcard verify {printable(run)}",
+            f"{printable(run.path)} was changed since it was closed: {problem}",
+            hint=f"check it with: runcard verify {printable(run.path)}",
         )
-
-
-def _metadata_digest(run: str) -> str:
-    with open(open_regular(os.path.join(run, layout.METADATA)), "rb") as file:
-        return sha256_bytes(file.read()).hex

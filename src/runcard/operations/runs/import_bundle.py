@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator
 
 from runcard.digests import sha256_bytes
-from runcard.documents import codec
+from runcard.documents import reader
 from runcard.documents.run.inputs import input_entries, input_path
 from runcard.encoding import JsonObject
 from runcard.errors import UsageError
@@ -15,9 +15,10 @@ from runcard.store.archives.bundles.forbidden_names import is_tool_name
 from runcard.store.archives.bundles.manifest import refused
 from runcard.store.archives.bundles.result import MAX_FILES, MAX_SIZE, BundleResult, first_problem
 from runcard.store.archives.bundles.temporary import take_name, workplace
-from runcard.store.archives.scan import Contents
+from runcard.store.archives.record import ArchivedRecord
 from runcard.store.archives.unpack import unpack
-from runcard.store.verification import verify_archived_run
+from runcard.store.record import RUN, Record
+from runcard.store.verification import verify_record
 
 
 def import_bundle(
@@ -32,7 +33,8 @@ def import_bundle(
     The folder must not exist yet; it appears when everything is in it.
     """
     contents, manifest = read_bundle(os.fspath(bundle), max_size=max_size, max_files=max_files)
-    missing = _check_run(contents.below(manifest["run"]), manifest)
+    run = ArchivedRecord(os.fspath(bundle), kind=RUN, contents=contents.below(manifest["run"]))
+    missing = _check_run(run.in_store(None), manifest)
     target = folder or _default_folder(manifest)
     parent = os.path.dirname(os.path.abspath(target))
     try:
@@ -55,16 +57,16 @@ def _default_folder(manifest: JsonObject) -> str:
     return name
 
 
-def _check_run(run: Contents, manifest: JsonObject) -> list[str]:
+def _check_run(run: Record, manifest: JsonObject) -> list[str]:
     """Refuse a run that was changed, or is not the one that the manifest names; returns warnings about its inputs."""
     metadata = run.read(layout.METADATA)
     if metadata is None:
         raise refused("there is no run in it")
-    if (problem := first_problem(verify_archived_run(run))) is not None:
+    if (problem := first_problem(verify_record(run))) is not None:
         raise refused(f"its run was changed since it was closed: {problem}")
     if sha256_bytes(metadata).hex != manifest.get("metadata_sha256"):
         raise refused("its run is not the one that its manifest names")
-    return list(_missing_inputs(codec.load(metadata).to_dict(), manifest))
+    return list(_missing_inputs(reader.load_document(metadata).to_dict(), manifest))
 
 
 def _missing_inputs(document: JsonObject, manifest: JsonObject) -> Iterator[str]:

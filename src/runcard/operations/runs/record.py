@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from runcard.errors import RuncardError, RuncardWarning, UsageError
 from runcard.observe.clock import Clock
-from runcard.observe.environment import Background
+from runcard.observe.environment import EnvironmentGatherer
 from runcard.observe.ids import new_id
 from runcard.recording.argument_checks import check_prices
 from runcard.recording.run import (
@@ -124,7 +124,9 @@ class Recording:
             events.add_warning(message, kind)
             warnings.warn(message, RuncardWarning, stacklevel=2)
         # Only now: it would slow down the start.
-        self._background = Background(".", without=[options.outputs], tell=events.add_environment)
+        self._background = EnvironmentGatherer(
+            ".", ignore=[options.outputs], on_complete=events.add_environment
+        )
         self._signals.begin()
         if options.inputs:
             try:
@@ -160,7 +162,9 @@ class Recording:
                 events.add_error(error)
         finally:
             environment = self._background.result(BACKGROUND_TIMEOUT)
-            events.end(status, exit_code=code, environment=None if self._background.told else environment)
+            events.end(
+                status, exit_code=code, environment=None if self._background.delivered else environment
+            )
 
     async def __aenter__(self) -> Run:
         return self.__enter__()

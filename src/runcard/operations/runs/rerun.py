@@ -17,7 +17,7 @@ from runcard.digests import sha256_bytes
 from runcard.documents.run.inputs import input_entries, input_path
 from runcard.encoding import JsonObject
 from runcard.errors import StoreError
-from runcard.files import printable, read_regular
+from runcard.files import printable
 from runcard.observe.environment import environment
 from runcard.observe.inputs import inputs
 from runcard.operations.checks.show import show
@@ -26,7 +26,9 @@ from runcard.operations.runs.compare import RunComparison, compare
 from runcard.operations.runs.run import CommandResult, run
 from runcard.settings import OUTPUTS, read_settings
 from runcard.store import layout
+from runcard.store.find_record import open_record
 from runcard.store.ownership import is_own_run
+from runcard.store.record import Record
 
 
 class RecordTrust(NamedTuple):
@@ -68,6 +70,7 @@ class RerunPlan:
     trust: RecordTrust
     _document: JsonObject
     _sha256: str
+    _record: Record
 
     def to_dict(self) -> JsonObject:
         return {
@@ -93,7 +96,7 @@ class RerunPlan:
             **self._trusted_options(),
         )
         is_closed = os.path.isfile(os.path.join(result.path, layout.CHECKSUMS))
-        return result, compare(self.path, result.path) if is_closed else None
+        return result, compare(self._record, result.path) if is_closed else None
 
     def _trusted_options(self) -> JsonObject:
         """The options that only a trusted record decides."""
@@ -109,7 +112,9 @@ class RerunPlan:
 
 def plan_rerun(path: str | os.PathLike[str], *, outputs: str | None = None) -> RerunPlan:
     """Read a run and find what has changed since; raises an error when it cannot be run again from its record."""
-    shown = show(path)
+    record = open_record(path)
+    record.problems()  # an archive is read here: its own document counts, not the copy beside it
+    shown = show(record)
     document, name = shown.document, printable(shown.path)
     if shown.status == "running":
         raise StoreError(f"{name} is still running", hint="wait until it has ended")
@@ -121,11 +126,10 @@ def plan_rerun(path: str | os.PathLike[str], *, outputs: str | None = None) -> R
             f"the command of {name} contained a secret, which was masked",
             hint="pass the secret in an environment variable, and run it again with `runcard run`",
         )
-    digest = sha256_bytes(read_regular(os.path.join(shown.path, layout.METADATA)) or b"").hex
-    trust = RecordTrust(
-        is_own_run(shown.path, str(document["generation"]["run_id"]), digest), _damage(shown.path)
-    )
-    store = layout.store_of(shown.path)
+    digest = sha256_bytes(record.read(layout.METADATA) or b"").hex
+    is_own = is_own_run(record.directory, str(document["generation"]["run_id"]), digest)
+    trust = RecordTrust(is_own, _damage(record.path))
+    store = layout.store_of(record.directory)
     paths = [input_path(entry) for entry in input_entries(document)]
     return RerunPlan(
         shown.path,
@@ -137,6 +141,7 @@ def plan_rerun(path: str | os.PathLike[str], *, outputs: str | None = None) -> R
         trust,
         document,
         digest,
+        record,
     )
 
 
@@ -158,7 +163,7 @@ def _differences(document: JsonObject, paths: list[str], store: str) -> Iterator
             "configuration", "", "with secrets", "masked: the command gets none of them from it"
         )
     yield from _input_differences(input_entries(document), paths)
-    then, now = document["environment"], environment(".", without=[store])
+    then, now = document["environment"], environment(".", ignore=[store])
     yield from _git_differences(then.get("git") or {}, now.get("git") or {})
     for key, kind in (("python_version", "python"), ("platform", "platform")):
         yield from _value_differences({kind: then.get(key)}, {kind: now.get(key)}, kind)

@@ -19,10 +19,10 @@ from runcard.child_process.signals import Signals
 from runcard.encoding import JsonObject
 from runcard.errors import MachineError, RuncardError, StoreError
 from runcard.files import failure, json_name, printable
-from runcard.observe.environment import Background
-from runcard.observe.inputs import Watched, inputs
-from runcard.observe.locations import absolute
-from runcard.observe.process_tree import Tree
+from runcard.observe.environment import EnvironmentGatherer
+from runcard.observe.inputs import InputWatch, inputs
+from runcard.observe.paths import absolute_path
+from runcard.observe.process_tree import ProcessTree
 from runcard.recording.closing import CHANGING
 from runcard.recording.run import BACKGROUND_TIMEOUT, JournalEvents, RecordOptions, Run, start_run
 from runcard.recording.start_document import start_settings, traceparent
@@ -130,9 +130,9 @@ class _CommandRun:
         self._events = events
         self._path = events.path
         self._store = store
-        self._directory = absolute(".")
+        self._directory = absolute_path(".")
         self._original_directory = os.lstat(self._path)
-        self._background: Background | None = None
+        self._background: EnvironmentGatherer | None = None
         self._code = FAILED
         self._used: JsonObject = {"cpu_seconds": None, "peak_memory_bytes": None}
         self._warnings = warnings  # shown to the user
@@ -154,7 +154,7 @@ class _CommandRun:
             self._events.add_inputs(files)
         for problem in problems:
             self.warn("input", problem)
-        self._watched = Watched(files, self._directory)
+        self._watched = InputWatch(files, self._directory)
         for kind, message in self._events.setup_warnings:
             self.warn(kind, message)
 
@@ -183,7 +183,7 @@ class _CommandRun:
         child = Child(command, environment, ends, signals.before)
         for end in {ends.stdout, ends.stderr}:
             os.close(end)
-        tree = Tree(child.pid)
+        tree = ProcessTree(child.pid)
         relay = Relay(child, streams, terminal, self._log, tree)
         # Threads only now: a process with threads must not fork.
         self._background = self._start_background()
@@ -257,14 +257,16 @@ class _CommandRun:
             message = f"{layout.OUTPUT} is a name that runcard takes: what had it is kept as {log.moved_to}"
             self.warn("name-taken", message)
 
-    def _start_background(self) -> Background:
-        return Background(self._directory, without=[self._store], tell=self._events.add_environment)
+    def _start_background(self) -> EnvironmentGatherer:
+        return EnvironmentGatherer(
+            self._directory, ignore=[self._store], on_complete=self._events.add_environment
+        )
 
     def _environment(self) -> JsonObject | None:
         """What is known of the environment by now; None when it is already recorded."""
         background = self._background or self._start_background()
         facts = background.result(BACKGROUND_TIMEOUT)
-        return None if background.told else facts
+        return None if background.delivered else facts
 
     def _add_error(self, kind: str, message: str) -> None:
         """Record an error of the command; a full disk is reported when the record is closed."""

@@ -15,7 +15,7 @@ from runcard.digests import sha256_bytes
 from runcard.encoding import JsonObject, canonical_json, encode_json
 from runcard.errors import EncodingError, UsageError
 from runcard.masking import mask_data
-from runcard.observe.clients.call import Call, Seen
+from runcard.observe.clients.call import CallFacts, ModelCall
 from runcard.observe.clients.supported_clients import attach
 from runcard.recording.events import EventRecorder
 from runcard.recording.recorder import Recorder, events_of
@@ -65,57 +65,59 @@ class _CallRecorder:
     def strict(self) -> bool:
         return self.events.strict
 
-    def overlooked(self, way: str) -> None:
+    def unrecorded(self, way: str) -> None:
         message = f"calls of {way} are not recorded: what they use and cost is no part of the totals"
         self._warn_once(message, "not-recorded")
 
-    def opened(self, call: Call) -> None:
+    def call_started(self, call: ModelCall) -> None:
         self.events.open_calls.add(call)
 
-    def settled(self, call: Call, seen: Seen) -> None:
-        usage = self._usage(seen)
+    def call_finished(self, call: ModelCall, facts: CallFacts) -> None:
+        usage = self._usage(facts)
         if usage.response_id is not None:
             self.events.watched_replies.add(usage.response_id)
         self.events.open_calls.discard(call)
-        self.events.add_call(usage, self._details(seen), provider=seen.provider, model=seen.requested_model)
-        if usage.source is None and seen.streamed and seen.error is None:
+        self.events.add_call(
+            usage, self._details(facts), provider=facts.provider, model=facts.requested_model
+        )
+        if usage.source is None and facts.streamed and facts.error is None:
             option = 'OpenAI\'s Chat Completions send them with stream_options={"include_usage": True}'
             self._warn_once(f"a stream carried no token counts; {option}", "no-usage")
 
-    def _details(self, seen: Seen) -> JsonObject:
+    def _details(self, facts: CallFacts) -> JsonObject:
         details: JsonObject = {
             "step": self.step,
-            "prompt_sha256": self._prompt_digest(seen),
+            "prompt_sha256": self._prompt_digest(facts),
             "template_sha256": self.template_sha256,
-            "requested_model": seen.requested_model,
-            "latency_seconds": seen.latency,
-            "api": seen.api,
-            "streamed": seen.streamed,
-            "retries": seen.retries,
+            "requested_model": facts.requested_model,
+            "latency_seconds": facts.latency,
+            "api": facts.api,
+            "streamed": facts.streamed,
+            "retries": facts.retries,
         }
-        if seen.streamed:
-            details["time_to_first_token_seconds"] = seen.first_token
-        if seen.error is not None:
-            details["error"] = _valid_json(dict(seen.error))
+        if facts.streamed:
+            details["time_to_first_token_seconds"] = facts.first_token
+        if facts.error is not None:
+            details["error"] = _valid_json(dict(facts.error))
         if self.keep_content:
-            details["content"] = _valid_json({"prompt": seen.prompt, "reply": seen.content})
+            details["content"] = _valid_json({"prompt": facts.prompt, "reply": facts.content})
         return details
 
-    def _usage(self, seen: Seen) -> Usage:
+    def _usage(self, facts: CallFacts) -> Usage:
         try:
-            usage = Usage(Tokens()) if seen.reply is None else read_usage(seen.reply)
+            usage = Usage(Tokens()) if facts.reply is None else read_usage(facts.reply)
         except UsageError as error:
             self.events.add_warning(f"the token counts of a reply cannot be read: {error}", "usage")
             usage = Usage(Tokens())
-        if usage.source is None and seen.begun and not seen.complete:
+        if usage.source is None and facts.reply_began and not facts.complete:
             return replace(usage, source="partial")
         return usage
 
-    def _prompt_digest(self, seen: Seen) -> str | None:
+    def _prompt_digest(self, facts: CallFacts) -> str | None:
         """The digest of the masked prompt: a secret in it cannot be guessed from the digest."""
-        if seen.prompt is None:
+        if facts.prompt is None:
             return None
-        prompt = seen.prompt if self.events.keep_secrets else mask_data(seen.prompt).value
+        prompt = facts.prompt if self.events.keep_secrets else mask_data(facts.prompt).value
         return sha256_bytes(canonical_json(_valid_json(prompt))).hex
 
     def _warn_once(self, message: str, kind: str) -> None:

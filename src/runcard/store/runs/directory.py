@@ -15,9 +15,9 @@ from stat import S_ISDIR, S_ISLNK, S_ISREG
 
 from runcard.errors import StoreError
 from runcard.files import failure, fsync_directory, printable, write_all
-from runcard.files.opening import names_in
+from runcard.files.opening import list_directory
 from runcard.files.rename_noreplace import rename_noreplace
-from runcard.files.temporaries import is_temporary, remove_temporaries
+from runcard.files.temporary_files import is_temporary_file, remove_temporary_files_in
 from runcard.store import layout
 from runcard.store.journal import EVENT_LIMIT, JournalWriter, new_writer
 from runcard.store.locks import lock_folder
@@ -169,12 +169,12 @@ def open_runs(store: str) -> list[str]:
     try:
         with open_own(store, layout.own_folder(store)) as own:
             names, marks = os.listdir(own), layout.open_folder(store)
-            runs = sorted(names_in(own, marks)) if os.path.basename(marks) in names else []
+            runs = sorted(list_directory(own, marks)) if os.path.basename(marks) in names else []
     except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as error:
         raise failure(error, layout.own_folder(store), "look for open runs in") from error
-    if runs or any(name.startswith(_NEW) or is_temporary(name) for name in names):
+    if runs or any(name.startswith(_NEW) or is_temporary_file(name) for name in names):
         _remove_unnamed(store)
     paths = (os.path.join(store, name) for name in runs)
     return [path for path in paths if os.path.isdir(path) and not os.path.islink(path)]
@@ -214,7 +214,7 @@ def _remove_unnamed(store: str) -> None:
     """
     folder = layout.own_folder(store)
     with lock_folder(folder), open_own(store, folder) as own:
-        remove_temporaries(own, age=0)  # all of them are written under this lock
+        remove_temporary_files_in(own, age=0)  # all of them are written under this lock
         unnamed = _unnamed_journals(store)
         for name in _open_marks(
             store

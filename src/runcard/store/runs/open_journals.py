@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from stat import S_ISREG
 from typing import NamedTuple
 
-from runcard.checksums.unstable_directory import is_moved
-from runcard.documents.chain import Entry, Journal, merge
+from runcard.checksums.unstable_directory import is_concurrent_change
+from runcard.documents.chain import Journal, JournalEntry, merge
 from runcard.errors import StoreError
 from runcard.store import layout
 from runcard.store.journal import read_journal
@@ -36,7 +36,7 @@ class OpenJournals(NamedTuple):
     run_id: str | None
     files: tuple[JournalFile, ...]
 
-    def merged(self, more: Iterable[Entry] = ()) -> list[Entry]:
+    def merged(self, more: Iterable[JournalEntry] = ()) -> list[JournalEntry]:
         """All lines in the order of time, with those of `more`."""
         return merge([*(file.journal for file in self.files), Journal(list(more))])
 
@@ -56,7 +56,7 @@ def _read(path: str) -> Journal | None:
     try:
         return read_journal(path)
     except StoreError as error:
-        if is_moved(error):
+        if is_concurrent_change(error):
             return None
         raise
 

@@ -13,7 +13,7 @@ import time
 from collections.abc import Collection, Iterable
 from itertools import count
 
-from runcard.checksums.unstable_directory import MOVED
+from runcard.checksums.unstable_directory import GONE_ERRNOS
 from runcard.files import Sync, failure, fsync_directory, write_atomic
 from runcard.files.rename_noreplace import rename_noreplace
 from runcard.store import layout
@@ -30,7 +30,7 @@ def write_run_file(run: str, name: str, data: bytes, *, sync: Sync) -> None:
     try:
         write_atomic(path, data, follow=False, sync=sync)
     except OSError as error:
-        if error.errno not in MOVED | _NAME_IN_USE:
+        if error.errno not in GONE_ERRNOS | _NAME_IN_USE:
             raise failure(error, path, "write") from error
         _write_from_store(run, name, data, sync)
 
@@ -59,7 +59,7 @@ def _move_with_retries(temporary: str, run: str, name: str) -> None:
             _move_once(temporary, run, name)
             fsync_directory(run)
         except OSError as error:
-            if last == 0 or error.errno not in MOVED:
+            if last == 0 or error.errno not in GONE_ERRNOS:
                 raise
         else:
             return
