@@ -23,7 +23,7 @@ from runcard.errors import EncodingError
 from runcard.files import check_relative, printable
 from runcard.store import layout
 from runcard.store.journal import read_journal
-from runcard.store.sessions.directory import is_at_work
+from runcard.store.sessions.directory import is_being_collected
 from runcard.store.verification.ledgers import Record
 from runcard.store.verification.record import Findings, Inspection, Progress
 from runcard.store.verification.source import Source, opened
@@ -51,7 +51,11 @@ def verify_archived_session(source: Source, limits: Limits | None = None) -> Ver
 def verify_collection(place: str) -> Verdict:
     """What can be said about a session that is not complete: whether its journal holds so far."""
     name = printable(os.path.join(os.path.basename(os.path.dirname(place)), os.path.basename(place)))
-    found = [said("open", name, layout.AUDIT, f"the session is not complete: {_AT_WORK[is_at_work(place)]}")]
+    found = [
+        said(
+            "open", name, layout.AUDIT, f"the session is not complete: {_AT_WORK[is_being_collected(place)]}"
+        )
+    ]
     path = os.path.join(place, layout.AUDIT)
     if layout.may_be_file(path):
         journal = read_journal(path)
