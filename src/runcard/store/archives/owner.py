@@ -13,7 +13,7 @@ from runcard.digests import sha256_descriptor
 from runcard.errors import StoreError
 from runcard.files import encode_name, failure, open_parent_below, open_regular, printable
 from runcard.store import layout
-from runcard.store.archives.index import Shelved
+from runcard.store.archives.index import ArchiveEntry
 from runcard.store.ledger import ARCHIVED, LedgerEntry, entries, ledger_state, ledgers
 from runcard.store.own_directories import own_entry
 from runcard.store.ownership import is_own_archive
@@ -61,7 +61,7 @@ def is_own(store: str | None, archive: str, digest: str) -> bool:
     )
 
 
-def check_place(shelved: Shelved | None) -> None:
+def check_place(shelved: ArchiveEntry | None) -> None:
     """Raise StoreError for an index that names an archive through a link: it may lead anywhere."""
     if shelved is None:
         return
