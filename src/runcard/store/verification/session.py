@@ -25,7 +25,7 @@ from runcard.store import layout
 from runcard.store.journal import read_journal
 from runcard.store.ledger import LedgerKey
 from runcard.store.record import SESSION
-from runcard.store.sessions.directory import is_at_work
+from runcard.store.sessions.directory import is_being_collected
 from runcard.store.verification.record_check import Findings, RecordCheck
 from runcard.store.verification.verdict import Verdict
 
@@ -42,7 +42,7 @@ def verify_collection(place: str) -> Verdict:
     name = printable(os.path.join(os.path.basename(os.path.dirname(place)), os.path.basename(place)))
     found = [
         record_finding(
-            "open", name, layout.AUDIT, f"the session is not complete: {_AT_WORK[is_at_work(place)]}"
+            "open", name, layout.AUDIT, f"the session is not complete: {_AT_WORK[is_being_collected(place)]}"
         )
     ]
     path = os.path.join(place, layout.AUDIT)
