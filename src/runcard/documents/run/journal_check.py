@@ -13,6 +13,7 @@ from runcard.documents.chain import Line
 from runcard.documents.differences import ValueDifference, differences
 from runcard.documents.run import events, fold
 from runcard.documents.run.size_limit import TRUNCATED
+from runcard.documents.times import parse_time
 from runcard.encoding import JsonObject
 from runcard.version import __version__
 
@@ -65,11 +66,18 @@ def compare_with_journal(document: JsonObject, lines: Sequence[Line]) -> Journal
     withheld = sorted({pointer for name in withheld_events for pointer in _FIELDS_OF.get(str(name), ())})
     try:
         folded = _cut_like(fold.fold_events(start, lines), document)
-        exempt = {*_NOT_FOLDED, *withheld, *folded["generation"]["estimated"]}
+        exempt = {*_NOT_FOLDED, *withheld, *_free_estimates(folded, document)}
         differing = tuple(differences(folded, document, exempt))
     except _FOREIGN:
         return JournalComparison(is_foreign=True)
     return JournalComparison(differing, tuple(withheld))
+
+
+def _free_estimates(folded: JsonObject, document: JsonObject) -> list[str]:
+    """The estimates that are not compared: the end may be later than the last event, if a file is newer, never earlier."""
+    generation = folded["generation"]
+    last, end = parse_time(generation["timestamp_end"]), parse_time(document["generation"]["timestamp_end"])
+    return generation["estimated"] if last is None or (end is not None and end >= last) else []
 
 
 def _cut_like(folded: JsonObject, document: JsonObject) -> JsonObject:
