@@ -4,13 +4,16 @@ A record is a directory of plain files. The packages are layers; a module import
 
     cli                   the command line: arguments, output, exit codes
     operations            one module for each public verb; returns results, never prints
-    views                 records as Markdown and as terminal output
+    recording             recording a run while it happens, and closing it
+    views, child_process  records as Markdown and on the terminal; starting a command
     store, observe        records on disk; facts about the machine, git, the process and API clients
     plans                 test plans and the Ruby source they describe
-    settings, accounting  configuration; token usage and prices
+    settings              configuration
+    accounting            token usage and prices
     masking               finding and masking secrets
     documents             document models, schemas, rules, versions. No input or output
-    checksums             SHA256SUMS: write, read, compare
+    checksums             SHA256SUMS: create, read, compare
+    parallel              work on many files at once
     files                 atomic writes, safe opening, locks, directory walks
     digests, encoding     SHA-256 values; JSON and YAML
     errors                error classes

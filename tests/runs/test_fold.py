@@ -164,7 +164,7 @@ journals = st.lists(acts, max_size=8).map(told)
 
 @given(lines=journals, is_ended=st.booleans())
 def test_whatever_was_told_the_document_is_valid(lines: list[Fields], *, is_ended: bool) -> None:
-    report = Generation.judge(fold.fold(START, ended(lines) if is_ended else lines, NOTHING))
+    report = Generation.check(fold.fold(START, ended(lines) if is_ended else lines, NOTHING))
     assert report.errors == []
     assert {found.rule for found in report.warnings} <= {"time.duration"}
 
@@ -284,7 +284,7 @@ def costs_of(*lines: Fields, **totals: Any) -> tuple[Fields, Fields]:
     recorder = ListRecorder()
     recorder.set_costs(**totals)
     document = fold.fold(START, [*lines, *recorder.lines], NOTHING)
-    assert Generation.judge(document).errors == []
+    assert Generation.check(document).errors == []
     return document["costs"], document.get("token_usage", {})
 
 
@@ -351,7 +351,7 @@ def test_a_run_whose_end_nobody_saw_is_interrupted_and_its_end_estimated() -> No
     assert generation["timestamp_end"] == "2026-11-15T10:05:00.250Z"
     assert generation["duration_seconds"] == 300.25
     assert generation["estimated"] == ["/generation/timestamp_end", "/generation/duration_seconds"]
-    assert Generation.judge(document).errors == []
+    assert Generation.check(document).errors == []
 
 
 @pytest.mark.parametrize(
@@ -443,7 +443,7 @@ def test_what_the_closing_found_stands_in_the_document() -> None:
     assert document["symlinks"] == [{"path": "a", "target": "b"}]
     assert document["event_chains"] == [{"writer": "w-1", "count": 3, "head": SHA}]
     assert document["ledger_head"] == SHA
-    assert Generation.judge(document).errors == []
+    assert Generation.check(document).errors == []
 
 
 def test_fields_that_the_fold_does_not_know_stay_and_the_checksums_stand_last() -> None:

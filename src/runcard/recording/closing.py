@@ -254,7 +254,7 @@ class RunCloser:
     def _find_start(self, document: JsonObject | None) -> JsonObject | None:
         """The start document, from the journal or from metadata.json."""
         start = fold.start_document_in(entry.line for entry in self._entries) or document
-        return start if isinstance(start, dict) and _generation_class().judge(start).valid else None
+        return start if isinstance(start, dict) and _generation_class().check(start).valid else None
 
     def _add_warning(self, kind: str, message: str, **more: str) -> None:
         """Add a warning about the run as an event; it is the same event whichever process closes the run."""
@@ -495,7 +495,7 @@ def _read_document(path: str) -> JsonObject | None:
         document = decode_json(data)
     except EncodingError:
         return None
-    if not isinstance(document, dict) or not _generation_class().judge(document).valid:
+    if not isinstance(document, dict) or not _generation_class().check(document).valid:
         return None
     return document
 

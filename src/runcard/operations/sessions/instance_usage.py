@@ -1,4 +1,4 @@
-"""What the instances of a session used and cost: as the SPEC says, and by the price table where it does not."""
+"""The tokens and costs of a session's instances: from the SPEC, or else from the price table."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -13,59 +13,55 @@ from runcard.errors import UsageError
 from runcard.settings.apply import configured_prices
 
 
-class Accounts:
-    """The accounts of all instances, by id."""
+class UsageReader:
+    """Reads and prices the usage of instances; without `prices`, with those of the settings."""
 
     def __init__(self, prices: Prices | None) -> None:
         self._prices = prices
-        self._by_id: dict[str, InstanceUsage] = {}
-
-    def __getitem__(self, instance_id: str) -> InstanceUsage:
-        return self._by_id[instance_id]
 
     @property
     def _table(self) -> Prices:
-        """The prices that were handed over, else those that the settings name, read when they are first needed."""
+        """The prices, which are read when they are first needed."""
         if self._prices is None:
             self._prices = configured_prices()
         return self._prices
 
-    def settle(self, session: SessionSpec) -> list[Finding]:
-        """Read the usage of every instance, which is known to be good, and price it; what is odd or not known."""
-        findings: list[Finding] = []
+    def read(self, session: SessionSpec) -> tuple[dict[str, InstanceUsage], list[Finding]]:
+        """The usage of each instance of a valid SPEC, by id, and warnings."""
+        usages: dict[str, InstanceUsage] = {}
+        warnings: list[Finding] = []
         for index, instance in enumerate(session.instances):
-            self._by_id[instance.instance_id] = self._account(instance, f"/instances/{index}", findings)
-        return findings
+            usages[instance.instance_id] = self._usage(instance, f"/instances/{index}", warnings)
+        return usages, warnings
 
-    def _account(self, instance: InstanceSpec, at: str, findings: list[Finding]) -> InstanceUsage:
+    def _usage(self, instance: InstanceSpec, at: str, findings: list[Finding]) -> InstanceUsage:
         given = instance.given
         tokens = read_usage(given["usage"]).tokens if "usage" in given else None
-        used = _used(given, tokens, at, findings)
-        account = InstanceUsage(
+        used = _total_tokens(given, tokens, at, findings)
+        usage = InstanceUsage(
             tokens=_by_class(tokens) if tokens else None,
             tokens_used=used,
             token_source=None if used is None and tokens is None else given.get("token_source", "given"),
         )
         if "cost" in given:
-            return replace(account, cost=given["cost"], cost_source="given")
-        return account if tokens is None else self._priced(account, instance, tokens, at, findings)
+            return replace(usage, cost=given["cost"], cost_source="given")
+        return usage if tokens is None else self._priced(usage, instance, tokens, at, findings)
 
     def _priced(
-        self, account: InstanceUsage, instance: InstanceSpec, tokens: Tokens, at: str, findings: list[Finding]
+        self, usage: InstanceUsage, instance: InstanceSpec, tokens: Tokens, at: str, findings: list[Finding]
     ) -> InstanceUsage:
-        """What the tokens cost by the table.
+        """The usage with its cost by the price table.
 
-        They are those of many calls, of which nobody knows the sizes: what a vendor takes for a very long one does not
-        count here.
+        The tokens are those of many calls of unknown sizes, so that prices for very long calls do not apply.
         """
         model, provider = instance.given.get("model"), instance.given.get("provider")
         row = self._table.find(model, provider, instance.created) if model else None
         amount = None if row is None else cost(tokens, replace(row, tiers=()))
         if row is None or amount is None:
             findings.append(_unpriced(model, at, has_price=row is not None))
-            return account
+            return usage
         return replace(
-            account,
+            usage,
             cost=plain_number(amount),
             cost_source="priced",
             price_row=replace(row, tiers=()).to_dict(),
@@ -73,7 +69,7 @@ class Accounts:
 
 
 def usage_findings(given: JsonObject, at: str) -> Iterator[Finding]:
-    """What is wrong with the usage of an instance."""
+    """Errors in the usage of an instance."""
     if "usage" in given:
         try:
             read_usage(given["usage"])
@@ -81,26 +77,26 @@ def usage_findings(given: JsonObject, at: str) -> Iterator[Finding]:
             yield finding("spec.usage", f"{at}/usage", error.message, hint=error.hint)
 
 
-def _used(given: JsonObject, tokens: Tokens | None, at: str, findings: list[Finding]) -> int | None:
-    """All tokens of an instance: as they are stated, or as the classes add up."""
+def _total_tokens(given: JsonObject, tokens: Tokens | None, at: str, findings: list[Finding]) -> int | None:
+    """The total tokens of an instance: as given, or the sum of the classes."""
     counted = None
     if tokens is not None and tokens.input is not None and tokens.output is not None:
         counted = tokens.input + tokens.output
-    stated = given.get("tokens_used")
-    if stated is None:
+    total = given.get("tokens_used")
+    if total is None:
         return counted
-    if counted not in {None, stated}:
+    if counted not in {None, total}:
         findings.append(
             finding(
                 "spec.conflict",
                 f"{at}/tokens_used",
-                f"tokens_used is {shown(stated)}, but usage has {counted:,} tokens of input and output",
-                hint="leave tokens_used out, or correct one of the two",
+                f"tokens_used is {shown(total)}, but usage has {counted:,} tokens of input and output",
+                hint="remove tokens_used, or correct one of the two",
                 expected=counted,
-                found=stated,
+                found=total,
             )
         )
-    return int(stated)
+    return int(total)
 
 
 def _by_class(tokens: Tokens) -> JsonObject:
@@ -108,24 +104,24 @@ def _by_class(tokens: Tokens) -> JsonObject:
         "input": tokens.input,
         "output": tokens.output,
         "cache_read": tokens.cache_read,
-        "cache_write": _written(tokens),
+        "cache_write": _cache_written(tokens),
         "reasoning": tokens.reasoning,
     }
 
 
-def _written(tokens: Tokens) -> int | None:
-    """All that was written to a cache; what only one of the two classes says is all there is."""
+def _cache_written(tokens: Tokens) -> int | None:
+    """The tokens written to a cache, in both classes or in the one that is known."""
     parts = [part for part in (tokens.cache_write_5m, tokens.cache_write_1h) if part is not None]
     return sum(parts) if parts else None
 
 
 def _unpriced(model: str | None, at: str, *, has_price: bool) -> Finding:
-    named = f"the model {shown(model)}" if model else "an instance that names no model"
-    unpriced, uncounted = "no price is known for", "not all tokens are known, or have a price, of"
+    name = f"the model {shown(model)}" if model else "an instance without a model"
+    problem = "tokens unknown or without a price for" if has_price else "no price for"
     return finding(
         "spec.price",
         f"{at}/usage",
-        f"{uncounted if has_price else unpriced} {named}: the cost stays unknown",
-        hint="state 'cost' where it is known, or name the 'provider'",
+        f"{problem} {name}: the cost stays unknown",
+        hint="add 'cost' if it is known, or 'provider'",
         found=model,
     )
