@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from runs.command.commands import Runner
+from child_process.commands import Runner
 
 
 @pytest.fixture

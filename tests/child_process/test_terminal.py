@@ -4,7 +4,7 @@ import os
 import signal
 import termios
 
-from runs.command.commands import SECRET, Runner, is_intact, resize
+from child_process.commands import SECRET, Runner, is_intact, resize
 
 
 def test_the_command_sees_a_terminal_and_the_user_sees_its_output(runner: Runner) -> None:

@@ -9,8 +9,17 @@ from pathlib import Path
 
 import pytest
 
+from child_process.commands import (
+    RUNCARD,
+    TIMEOUT,
+    Runner,
+    document,
+    environment,
+    is_intact,
+    runs,
+    wait_until,
+)
 from conftest import Cli
-from runs.command.commands import RUNCARD, TIMEOUT, Runner, document, environment, is_intact, runs, wait_until
 from runs.harness import close_all, status_of
 
 USUAL = 0x7FFFFFFF  # the signals that programs know: the C library keeps those behind them for itself

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from child_process.commands import RUNCARD, SECRET, TIMEOUT, Runner, environment, is_intact
 from runcard.store.runs.output_log import HEAD, TAIL
-from runs.command.commands import RUNCARD, SECRET, TIMEOUT, Runner, environment, is_intact
 
 
 def test_stdout_and_stderr_are_kept_apart_and_unchanged(runner: Runner) -> None:

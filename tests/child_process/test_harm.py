@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import runcard
-from runs.command.commands import RUNCARD, Runner, document, environment, is_intact, runs
+from child_process.commands import RUNCARD, Runner, document, environment, is_intact, runs
 from runs.harness import close_all
 
 OURS = ("metadata.json", "experiment.jsonl", "SHA256SUMS", "output.log")

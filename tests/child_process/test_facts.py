@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from runs.command.commands import Runner, document, is_intact, runs
+from child_process.commands import Runner, document, is_intact, runs
 
 MIB = 1 << 20
 SHOW = "import json, os; print(json.dumps(dict(os.environ) | {'PWD': os.getcwd()}))"

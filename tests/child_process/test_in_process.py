@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from child_process.commands import SECRET
 from runcard.errors import MachineError, RuncardError, StoreError
 from runcard.operations.runs.run import CommandResult, run
-from runs.command.commands import SECRET
 from runs.runs import read
 
 
