@@ -16,7 +16,10 @@ VECTORS = [
     (code(row["value"]), code(row["canonical form"]), code(row["SHA-256"]))
     for row in rows(PAGE, "value", "canonical form")
 ]
-STEPS = [(row["value"], code(row["hashed bytes"]), code(row["SHA-256"])) for row in rows(PAGE, "value", "hashed bytes", "SHA-256")]
+STEPS = [
+    (row["value"], code(row["hashed bytes"]), code(row["SHA-256"]))
+    for row in rows(PAGE, "value", "hashed bytes", "SHA-256")
+]
 CHAIN = ("seq", "writer", "salt", "payload_sha256", "prev", "hash")
 
 
