@@ -115,7 +115,7 @@ def test_a_living_run_is_left_alone(place: Path) -> None:
         assert process.stdout.readline() == "begun\n"
         (recorded,) = runs_of(place / "outputs")
         closing = run(place, *RUNCARD, "close")
-        assert f"{recorded.relative_to(place)}: running, left alone: its process is at work" in closing.stdout
+        assert f"{recorded.relative_to(place)}: running, left alone: its process is running" in closing.stdout
         assert "running" in run(place, *RUNCARD, "show", recorded).stdout
         run(place, *RUNCARD, "run", "--quiet", "--", "true")  # the next recording closes what is dead
         assert document_of(recorded)["generation"]["status"] == "running"

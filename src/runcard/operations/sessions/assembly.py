@@ -170,7 +170,7 @@ class SessionAssembler:
         producer = PRODUCER if version == TEAM.latest else None
         documents[layout.MANIFEST] = Manifest.from_dict(build.manifest(team, producer, paths)).to_bytes()
         documents[layout.SUMMARY] = summary(
-            team, self._figures([member.kept for member in members]), PRODUCER
+            team, self._figures([member.stored for member in members]), PRODUCER
         ).encode()
         for path, data in documents.items():
             self._directory.write(path, data)

@@ -19,11 +19,11 @@ from runcard.encoding import JsonObject
 from runcard.errors import ExitCode, RuncardError, StoreError, UsageError
 from runcard.files import printable
 from runcard.observe.clock import Clock
-from runcard.operations.masking import use_masking_settings
 from runcard.operations.sessions.assembly import Progress, SessionAssembler
 from runcard.operations.sessions.instance_usage import UsageReader
 from runcard.operations.sessions.spec_file import InvalidSpec, read_spec, session_id_of
 from runcard.settings import read_settings
+from runcard.settings.apply import use_masking_settings
 from runcard.store.sessions.collect_options import CollectOptions
 from runcard.store.sessions.directory import SessionDirectory
 from runcard.store.sessions.recovery import recover_sessions

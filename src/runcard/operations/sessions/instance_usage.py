@@ -10,7 +10,7 @@ from runcard.documents.session.build import InstanceUsage
 from runcard.documents.session.session_spec import InstanceSpec, SessionSpec
 from runcard.encoding import JsonObject
 from runcard.errors import UsageError
-from runcard.operations.prices import configured_prices
+from runcard.settings.apply import configured_prices
 
 
 class UsageReader:

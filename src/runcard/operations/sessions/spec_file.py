@@ -89,7 +89,7 @@ def read_spec(
     """Read a SPEC and the usage of its instances; raises InvalidDocument with all findings."""
     name, data, base = _bytes(spec, limits)
     text = _decoded(name, data, limits)
-    findings, session = rules.judge(text.data, collected, lambda: str(uuid.uuid4()), usage_findings)
+    findings, session = rules.check_spec(text.data, collected, lambda: str(uuid.uuid4()), usage_findings)
     if session is None:
         raise InvalidSpec(text.report(findings), name, text.data)
     usages, usage_warnings = usage_reader.read(session)

@@ -19,9 +19,9 @@ from runcard.files.locks import NO_LOCKS
 from runcard.files.rename_noreplace import rename_noreplace
 from runcard.store import layout
 from runcard.store.journal import JournalWriter, is_orphaned, new_writer, try_lock
+from runcard.store.locks import lock_folder
 from runcard.store.own_directories import open_own, own_entry
 from runcard.store.remove_tree import remove_tree
-from runcard.store.runs.directory import alone
 
 _MARK = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 _SECOND = timedelta(seconds=1)
@@ -42,7 +42,7 @@ class SessionDirectory:
         self.store = os.path.abspath(store)
         self.modes = modes
         _create_store(self.store, modes.folder)
-        with alone(layout.own_folder(self.store)):  # see recovery
+        with lock_folder(layout.own_folder(self.store)):  # see recovery
             self.path, self.created = self._create(session_id, moment)
             self.name = layout.session_name(self.created, session_id)
             try:
@@ -155,7 +155,7 @@ def is_being_collected(path: str) -> bool | None:
     store = store_of(os.path.abspath(path))
     journal = os.path.join(path, layout.AUDIT)
     try:
-        with alone(layout.own_folder(store), shared=True):  # see recovery
+        with lock_folder(layout.own_folder(store), shared=True):  # see recovery
             descriptor = try_lock(journal, shared=True)
     except OSError as error:
         return False if error.errno in NO_LOCKS and is_orphaned(journal) else None

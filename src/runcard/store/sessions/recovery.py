@@ -22,8 +22,8 @@ from runcard.files.locks import NO_LOCKS
 from runcard.store import layout
 from runcard.store.journal import is_orphaned, try_lock
 from runcard.store.ledger import CLOSED, Ledger, entries, ledgers
+from runcard.store.locks import lock_folder
 from runcard.store.own_directories import check_own, list_own
-from runcard.store.runs.directory import alone
 from runcard.store.sessions.directory import clear_mark, remove_session, store_of
 
 _FIRST_LINE = 1 << 20  # bytes; it has the warnings about a SPEC
@@ -85,7 +85,7 @@ def abandoned_sessions(store: str) -> Iterator[list[AbandonedSession]]:
     try:
         check_own(store, layout.collections(store), layout.own_folder(store))
         if os.path.isdir(layout.collections(store)) and os.path.isdir(layout.own_folder(store)):
-            with alone(layout.own_folder(store)):
+            with lock_folder(layout.own_folder(store)):
                 for path in _entries(store):
                     session = _session_of(store, path)
                     descriptor = session and _lock(session.path)

@@ -130,8 +130,8 @@ class SessionCheck(RecordCheck):
         manifest = self._as_sealed(layout.MANIFEST)
         if manifest is None or stated.get("version") != build.LATEST:
             return None
-        parts = journal_check.Parts(manifest, self._sealed_instances, lines)
-        return journal_check.remade(stated, parts)
+        parts = journal_check.SessionParts(manifest, self._sealed_instances, lines)
+        return journal_check.rebuild_differences(stated, parts)
 
     @cached_property
     def _sealed_instances(self) -> dict[str, JsonObject]:
@@ -220,9 +220,9 @@ class SessionCheck(RecordCheck):
 
 def _not_compared(is_remade: bool, lines: list[chain.Line]) -> str:  # noqa: FBT001
     """What a journal without the digests of the sections leaves open."""
-    names = list(journal_check.REPEATED_NOWHERE)
+    names = list(journal_check.ONLY_IN_TEAM_DOCUMENT)
     if any("payload" not in line for line in lines):
-        names += journal_check.TOLD_BY_EVENTS
+        names += journal_check.FROM_EVENTS
     what = ", ".join(f"/{name}" for name in sorted(names)) if is_remade else "the team document"
     return f"the journal has no digests of the team document: {what} cannot be compared with it"
 

@@ -1,4 +1,4 @@
-"""The document a run begins with: what is known before anything has happened."""
+"""The start document of a run: what is known before anything has happened."""
 
 import os
 import re
@@ -13,10 +13,10 @@ from runcard.files import is_safe_id, json_name
 from runcard.masking import mask_command, mask_data
 from runcard.observe.clock import Clock, timestamp
 from runcard.observe.process import this_process
-from runcard.operations.runs.recorder_methods import checked_config, checked_labels
+from runcard.recording.argument_checks import check_config, check_labels
 from runcard.version import __version__
 
-Counts = dict[str, dict[str, int]]  # where → rule → how often
+MaskedCounts = dict[str, dict[str, int]]  # where → rule → how often
 
 # As W3C writes it: no version ff, and neither id all zeros.
 _TRACEPARENT = re.compile(
@@ -24,7 +24,7 @@ _TRACEPARENT = re.compile(
 )
 
 
-def settings_of(
+def start_settings(
     *,
     model: str | None = None,
     provider: str | None = None,
@@ -33,19 +33,19 @@ def settings_of(
     labels: Mapping[str, str] | None = None,
     parent: str | None = None,
 ) -> JsonObject:
-    """What is to be said about a run from the start; raises for what a record cannot hold."""
-    for name, given in (("experiment", experiment), ("parent", parent)):
-        if given is not None and not is_safe_id(given):
+    """The arguments that describe a run, checked; raises UsageError for what a record cannot hold."""
+    for name, value in (("experiment", experiment), ("parent", parent)):
+        if value is not None and not is_safe_id(value):
             raise UsageError(
-                f"{name} {given!r} cannot be a name", hint="use letters, digits, dots, dashes, underscores"
+                f"{name} {value!r} is not a valid name", hint="use letters, digits, dots, dashes, underscores"
             )
-    checked_config({"model": model, "provider": provider})
+    check_config({"model": model, "provider": provider})
     return {
         "model": model,
         "provider": provider,
-        "config": checked_config(config or {}),
+        "config": check_config(config or {}),
         "experiment": experiment,
-        "labels": checked_labels(labels or {}),
+        "labels": check_labels(labels or {}),
         "parent": parent,
         "command": [json_name(argument).text for argument in sys.orig_argv],
     }
@@ -59,10 +59,10 @@ def start_document(
     parent: str | None,
     *,
     keep_secrets: bool,
-) -> tuple[JsonObject, Counts]:
-    """The start document of a run, and what was masked in it."""
+) -> tuple[JsonObject, MaskedCounts]:
+    """The start document of a run, and how often each rule masked something in it."""
     configuration, labels, command = _configuration(settings), settings["labels"], settings["command"]
-    counts: Counts = {}
+    counts: MaskedCounts = {}
     if not keep_secrets:
         masked = mask_data(configuration)
         configuration, counts["configuration"] = masked.value, dict(masked.counts)
@@ -105,28 +105,28 @@ def start_document(
     return document, counts
 
 
-def bound_start(document: JsonObject, most: int) -> list[str]:
-    """Cut what the user said in a start document so that it fits an event of `most` bytes; what was cut, in words."""
-    said: list[str] = []
+def cut_start_document(document: JsonObject, limit: int) -> list[str]:
+    """Cut the user's values in a start document so that it fits an event of `limit` bytes; returns warnings."""
+    warnings: list[str] = []
     generation = document["generation"]
-    if size([document["configuration"], generation["labels"], generation["command"]]) <= most // 2:
-        return said
+    if size([document["configuration"], generation["labels"], generation["command"]]) <= limit // 2:
+        return warnings
     for fields, name, share in (
-        (document, "configuration", most // 2),
-        (generation, "labels", most // 8),
-        (generation, "command", most // 8),
+        (document, "configuration", limit // 2),
+        (generation, "labels", limit // 8),
+        (generation, "command", limit // 8),
     ):
         before = size(fields[name])
         if before > share:
             fields[name] = fitted({name: fields[name]}, share)[name]
-            said.append(f"the {name} had {before:,} bytes; at most {share:,} are recorded, so it was cut")
-    return said
+            warnings.append(f"the {name} had {before:,} bytes; at most {share:,} are recorded, so it was cut")
+    return warnings
 
 
 def _configuration(settings: JsonObject) -> JsonObject:
-    """The user's configuration; what is said of model and provider apart from it comes first."""
-    given = {key: settings[key] for key in ("model", "provider") if settings[key] is not None}
-    return {"model": None, "provider": None, **settings["config"], **given}
+    """The user's configuration; the arguments `model` and `provider` override it."""
+    arguments = {key: settings[key] for key in ("model", "provider") if settings[key] is not None}
+    return {"model": None, "provider": None, **settings["config"], **arguments}
 
 
 def _trace() -> JsonObject | None:
@@ -135,6 +135,6 @@ def _trace() -> JsonObject | None:
 
 
 def traceparent() -> str | None:
-    """The trace that this run is a part of, where the caller says so."""
+    """The trace that this run is a part of: the variable TRACEPARENT, if it is valid."""
     parent = os.environ.get("TRACEPARENT", "")
     return parent if _TRACEPARENT.fullmatch(parent) else None

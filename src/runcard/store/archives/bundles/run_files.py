@@ -1,10 +1,10 @@
-"""Which files of this machine go into a bundle with a run.
+"""Choose the files of this machine that go into a bundle with a run.
 
-The document of the run may be a stranger's, and names any paths it likes. A file is taken only if its bytes are known to
-belong to the run: an input by its recorded digest; a program, for which there is none, when this user recorded the run here.
-A file outside of the current directory is not even opened unless the user named it.
+The document of the run may come from someone else and name any path. A file is packed only if its bytes are known to belong
+to the run: an input by its recorded digest; a program, which has no digest, if this user recorded the run here. A file
+outside of the current directory is not even opened unless the user named it.
 
-Invariant: a bundle never has a file whose bytes nobody vouched for.
+Invariant: a bundle never has a file whose bytes are not known to belong to the run.
 """
 
 import os
@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from runcard.digests import sha256_descriptor
+from runcard.documents.run.inputs import input_entries, input_path
 from runcard.encoding import JsonObject
 from runcard.files import check_relative, open_regular, printable
-from runcard.operations.runs.rerun import entries_of, path_of
 from runcard.store import layout
 from runcard.store.archives.bundles.forbidden_names import is_tool_file
 from runcard.store.archives.bundles.manifest import OUTSIDE
@@ -22,14 +22,14 @@ from runcard.store.archives.bundles.pack import Carried
 from runcard.store.ownership import is_own_run
 
 
-class LeftOut(NamedTuple):
+class BundleOmission(NamedTuple):
     """A file that a run names and its bundle does not have."""
 
     path: str
     role: str
     reason: str
 
-    def words(self) -> str:
+    def message(self) -> str:
         return f"the {self.role} {printable(self.path)} was left out: {self.reason}"
 
 
@@ -40,52 +40,52 @@ class BundleFiles:
         self._run, self._document, self._sha256 = run, document, metadata_sha256
         self._here = os.path.realpath(os.curdir)
         self._named = [os.path.realpath(path) for path in named]
-        self.left_out: list[LeftOut] = []
+        self.omissions: list[BundleOmission] = []
 
     def carried(self) -> list[Carried]:
-        """The files to pack; the others are in `left_out`."""
-        found: dict[str, Carried] = {}
-        for entry in entries_of(self._document):
-            self._take(found, path_of(entry), "input", entry.get("sha256"))
+        """The files to pack; the others are in `omissions`."""
+        files: dict[str, Carried] = {}
+        for entry in input_entries(self._document):
+            self._add(files, input_path(entry), "input", entry.get("sha256"))
         for path in self._programs():
-            if path not in found:
-                self._take(found, path, "program", None)
-        return list(found.values())
+            if path not in files:
+                self._add(files, path, "program", None)
+        return list(files.values())
 
-    def _take(self, found: dict[str, Carried], path: str, role: str, expected: str | None) -> None:
+    def _add(self, files: dict[str, Carried], path: str, role: str, expected: str | None) -> None:
         is_plain = check_relative(path) is None
         place = path if is_plain else f"{OUTSIDE}{os.path.abspath(path)}"
         reason = self._refusal(path, place, role, expected)
         if reason is None:
             digest, reason = _digest(path)
             if reason is None and digest is not None and expected in {None, digest}:
-                found[path] = Carried(path, place, path, role, digest)
+                files[path] = Carried(path, place, path, role, digest)
                 return
-        self.left_out.append(LeftOut(path, role, reason or "it is not what the run read"))
+        self.omissions.append(BundleOmission(path, role, reason or "it is not what the run read"))
 
     def _refusal(self, path: str, place: str, role: str, expected: str | None) -> str | None:
-        """Why a file must not be opened; None for one that may be."""
+        """Why a file must not be opened; None if it may be."""
         if "\0" in path:
             return "its name holds a NUL byte"
         if is_tool_file(place):
             return "other programs obey a file of this name"
         real = os.path.realpath(path)
-        is_named = any(_lies_in(real, folder) for folder in self._named)
-        if not is_named and not _lies_in(real, self._here):
-            return "it lies outside of the current directory; --with packs it all the same"
+        is_named = any(_is_in(real, folder) for folder in self._named)
+        if not is_named and not _is_in(real, self._here):
+            return "it is outside of the current directory; pass --with to pack it"
         if role == "input" and expected is None:
             return "the run did not record its digest"
         if role == "program" and not is_named and not self._is_recorded_here:
-            return "nothing shows that you recorded the run here; --with packs it all the same"
+            return "nothing shows that you recorded the run here; pass --with to pack it"
         return None
 
     def _programs(self) -> Iterator[str]:
-        """Files below the current directory that the command names: without them it could not be run elsewhere."""
+        """Files below the current directory that the command names: it needs them to run elsewhere."""
         store = layout.store_of(self._run)
         for argument in dict.fromkeys(self._document["generation"].get("command") or ()):
             path = os.path.normpath(argument) if argument and "\0" not in argument else ""
             is_below = path and check_relative(path) is None
-            if is_below and os.path.isfile(path) and not _lies_in(os.path.abspath(path), store):
+            if is_below and os.path.isfile(path) and not _is_in(os.path.abspath(path), store):
                 yield path
 
     @property
@@ -94,7 +94,7 @@ class BundleFiles:
         return is_own_run(self._run, str(self._document["generation"]["run_id"]), self._sha256)
 
 
-def _lies_in(path: str, folder: str) -> bool:
+def _is_in(path: str, folder: str) -> bool:
     return path == folder or path.startswith(os.path.join(folder, ""))
 
 

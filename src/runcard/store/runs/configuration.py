@@ -1,8 +1,7 @@
-"""A configuration from files and from `key=value`, as commands take it.
+"""The configuration of a run, from files and from `key=value`.
 
-Files are JSON, YAML or TOML by their suffix. What comes later goes before what came earlier: objects are merged, everything
-else is replaced. In `key=value` the value is JSON when it reads as JSON, and a text otherwise; a dot in a key leads into
-an object.
+Files are JSON, YAML or TOML by their suffix. Later values override earlier ones: objects are merged, everything else is
+replaced. In `key=value` the value is JSON if it parses as JSON, and a text otherwise; a dot in a key leads into an object.
 """
 
 import os
@@ -13,10 +12,9 @@ from typing import Any
 
 from runcard.encoding import JsonObject, Limits, as_text, decode_json, encode_json
 from runcard.errors import DocumentError, EncodingError, UsageError
-from runcard.files import printable
-from runcard.operations.checks.load import read_document
+from runcard.files import printable, read_file
 
-_AT = re.compile(
+_TOML_ERROR = re.compile(
     r"(?P<what>.*) \(at (?:line (?P<line>\d+), column (?P<column>\d+)|end of document)\)", re.DOTALL
 )
 
@@ -24,30 +22,27 @@ _AT = re.compile(
 def read_configuration(
     files: Iterable[str], assignments: Iterable[str], base: Mapping[str, Any] | None = None
 ) -> JsonObject:
-    """The configuration that files and assignments make together; raises an error that says where it is wrong.
-
-    `base` is what there is before them.
-    """
+    """The configuration from `base`, files and assignments, in this order; raises an error that names the bad place."""
     configuration: JsonObject = dict(base or {})
     for file in files:
-        merge(configuration, read_file(file))
+        merge(configuration, read_config_file(file))
     for assignment in assignments:
-        merge(configuration, assigned(assignment))
+        merge(configuration, parse_assignment(assignment))
     return configuration
 
 
-def read_file(path: str) -> JsonObject:
+def read_config_file(path: str) -> JsonObject:
     """The configuration in one file."""
     suffix = os.path.splitext(path)[1].lower()
     if suffix not in _FORMATS:
-        read_document(path, Limits())  # one that is not there at all has another problem
+        read_file(path, Limits().size)  # a missing file is another error
         raise UsageError(
-            f"{printable(path)}: the suffix does not say how to read it",
+            f"{printable(path)}: unknown suffix",
             hint=f"use one of {', '.join(_FORMATS)}",
         )
     name, decode = _FORMATS[suffix]
     try:
-        data = decode(read_document(path, Limits()))
+        data = decode(read_file(path, Limits().size))
     except EncodingError as error:
         place = f":{error.line}:{error.column}" if error.line else ""
         raise DocumentError(
@@ -56,35 +51,35 @@ def read_file(path: str) -> JsonObject:
         ) from error
     if not isinstance(data, dict):
         raise DocumentError(
-            f"{printable(path)}: it is no {name} object, but a {_KINDS.get(type(data), type(data).__name__)}",
-            hint="a configuration has keys and values",
+            f"{printable(path)}: expected an object, found a {_TYPE_NAMES.get(type(data), type(data).__name__)}",
+            hint="write keys and values",
         )
     return data
 
 
-def assigned(text: str) -> JsonObject:
-    """What `key=value` means."""
+def parse_assignment(text: str) -> JsonObject:
+    """The object that `key=value` stands for."""
     key, sign, value = text.partition("=")
     if not sign or not all(key.split(".")):
         raise UsageError(
             f"--set {printable(text)}: this is not key=value", hint="for example --set temperature=0.2"
         )
-    *above, last = key.split(".")
+    *parents, last = key.split(".")
     data: JsonObject = {last: _value(value)}
-    for part in reversed(above):
+    for part in reversed(parents):
         data = {part: data}
     return data
 
 
 def merge(configuration: JsonObject, more: Mapping[str, Any]) -> None:
-    """Put `more` over a configuration; objects inside it are copied before they change."""
-    waiting = [(configuration, more)]
-    while waiting:
-        target, source = waiting.pop()
+    """Merge `more` over a configuration; nested objects are copied before they change."""
+    pending = [(configuration, more)]
+    while pending:
+        target, source = pending.pop()
         for key, value in source.items():
             if isinstance(value, dict) and isinstance(target.get(key), dict):
                 target[key] = dict(target[key])
-                waiting.append((target[key], value))
+                pending.append((target[key], value))
             else:
                 target[key] = value
 
@@ -100,7 +95,7 @@ def _yaml(data: bytes) -> Any:  # noqa: ANN401
     from runcard.encoding.yaml import decode_yaml  # noqa: PLC0415 - few commands see YAML
 
     value = decode_yaml(data)
-    return {} if value is None else value  # a file without anything but comments
+    return {} if value is None else value  # a file with only comments
 
 
 def _toml(data: bytes) -> Any:  # noqa: ANN401
@@ -110,23 +105,23 @@ def _toml(data: bytes) -> Any:  # noqa: ANN401
     try:
         value = _plain(tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:
-        said = _AT.fullmatch(str(error))
-        if said is None:
+        match = _TOML_ERROR.fullmatch(str(error))
+        if match is None:
             raise EncodingError("encoding.syntax", str(error)) from error
         lines = text.count("\n") + 1
-        line, column = (int(said[name]) if said[name] else None for name in ("line", "column"))
+        line, column = (int(match[name]) if match[name] else None for name in ("line", "column"))
         raise EncodingError(
             "encoding.syntax",
-            said["what"],
+            match["what"],
             line=line or lines,
             column=column or len(text.rpartition("\n")[2]) + 1,
         ) from error
-    encode_json(value)  # TOML knows numbers that JSON does not
+    encode_json(value)  # TOML has numbers that JSON does not
     return value
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401
-    """TOML knows times, JSON does not: they are kept as the text that ISO 8601 has for them."""
+    """TOML has times, JSON does not: they become ISO 8601 texts."""
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -140,7 +135,7 @@ _FORMATS: dict[str, tuple[str, Callable[[bytes], Any]]] = {
     ".yml": ("YAML", _yaml),
     ".toml": ("TOML", _toml),
 }
-_KINDS: dict[type, str] = {
+_TYPE_NAMES: dict[type, str] = {
     list: "list",
     str: "text",
     int: "number",
