@@ -14,7 +14,7 @@ from runcard.files import check_relative
 from runcard.operations.checks.validate import Checked, Read, unread
 from runcard.store import layout
 from runcard.store.amendments.read import read_amendments
-from runcard.store.sessions.instance_figures import stored
+from runcard.store.sessions.instance_figures import stored_figures
 
 Findings = Iterator[Finding]
 
@@ -57,7 +57,7 @@ class Session:
             folder = os.path.basename(os.path.dirname(read.path))
             found = [
                 *cross_document_rules.instance_rules(document, self._roster, folder),
-                *self._stored(document, folder),
+                *self._stored_figures(document, folder),
             ]
         return Checked(read.path, reader.add_findings(read.examined, found, read.data))
 
@@ -79,12 +79,12 @@ class Session:
                     found=path,
                 )
 
-    def _stored(self, document: JsonObject, folder: str) -> Findings:
+    def _stored_figures(self, document: JsonObject, folder: str) -> Findings:
         """What the figures say and the files do not; figures stay as they were when a file is amended."""
         if any(path.startswith(f"{layout.INSTANCES}/{folder}/") for path in self._amended):
             return
         try:
-            there = stored(self._folder, folder, document)
+            there = stored_figures(self._folder, folder, document)
         except RuncardError as error:
             yield unread(error)
         else:
