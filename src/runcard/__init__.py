@@ -48,11 +48,12 @@ if TYPE_CHECKING:
     from runcard.operations.checks.validate import validate
     from runcard.operations.checks.verify import verify
     from runcard.operations.plans.open import open_plan
-    from runcard.operations.runs.metadata_recorder import MetadataRecorder
-    from runcard.operations.runs.record import Run, current_run, record
+    from runcard.operations.runs.record import record
     from runcard.operations.runs.watch import watch
     from runcard.operations.sessions.collect import collect
     from runcard.plans.plan import Plan
+    from runcard.recording.metadata_recorder import MetadataRecorder
+    from runcard.recording.run import Run, current_run
 
 _HOMES = {
     "ArchiveIndex": "documents.archive_index",
@@ -63,10 +64,10 @@ _HOMES = {
     "InvalidDocument": "documents.findings",
     "Limits": "encoding",
     "Manifest": "documents.session.manifest",
-    "MetadataRecorder": "operations.runs.metadata_recorder",
+    "MetadataRecorder": "recording.metadata_recorder",
     "Plan": "plans.plan",
     "Report": "documents.findings",
-    "Run": "operations.runs.record",
+    "Run": "recording.run",
     "RuncardError": "errors",
     "RuncardWarning": "errors",
     "Team": "documents.session.team",
@@ -74,7 +75,7 @@ _HOMES = {
     "amend": "operations.amendments.amend",
     "archive": "operations.archives.archive",
     "collect": "operations.sessions.collect",
-    "current_run": "operations.runs.record",
+    "current_run": "recording.run",
     "load": "operations.checks.load",
     "migrate": "operations.amendments.migrate",
     "open_plan": "operations.plans.open",

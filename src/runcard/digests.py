@@ -20,12 +20,12 @@ class Readable(Protocol):
     def readinto(self, buffer: memoryview, /) -> int | None: ...
 
 
-class _Parts(NamedTuple):
+class _DigestFields(NamedTuple):
     algorithm: str
     hex: str
 
 
-class Digest(_Parts):
+class Digest(_DigestFields):
     """A SHA-256 digest; as text `sha256:` and 64 lower-case hex digits."""
 
     __slots__ = ()
@@ -50,7 +50,9 @@ class Digest(_Parts):
 
 
 def sha256_bytes(data: bytes) -> Digest:
-    return _Parts.__new__(Digest, "sha256", sha256(data).hexdigest())  # well formed: it need not be checked
+    return _DigestFields.__new__(
+        Digest, "sha256", sha256(data).hexdigest()
+    )  # well formed: it need not be checked
 
 
 def sha256_stream(stream: Readable, *, on_block: Callable[[int], object] | None = None) -> Digest:

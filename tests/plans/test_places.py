@@ -118,7 +118,7 @@ class TestWithoutAProject:
         done = cli("plan", "path", source)
         assert done.code == 2
         assert done.out == f"{temporary}/scripts_rspec_claude_metadata/metadata_clean.yml\n"
-        assert done.err.startswith(f"Warning: {source}: no .git and no Gemfile above it")
+        assert done.err.startswith(f"Warning: {source}: no .git and no Gemfile found")
 
     def test_the_folder_is_made_for_the_user_alone(self, source: Path, temporary: Path) -> None:
         project = RubyProject(source.parent.parent / "shop")
@@ -259,14 +259,14 @@ class TestFurtherMethods:
         project.write()
         done = cli("plan", "path", project.source, "--method", "nothing")
         assert (done.code, done.out) == (1, "")
-        assert "name --class, --method and --type in full" in done.err
+        assert "pass --class, --method and --type" in done.err
 
     def test_a_program_cannot_write_to_the_plan_of_another_method(self, project: RubyProject) -> None:
         before = project.write().read_bytes()
         plan = open_plan(project.source, method="nothing")
         with pytest.raises(StoreError, match="another method"):
             plan.write("analyzer", project.plan_of())
-        with pytest.raises(StoreError, match="no plan for that method"):
+        with pytest.raises(StoreError, match="no plan for this method"):
             plan.mark("skeleton")
         assert project.plan.read_bytes() == before
 

@@ -138,7 +138,7 @@ class TestANewPlan:
     def test_one_that_is_not_valid_is_not_written(self, project: RubyProject) -> None:
         data = self.data(project)
         data["characteristics"][1]["depends_on"] = "nobody"
-        with pytest.raises(runcard.InvalidDocument, match="would become"):
+        with pytest.raises(runcard.InvalidDocument, match=r"the new .* is not valid"):
             runcard.open_plan(project.source).write("analyzer", data)
         assert not project.plan.exists()
 

@@ -230,7 +230,7 @@ def test_prices_are_a_table() -> None:
 
 def test_a_recorder_is_for_one_run(recorder: runcard.MetadataRecorder) -> None:
     recorder.start()
-    with pytest.raises(UsageError, match="started already"):
+    with pytest.raises(UsageError, match="already been started"):
         recorder.start()
 
 
@@ -258,7 +258,7 @@ def test_a_run_ends_in_one_of_three_ways(recorder: runcard.MetadataRecorder, sta
     recorder.start()
     with pytest.raises(UsageError) as raised:
         recorder.finish(status)
-    assert raised.value.hint == "one of completed, failed, interrupted"
+    assert raised.value.hint == "use one of completed, failed, interrupted"
     recorder.finish("interrupted")
 
 

@@ -244,11 +244,31 @@ def test_a_thread_that_goes_on_talking_changes_nothing_that_is_sealed(outputs: P
             assert next(runcard.verify(run.path)).verdict.findings == ()
 
 
+def test_a_run_shows_only_what_is_documented(outputs: Path) -> None:
+    methods = {"set_config", "add_input", "add_usage", "set_costs", "add_error", "add_warning"}
+    methods |= {"set_labels", "relate", "log"}
+    with runcard.record(outputs, strict=True) as run:
+        public = {name for name in dir(run) if not name.startswith("_")}
+        assert public == {"id", "path", "environ", *methods}
+        assert repr(run) == f"<runcard.Run {run.id} running {run.path}>"
+    assert repr(run) == f"<runcard.Run {run.id} completed {run.path}>"
+    recorder = runcard.MetadataRecorder()
+    public = {name for name in dir(recorder) if not name.startswith("_")}
+    own = {"start", "add_data_source", "add_checksum", "finish", "document", "save"}
+    assert public == methods | own
+    assert repr(recorder) == "<runcard.MetadataRecorder not started>"
+    recorder.start()
+    run_id = recorder.document().to_dict()["generation"]["run_id"]
+    assert repr(recorder) == f"<runcard.MetadataRecorder {run_id} running>"
+    recorder.finish("failed")
+    assert repr(recorder) == f"<runcard.MetadataRecorder {run_id} failed>"
+
+
 def test_a_recording_begins_once(outputs: Path) -> None:
     recording = runcard.record(outputs, strict=True)
     with recording:
         pass
-    with pytest.raises(UsageError, match="begun already") as raised, recording:
+    with pytest.raises(UsageError, match="already started") as raised, recording:
         pass
     assert raised.value.hint == "call runcard.record again for another run"
 

@@ -14,7 +14,7 @@ import pytest
 import runcard
 from runcard.errors import EncodingError, UsageError
 from runcard.observe.clock import Clock
-from runcard.operations.runs.start_document import settings_of, start_document
+from runcard.recording.start_document import start_document, start_settings
 from runs.runs import read
 
 KEY = "sk-ant-" + "api03-" + "Zq8vJ2mX7tLw4RbN9cKd3HfG6pSyE1uA"
@@ -229,7 +229,9 @@ def test_secrets_are_kept_for_those_who_must_and_the_document_says_so(outputs: P
 
 
 def test_a_command_line_is_masked_as_well() -> None:
-    settings = settings_of() | {"command": ["curl", "-H", f"Authorization: Bearer {TOKEN}", "--api-key", KEY]}
+    settings = start_settings() | {
+        "command": ["curl", "-H", f"Authorization: Bearer {TOKEN}", "--api-key", KEY]
+    }
     for keep in (False, True):
         document, counts = start_document(Clock(), "run-1", "exp-1", settings, None, keep_secrets=keep)
         command = document["generation"]["command"]
@@ -259,13 +261,13 @@ def test_the_digest_of_a_prompt_is_that_of_its_masked_form(outputs: Path) -> Non
 @pytest.mark.parametrize("argument", ["experiment", "parent"])
 def test_a_name_that_cannot_be_one_raises_at_once(outputs: Path, argument: str, name: str) -> None:
     settings: dict[str, Any] = {argument: name}
-    with pytest.raises(UsageError, match=f"^{argument} .* cannot be a name"):
+    with pytest.raises(UsageError, match=f"^{argument} .* is not a valid name"):
         runcard.record(outputs, **settings)
     assert not outputs.exists()
 
 
 def test_one_text_is_no_list_of_inputs(outputs: Path) -> None:
-    with pytest.raises(UsageError, match="not one text") as raised:
+    with pytest.raises(UsageError, match="not a text") as raised:
         runcard.record(outputs, inputs="in/*.md")
     assert raised.value.hint == "write inputs=['in/*.md']"
 

@@ -69,7 +69,12 @@ def test_a_typical_run_fits_on_one_screen(cli: Cli, closed: Path) -> None:
         "  personas/1.json  16 B",
     ):
         assert said in lines
-    assert [line for line in lines if line and line[0] != " "][1:] == ["Configuration", "Cost", "Inputs", "Files"]
+    assert [line for line in lines if line and line[0] != " "][1:] == [
+        "Configuration",
+        "Cost",
+        "Inputs",
+        "Files",
+    ]
 
 
 def test_for_programs_there_is_the_whole_document(cli: Cli, closed: Path) -> None:
@@ -154,8 +159,8 @@ def test_a_closed_run_says_that_its_end_was_estimated(cli: Cli, dead: Path) -> N
     ("name", "what"),
     [
         ("nowhere", "does not exist"),
-        ("empty", "is no record: it has no metadata.json"),
-        ("file.txt", "is a file, and no record"),
+        ("empty", "is not a record: it has no metadata.json"),
+        ("file.txt", "is a file, not a record"),
     ],
 )
 @pytest.mark.parametrize(
@@ -271,6 +276,6 @@ def test_hostile_names_and_values_are_shown_escaped(cli: Cli, tmp_path: Path) ->
 
 
 def test_the_library_raises_what_the_command_prints(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="is no record") as raised:
+    with pytest.raises(StoreError, match="is not a record") as raised:
         show(tmp_path)
     assert raised.value.hint

@@ -216,7 +216,7 @@ def test_the_chains_of_an_open_run_are_checked(cli: Cli, dead: Path) -> None:
     journal.write_bytes(journal.read_bytes().replace(b'"number":1', b'"number":2'))
     done = cli("verify", dead)
     assert done.code == 1
-    assert "experiment.jsonl: line 2: the payload is not what its digest says [chain]" in done.err
+    assert "experiment.jsonl: line 2: the payload does not match its digest [chain]" in done.err
 
 
 def test_a_torn_line_of_a_dead_run_is_told_and_no_fault(cli: Cli, dead: Path) -> None:
@@ -323,7 +323,7 @@ def test_what_is_limited_is_told_also_where_something_is_wrong(cli: Cli, store: 
 
 AS_NOBODY = """
 import json, os, sys
-import runcard.checksums.helper_pool, runcard.checksums.large_files  # loaded where a file cannot be read at once
+import runcard.parallel.helper_pool, runcard.checksums.large_files  # loaded where a file cannot be read at once
 from runcard.operations.checks.verify import summary, verify
 summary(list(verify(sys.argv[1])))  # loads all that it needs
 if os.geteuid() == 0:

@@ -11,9 +11,8 @@ from typing import NamedTuple
 
 from runcard.checksums.directory_listing import FILE, DirectoryWalk, Symlink
 from runcard.checksums.file_errors import NotRegularError, VanishedError
-from runcard.checksums.hashing import hash_files
+from runcard.checksums.hashing import Progress, hash_files
 from runcard.checksums.listing import Listing
-from runcard.checksums.progress import Progress
 from runcard.digests import Digest
 from runcard.errors import RuncardError, StoreError
 from runcard.files import FileEntry, FileKind, encode_name

@@ -9,9 +9,8 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from runcard.checksums.hashing import hash_files
+from runcard.checksums.hashing import Progress, hash_files
 from runcard.checksums.listing import Listing
-from runcard.checksums.progress import Progress
 from runcard.files import FileEntry, FileKind, OnError, decode_name, failure, short_path, walk
 
 FILE = FileKind.FILE  # needed for each file, and slow to look up in an enumeration

@@ -17,9 +17,9 @@ from typing import NamedTuple
 from runcard.checksums.directory_listing import DirectoryContents, make
 from runcard.checksums.file_errors import NotRegularError, UnsteadyError, VanishedError
 from runcard.checksums.listing import Listing
-from runcard.checksums.worker import Folder
 from runcard.errors import RuncardError
 from runcard.files import FileEntry, FileKind, encode_name, failure, short_path, walk
+from runcard.parallel.worker import DirectoryCursor
 
 # Error numbers for a name that has disappeared or now stands for something else.
 GONE_ERRNOS = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EINVAL, errno.EISDIR})
@@ -132,9 +132,9 @@ def _size(root: str, path: str) -> int:
 def _hash_once(root: str, path: str) -> str | None:
     """The digest of a file up to its present size, whatever is read; None when the file is gone."""
     top = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    folder = Folder(top)
+    cursor = DirectoryCursor(top)
     try:
-        descriptor = folder.open(encode_name(path))
+        descriptor = cursor.open(encode_name(path))
         try:
             status = os.fstat(descriptor)
             return _hash_prefix(descriptor, status.st_size) if S_ISREG(status.st_mode) else None
@@ -145,7 +145,7 @@ def _hash_once(root: str, path: str) -> str | None:
             return None
         raise failure(error, path, "read the file") from error
     finally:
-        folder.close()
+        cursor.close()
         os.close(top)
 
 

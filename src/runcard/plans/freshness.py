@@ -1,8 +1,7 @@
-"""Whether a plan can still be used: the check that saves a second analysis of a source that did not change.
+"""Freshness of a plan: whether it can still be used, so that an unchanged source is not analyzed again.
 
-A hit needs everything to be right. What is not right is a miss with its reason, never an error: the answer to a miss is
-a new analysis. The modification time alone can lie both ways (a file that was touched, an edit within one second); where
-the analyzer noted size and digest of the source, they decide.
+A plan that fails any check needs a new analysis; that is a reason, not an error. The modification time can mislead both
+ways (a file that was touched, an edit within one second), so size and digest of the source decide if the plan has them.
 """
 
 import os
@@ -25,10 +24,10 @@ OTHER_TARGET = "different target"
 
 @dataclass(frozen=True, slots=True)
 class PlanStatus:
-    """Whether the plan of a source is a hit, and why not."""
+    """Whether the plan of a source is fresh; if not, the reason."""
 
     location: PlanLocation
-    reason: str | None  # None for a hit
+    reason: str | None  # None: fresh
     validated: bool
 
     @property
@@ -37,7 +36,7 @@ class PlanStatus:
 
 
 def status_of(location: PlanLocation) -> PlanStatus:
-    """Ask whether a plan is a hit; raises when the source cannot be read."""
+    """Check the freshness of a plan; raises when the source cannot be read."""
     plan_file = location.plan_file
     validation = plan_file.section("validation")
     validated = validation.get("completed") is True and validation.get("errors") == []
@@ -49,12 +48,12 @@ def _reason(location: PlanLocation) -> str | None:
     if location.is_other_method:
         return OTHER_TARGET
     if not plan_file.exists:
-        _look_at(location)
+        _source_stat(location)
         return NOT_FOUND
     if plan_file.data is None:
         return CORRUPTED
-    if plan_file.file is not None and not plan_file.is_about(location.file, location.project.root):
-        return OTHER_TARGET  # a plan of this name that is about something else
+    if plan_file.target_file is not None and not plan_file.is_about(location.file, location.project.root):
+        return OTHER_TARGET  # it has this name, but another source
     analyzer = plan_file.section("analyzer")
     if analyzer.get("completed") is not True:
         return INCOMPLETE
@@ -70,7 +69,7 @@ def _has_failed(validation: object) -> bool:
     return bool(validation.get("errors")) if isinstance(validation, dict) else validation is not None
 
 
-def _look_at(location: PlanLocation) -> os.stat_result:
+def _source_stat(location: PlanLocation) -> os.stat_result:
     try:
         status = os.stat(location.source)
     except OSError as error:
@@ -79,7 +78,7 @@ def _look_at(location: PlanLocation) -> os.stat_result:
 
 
 def _is_unchanged(location: PlanLocation, mtime: int, analyzer: JsonObject) -> bool:
-    status = _look_at(location)
+    status = _source_stat(location)
     size, digest = analyzer.get("source_size"), analyzer.get("source_sha256")
     if type(size) is int and size != status.st_size:
         return False
@@ -100,7 +99,7 @@ def _digest(path: str) -> str:
 
 
 def stale_warnings(location: PlanLocation) -> list[str]:
-    """What is to be told when a plan that can be used is of an older source; nothing of one that lies in no project."""
+    """A warning if a plan is not fresh; none for a plan outside of any project."""
     if location.is_outside_project:
         return []
     try:

@@ -1,7 +1,11 @@
-"""Which file is the plan of a source: the documented name, unless it is another's.
+"""Plan files: which file is the plan of a source, its name, and its contents.
 
-A plan belongs to the source that its `target.file` names, whatever the file is called; a file that names none, or one
-that cannot be, belongs to whom its name says. The first owner of a name keeps it.
+The documented name is made from the path of the source: `app/models/user.rb` has `metadata_app_models_user.yml`. If
+another source uses that name, or it is too long, 8 hex digits of the digest of the path are added; for an additional
+method of the same source, 8 hex digits of the digest of class, type and method.
+
+A plan belongs to the source that its `target.file` names, whatever the name of the file. A file without a usable
+`target.file` belongs to the source that its name stands for. The first owner of a name keeps it.
 """
 
 import os
@@ -18,88 +22,93 @@ from runcard.files import check_relative, encode_name, printable, read_file
 from runcard.plans.project import Project, check_folder, given_project, project_at, project_of
 
 _PREFIX, _ENDING = "metadata_", ".yml"
-_LONGEST = 255  # bytes of a file's name
+_MAX_NAME = 255  # bytes
 _DIGITS = 8
 
 
+# Names
+
+
 def is_plan_name(name: str) -> bool:
-    """Whether a file in a folder of plans is called like a plan."""
+    """Whether a file in a folder of plans has the name of a plan."""
     return name.startswith(_PREFIX) and name.endswith(_ENDING)
 
 
+def is_plan_path(path: str) -> bool:
+    """Whether an argument names a plan itself, not a source."""
+    return path.endswith((".yml", ".yaml", ".json"))
+
+
 def documented_name(file: str) -> str:
-    """The name of the plan of a source, by its path in the project; not always one that a file can have."""
+    """The name of the plan of a source, from its path in the project; it can be too long for a file."""
     return f"{_PREFIX}{file.removesuffix('.rb').replace('/', '_')}{_ENDING}"
 
 
-def is_valid_length(name: str) -> bool:
-    return len(encode_name(name)) <= _LONGEST
-
-
-def short_digest(what: str) -> str:
-    """The short_digest that tell what has the same name otherwise."""
-    return sha256_bytes(encode_name(what)).hex[:_DIGITS]
-
-
-def with_digest(name: str, what: str) -> str:
-    """A name with the digest of what tells its plan from others; as much of the name as is_valid_length."""
-    mark = f"-{short_digest(what)}{_ENDING}"
-    stem = name.removesuffix(_ENDING)
-    while not is_valid_length(stem + mark):
-        stem = stem[:-1]
-    return stem + mark
-
-
 def report_name(name: str) -> str:
-    """The name of the report about a plan, which lies beside it."""
-    stem, ending = name.rpartition(".")[0], ".review.md"
-    while not is_valid_length(stem + ending):
+    """The name of the report about a plan, in the same folder."""
+    return _shortened(name.rpartition(".")[0], ".review.md")
+
+
+def short_digest(text: str) -> str:
+    """The first hex digits of a digest, which make a name unique."""
+    return sha256_bytes(encode_name(text)).hex[:_DIGITS]
+
+
+def _with_digest(name: str, text: str) -> str:
+    """A name with the short digest of a text; shortened if it is too long."""
+    return _shortened(name.removesuffix(_ENDING), f"-{short_digest(text)}{_ENDING}")
+
+
+def _shortened(stem: str, ending: str) -> str:
+    while _is_too_long(stem + ending):
         stem = stem[:-1]
     return stem + ending
 
 
-def method_key(class_name: str, method_type: str, method: str) -> str:
-    """What the digest in the name of a further method's plan is made of."""
-    return f"{class_name}\n{method_type}\n{method}"
+def _is_too_long(name: str) -> bool:
+    return len(encode_name(name)) > _MAX_NAME
+
+
+# Contents
 
 
 @dataclass(frozen=True)
 class PlanFile:
-    """The bytes of a plan; None where there is no file."""
+    """A plan file: its path, and its bytes if it exists."""
 
     path: str
-    source: bytes | None
-    limits: Limits = DEFAULT  # of reading it
+    content: bytes | None
+    limits: Limits = DEFAULT
 
     @property
     def exists(self) -> bool:
-        return self.source is not None
+        return self.content is not None
 
     @cached_property
     def data(self) -> JsonObject | None:
-        """What it says; None when that cannot be read as a map."""
+        """The data; None when the file is missing, unreadable or not a map."""
         try:
-            value = TestPlan.decode(self.source or b"", self.limits)
+            value = TestPlan.decode(self.content or b"", self.limits)
         except EncodingError:
             return None
         return value if isinstance(value, dict) else None
 
     def section(self, name: str) -> JsonObject:
-        """A section; empty when it is absent or something else."""
+        """A section; empty when it is absent or not a map."""
         value = (self.data or {}).get(name)
         return value if isinstance(value, dict) else {}
 
     @property
-    def file(self) -> str | None:
-        """The source that the plan is about, as it says."""
+    def target_file(self) -> str | None:
+        """The source that the plan names."""
         file = self.section("target").get("file")
         return file.removeprefix("./") if isinstance(file, str) else None
 
     def is_about(self, file: str, root: str) -> bool:
-        """Whether it is the plan of this source of the project; an absolute path is wrong, but it tells."""
-        return self.file is not None and os.path.normpath(os.path.join(root, self.file)) == os.path.join(
-            root, file
-        )
+        """Whether it is the plan of this source of the project; an absolute path is invalid, but matches."""
+        if self.target_file is None:
+            return False
+        return os.path.normpath(os.path.join(root, self.target_file)) == os.path.join(root, file)
 
 
 def read_plan_file(path: str, limits: Limits) -> PlanFile:
@@ -112,11 +121,11 @@ def read_plan_file(path: str, limits: Limits) -> PlanFile:
         raise
 
 
-METHOD_TYPES = ("instance", "class")
+# Which file
 
 
 class MethodRef(NamedTuple):
-    """The method that is method_ref about, as far as it was named."""
+    """A reference to a method; parts that are not given are None."""
 
     class_name: str | None = None
     method: str | None = None
@@ -124,41 +133,38 @@ class MethodRef(NamedTuple):
 
     @classmethod
     def of(cls, target: JsonObject) -> "MethodRef":
-        """The method that a plan is about, as far as it says so."""
-        named = (target.get(key) for key in ("class", "method", "method_type"))
-        return cls(*(name if isinstance(name, str) else None for name in named))
+        """The method in the section `target` of a plan, as far as it is there."""
+        names = (target.get(key) for key in ("class", "method", "method_type"))
+        return cls(*(name if isinstance(name, str) else None for name in names))
 
-    def is_of(self, target: JsonObject) -> bool:
-        wanted = zip(("class", "method", "method_type"), self, strict=True)
-        return all(value is None or _bare(target.get(key)) == _bare(value) for key, value in wanted)
+    def matches(self, target: JsonObject) -> bool:
+        """Whether it can be the method in the section `target` of a plan."""
+        pairs = zip(("class", "method", "method_type"), self, strict=True)
+        return all(value is None or _relative(target.get(key)) == _relative(value) for key, value in pairs)
 
     @property
     def key(self) -> str | None:
-        """What the name of its own plan is made of; None unless everything was named."""
+        """The text whose digest is in the name of its own plan; None unless all parts are given."""
         class_name, method, method_type = self
         if class_name is None or method is None or method_type is None:
             return None
-        return method_key(class_name.removeprefix("::"), method_type, method)
+        return f"{class_name.removeprefix('::')}\n{method_type}\n{method}"
 
 
-def _bare(name: object) -> object:
+def _relative(name: object) -> object:
     return name.removeprefix("::") if isinstance(name, str) else name
 
 
 @dataclass(frozen=True, slots=True)
 class PlanLocation:
-    """The plan of a source: where it lies, or will lie, and what is there now."""
+    """Where the plan of a source is or will be, and the file that is there now."""
 
     project: Project
-    file: str  # the source, by its path in the project; empty for a plan that names none
+    file: str  # the source, as a path in the project; empty for a plan that names none
     plan_file: PlanFile
-    is_other_method: bool = (
-        False  # the documented name holds another method, and the one method_ref for has no file
-    )
+    is_other_method: bool = False  # the file is the plan of another method; the requested one has no file
     warnings: tuple[str, ...] = ()
-    is_outside_project: bool = (
-        False  # a plan that lies in no project: where its source is can only be guessed
-    )
+    is_outside_project: bool = False  # a plan outside of any project: its source can only be guessed
 
     @property
     def path(self) -> str:
@@ -170,24 +176,21 @@ class PlanLocation:
 
     @property
     def is_additional(self) -> bool:
-        """Whether it is the plan of a further method of its source, as its name tells."""
+        """Whether it is the plan of an additional method of its source, judging by its name."""
         key = MethodRef.of(self.plan_file.section("target")).key
+        if key is None:
+            return False
         first = documented_name(self.file)
-        names = {with_digest(name, key) for name in (first, with_digest(first, self.file))} if key else set()
+        names = {_with_digest(name, key) for name in (first, _with_digest(first, self.file))}
         return os.path.basename(self.path) in names
 
     def check_method(self) -> None:
-        """Refuse a location that is another method's, where what was method_ref for has none that could be told."""
+        """Refuse the plan of another method, when the requested method is ambiguous."""
         if self.is_other_method and self.plan_file.exists:
             raise StoreError(
-                f"{printable(self.path)} is the plan of another method, and the one method_ref for cannot be told",
-                hint="name --class, --method and --type in full",
+                f"{printable(self.path)} is the plan of another method, and the requested method is ambiguous",
+                hint="pass --class, --method and --type",
             )
-
-
-def is_plan_path(path: str) -> bool:
-    """Whether an argument names a plan itself, not a source."""
-    return path.endswith((".yml", ".yaml", ".json"))
 
 
 def locate_plan(
@@ -198,124 +201,123 @@ def locate_plan(
     limits: Limits | None = None,
     is_resolved: bool = False,
 ) -> PlanLocation:
-    """The plan that a path stands for: of a source, or the plan itself.
+    """The location of the plan of a source; or of the plan itself, if the path names one.
 
-    `is_resolved` says that what is method_ref for is named as the source has it, so that the source need not be read.
+    `is_resolved` means that the names in `method_ref` are complete, so that the source need not be read.
     """
     if "\0" in path:
-        raise StoreError("a path cannot contain a NUL byte", hint="name a source file")
+        raise StoreError("a path cannot contain a NUL byte", hint="pass a source file")
     limits = limits or Limits()
     if is_plan_path(path):
-        return _named(path, root, limits)
+        return _plan_itself(path, root, limits)
     location = _of_source(path, root, limits)
     method_ref = method_ref or MethodRef()
-    if location.plan_file.data is None or method_ref.is_of(location.plan_file.section("target")):
+    if location.plan_file.data is None or method_ref.matches(location.plan_file.section("target")):
         return location
     return _of_method(location, method_ref, is_resolved=is_resolved)
 
 
-def _named(path: str, root: str | None, limits: Limits) -> PlanLocation:
+def _plan_itself(path: str, root: str | None, limits: Limits) -> PlanLocation:
     plan_file = read_plan_file(path, limits)
     if not plan_file.exists:
         raise StoreError(f"{printable(path)} does not exist", hint="check the path")
     folder = os.path.dirname(os.path.realpath(path))
     project = given_project(root) if root else project_at(folder)
+    file = plan_file.target_file or ""
     if project is None:
-        return PlanLocation(
-            Project(folder, is_marked=False), plan_file.file or "", plan_file, is_outside_project=True
-        )
-    return PlanLocation(project, plan_file.file or "", plan_file)
+        return PlanLocation(Project(folder, is_marked=False), file, plan_file, is_outside_project=True)
+    return PlanLocation(project, file, plan_file)
 
 
 def _of_source(source: str, root: str | None, limits: Limits) -> PlanLocation:
-    """The plan of a source's first method."""
+    """The plan of the first method of a source."""
     project, file = project_of(source, root)
     if os.path.isdir(os.path.join(project.root, file)):
-        raise StoreError(f"{printable(source)} is a directory", hint="name a source file")
+        raise StoreError(f"{printable(source)} is a directory", hint="pass a source file")
     check_folder(project)
     warnings = [] if project.is_marked else [no_project_warning(project)]
-    plan_file, remark = _own(project, file, limits)
-    if remark:
-        warnings.append(remark)
+    plan_file, warning = _first_plan(project, file, limits)
+    if warning:
+        warnings.append(warning)
     return PlanLocation(project, file, plan_file, warnings=tuple(warnings))
 
 
-def _own(project: Project, file: str, limits: Limits) -> tuple[PlanFile, str | None]:
-    """The plan of a source's first method, and a remark when it has not the documented name."""
+def _first_plan(project: Project, file: str, limits: Limits) -> tuple[PlanFile, str | None]:
+    """The plan of the first method of a source, and a warning if it does not have the documented name."""
     name = documented_name(file)
-    other = os.path.join(project.folder, with_digest(name, file))
-    if not is_valid_length(name):
-        return read_plan_file(other, limits), (
-            f"the documented name for {file} is too long for a file: it is shortened"
-        )
-    plan_file = read_plan_file(os.path.join(project.folder, name), limits)
-    if plan_file.exists and not _is_anothers(plan_file, file, project.root):
-        return plan_file, None
-    second = read_plan_file(other, limits)
-    if not plan_file.exists and not second.is_about(file, project.root):
-        return plan_file, None
-    holder = plan_file.file or "another source"
-    return second, f"{name} is the plan of {holder}: that of {file} is {os.path.basename(other)}"
+    other_path = os.path.join(project.folder, _with_digest(name, file))
+    if _is_too_long(name):
+        return read_plan_file(other_path, limits), f"the documented name for {file} is too long: shortened"
+    documented = read_plan_file(os.path.join(project.folder, name), limits)
+    if documented.exists and not _is_of_other_source(documented, file, project.root):
+        return documented, None
+    other = read_plan_file(other_path, limits)
+    if not documented.exists and not other.is_about(file, project.root):
+        return documented, None
+    owner = documented.target_file or "another source"
+    return other, f"{name} is the plan of {owner}; the plan of {file} is {os.path.basename(other_path)}"
 
 
-def _is_anothers(plan_file: PlanFile, file: str, root: str) -> bool:
-    """Whether a plan is about another source that there is, or that the plan is named after."""
-    if plan_file.file is None or plan_file.is_about(file, root):
+def _is_of_other_source(plan_file: PlanFile, file: str, root: str) -> bool:
+    """Whether a plan is about another source that exists, or whose name the plan has."""
+    if plan_file.target_file is None or plan_file.is_about(file, root):
         return False
-    inside = os.path.relpath(os.path.join(root, plan_file.file.replace("\0", "")), root)
+    inside = os.path.relpath(os.path.join(root, plan_file.target_file.replace("\0", "")), root)
     if check_relative(inside):
-        return False  # it leads out of the project: that is wrong, and whose plan it is the name tells
-    return documented_name(inside) == os.path.basename(plan_file.path) or os.path.exists(
-        os.path.join(root, inside)
-    )
+        return False  # a path out of the project is invalid, so the name of the plan decides
+    has_its_name = documented_name(inside) == os.path.basename(plan_file.path)
+    return has_its_name or os.path.exists(os.path.join(root, inside))
 
 
 def _of_method(location: PlanLocation, method_ref: MethodRef, *, is_resolved: bool) -> PlanLocation:
-    """The plan of a further method of the same source: the one that is there, or the name that it will have."""
-    found = _found(location, method_ref) if method_ref.key is None else _by_name(location, method_ref.key)
-    if found is not None and (is_resolved or not found.is_other_method):
-        return found
-    full = _in_full(location, method_ref)
-    if full.is_of(location.plan_file.section("target")):
+    """The plan of an additional method of the same source: the existing one, or the name that it will have."""
+    key = method_ref.key
+    existing = _search(location, method_ref) if key is None else _by_key(location, key)
+    if existing is not None and (is_resolved or not existing.is_other_method):
+        return existing
+    resolved = _resolve(location, method_ref)
+    if resolved.matches(location.plan_file.section("target")):
         return location
-    return replace(location, is_other_method=True) if full.key is None else _by_name(location, full.key)
+    return (
+        replace(location, is_other_method=True) if resolved.key is None else _by_key(location, resolved.key)
+    )
 
 
-def _by_name(location: PlanLocation, key: str) -> PlanLocation:
-    """The plan of a further method by the name that it has, or will have."""
-    own = os.path.join(location.project.folder, with_digest(os.path.basename(location.path), key))
-    plan_file = read_plan_file(own, location.plan_file.limits)
+def _by_key(location: PlanLocation, key: str) -> PlanLocation:
+    """The plan of an additional method, under the name made from its key."""
+    path = os.path.join(location.project.folder, _with_digest(os.path.basename(location.path), key))
+    plan_file = read_plan_file(path, location.plan_file.limits)
     return replace(location, plan_file=plan_file, is_other_method=not plan_file.exists)
 
 
-def _found(location: PlanLocation, method_ref: MethodRef) -> PlanLocation | None:
-    """The plan of a further method, among those that there are."""
-    stem = os.path.basename(location.path).removesuffix(".yml") + "-"
+def _search(location: PlanLocation, method_ref: MethodRef) -> PlanLocation | None:
+    """The plan of an additional method, among the existing plans of the source."""
+    stem = os.path.basename(location.path).removesuffix(_ENDING) + "-"
     for name in sorted(os.listdir(location.project.folder)):
-        if is_plan_name(name) and name.startswith(stem):
-            try:
-                other = read_plan_file(os.path.join(location.project.folder, name), location.plan_file.limits)
-            except RuncardError:
-                continue  # of which nothing can be told
-            if other.is_about(location.file, location.project.root) and method_ref.is_of(
-                other.section("target")
-            ):
-                return replace(location, plan_file=other)
+        if not (is_plan_name(name) and name.startswith(stem)):
+            continue
+        try:
+            other = read_plan_file(os.path.join(location.project.folder, name), location.plan_file.limits)
+        except RuncardError:
+            continue
+        is_of_source = other.is_about(location.file, location.project.root)
+        if is_of_source and method_ref.matches(other.section("target")):
+            return replace(location, plan_file=other)
     return None
 
 
-def _in_full(location: PlanLocation, method_ref: MethodRef) -> MethodRef:
-    """The method with its class and type, as the source tells; as it was method_ref for where that is not clear."""
+def _resolve(location: PlanLocation, method_ref: MethodRef) -> MethodRef:
+    """The method with its class and type from the source; unchanged if it is ambiguous."""
     from runcard.plans.ruby.targets import read_targets  # noqa: PLC0415 - its parser takes long to import
 
     try:
-        named = read_targets(location.source).matching(*method_ref)
+        targets = read_targets(location.source).matching(*method_ref)
     except RuncardError:
         return method_ref
-    if len({(target.class_name, target.method) for target in named}) != 1:
+    if len({(target.class_name, target.method) for target in targets}) != 1:
         return method_ref
-    return MethodRef(named[0].class_name, named[0].method, named[0].method_type)
+    return MethodRef(targets[0].class_name, targets[0].method, targets[0].method_type)
 
 
 def no_project_warning(project: Project) -> str:
-    return f"no .git and no Gemfile above it: its plans lie in {project.folder}"
+    return f"no .git and no Gemfile found: plans are stored in {project.folder}"

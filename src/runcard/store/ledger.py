@@ -19,8 +19,8 @@ from runcard.files import NotRegularFileError, failure, locked
 from runcard.store import layout
 from runcard.store.append_only import append_lines, read_tail
 from runcard.store.journal import read_journal
+from runcard.store.locks import LOCK_TIMEOUT
 from runcard.store.own_directories import open_own
-from runcard.store.runs.directory import PATIENCE
 
 CLOSED = "record.closed"
 ARCHIVED = "record.archived"
@@ -32,6 +32,13 @@ AMENDED = "record.amended"  # by a remark, which changes no file
 
 _TAILS = (4096, 65_536)  # bytes in which the last entry is looked for: mostly the first will do
 _NEVER = datetime.min.replace(tzinfo=UTC)
+
+
+class LedgerKey(NamedTuple):
+    """What a ledger knows a record by."""
+
+    kind: str
+    name: str  # the id of a run; of a session, which can be collected again under its id, its directory
 
 
 class LedgerEntry(NamedTuple):
@@ -47,7 +54,11 @@ class LedgerEntry(NamedTuple):
     amendments: Head | None = None  # where the record's amendments ended then
     archive: str | None = None  # where the archive lies, relative to the store, of one that was archived
     archive_sha256: str | None = None  # of the archive
-    mac: str | None = None  # by which `own_runs` knows a run that this user recorded
+    mac: str | None = None  # by which `ownership` knows a run that this user recorded
+
+    @property
+    def key(self) -> LedgerKey:
+        return LedgerKey(self.kind, self.path if self.kind == "session" else self.id)
 
 
 def host_name() -> str:
@@ -74,7 +85,7 @@ class Ledger:
                 self._own = stack.enter_context(open_own(self._store, self._folder, create=True))
             except OSError as error:
                 raise failure(error, self._folder, "create") from error
-            stack.enter_context(locked(self._folder, timeout=PATIENCE))
+            stack.enter_context(locked(self._folder, timeout=LOCK_TIMEOUT))
             self._head = self._read_head()
             self._held = stack.pop_all()
         return self

@@ -167,7 +167,7 @@ def test_no_condition_is_an_empty_list_and_a_warning(cli: Cli, source: Path) -> 
     assert done.code == 2
     assert json.loads(done.out)["characteristics"] == []
     assert done.err.startswith("Warning: ")
-    assert "Service#total has no condition" in done.err
+    assert "Service#total has no branches" in done.err
     assert cli("plan", "analyze", source, "--method", "items").code == 2
 
 
@@ -199,7 +199,7 @@ def test_a_class_may_be_named_in_short(cli: Cli, source: Path) -> None:
     source.write_text("module Shop\n class A\n  def x = a? ? 1 : 2\n end\n class B\n  def x = 1\n end\nend\n")
     done = cli("plan", "analyze", source, "--method", "x")
     assert (done.code, done.out) == (1, "")
-    assert "x can be Shop::A#x or Shop::B#x" in done.err
+    assert "x is ambiguous: Shop::A#x or Shop::B#x" in done.err
     said = json.loads(cli("plan", "analyze", source, "--method", "x", "--class", "A", "--json").out)
     assert said["target"]["class"] == "Shop::A"
     assert cli("plan", "analyze", source, "--method", "x", "--class", "C").code == 1
@@ -260,7 +260,7 @@ def test_a_syntax_error_elsewhere_is_a_warning(cli: Cli, source: Path) -> None:
     done = cli("plan", "analyze", source, *CALL, "--json")
     assert done.code == 2
     assert [one["name"] for one in json.loads(done.out)["characteristics"]][:1] == ["user_present"]
-    assert "not understood" in done.err
+    assert "cannot be parsed" in done.err
 
 
 @pytest.mark.parametrize("content", [b"\0\1\2", b""])

@@ -42,7 +42,7 @@ def test_a_spec_that_is_there_is_replaced_only_by_force(cli: Cli, project: RubyP
     spec = project.add(SPEC, b"# mine\n")
     done = cli("plan", "skeleton", project.source)
     assert (done.code, done.out) == (1, "")
-    assert done.err.startswith(f"Error: {spec} exists and was not touched\n  hint: --force")
+    assert done.err.startswith(f"Error: {spec} exists and was not changed\n  hint: pass --force")
     assert spec.read_bytes() == b"# mine\n"
     assert "skeleton_generated" not in project.read().get("automation", {})
     assert cli("plan", "skeleton", project.source, "--force").code == 0
@@ -79,7 +79,7 @@ def test_another_file_can_be_named(cli: Cli, project: RubyProject, tmp_path: Pat
     assert not (project.root / SPEC).exists()
     done = cli("plan", "skeleton", project.source, "--output", tmp_path / "b_spec.rb")
     assert done.code == 2
-    assert f"the plan does not name {tmp_path / 'b_spec.rb'}: it lies outside of the project" in done.err
+    assert f"{tmp_path / 'b_spec.rb'} is not recorded in the plan: it is outside of the project" in done.err
     assert (tmp_path / "b_spec.rb").read_bytes() == inside.read_bytes()
 
 
@@ -131,7 +131,7 @@ def test_a_source_without_a_plan_is_an_error(cli: Cli, project: RubyProject) -> 
     project.write()
     done = cli("plan", "skeleton", project.source, "--method", "other")
     assert (done.code, done.out) == (1, "")
-    assert "has no plan for that method" in done.err
+    assert "has no plan for this method" in done.err
 
 
 def test_many_paths_print_the_good_ones(cli: Cli, project: RubyProject) -> None:

@@ -177,7 +177,7 @@ def test_the_path_of_a_spec_is_made_of_that_of_the_source(file: str, spec: str) 
 @budget(max_examples=200)
 def test_every_state_has_a_context_and_every_way_through_them_an_example(found: list[Fields]) -> None:
     every = [context for root in contexts_of(found) for context in root.walk()]
-    assert {(context.one["name"], context.state) for context in every} == {
+    assert {(context.characteristic["name"], context.state) for context in every} == {
         (each["name"], state) for each in found for state in each["states"]
     }
     assert sum(context.is_leaf for context in every) == leaf_contexts(CharacteristicTree(found))

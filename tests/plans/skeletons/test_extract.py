@@ -113,7 +113,7 @@ def test_a_broken_part_is_named_and_the_rest_kept(cli: Cli, tmp_path: Path) -> N
     said = json.loads(done.out)
     assert [child["name"] for child in said["structure"][0]["children"]] == ["b", "c"]
     assert [warning["line"] for warning in said["warnings"]] == [3]
-    assert done.err.startswith(f"Warning: {path}: line 3: not understood")
+    assert done.err.startswith(f"Warning: {path}: line 3: cannot be parsed")
 
 
 def test_a_file_without_a_group_is_a_warning_and_one_that_is_no_text_an_error(
@@ -121,7 +121,7 @@ def test_a_file_without_a_group_is_a_warning_and_one_that_is_no_text_an_error(
 ) -> None:
     done = cli("plan", "extract", written(tmp_path, "x = 1\n"))
     assert (done.code, done.out) == (2, "")
-    assert "no describe, no context and no example" in done.err
+    assert "no describe, context or example" in done.err
     done = cli("plan", "extract", written(tmp_path, b"\0"))
     assert (done.code, done.out) == (1, "")
 
@@ -131,4 +131,4 @@ def test_groups_without_end_are_no_trouble(cli: Cli, tmp_path: Path) -> None:
     done = cli("plan", "extract", written(tmp_path, "context 'a' do\n" * deep + "end\n" * deep), "--json")
     assert done.code == 2
     assert json.loads(done.out)["counts"]["depth"] == 101
-    assert "nested deeper than 100" in done.err
+    assert "nested more than 100 levels" in done.err

@@ -8,7 +8,7 @@ import pytest
 from conftest import Cli
 from plans.projects import RubyProject
 from plans.skeletons.specs import Fields, one
-from runcard.plans.factory_traits import matches, missing
+from runcard.plans.factory_traits import match_traits, missing_traits
 from runcard.plans.ruby.factory_usage import factory_calls, symbols
 
 SPEC = "spec/models/billing/invoice_spec.rb"
@@ -44,7 +44,7 @@ def test_a_trait_matches_by_its_name(trait: str, *, is_match: bool) -> None:
         "characteristics": [one("customer_type", "enum", ["regular", "premium"])],
         "factories_detected": factories(user=[trait]),
     }
-    assert [match.state for match in matches(data)] == ["premium"] * is_match
+    assert [match.state for match in match_traits(data)] == ["premium"] * is_match
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_what_an_object_has_without_a_trait_is_not_missed(
     each: Fields, traits: list[str], left: dict[str, list[str]]
 ) -> None:
     data = {"characteristics": [each], "factories_detected": factories(order=traits)}
-    assert missing(data, matches(data)) == left
+    assert missing_traits(data, match_traits(data)) == left
 
 
 def test_what_could_be_better_is_told_and_kept_and_nothing_else_changes(
@@ -136,7 +136,7 @@ def test_an_agent_before_its_turn_and_models_without_factories_are_warnings(
     done = cli("plan", "optimize", project.source)
     assert done.code == 2
     assert "the implementer has not left its marker" in done.err
-    assert "the method uses models, and the plan knows no factories" in done.err
+    assert "the method uses models, but the plan has no factories" in done.err
 
 
 def test_an_invalid_plan_is_refused(cli: Cli, project: RubyProject) -> None:

@@ -65,7 +65,7 @@ def test_a_changed_source_is_analyzed_again_and_a_spec_only_replaced_by_force(
     project.source.write_bytes(LATER)
     done = cli("plan", "pipeline", project.source, "--method", "total")
     assert (done.code, done.out) == (1, "")
-    assert "exists and was not touched" in done.err
+    assert "exists and was not changed" in done.err
     assert spec.read_bytes() == b"# filled in\n"
     assert len(project.read()["characteristics"]) == 2
     done = cli("plan", "pipeline", project.source, "--method", "total", "--force", "--json")

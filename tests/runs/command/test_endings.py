@@ -175,7 +175,7 @@ def test_a_current_directory_that_was_removed(runner: Runner) -> None:
         for options in ([], ["--outputs", str(runner.place / "outputs")])
     )
     assert alone.code == 125
-    assert b"Error: the current directory was removed\n  hint: go to one that is there" in alone.err
+    assert b"Error: the current directory was removed\n  hint: change to another directory" in alone.err
     assert (elsewhere.code, elsewhere.out) == (0, b"said\n")
     assert elsewhere.document["generation"]["status"] == "completed"
 
@@ -246,7 +246,7 @@ def test_a_pattern_that_the_shell_has_expanded_is_explained(runner: Runner) -> N
         (runner.place / name).touch()
     done = runner("--input", "./a", "./b", "--", "cat")
     assert done.code == 126
-    assert b"put patterns in quotes" in done.err
+    assert b"quote patterns" in done.err
 
 
 # When runcard itself fails

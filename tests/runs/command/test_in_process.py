@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from runcard.errors import MachineError, RuncardError, StoreError
-from runcard.operations.runs.run import Ran, run
+from runcard.operations.runs.run import CommandResult, run
 from runs.command.commands import SECRET
 from runs.runs import read
 
@@ -20,7 +20,7 @@ def _place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-def document(ran: Ran) -> dict[str, object]:
+def document(ran: CommandResult) -> dict[str, object]:
     return read(Path(ran.path))
 
 
@@ -37,6 +37,18 @@ def test_a_command_is_run_and_recorded(capfd: pytest.CaptureFixture[str]) -> Non
     ]
     assert len(ran.warnings) == 2
     assert [warning["message"] for warning in read(Path(ran.path))["warnings"]] == ran.warnings
+
+
+def test_an_earlier_run_that_cannot_be_closed_is_a_warning_of_the_command(
+    recwarn: pytest.WarningsRecorder,
+) -> None:
+    Path("outputs/lost").mkdir(parents=True)
+    Path("outputs/.runcard/open").mkdir(parents=True)
+    Path("outputs/.runcard/open/lost").touch()
+    ran = run(["true"])
+    assert ran.warnings == [f"an earlier run could not be closed: {Path.cwd() / 'outputs/lost'} is not a run"]
+    assert read(Path(ran.path))["warnings"] == []
+    assert list(recwarn) == []
 
 
 def test_nothing_is_left_behind_in_the_process() -> None:

@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 def command(
     agent: str, sources: tuple[str, ...], method_ref: "MethodRef", root: str | None, many: "Many"
 ) -> int:
-    """Check what AGENT needs before it works on the plan of each source SRC, and print the plan's path.
+    """Check whether AGENT may work on the plan of each source SRC, and print the path of the plan.
 
     Its predecessor must have left its marker, and the plan must be valid. Nothing is written.
 
-    Exit codes: 0 it may begin, 1 it may not, and what is missing, 2 good with warnings.
+    Exit codes: 0 it may begin, 1 it may not, 2 it may, with warnings.
     """
     from runcard.operations.plans.begin import begin  # noqa: PLC0415
     from runcard.plans.agents import agent_named  # noqa: PLC0415
@@ -41,17 +41,17 @@ def command(
     limits = read_settings().limits
 
     def work(source: str) -> "BeginCheck":
-        begun = begin(source, agent, root=root, method_ref=method_ref, limits=limits)
-        for what in begun.missing:
-            many.complain(f"{source}: the {agent} cannot begin: {what}")
-        return begun
+        check = begin(source, agent, root=root, method_ref=method_ref, limits=limits)
+        for reason in check.missing:
+            many.complain(f"{source}: the {agent} cannot begin: {reason}")
+        return check
 
-    many.each(sources, work, lambda _, begun: _show(begun))
+    many.each(sources, work, lambda _, check: _show(check))
     return many.finish()
 
 
-def _show(begun: "BeginCheck") -> None:
+def _show(check: "BeginCheck") -> None:
     from runcard.cli.printing import say  # noqa: PLC0415
 
-    if begun.ready:
-        say(begun.plan.path)
+    if check.ready:
+        say(check.plan.path)

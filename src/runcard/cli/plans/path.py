@@ -11,17 +11,17 @@ if TYPE_CHECKING:
     from runcard.plans.plan_files import MethodRef
 
 
-@click.command("path", short_help="Print where the plan of a source lies.")
+@click.command("path", short_help="Print the path of the plan of a source.")
 @sources_argument
 @target_options()
 @root_option
 @many_options("sources", "source")
 def command(sources: tuple[str, ...], method_ref: "MethodRef", root: str | None, many: "Many") -> int:
-    """Print the path of the plan of each source SRC, whether it is there or not.
+    """Print the path of the plan of each source SRC, whether it exists or not.
 
-    The same source gives the same path from every directory.
+    The path does not depend on the current directory.
 
-    Exit codes: 0 good, 1 error, 2 not the documented path, and why.
+    Exit codes: 0 success, 1 error, 2 not the documented path.
     """
     from runcard.cli.printing import say  # noqa: PLC0415
     from runcard.operations.plans.locate import locate  # noqa: PLC0415

@@ -7,18 +7,18 @@ from runcard.errors import RuncardError
 from runcard.files import json_name
 from runcard.plans.agents import agent_named
 from runcard.plans.freshness import status_of
-from runcard.plans.plan import Plan, plan_at
-from runcard.plans.plan_files import MethodRef, locate_plan
+from runcard.plans.plan import Plan, find_plan
+from runcard.plans.plan_files import MethodRef
 
 
 @dataclass(frozen=True, slots=True)
 class BeginCheck:
-    """Whether an agent may begin, and what it must wait for."""
+    """Whether an agent may begin, and why not."""
 
     plan: Plan
     agent: str
     missing: tuple[str, ...]
-    fresh: bool  # whether the source is still the one that was analyzed
+    fresh: bool  # whether the source is unchanged since the analysis
 
     @property
     def ready(self) -> bool:
@@ -47,8 +47,8 @@ def begin(
     method_ref: MethodRef | None = None,
     limits: Limits | None = None,
 ) -> BeginCheck:
-    """Check what an agent needs before it begins; nothing is written."""
-    plan = plan_at(locate_plan(path, root=root, method_ref=method_ref, limits=limits))
+    """Check whether an agent may begin; nothing is written."""
+    plan = find_plan(path, root=root, method_ref=method_ref, limits=limits)
     plan.location.check_method()
     return BeginCheck(plan, agent_named(agent).name, tuple(plan.missing(agent)), _is_fresh(plan))
 

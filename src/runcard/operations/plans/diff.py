@@ -1,34 +1,33 @@
-"""What changed between two plans."""
+"""Compare two plans."""
 
 from dataclasses import dataclass
 
 from runcard.encoding import JsonObject
 from runcard.files import json_name
 from runcard.plans.diff import PlanDiff, diff_plans
-from runcard.plans.plan import Plan, plan_at
-from runcard.plans.plan_files import locate_plan
+from runcard.plans.plan import Plan, find_plan
 
 
 @dataclass(frozen=True, slots=True)
 class DiffResult:
-    """Two plans, and what tells them apart."""
+    """The differences between two plans."""
 
     old: str
     diff: PlanDiff
     warnings: tuple[str, ...]
 
     def to_dict(self) -> JsonObject:
-        found = self.diff
+        diff = self.diff
         return {
             "old": json_name(self.old).text,
-            "same": found.is_same,
-            "added": list(found.added),
-            "removed": list(found.removed),
+            "same": diff.is_same,
+            "added": list(diff.added),
+            "removed": list(diff.removed),
             "changed": [
                 {"name": name, "changes": [change.to_dict() for change in changes]}
-                for name, changes in found.changed.items()
+                for name, changes in diff.changed.items()
             ],
-            "about": [change.to_dict() for change in found.about],
+            "about": [change.to_dict() for change in diff.target_changes],
             "warnings": list(self.warnings),
         }
 
@@ -41,7 +40,7 @@ def compare_plans(old: str, new: str, *, root: str | None = None) -> DiffResult:
 
 
 def _valid(path: str, root: str | None) -> Plan:
-    plan = plan_at(locate_plan(path, root=root))
+    plan = find_plan(path, root=root)
     plan.check_exists()
     plan.check_valid()
     return plan

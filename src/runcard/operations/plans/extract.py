@@ -1,4 +1,4 @@
-"""The structure of a spec file."""
+"""Extract the structure of a spec file."""
 
 import os
 from dataclasses import dataclass
@@ -11,18 +11,18 @@ from runcard.plans.ruby.spec_reader import SpecFile, read_spec
 
 @dataclass(frozen=True, slots=True)
 class SpecStructure:
-    """What a spec consists of, and its path in the project."""
+    """The structure of a spec, and its path in the project."""
 
     file: str
     spec: SpecFile
 
     @property
     def warnings(self) -> list[str]:
-        said = [f"line {trouble.line}: {trouble.message}" for trouble in self.spec.warnings]
-        return said if self.spec.parts else [*said, "no describe, no context and no example"]
+        warnings = [f"line {warning.line}: {warning.message}" for warning in self.spec.warnings]
+        return warnings if self.spec.parts else [*warnings, "no describe, context or example"]
 
     def to_dict(self) -> JsonObject:
-        warnings = [{"line": trouble.line, "message": trouble.message} for trouble in self.spec.warnings]
+        warnings = [{"line": warning.line, "message": warning.message} for warning in self.spec.warnings]
         return {
             "file": json_name(self.file).text,
             "counts": self.spec.counts(),
@@ -32,6 +32,6 @@ class SpecStructure:
 
 
 def extract(path: str, *, root: str | None = None) -> SpecStructure:
-    """Read a spec; raises RuncardError when it cannot be read, or does not lie in the project that was named."""
+    """Read a spec; raises RuncardError when it cannot be read, or is not in the given project."""
     project, file = project_of(path, root)
     return SpecStructure(file, read_spec(os.path.join(project.root, file)))

@@ -8,7 +8,7 @@ from runcard.plans.agents import Agent, agent_named, predecessor, successors
 
 @dataclass(frozen=True, slots=True)
 class AgentGuide:
-    """What an agent reads, may write and must do."""
+    """The guide for an agent."""
 
     agent: Agent
 
@@ -32,7 +32,7 @@ class AgentGuide:
             "after": self.after,
             "before": self.before,
             "reads": list(self.agent.reads),
-            "writes": list(self.agent.places),
+            "writes": list(self.agent.writable),
             "must": list(self.agent.duty),
         }
 

@@ -1,4 +1,4 @@
-"""All plans of a project: which are fresh, stale or invalid, and whose turn it is."""
+"""List all plans of a project: fresh, stale or invalid, and the next agent of each."""
 
 import os
 from collections.abc import Iterator
@@ -18,11 +18,11 @@ FRESH, STALE, INVALID = "fresh", "stale", "invalid"
 
 @dataclass(frozen=True, slots=True)
 class PlanSummary:
-    """One plan of a project."""
+    """A plan in a list."""
 
     path: str
     file: str  # the source
-    target: str  # as Ruby people write it: Class#method, Class.method
+    target: str  # Class#method or Class.method
     state: str
     reason: str | None
     next: str
@@ -55,15 +55,15 @@ class PlanList:
 
 
 def list_plans(directory: str, *, root: str | None = None, limits: Limits | None = None) -> PlanList:
-    """The plans of the project that a directory lies in, in the order of their names."""
-    location = root or directory
-    if not os.path.isdir(location):
-        raise StoreError(f"{printable(location)} is not a directory", hint="name a directory of the project")
-    project = Project(os.path.realpath(location)) if root else project_at(location)
+    """The plans of the project that contains a directory, sorted by name."""
+    start = root or directory
+    if not os.path.isdir(start):
+        raise StoreError(f"{printable(start)} is not a directory", hint="pass a directory of the project")
+    project = Project(os.path.realpath(start)) if root else project_at(start)
     if project is None:
-        project = Project(os.path.realpath(location), is_marked=False)
+        project = Project(os.path.realpath(start), is_marked=False)
     check_folder(project)
-    plans = tuple(_listed(project, name, limits or Limits()) for name in _names(project.folder))
+    plans = tuple(_summary(project, name, limits or Limits()) for name in _names(project.folder))
     return PlanList(project.root, plans, () if project.is_marked else (no_project_warning(project),))
 
 
@@ -76,19 +76,19 @@ def _names(folder: str) -> Iterator[str]:
         raise failure(error, folder, "read the directory") from error
 
 
-def _listed(project: Project, name: str, limits: Limits) -> PlanSummary:
+def _summary(project: Project, name: str, limits: Limits) -> PlanSummary:
     path = os.path.join(project.folder, name)
     try:
         plan_file = read_plan_file(path, limits)
-    except RuncardError as error:  # one that cannot be read must not hide the others
+    except RuncardError as error:  # an unreadable plan must not hide the others
         return PlanSummary(path, "", "?#?", INVALID, error.message, next_agent({}).name)
-    location = PlanLocation(project, plan_file.file or "", plan_file)
+    location = PlanLocation(project, plan_file.target_file or "", plan_file)
     state, reason = _state(location)
     target = plan_file.section("target")
-    mark = "." if target.get("method_type") == "class" else "#"
-    said = f"{target.get('class', '?')}{mark}{target.get('method', '?')}"
+    separator = "." if target.get("method_type") == "class" else "#"
+    method = f"{target.get('class', '?')}{separator}{target.get('method', '?')}"
     return PlanSummary(
-        plan_file.path, location.file, said, state, reason, next_agent(plan_file.data or {}).name
+        plan_file.path, location.file, method, state, reason, next_agent(plan_file.data or {}).name
     )
 
 

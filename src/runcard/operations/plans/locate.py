@@ -30,7 +30,7 @@ class PlanPath:
 def locate(
     path: str, *, root: str | None = None, method_ref: MethodRef | None = None, limits: Limits | None = None
 ) -> PlanPath:
-    """Where the plan of a source lies, or will lie."""
+    """Find the path of the plan of a source; it need not exist."""
     location = locate_plan(path, root=root, method_ref=method_ref, limits=limits)
     location.check_method()
     return PlanPath(location)

@@ -4,16 +4,16 @@ from dataclasses import dataclass
 
 from runcard.encoding import JsonObject, Limits
 from runcard.files import json_name
-from runcard.operations.masking import use_masking_settings
 from runcard.plans.agent_reports import AgentReport, mask_report
 from runcard.plans.agents import agent_named, predecessor
-from runcard.plans.plan import Plan, plan_at
-from runcard.plans.plan_files import MethodRef, locate_plan
+from runcard.plans.plan import Plan, find_plan
+from runcard.plans.plan_files import MethodRef
+from runcard.settings.apply import use_masking_settings
 
 
 @dataclass(frozen=True, slots=True)
 class MarkResult:
-    """What an agent reported."""
+    """A report that was written into a plan."""
 
     plan: Plan
     agent: str
@@ -32,28 +32,28 @@ class MarkResult:
 def mark(
     path: str,
     agent: str,
-    said: AgentReport,
+    report: AgentReport,
     *,
     root: str | None = None,
     method_ref: MethodRef | None = None,
     limits: Limits | None = None,
 ) -> MarkResult:
-    """Write what an agent reports; a predecessor that has not left its marker is a warning."""
-    plan = plan_at(locate_plan(path, root=root, method_ref=method_ref, limits=limits))
+    """Write an agent's report into a plan; warns if its predecessor has not left its marker."""
+    plan = find_plan(path, root=root, method_ref=method_ref, limits=limits)
     use_masking_settings()
-    said, masked = mask_report(said)
+    report, masked = mask_report(report)
     written = plan.mark(
         agent,
-        completed=said.completed,
-        version=said.version,
-        skipped=said.skipped,
-        warnings=said.warnings,
-        errors=said.errors,
-        values=said.values,
+        completed=report.completed,
+        version=report.version,
+        skipped=report.skipped,
+        warnings=report.warnings,
+        errors=report.errors,
+        values=report.values,
     )
     data = written.to_dict()
     before = predecessor(agent_named(agent))
     warnings = (*written.warnings, *(f"a secret was masked: {rule}" for rule in masked))
     if before is not None and not before.is_done(data):
-        warnings = (*warnings, f"the {before.name}, who comes before the {agent}, has not left its marker")
+        warnings = (*warnings, f"the {before.name}, which comes before the {agent}, has not left its marker")
     return MarkResult(written, agent, data.get("automation") or {}, warnings)

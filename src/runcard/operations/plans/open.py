@@ -1,4 +1,4 @@
-"""Opening the plan of a source, for programs."""
+"""Open the plan of a source, for programs."""
 
 import os
 
@@ -18,8 +18,8 @@ def open_plan(
 ) -> Plan:
     """The plan of a source, or the plan at a path that ends in `.yml`; it need not exist yet.
 
-    `root` is the project, where it is not the nearest directory above with `.git` or a `Gemfile`. A source with plans
-    for several methods has one for each: name the class, the method and its type, `instance` or `class`.
+    `root` is the project; by default the nearest directory above with `.git` or a `Gemfile`. If a source has plans for
+    several methods, pass the class, the method and its type, `instance` or `class`.
     """
     method_ref = MethodRef(class_name, method, method_type)
     project = None if root is None else os.fspath(root)

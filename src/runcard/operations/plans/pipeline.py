@@ -1,7 +1,7 @@
-"""From a source to the skeleton of its spec in one go: analyzer, validator, skeleton.
+"""Run the pipeline from a source to the skeleton of its spec: analyzer, validator, skeleton.
 
-What is done already and still holds is not done again: the analysis of a source that did not change, and a skeleton
-that is there and the plan says so.
+Work that is done and still valid is not repeated: the analysis of an unchanged source, and an existing skeleton that the
+plan records.
 """
 
 import os
@@ -16,7 +16,7 @@ from runcard.operations.plans.skeleton import write_skeleton
 from runcard.operations.plans.validate import validate_plan
 from runcard.plans.agents import AGENTS, next_agent
 from runcard.plans.freshness import status_of
-from runcard.plans.plan import Plan, plan_at
+from runcard.plans.plan import Plan, find_plan
 from runcard.plans.plan_files import MethodRef, locate_plan
 from runcard.plans.spec_paths import spec_of
 
@@ -25,10 +25,10 @@ DONE, KEPT = "done", "kept"
 
 @dataclass(frozen=True, slots=True)
 class PipelineStep:
-    """What came of one agent's work."""
+    """The result of one agent."""
 
     agent: str
-    outcome: str  # done, or kept from before
+    outcome: str  # done, or kept from an earlier run
     detail: str
 
     def to_dict(self) -> JsonObject:
@@ -37,7 +37,7 @@ class PipelineStep:
 
 @dataclass(frozen=True, slots=True)
 class PipelineResult:
-    """A source that went through the pipeline."""
+    """The results of all agents for a source."""
 
     plan: Plan
     steps: tuple[PipelineStep, ...]
@@ -65,21 +65,21 @@ def run_pipeline(
     force: bool = False,
 ) -> PipelineResult:
     """Analyze a method, validate its plan and write the skeleton of its spec; raises at the first step that fails."""
-    run = _Pipeline(path, root)
-    method_ref = run.analyzed(method_ref)
-    plan = run.validated(method_ref)
+    pipeline = _Pipeline(path, root)
+    method_ref = pipeline.analyze(method_ref)
+    plan = pipeline.validate(method_ref)
     if _has_skeleton(plan) and not force:
-        run.steps.append(PipelineStep("skeleton", KEPT, spec_of(plan)))
+        pipeline.steps.append(PipelineStep("skeleton", KEPT, spec_of(plan)))
     else:
         written = write_skeleton(path, root=root, method_ref=method_ref, output=output, force=force)
-        run.note(PipelineStep("skeleton", DONE, written.path), written.warnings)
+        pipeline.note(PipelineStep("skeleton", DONE, written.path), written.warnings)
     return PipelineResult(
-        plan_at(locate_plan(path, root=root, method_ref=method_ref)), tuple(run.steps), tuple(run.warnings)
+        find_plan(path, root=root, method_ref=method_ref), tuple(pipeline.steps), tuple(pipeline.warnings)
     )
 
 
 def _has_skeleton(plan: Plan) -> bool:
-    """Whether a plan has its skeleton: it says so, and the spec is there, unless none was wanted."""
+    """Whether the plan records a skeleton that exists, or that was skipped."""
     data = plan.to_dict()
     if not AGENTS["skeleton"].is_done(data):
         return False
@@ -88,7 +88,7 @@ def _has_skeleton(plan: Plan) -> bool:
 
 
 class _Pipeline:
-    """The steps so far; a warning is said once, whoever says it."""
+    """The steps so far, and all warnings without duplicates."""
 
     def __init__(self, path: str, root: str | None) -> None:
         self._path = path
@@ -100,8 +100,8 @@ class _Pipeline:
         self.steps.append(step)
         self.warnings |= dict.fromkeys(warnings)
 
-    def analyzed(self, method_ref: MethodRef) -> MethodRef:
-        """See that there is a fresh plan; the method in full, as the plan has it."""
+    def analyze(self, method_ref: MethodRef) -> MethodRef:
+        """Make sure that there is a fresh plan; returns the complete reference to its method."""
         location = locate_plan(self._path, root=self._root, method_ref=method_ref)
         if status_of(location).valid:
             self.note(PipelineStep("analyzer", KEPT, location.path), location.warnings)
@@ -112,13 +112,14 @@ class _Pipeline:
         self.note(PipelineStep("analyzer", DONE, written.path), analyzed.warnings)
         return full
 
-    def validated(self, method_ref: MethodRef) -> Plan:
-        """Validate the plan; the plan as it is then."""
-        done = validate_plan(self._path, root=self._root, method_ref=method_ref)
-        if not done.report.valid:
-            raise InvalidDocument(done.report, printable(done.plan.path))
-        found = [f"{warning.message} [{warning.rule}]" for warning in done.report.warnings]
+    def validate(self, method_ref: MethodRef) -> Plan:
+        """Validate the plan; returns the validated plan."""
+        result = validate_plan(self._path, root=self._root, method_ref=method_ref)
+        if not result.report.valid:
+            raise InvalidDocument(result.report, printable(result.plan.path))
+        findings = [f"{warning.message} [{warning.rule}]" for warning in result.report.warnings]
         self.note(
-            PipelineStep("validator", DONE, f"valid testplan {done.report.version}"), (*done.warnings, *found)
+            PipelineStep("validator", DONE, f"valid testplan {result.report.version}"),
+            (*result.warnings, *findings),
         )
-        return done.plan
+        return result.plan

@@ -11,7 +11,7 @@ from runcard.plans.plan_files import MethodRef, locate_plan
 
 @dataclass(frozen=True, slots=True)
 class StatusResult:
-    """Whether a plan is a hit."""
+    """Whether a plan is fresh."""
 
     status: PlanStatus
 
@@ -20,7 +20,7 @@ class StatusResult:
         return self.status.location.warnings
 
     @property
-    def in_words(self) -> str:
+    def text(self) -> str:
         if self.status.reason is not None:
             return f"needs a new analysis: {self.status.reason}"
         return "fresh" if self.status.validated else "fresh, not validated"
@@ -46,5 +46,5 @@ class StatusResult:
 def status(
     path: str, *, root: str | None = None, method_ref: MethodRef | None = None, limits: Limits | None = None
 ) -> StatusResult:
-    """Whether the plan of a source can be used; the answer to a miss is a new analysis."""
+    """Check whether the plan of a source can be used, or needs a new analysis."""
     return StatusResult(status_of(locate_plan(path, root=root, method_ref=method_ref, limits=limits)))

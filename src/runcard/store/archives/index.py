@@ -29,15 +29,15 @@ from runcard.files import (
 )
 from runcard.files.temporary_files import remove_temporary_files_in
 from runcard.store import layout
-from runcard.store.archives.scan import Contents
+from runcard.store.archives.scan import ArchiveContents
+from runcard.store.locks import LOCK_TIMEOUT
 from runcard.store.own_directories import check_own
-from runcard.store.runs.directory import PATIENCE
 
 _LISTS = {"session": "archived_sessions", "run": "archived_runs"}
 _IDS = {"session": "team_session_id", "run": "run_id"}
 
 
-class Shelved(NamedTuple):
+class ArchiveEntry(NamedTuple):
     """One archive as the index knows it."""
 
     kind: str  # session or run
@@ -68,7 +68,7 @@ class Shelved(NamedTuple):
         return os.path.normpath(os.path.join(self.folder, said))
 
 
-class Shelf:
+class ArchiveFolder:
     """A folder of archives."""
 
     def __init__(self, folder: str) -> None:
@@ -82,19 +82,19 @@ class Shelf:
         check_own(store, folder)
         return cls(folder)
 
-    def __iter__(self) -> Iterator[Shelved]:
+    def __iter__(self) -> Iterator[ArchiveEntry]:
         document = self._read()
         data = self._found() if document is None else document.to_dict()
         for kind, key in _LISTS.items():
             for fields in data.get(key) or ():
                 if check_relative(fields["archive_file"]) is None:
-                    yield Shelved(kind, self.folder, fields)
+                    yield ArchiveEntry(kind, self.folder, fields)
 
-    def find(self, word: str) -> list[Shelved]:
+    def find(self, word: str) -> list[ArchiveEntry]:
         """The archives of a record, by the name of its directory or by its id."""
         return [one for one in self if word in (one.name, one.id)]
 
-    def at(self, archive: str) -> Shelved | None:
+    def at(self, archive: str) -> ArchiveEntry | None:
         """What the index says about an archive by its path."""
         path = os.path.abspath(archive)
         return next((one for one in self if os.path.abspath(one.path) == path), None)
@@ -109,7 +109,7 @@ class Shelf:
 
         self._change(kind, change, mode)
 
-    def mark(self, shelved: Shelved, **facts: object) -> None:
+    def mark(self, shelved: ArchiveEntry, **facts: object) -> None:
         """Say more about an archive."""
         file = shelved.fields["archive_file"]
         self._change(
@@ -117,13 +117,13 @@ class Shelf:
             lambda entries: [one | facts if one["archive_file"] == file else one for one in entries],
         )
 
-    def drop(self, shelved: Shelved) -> None:
+    def drop(self, shelved: ArchiveEntry) -> None:
         """Forget an archive that is gone."""
         file = shelved.fields["archive_file"]
         self._change(shelved.kind, lambda entries: [one for one in entries if one["archive_file"] != file])
 
     def _change(self, kind: str, change: Any, mode: int | None = None) -> None:  # noqa: ANN401 - entries to entries
-        with locked(self.folder, timeout=PATIENCE):
+        with locked(self.folder, timeout=LOCK_TIMEOUT):
             document, key = self._read(), _LISTS[kind]
             data = self._found() if document is None else document.to_dict()
             data[key] = change(list(data.get(key) or ()))
@@ -173,7 +173,7 @@ class Shelf:
         return document
 
 
-def entry(kind: str, contents: Contents, document: JsonObject, facts: JsonObject) -> JsonObject:
+def index_fields(kind: str, contents: ArchiveContents, document: JsonObject, facts: JsonObject) -> JsonObject:
     """What the index says about an archive that was read, given the record's document."""
     said = _about(kind, document, contents.name) | facts
     said |= {"sha256": contents.sha256, "bytes": contents.file_bytes}

@@ -1,9 +1,11 @@
-"""The patterns that are left out by default: files that can be made again, and credentials.
+"""The files that are never copied from a workspace by default: generated files and credentials.
 
-They are written as in `.gitignore`, match at any depth, and those for credentials in any case.
+Add a pattern to GENERATED or CREDENTIALS, and to the table in `docs/collecting.md`. Patterns are written as in
+`.gitignore`, but match at any depth, and credentials in upper and lower case. A user brings a file back with
+`--exclude '!NAME'`.
 """
 
-RUBBISH = (
+GENERATED = (
     ".git",
     "node_modules",
     "__pycache__",
