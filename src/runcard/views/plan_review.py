@@ -20,12 +20,15 @@ def _lines(title: str, spec: str, review: Review) -> Iterator[str]:
         yield ""
         yield "| characteristic | state | contexts | examples |"
         yield "|---|---|---|---|"
-    for one in review.states:
-        lines = f"line {', '.join(map(str, one.lines))}" if one.lines else "**none**"
-        yield f"| {_code(one.characteristic)} | {_code(one.state)} | {lines} | {one.examples} |"
-    unknown = [f"line {part.line}: {_code(part.name)}" for part in review.unknown]
-    left = [f"line {line}: {_code(text)}" for line, text in review.placeholders]
-    for heading, rows in (("Contexts that the plan does not know", unknown), ("Left to be filled in", left)):
+    for coverage in review.states:
+        lines = f"line {', '.join(map(str, coverage.lines))}" if coverage.lines else "**none**"
+        yield f"| {_code(coverage.characteristic)} | {_code(coverage.state)} | {lines} | {coverage.examples} |"
+    unknown = [f"line {node.line}: {_code(node.name)}" for node in review.unknown]
+    placeholders = [f"line {line}: {_code(text)}" for line, text in review.placeholders]
+    for heading, rows in (
+        ("Contexts that are not in the plan", unknown),
+        ("Placeholders left", placeholders),
+    ):
         if rows:
             yield from ("", f"## {heading}", "")
             yield from (f"* {row}" for row in rows)

@@ -82,7 +82,7 @@ def test_what_is_missing_and_what_is_not_planned_are_named(cli: Cli, project: Ru
         f"Warning: {project.source}: line 6: context 'when the moon is full' is not in the plan",
     ]
     assert "| `payment_method` | `card` | **none** | 0 |\n" in done.out
-    assert "## Contexts that the plan does not know\n\n* line 6: `when the moon is full`\n" in done.out
+    assert "## Contexts that are not in the plan\n\n* line 6: `when the moon is full`\n" in done.out
 
 
 def test_a_context_without_an_example_covers_nothing(cli: Cli, project: RubyProject) -> None:
