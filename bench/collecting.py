@@ -19,7 +19,7 @@ from pathlib import Path
 import runcard
 from hashing import MIB, Runner, race, timed, two_cores
 from runcard.files import sync_filesystem
-from runcard.masking.certain_secrets import secret_in
+from runcard.masking.secret_scanner import secret_in
 from runcard.store.sessions.copying import CopyRules, copy_workspace
 from table import Row, print_table
 

@@ -17,7 +17,7 @@ from random import Random
 from time import process_time
 
 from runcard.masking import mask_bytes
-from runcard.masking.rules import PREFIXES
+from runcard.masking.rules import KEY_PREFIXES
 from table import Row, print_table
 
 MEGABYTE = 1_000_000
@@ -141,7 +141,7 @@ PLAIN = [
         re.compile(
             f"(?<![{prefix.edge}]){'|'.join(prefix.before) and f'(?:{chr(124).join(prefix.before)})'}{re.escape(prefix.literal)}{prefix.body}[{prefix.more or 'a'}]*".encode()
         )
-        for prefix in PREFIXES
+        for prefix in KEY_PREFIXES
     ),
     re.compile(rb"(?i)(?:" + NAMES + rb")[a-z0-9_.-]{0,40}[\"']?\s{0,4}[:=]\s{0,4}[\"']?([^\s\"']{6,})"),
     re.compile(rb"(?i)\bbearer\s+[a-z0-9._~+/=-]{16,}"),

@@ -374,7 +374,7 @@ def test_a_run_that_is_not_closed_is_not_amended(cli: Cli, tmp_path: Path) -> No
 def test_what_is_no_record_is_said(cli: Cli, tmp_path: Path) -> None:
     done = cli("redact", tmp_path, "--file", "x", *WHY)
     assert done.code == 1
-    assert "is no record" in done.err
+    assert "is not a record" in done.err
 
 
 def test_a_record_in_a_store_without_a_ledger_gets_none(run: Path, tmp_path: Path) -> None:

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 import runcard
-from runcard.documents.run import fold, size_limit
+from runcard.documents.run import size_limit
+from runcard.documents.run.events import INPUTS_ADDED
 from runcard.documents.run.size_limit import MOST
 from runcard.encoding.shorten import fitted, shortened, size
 from runcard.errors import UsageError
@@ -175,7 +176,7 @@ def recorded(**counts: int) -> dict[str, Any]:
         recorder.add_usage({"input": 1, "output": 1}, step=f"step-{number}", cost=0.5)
     for number in range(counts.get("inputs", 0)):
         file = {"path": f"data/{number}/{'long-name' * 20}", "bytes": 1, "sha256": "0" * 64, "tokens": None}
-        recorder.emit(fold.INPUTS, {"files": [file]})
+        recorder.emit(INPUTS_ADDED, {"files": [file]})
     recorder.finish()
     document = recorder.document()
     assert document.warnings == ()

@@ -14,7 +14,7 @@ import pytest
 import runcard as library
 from attacks.victims import contents, runcard
 from plans.projects import RubyProject
-from runcard.files.temporaries import HOUR
+from runcard.files.temporary_files import HOUR
 from runcard.operations.archives.archive import archive
 from runcard.operations.archives.restore import restore
 

@@ -18,15 +18,16 @@ from typing import Any, NamedTuple
 import pytest
 
 from files.unprivileged import as_nobody, everybodys_directory
-from runcard.checksums import hash_files, hashing, helper_pool, helper_process, large_files, worker
-from runcard.checksums.problems import NotRegularError, UnsteadyError, VanishedError
-from runcard.checksums.progress import Tally
+from runcard.checksums import hash_files, hashing, large_files
+from runcard.checksums.file_errors import NotRegularError, UnsteadyError, VanishedError
 from runcard.digests import sha256_bytes
 from runcard.errors import MachineError, RuncardError, StoreError
-from runcard.files import Kind
+from runcard.files import FileKind
+from runcard.parallel import chunks, cores, helper_pool, worker
+from runcard.parallel.helper_pool import HelperProcess, HelperThread
+from runcard.parallel.progress import ProgressCounter
 
-LARGE = worker.LARGE
-Helper = helper_process.Helper[Any]
+LARGE = worker.SMALL_FILE
 
 
 @pytest.fixture(autouse=True)
@@ -67,19 +68,19 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Many:
 
 
 @pytest.fixture
-def eager(monkeypatch: pytest.MonkeyPatch) -> list[Helper]:
+def eager(monkeypatch: pytest.MonkeyPatch) -> list[HelperThread]:
     """Helpers are started at once, on two cores, for small chunks, and noted."""
-    started: list[Helper] = []
+    started: list[HelperThread] = []
 
-    class Noted(Helper):
-        def __init__(self, *arguments: object) -> None:
-            super().__init__(*arguments)  # type: ignore[arg-type]
+    class Counted(HelperThread):
+        def __init__(self, *arguments: Any) -> None:
+            super().__init__(*arguments)
             started.append(self)
 
-    monkeypatch.setattr(helper_pool, "PATIENCE", 0)
-    monkeypatch.setattr(hashing, "_CHUNK", 16)
-    monkeypatch.setattr(helper_pool, "cores", lambda: 2)
-    monkeypatch.setattr(helper_process, "Helper", Noted)
+    monkeypatch.setattr(helper_pool, "START_AFTER", 0)
+    monkeypatch.setattr(chunks, "CHUNK_FILES", 16)
+    monkeypatch.setattr(chunks, "cores", lambda: 2)
+    monkeypatch.setattr(helper_pool, "HelperThread", Counted)
     return started
 
 
@@ -107,45 +108,47 @@ class TestDigests:
         assert_right(tmp_path, files)
 
     def test_a_short_job_starts_no_helper(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(helper_pool.Crew, "_hire", lambda _: pytest.fail("a helper was started"))
+        monkeypatch.setattr(
+            helper_pool.HelperPool, "_start_helper", lambda _: pytest.fail("a helper was started")
+        )
         (tmp_path / "file").write_bytes(b"x")
         assert_right(tmp_path, {"file": b"x"})
 
     def test_one_core_starts_no_helper(
         self,
         many: Many,
-        eager: list[Helper],
+        eager: list[HelperThread],
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
-        monkeypatch.setattr(helper_pool, "cores", lambda: 1)
+        monkeypatch.setattr(chunks, "cores", lambda: 1)
         assert_right(*many)
         assert eager == []
 
     def test_the_cores_are_counted_where_the_system_cannot_say_which_are_ours(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        assert helper_pool.cores() == len(os.sched_getaffinity(0))
+        assert cores() == len(os.sched_getaffinity(0))
         monkeypatch.delattr(os, "sched_getaffinity")
         monkeypatch.setattr(os, "cpu_count", lambda: None)
-        assert helper_pool.cores() == 1
+        assert cores() == 1
 
 
 class TestHelpers:
     def test_they_share_the_work(
         self,
         many: Many,
-        eager: list[Helper],
+        eager: list[HelperThread],
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
         answers: list[object] = []
-        ask = helper_process.Helper._ask
+        ask = HelperProcess.ask
 
-        def noted(self: Helper, names: bytes, length: int) -> bytes | None:
+        def noted(self: HelperProcess, names: bytes, length: int) -> bytes | None:
             answer = ask(self, names, length)
             answers.append(answer)
             return answer
 
-        monkeypatch.setattr(helper_process.Helper, "_ask", noted)
+        monkeypatch.setattr(HelperProcess, "ask", noted)
         assert_right(*many)
         assert len(eager) == 1
         assert answers
@@ -154,10 +157,10 @@ class TestHelpers:
     def test_more_cores_get_more_of_them(
         self,
         many: Many,
-        eager: list[Helper],
+        eager: list[HelperThread],
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
-        monkeypatch.setattr(helper_pool, "cores", lambda: 4)
+        monkeypatch.setattr(chunks, "cores", lambda: 4)
         assert_right(*many)
         assert len(eager) == 3
 
@@ -175,7 +178,7 @@ class TestHelpers:
         self,
         tmp_path: Path,
         many: Many,
-        eager: list[Helper],
+        eager: list[HelperThread],
         monkeypatch: pytest.MonkeyPatch,
         script: str | None,
     ) -> None:
@@ -183,24 +186,24 @@ class TestHelpers:
         if script is not None:
             program.write_text(f"#!/bin/sh\n{script}\n")
             program.chmod(0o755)
-        monkeypatch.setattr(helper_process, "sys", SimpleNamespace(executable=str(program)))
+        monkeypatch.setattr(helper_pool, "sys", SimpleNamespace(executable=str(program)))
         assert_right(*many)
         assert len(eager) == (script is not None)
 
     def test_one_that_is_killed_loses_no_work(
         self,
         many: Many,
-        eager: list[Helper],
+        eager: list[HelperThread],
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
-        ask = helper_process.Helper._ask
+        ask = HelperProcess.ask
 
-        def kill_first(self: Helper, names: bytes, length: int) -> bytes | None:
+        def kill_first(self: HelperProcess, names: bytes, length: int) -> bytes | None:
             self.kill()
             self._process.wait()
             return ask(self, names, length)
 
-        monkeypatch.setattr(helper_process.Helper, "_ask", kill_first)
+        monkeypatch.setattr(HelperProcess, "ask", kill_first)
         assert_right(*many)
         assert len(eager) == 1
 
@@ -210,13 +213,13 @@ class TestHelpers:
         program = tmp_path / "program"
         program.write_text("#!/bin/sh\nexec sleep 60\n")
         program.chmod(0o755)
-        monkeypatch.setattr(helper_process, "sys", SimpleNamespace(executable=str(program)))
+        monkeypatch.setattr(helper_pool, "sys", SimpleNamespace(executable=str(program)))
 
     @pytest.mark.usefixtures("sleeper")
     def test_one_that_hangs_is_not_waited_for_forever(
-        self, many: Many, eager: list[Helper], monkeypatch: pytest.MonkeyPatch
+        self, many: Many, eager: list[HelperThread], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(helper_process, "_LONGEST", 0.1)
+        monkeypatch.setattr(helper_pool, "_LAST_CHUNK_TIMEOUT", 0.1)
         start = time.monotonic()
         assert_right(*many)
         assert len(eager) == 1
@@ -224,13 +227,13 @@ class TestHelpers:
 
     @pytest.mark.usefixtures("sleeper")
     def test_an_interrupt_waits_for_none(
-        self, many: Many, eager: list[Helper], monkeypatch: pytest.MonkeyPatch
+        self, many: Many, eager: list[HelperThread], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def interrupt(_: object) -> None:
             if eager:
                 raise KeyboardInterrupt
 
-        monkeypatch.setattr(Tally, "tell", interrupt)
+        monkeypatch.setattr(ProgressCounter, "report", interrupt)
         start = time.monotonic()
         with pytest.raises(KeyboardInterrupt):
             hash_files(*many)
@@ -240,7 +243,7 @@ class TestHelpers:
     def test_a_frozen_program_does_not_start_itself(
         self,
         many: Many,
-        eager: list[Helper],
+        eager: list[HelperThread],
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
         monkeypatch.setattr(sys, "frozen", True, raising=False)
@@ -254,7 +257,7 @@ class TestWithoutThreads:
     def test_everything_is_hashed_without_them(
         self,
         many: Many,
-        eager: list[Helper],
+        eager: list[HelperThread],
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
         def refuse(_: object) -> None:
@@ -268,8 +271,8 @@ class TestWithoutThreads:
         code = (
             "import atexit, sys\n"
             "from runcard import checksums\n"
-            "from runcard.checksums import crew, hashing\n"
-            "crew.PATIENCE, hashing._CHUNK = 0, 16\n"
+            "from runcard.parallel import chunks, helper_pool\n"
+            "helper_pool.START_AFTER, chunks.CHUNK_FILES = 0, 16\n"
             "atexit.register(lambda: print(checksums.make(sys.argv[1]).listing.digest))\n"
         )
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
@@ -291,18 +294,18 @@ class TestWorker:
         questions = b"".join(worker.QUESTION.pack(len(names)) + names for names in (b"a\0b\0nothing", b"b"))
         answers = io.BytesIO()
         top = os.open(tmp_path, os.O_RDONLY)
-        monkeypatch.setattr(sys, "argv", ["worker", str(top)])
+        monkeypatch.setattr(sys, "argv", ["worker", "hash", str(top)])
         monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(questions)))
         monkeypatch.setattr(sys, "stdout", SimpleNamespace(buffer=answers))
         runpy.run_path(worker.__file__, run_name="__main__")
         os.close(top)
         a, b = hashlib.sha256(b"aa").digest(), hashlib.sha256(b"b").digest()
         assert answers.getvalue() == (
-            worker.ANSWER.pack(2, 3) + a + b + worker.ELSEWHERE + worker.ANSWER.pack(1, 1) + b
+            worker.HASH_TOTALS.pack(2, 3) + a + b + worker.NOT_HASHED + worker.HASH_TOTALS.pack(1, 1) + b
         )
 
     def test_it_needs_nothing_but_the_standard_library(self) -> None:
-        command = [sys.executable, "-I", "-S", worker.__file__, "0"]
+        command = [sys.executable, "-I", "-S", worker.__file__, "hash", "0"]
         subprocess.run(command, stdin=subprocess.DEVNULL, check=True, cwd="/")
 
     def test_a_file_that_grows_in_passing_is_looked_at_closely(
@@ -336,15 +339,15 @@ class TestOddFiles:
     @pytest.mark.parametrize(
         ("make", "kind"),
         [
-            (make_fifo, Kind.OTHER),
-            (make_socket, Kind.OTHER),
-            (lambda path: path.symlink_to("/etc/passwd"), Kind.SYMLINK),
-            (lambda path: path.symlink_to("nothing"), Kind.SYMLINK),
-            (lambda path: path.mkdir(), Kind.DIRECTORY),
+            (make_fifo, FileKind.OTHER),
+            (make_socket, FileKind.OTHER),
+            (lambda path: path.symlink_to("/etc/passwd"), FileKind.SYMLINK),
+            (lambda path: path.symlink_to("nothing"), FileKind.SYMLINK),
+            (lambda path: path.mkdir(), FileKind.DIRECTORY),
         ],
     )
     def test_what_is_no_regular_file_neither_blocks_nor_leads_away(
-        self, tmp_path: Path, make: Callable[[Path], None], kind: Kind
+        self, tmp_path: Path, make: Callable[[Path], None], kind: FileKind
     ) -> None:
         make(tmp_path / "odd")
         with pytest.raises(NotRegularError, match="odd") as caught:
@@ -421,11 +424,11 @@ class TestOddFiles:
     def test_without_one_the_first_error_stops_the_work(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(helper_pool, "cores", lambda: 1)
+        monkeypatch.setattr(hashing, "cores", lambda: 1)
         (tmp_path / "large").write_bytes(bytes(LARGE + 1))
         os.mkfifo(tmp_path / "pipe")
         calls: list[tuple[int, int]] = []
-        monkeypatch.setattr(Tally, "add", lambda _, *counts: calls.append(counts))
+        monkeypatch.setattr(ProgressCounter, "add", lambda _, *counts: calls.append(counts))
         with pytest.raises(NotRegularError):
             hash_files(tmp_path, ["large", "pipe"])
         assert calls == [(0, 0)]
@@ -439,11 +442,11 @@ class TestFilesInMotion:
         path = tmp_path / "file"
         path.write_bytes(bytes(5 * LARGE))
 
-        def disturb(_: Tally, files: int, read: int) -> None:
+        def disturb(_: ProgressCounter, files: int, read: int) -> None:
             if read:
                 os.truncate(path, size + files)
 
-        monkeypatch.setattr(Tally, "add", disturb)
+        monkeypatch.setattr(ProgressCounter, "add", disturb)
         with pytest.raises(UnsteadyError, match="file changed while it was read") as caught:
             hash_files(tmp_path, ["file"])
         assert caught.value.hint
@@ -459,7 +462,7 @@ class TestFilesInMotion:
             with path.open("r+b") as file:
                 file.write(b"other")
 
-        monkeypatch.setattr(Tally, "add", rewrite)
+        monkeypatch.setattr(ProgressCounter, "add", rewrite)
         with pytest.raises(UnsteadyError):
             hash_files(tmp_path, ["file"])
 
@@ -518,10 +521,10 @@ class TestProgress:
     def test_it_is_called_now_and_then_by_the_thread_that_asked(
         self,
         many: Many,
-        eager: list[Helper],
+        eager: list[HelperThread],
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
-        monkeypatch.setattr("runcard.checksums.progress.PERIOD", 0)
+        monkeypatch.setattr("runcard.parallel.progress.PERIOD", 0)
         callers: list[int] = []
         hash_files(*many, progress=lambda *_: callers.append(threading.get_ident()))
         assert len(callers) > 5

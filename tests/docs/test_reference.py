@@ -9,16 +9,17 @@ import runcard
 from cli.commands import EVERY_COMMAND
 from docs.pages import ROOT, blocks, code, headings, prose, rows
 from runcard import errors
-from runcard.cli.main import COMMANDS
-from runcard.documents.findings import RULES
+from runcard.cli.commands import COMMANDS
+from runcard.cli.exit_codes import code_for_severity
+from runcard.documents.findings import COMPLETE, INTACT, RECORD_RULES, RULES
 from runcard.documents.migrations import STEPS
 from runcard.documents.session.roles import ROLES, SYNONYMS
 from runcard.errors import ExitCode, RuncardError
 from runcard.operations.runs.recorder_methods import Events
-from runcard.store.verification import COMPLETE, EFFECTS, INTACT
 
 DOCS = ROOT / "docs"
 COMMAND_LINE = DOCS / "command-line.md"
+COMMON = {"--help", "--quiet", "--verbose"}  # explained once, for all commands
 LIBRARY = DOCS / "library.md"
 INSIDE = {
     "emit",
@@ -68,7 +69,7 @@ def test_every_option_is_explained(command: str) -> None:
     options = {
         option.opts[0]
         for option in EVERY_COMMAND[command].params
-        if isinstance(option, click.Option) and "--help" not in option.opts
+        if isinstance(option, click.Option) and not COMMON & set(option.opts)
     }
     explained = set(re.findall(r"^\| `(--[a-z-]+)` \|", section(command), re.MULTILINE))
     assert explained == options
@@ -111,7 +112,8 @@ def test_the_findings_of_verify_are_those_of_the_code() -> None:
         ("ledger", words[COMPLETE], ExitCode.FAILED),
         ("ledger", "", ExitCode.WARNINGS),
     }
-    assert set(told) == ledger | {(kind, words[broken], exits) for kind, (broken, exits) in EFFECTS.items()}
+    rules = {(kind, words[broken], code_for_severity(bad)) for kind, (bad, broken) in RECORD_RULES.items()}
+    assert set(told) == ledger | rules
     assert len(told) == len(set(told))
 
 

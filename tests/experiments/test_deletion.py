@@ -19,7 +19,7 @@ from runcard.operations.experiments.delete import delete
 
 DIE = """
 import os, shutil, sys
-from runcard.operations.experiments import deletion
+from runcard.operations.experiments import delete as deletion
 from runcard.store import ledger
 
 def die(*_, **__):

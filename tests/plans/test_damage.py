@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from documents.samples import at, plan
 from plans.trees import Fields, plans
-from runcard.documents.codec import Examined, examine
+from runcard.documents.reader import ParsedDocument, parse_document
 from runcard.documents.testplan.characteristic_tree import CharacteristicTree, leaf_contexts
 from runcard.documents.testplan.plan import TestPlan
 from runcard.encoding.yaml import decode_yaml, encode_yaml
@@ -19,8 +19,8 @@ from runcard.encoding.yaml import decode_yaml, encode_yaml
 QUIET = {"characteristic.explosion", "state.terminal-parent"}
 
 
-def examined(data: Fields) -> Examined:
-    return examine(encode_yaml(data), kind="testplan")
+def examined(data: Fields) -> ParsedDocument:
+    return parse_document(encode_yaml(data), kind="testplan")
 
 
 @settings(deadline=None, max_examples=30)

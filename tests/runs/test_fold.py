@@ -9,17 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runcard.documents.chain import Head
-from runcard.documents.run import fold
-from runcard.documents.run.digests import TOKEN_SOURCES
+from runcard.documents.exact_sums import exact_sum
+from runcard.documents.run import events, fold
 from runcard.documents.run.generation import Generation
-from runcard.documents.sums import exact_sum
+from runcard.documents.token_sources import TOKEN_SOURCES
 from runcard.observe.clock import Clock
 from runcard.operations.runs.recorder_methods import Events
 from runcard.operations.runs.start_document import settings_of, start_document
 
 Fields = dict[str, Any]
 
-NOTHING = fold.Files(None, [], (), None)
+NOTHING = fold.FileFacts(None, [], (), None)
 SHA = "ab" * 32
 
 
@@ -105,12 +105,14 @@ acts = st.one_of(
     st.tuples(st.just("count_masked"), st.just(({"jwt": 2}, "events")), st.just({})),
     st.tuples(
         st.just("emit"),
-        st.tuples(st.just(fold.INPUTS), st.fixed_dictionaries({"files": st.lists(files, max_size=3)})),
+        st.tuples(
+            st.just(events.INPUTS_ADDED), st.fixed_dictionaries({"files": st.lists(files, max_size=3)})
+        ),
         st.just({}),
     ),
     st.tuples(
         st.just("emit"),
-        st.just((fold.ENVIRONMENT, {"environment": {"platform": "linux", "git": None}})),
+        st.just((events.ENVIRONMENT_OBSERVED, {"environment": {"platform": "linux", "git": None}})),
         st.just({}),
     ),
 )
@@ -127,7 +129,7 @@ def ended(lines: list[Fields]) -> list[Fields]:
     recorder = Told()
     recorder.lines = list(lines)
     recorder.emit(
-        fold.ENDED,
+        events.RUN_ENDED,
         {
             "status": "completed",
             "timestamp_end": "2026-11-15T11:00:00.000Z",
@@ -139,17 +141,17 @@ def ended(lines: list[Fields]) -> list[Fields]:
     return recorder.lines
 
 
-events = st.lists(acts, max_size=8).map(told)
+journals = st.lists(acts, max_size=8).map(told)
 
 
-@given(lines=events, is_ended=st.booleans())
+@given(lines=journals, is_ended=st.booleans())
 def test_whatever_was_told_the_document_is_valid(lines: list[Fields], *, is_ended: bool) -> None:
     report = Generation.judge(fold.fold(START, ended(lines) if is_ended else lines, NOTHING))
     assert report.errors == []
     assert {found.rule for found in report.warnings} <= {"time.duration"}
 
 
-@given(lines=events)
+@given(lines=journals)
 def test_the_fold_is_pure(lines: list[Fields]) -> None:
     begin, given_lines = copy.deepcopy(START), copy.deepcopy(lines)
     first = fold.fold(START, lines, NOTHING)
@@ -160,10 +162,14 @@ def test_the_fold_is_pure(lines: list[Fields]) -> None:
     assert (START, lines) == (begin, given_lines)
 
 
-@given(lines=events, data=st.data())
+@given(lines=journals, data=st.data())
 def test_totals_do_not_depend_on_the_order_of_the_events(lines: list[Fields], data: st.DataObject) -> None:
     """Who comes later wins where something is set; sums, counts and lists have no order."""
-    calls = [line for line in lines if line["event"] in {fold.CALLED, fold.MASKED, fold.WARNING}]
+    calls = [
+        line
+        for line in lines
+        if line["event"] in {events.MODEL_CALLED, events.SECRETS_MASKED, events.WARNING_ADDED}
+    ]
     shuffled = data.draw(st.permutations(calls))
     one, other = (fold.fold(START, some, NOTHING) for some in (calls, shuffled))
     for document in (one, other):
@@ -177,7 +183,7 @@ def test_totals_do_not_depend_on_the_order_of_the_events(lines: list[Fields], da
 
 @given(lines=st.lists(called, min_size=1, max_size=6).map(told))
 def test_a_total_is_the_sum_of_its_parts_and_unknown_when_one_of_them_is(lines: list[Fields]) -> None:
-    calls = [line["payload"] for line in lines if line["event"] == fold.CALLED]
+    calls = [line["payload"] for line in lines if line["event"] == events.MODEL_CALLED]
     document = fold.fold(START, lines, NOTHING)
     costs, usage = document["costs"], document["token_usage"]
     for total, name in (
@@ -202,7 +208,7 @@ def test_a_total_is_the_sum_of_its_parts_and_unknown_when_one_of_them_is(lines: 
 
 
 def call(**facts: Any) -> Fields:
-    return {"event": fold.CALLED, "payload": {"tokens": {"input": 10, "output": 5}, **facts}}
+    return {"event": events.MODEL_CALLED, "payload": {"tokens": {"input": 10, "output": 5}, **facts}}
 
 
 def test_a_cache_write_is_known_when_both_of_its_parts_are() -> None:
@@ -367,7 +373,7 @@ def test_a_file_that_was_read_twice_is_listed_once_as_it_was_last() -> None:
     old, new, other = (
         {"path": path, "bytes": size, "sha256": SHA} for path, size in (("a", 1), ("a", 2), ("b", 3))
     )
-    lines = [{"event": fold.INPUTS, "payload": {"files": some}} for some in ([old, other], [new])]
+    lines = [{"event": events.INPUTS_ADDED, "payload": {"files": some}} for some in ([old, other], [new])]
     sources = fold.fold(START, lines, NOTHING)["data_sources"]
     assert sources["files"] == [new, other]
     assert (sources["total_files"], sources["total_bytes"]) == (2, 5)
@@ -379,7 +385,7 @@ def test_tokens_of_inputs_are_added_up_when_all_are_known() -> None:
         {"path": path, "bytes": None, "sha256": SHA, "tokens": 4, "token_source": source}
         for path, source in (("a", "estimated"), ("b", "reported"))
     ]
-    lines = [{"event": fold.INPUTS, "payload": {"files": counted}}]
+    lines = [{"event": events.INPUTS_ADDED, "payload": {"files": counted}}]
     sources = fold.fold(START, lines, NOTHING)["data_sources"]
     assert (sources["total_bytes"], sources["total_tokens"], sources["token_source"]) == (
         None,
@@ -389,16 +395,16 @@ def test_tokens_of_inputs_are_added_up_when_all_are_known() -> None:
 
 
 def test_unknown_events_pass_and_lines_that_only_look_like_ours_do_too() -> None:
-    names = (*fold.EVENTS, "page.read")
+    names = (*events.EVENTS, "page.read")
     odd: list[Any] = [None, [], "text", {}, {"tokens": 3}, {"files": 3}, {"message": None}, {"count": "1"}]
     lines: list[Fields] = [{"event": name, "payload": payload} for name in names for payload in odd]
     lines += [{"event": name} for name in names]  # withheld
-    lines.append({"event": fold.INPUTS, "payload": {"files": [None, {}, {"bytes": 3}]}})
+    lines.append({"event": events.INPUTS_ADDED, "payload": {"files": [None, {}, {"bytes": 3}]}})
     assert fold.fold(START, lines, NOTHING) == fold.fold(START, [], NOTHING)
 
 
 def test_what_the_closing_found_stands_in_the_document() -> None:
-    files_found = fold.Files(f"sha256:{SHA}", [{"path": "a", "target": "b"}], (Head("w-1", 3, SHA),), SHA)
+    files_found = fold.FileFacts(f"sha256:{SHA}", [{"path": "a", "target": "b"}], (Head("w-1", 3, SHA),), SHA)
     document = fold.fold(START, [], files_found)
     assert document["checksums"]["output"] == f"sha256:{SHA}"
     assert document["symlinks"] == [{"path": "a", "target": "b"}]
@@ -415,6 +421,6 @@ def test_fields_that_the_fold_does_not_know_stay_and_the_checksums_stand_last() 
 
 
 def test_the_start_is_told_by_the_first_event_that_has_it() -> None:
-    assert fold.start_of([{"event": "other"}, {"event": fold.STARTED}]) is None
-    lines: list[Fields] = [{"event": fold.STARTED}, {"event": fold.STARTED, "payload": {"a": 1}}]
-    assert fold.start_of(lines) == {"a": 1}
+    assert fold.start_document_in([{"event": "other"}, {"event": events.RUN_STARTED}]) is None
+    lines: list[Fields] = [{"event": events.RUN_STARTED}, {"event": events.RUN_STARTED, "payload": {"a": 1}}]
+    assert fold.start_document_in(lines) == {"a": 1}

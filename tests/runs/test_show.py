@@ -69,7 +69,12 @@ def test_a_typical_run_fits_on_one_screen(cli: Cli, closed: Path) -> None:
         "  personas/1.json  16 B",
     ):
         assert said in lines
-    assert [line for line in lines if line and line[0] != " "][1:] == ["With", "Cost", "Inputs", "Files"]
+    assert [line for line in lines if line and line[0] != " "][1:] == [
+        "Configuration",
+        "Cost",
+        "Inputs",
+        "Files",
+    ]
 
 
 def test_for_programs_there_is_the_whole_document(cli: Cli, closed: Path) -> None:
@@ -94,7 +99,7 @@ def test_a_run_whose_process_is_gone_is_interrupted(cli: Cli, dead: Path) -> Non
     done = cli("show", dead)
     assert done.code == 2
     assert done.out.splitlines()[0].endswith("  interrupted")
-    assert "  took        unknown\n" in done.out
+    assert "  duration    unknown\n" in done.out
     assert done.err == (
         f"Warning: the run is not closed: its process is gone\n  hint: close it with: runcard close {dead}\n"
     )
@@ -111,7 +116,7 @@ def test_a_run_that_is_at_work_is_running(cli: Cli, tmp_path: Path) -> None:
     assert (done.code, done.err) == (0, "")
     assert done.out.splitlines()[0] == f"{run.id}  running"
     assert "took" not in done.out
-    assert "  nothing is known: no call of a model was recorded\n" in done.out
+    assert "  no model calls recorded\n" in done.out
 
 
 def test_a_run_of_another_host_stays_running_with_a_warning(cli: Cli, dead: Path) -> None:
@@ -147,15 +152,15 @@ def test_a_closed_run_says_that_its_end_was_estimated(cli: Cli, dead: Path) -> N
     assert cli("close", dead).code == 0
     done = cli("show", dead)
     assert (done.code, done.err) == (0, "")
-    assert " (estimated: nobody saw the end)\n" in done.out
+    assert " (estimated: the end was not observed)\n" in done.out
 
 
 @pytest.mark.parametrize(
     ("name", "what"),
     [
         ("nowhere", "does not exist"),
-        ("empty", "is no record: it has no metadata.json"),
-        ("file.txt", "is a file, and no record"),
+        ("empty", "is not a record: it has no metadata.json"),
+        ("file.txt", "is a file, not a record"),
     ],
 )
 @pytest.mark.parametrize(
@@ -271,6 +276,6 @@ def test_hostile_names_and_values_are_shown_escaped(cli: Cli, tmp_path: Path) ->
 
 
 def test_the_library_raises_what_the_command_prints(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="is no record") as raised:
+    with pytest.raises(StoreError, match="is not a record") as raised:
         show(tmp_path)
     assert raised.value.hint

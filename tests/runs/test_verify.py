@@ -323,7 +323,7 @@ def test_what_is_limited_is_told_also_where_something_is_wrong(cli: Cli, store: 
 
 AS_NOBODY = """
 import json, os, sys
-import runcard.checksums.helper_pool, runcard.checksums.large_files  # loaded where a file cannot be read at once
+import runcard.parallel.helper_pool, runcard.checksums.large_files  # loaded where a file cannot be read at once
 from runcard.operations.checks.verify import summary, verify
 summary(list(verify(sys.argv[1])))  # loads all that it needs
 if os.geteuid() == 0:

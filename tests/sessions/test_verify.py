@@ -12,9 +12,10 @@ import pytest
 
 import runcard
 from conftest import Cli
+from runcard.cli.exit_codes import code_for_severity, worst
 from runcard.documents import chain
 from runcard.encoding import COMPACT, encode_json
-from runcard.operations.checks.verify import summary, verify, worst
+from runcard.operations.checks.verify import summary, verify
 from runcard.store.sessions.directory import Collection, Modes
 from sessions.build import CODER, LEAD, change, make_session
 
@@ -23,7 +24,7 @@ Kinds = set[tuple[str, str]]
 
 def judged(*paths: Path) -> tuple[dict[str, Any], int]:
     results = list(verify(*paths))
-    return summary(results), int(worst(results))
+    return summary(results), int(worst(code_for_severity(one.verdict.severity) for one in results))
 
 
 def kinds(*paths: Path) -> Kinds:

@@ -99,15 +99,13 @@ class CopyProgress(Progress):
     @staticmethod
     def _line(now: "Advance", seconds: float) -> str:
         from runcard.files import printable  # noqa: PLC0415
-        from runcard.views.run_readme import duration, short, size  # noqa: PLC0415
+        from runcard.views.formats import byte_size, duration, truncated  # noqa: PLC0415
 
         amount = now.amount
-        who = f"{printable(short(now.instance, 30))} ({now.number} of {now.total})"
+        who = f"{printable(truncated(now.instance, 30))} ({now.number} of {now.total})"
         if not amount.total_bytes:
-            return f"{who}: {amount.files:,} files, {size(amount.bytes)}"
+            return f"{who}: {amount.files:,} files, {byte_size(amount.bytes)}"
         part = min(1.0, amount.bytes / amount.total_bytes)
         bar = "█" * int(part * _BAR) + "░" * (_BAR - int(part * _BAR))
         left = f", {duration(round(seconds / part * (1 - part)))} left" if part > 0.01 and seconds > 1 else ""
-        return (
-            f"{bar} {who}: {amount.files:,} files, {size(amount.bytes)} of {size(amount.total_bytes)}{left}"
-        )
+        return f"{bar} {who}: {amount.files:,} files, {byte_size(amount.bytes)} of {byte_size(amount.total_bytes)}{left}"

@@ -40,20 +40,20 @@ def first_link(record_id: str, writer: str) -> str:
     return sha256_bytes(f"runcard-journal-1:{record_id}:{writer}".encode()).hex
 
 
-class Written(NamedTuple):
+class EncodedLine(NamedTuple):
     """A line of a journal as it is written."""
 
     raw: bytes  # with the newline
     hash: str
 
 
-def write_line(fields: Mapping[str, Any], payload: Any, salt: str, prev: str) -> Written:  # noqa: ANN401
+def write_line(fields: Mapping[str, Any], payload: Any, salt: str, prev: str) -> EncodedLine:  # noqa: ANN401
     """A line of a journal; `fields` has `seq`, `writer` and whatever else the line says, `salt` is hex digits."""
     said = both_forms(payload)
     line = both_forms({**fields, "prev": prev, "payload_sha256": _salted(salt, said.canonical)})
     digest = sha256_bytes(line.canonical).hex
     ends = (salt.encode(), said.compact, digest.encode())
-    return Written(b'%b,"salt":"%b","payload":%b,"hash":"%b"}\n' % (line.compact[:-1], *ends), digest)
+    return EncodedLine(b'%b,"salt":"%b","payload":%b,"hash":"%b"}\n' % (line.compact[:-1], *ends), digest)
 
 
 def make_line(fields: Mapping[str, Any], payload: Any, salt: str, prev: str) -> Line:  # noqa: ANN401
@@ -75,7 +75,7 @@ def line_hash(line: Mapping[str, Any]) -> str:
     return sha256_bytes(canonical_json(hashed)).hex
 
 
-class Entry(NamedTuple):
+class JournalEntry(NamedTuple):
     """A line of a journal as it was found."""
 
     number: int  # in its file, from 1
@@ -86,7 +86,7 @@ class Entry(NamedTuple):
 class Journal(NamedTuple):
     """The lines of a journal as they were found."""
 
-    entries: list[Entry]
+    entries: list[JournalEntry]
     torn: bytes = b""  # an unfinished last line
     damaged: Sequence[int] = ()  # numbers of lines that cannot be read
 
@@ -100,7 +100,7 @@ def parse(data: bytes) -> Journal:
         if line is None:
             damaged.append(number)
         else:
-            entries.append(Entry(number, raw, line))
+            entries.append(JournalEntry(number, raw, line))
     return Journal(entries, torn, damaged)
 
 
@@ -126,15 +126,15 @@ class Fault(NamedTuple):
     reason: str
 
 
-class Checked(NamedTuple):
+class ChainCheck(NamedTuple):
     """What the chains of a journal say."""
 
     heads: tuple[Head, ...]
     faults: tuple[Fault, ...]
-    withheld: tuple[Entry, ...]  # lines whose payload was taken out
+    withheld: tuple[JournalEntry, ...]  # lines whose payload was taken out
 
 
-def check(journal: Journal, record_id: str, *, first: str | None = None) -> Checked:
+def check(journal: Journal, record_id: str, *, first: str | None = None) -> ChainCheck:
     """Follow every writer's chain; `first` is the first link where it is not made of record and writer."""
     heads: dict[str, Head] = {}
     faults = [Fault(number, "", 0, "the line cannot be read") for number in journal.damaged]
@@ -146,7 +146,7 @@ def check(journal: Journal, record_id: str, *, first: str | None = None) -> Chec
         if "payload" not in entry.line and "salt" not in entry.line:
             withheld.append(entry)
         heads[writer] = Head(writer, seq, entry.line["hash"])
-    return Checked(tuple(heads.values()), tuple(faults), tuple(withheld))
+    return ChainCheck(tuple(heads.values()), tuple(faults), tuple(withheld))
 
 
 def _reasons(line: Line, before: Head) -> Iterable[str]:
@@ -164,21 +164,21 @@ def _reasons(line: Line, before: Head) -> Iterable[str]:
             yield "the payload is not what its digest says"
 
 
-def heads(entries: Iterable[Entry]) -> tuple[Head, ...]:
+def heads(entries: Iterable[JournalEntry]) -> tuple[Head, ...]:
     """Where each writer's chain ends, by what its last line says."""
     last = {entry.line["writer"]: entry.line for entry in entries}
     return tuple(Head(writer, line["seq"], line["hash"]) for writer, line in last.items())
 
 
-def merge(journals: Iterable[Journal]) -> list[Entry]:
+def merge(journals: Iterable[Journal]) -> list[JournalEntry]:
     """The lines of all writers in one order: by time, each writer's in its own order, none twice."""
-    queues: dict[str, list[Entry]] = {}
+    queues: dict[str, list[JournalEntry]] = {}
     for journal in journals:
         for entry in journal.entries:
             queue = queues.setdefault(entry.line["writer"], [])
             if not queue or entry.line["seq"] > queue[-1].line["seq"]:
                 queue.append(entry)
-    merged: list[Entry] = []
+    merged: list[JournalEntry] = []
     waiting = {writer: iter(queue) for writer, queue in queues.items()}
     heads = {writer: next(entries) for writer, entries in waiting.items()}
     while heads:

@@ -12,7 +12,7 @@ from runcard.encoding import join_pointer
 Path = tuple[str | int, ...]
 
 
-class Difference(NamedTuple):
+class ValueDifference(NamedTuple):
     """One value that is not the same in both."""
 
     pointer: str
@@ -25,7 +25,7 @@ class Difference(NamedTuple):
         return f"{self.pointer}: {says}"
 
 
-def differences(expected: Any, found: Any, exempt: Collection[str] = ()) -> Iterator[Difference]:  # noqa: ANN401
+def differences(expected: Any, found: Any, exempt: Collection[str] = ()) -> Iterator[ValueDifference]:  # noqa: ANN401
     """The smallest parts that differ, in the order of their pointers; what lies at or below `exempt` is left out."""
     waiting: list[tuple[Path, Any, Any]] = [((), expected, found)]
     while waiting:
@@ -42,7 +42,7 @@ def differences(expected: Any, found: Any, exempt: Collection[str] = ()) -> Iter
             pairs = list(zip(left, right, strict=True))
             waiting += [((*path, place), *pairs[place]) for place in reversed(range(len(pairs)))]
         else:
-            yield Difference(pointer, left, right)
+            yield ValueDifference(pointer, left, right)
 
 
 def _is_same(left: Any, right: Any) -> bool:  # noqa: ANN401

@@ -5,12 +5,13 @@ A document is a value. Its bytes are the truth; `to_dict` reads them anew, so no
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any, ClassVar, Self
 
 from runcard.documents import schema
 from runcard.documents.findings import Finding, InvalidDocument, Report, bounded
-from runcard.documents.kinds import Kind
-from runcard.documents.versions import settle
+from runcard.documents.kinds import DocumentKind
+from runcard.documents.versions import check_version
 from runcard.encoding import JsonObject, decode_json, encode_json
 from runcard.encoding.json.edit import edit_json
 from runcard.encoding.limits import DEFAULT, NONE, Limits
@@ -21,7 +22,8 @@ from runcard.errors import DocumentError
 class Document:
     """A document that satisfies its schema and rules."""
 
-    kind: ClassVar[Kind]
+    kind: ClassVar[DocumentKind]
+    cost_path: ClassVar[tuple[str, ...]] = ()  # the keys that lead to the total cost
 
     source: bytes = field(repr=False)  # as it was read, or as it will be written
     version: str | None  # as the source states it
@@ -37,14 +39,14 @@ class Document:
     @classmethod
     def judge(cls, data: JsonObject) -> Report:
         """Everything that is wrong with this data as a document of this kind."""
-        settled = settle(cls.kind, data)
-        if settled.schema is None:
-            return Report(settled.findings, cls.kind.name, settled.stated)
-        if settled.findings:
-            data = {**data, cls.kind.version_key: settled.schema}
-        findings, sound = schema.check(cls.kind, settled.schema, data)
-        found = (*settled.findings, *findings, *bounded(cls.rules(sound)))
-        return Report(found, cls.kind.name, settled.stated)
+        version = check_version(cls.kind, data)
+        if version.schema is None:
+            return Report(version.findings, cls.kind.name, version.stated)
+        if version.findings:
+            data = {**data, cls.kind.version_key: version.schema}
+        findings, sound = schema.check(cls.kind, version.schema, data)
+        found = (*version.findings, *findings, *bounded(cls.rules(sound)))
+        return Report(found, cls.kind.name, version.stated)
 
     @classmethod
     def from_dict(cls, data: JsonObject) -> Self:
@@ -73,6 +75,14 @@ class Document:
         if not report.valid:
             raise InvalidDocument(report, f"the {cls.kind.name} document")
         return cls(source=source, version=report.version, warnings=report.findings, _data=data)
+
+    @property
+    def total_cost(self) -> Decimal | None:
+        """The total cost in dollars: 0 for free, None for unknown or for a kind of document without costs."""
+        value: Any = self._data if self.cost_path else None
+        for key in self.cost_path:
+            value = (value or {}).get(key)
+        return None if value is None else Decimal(str(value))
 
     def to_dict(self) -> JsonObject:
         """The data, the caller's own to change."""

@@ -12,7 +12,7 @@ from typing import Any, Self
 
 from runcard.encoding import JsonObject
 from runcard.errors import DocumentError
-from runcard.files import printable
+from runcard.files import json_name, printable
 
 
 class Severity(StrEnum):
@@ -20,9 +20,21 @@ class Severity(StrEnum):
 
     ERROR = "error"
     WARNING = "warning"
+    NOTE = "note"  # worth knowing, and nothing is wrong
 
 
-ERROR, WARNING = Severity.ERROR, Severity.WARNING
+ERROR, WARNING, NOTE = Severity.ERROR, Severity.WARNING, Severity.NOTE
+
+INTACT, COMPLETE = "intact", "complete"  # the two verdicts on a record
+
+# The kinds of findings about a record: how bad each is, and which verdict it makes false. Those about a ledger differ.
+RECORD_RULES: dict[str, tuple[Severity, str | None]] = {
+    **dict.fromkeys(("changed", "unexpected", "link", "chain", "document", "signature"), (ERROR, INTACT)),
+    **dict.fromkeys(("missing", "tail"), (ERROR, COMPLETE)),
+    "open": (WARNING, COMPLETE),
+    **dict.fromkeys(("amended", "withheld", "limits"), (NOTE, None)),
+}
+LEDGER = "ledger"
 
 RULES: dict[str, tuple[Severity, str]] = {
     "file.missing": (ERROR, "the path does not exist"),
@@ -148,19 +160,29 @@ _LONG = 10**200
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that is wrong, where, and how to mend it."""
+    """One thing that is wrong with a document or a record: where, what, and how to mend it."""
 
-    rule: str
+    rule: str  # of a record: the kind of finding, such as `changed`
     severity: Severity
-    path: str  # JSON pointer
+    path: str  # a JSON pointer in a document; of a record, a file
     message: str
     hint: str | None = None
     expected: Any = None
     found: Any = None
     line: int | None = None
     column: int | None = None
+    record: str | None = None  # None for a finding about a document
+    breaks: str | None = None  # which verdict on the record it makes false, if any
+
+    @property
+    def kind(self) -> str:
+        """The rule, as findings about records call it."""
+        return self.rule
 
     def to_dict(self) -> JsonObject:
+        if self.record is not None:
+            names = ("kind", "record", "path", "expected", "found", "message")
+            return {name: getattr(self, name) for name in names}
         said: JsonObject = {
             "rule": self.rule,
             "path": self.path,
@@ -183,6 +205,39 @@ def finding(
     """A finding with the severity that its rule has."""
     expected = brief(expected) if isinstance(expected, str | int) else expected
     return Finding(rule, RULES[rule][0], path, message, hint, expected, brief(found))
+
+
+def record_finding(
+    kind: str,
+    record: str,
+    path: str,
+    message: str,
+    *,
+    expected: str | None = None,
+    found: str | None = None,
+) -> Finding:
+    """A finding about a file of a record, with the effect that its kind has."""
+    severity, breaks = RECORD_RULES[kind]
+    name = json_name(path).text
+    return Finding(
+        kind, severity, name, message, expected=expected, found=found, record=record, breaks=breaks
+    )
+
+
+def ledger_finding(
+    record: str,
+    path: str,
+    message: str,
+    *,
+    breaks: str | None = None,
+    expected: str | None = None,
+    found: str | None = None,
+) -> Finding:
+    """A finding about what a ledger says: an error when it makes a verdict false, else a warning."""
+    severity = WARNING if breaks is None else ERROR
+    return Finding(
+        LEDGER, severity, path, message, expected=expected, found=found, record=record, breaks=breaks
+    )
 
 
 def left_out(count: int, severity: Severity = ERROR) -> Finding:
@@ -272,8 +327,12 @@ def sorted_findings(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 
 
 __all__ = [
+    "COMPLETE",
     "ERROR",
+    "INTACT",
     "MOST",
+    "NOTE",
+    "RECORD_RULES",
     "RULES",
     "WARNING",
     "Finding",
@@ -283,6 +342,8 @@ __all__ = [
     "bounded",
     "brief",
     "finding",
+    "ledger_finding",
     "left_out",
+    "record_finding",
     "shown",
 ]

@@ -9,7 +9,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class DocumentKind:
     """One kind of document."""
 
     name: str
@@ -26,7 +26,7 @@ class Kind:
         return self.versions[-1]
 
 
-GENERATION = Kind(
+GENERATION = DocumentKind(
     name="generation",
     about="one LLM generation: metadata.json of a run",
     version_key="metadata_version",
@@ -34,7 +34,7 @@ GENERATION = Kind(
     sure=frozenset({"metadata_version"}),
     likely=frozenset({"generation", "configuration", "data_sources", "environment", "costs", "checksums"}),
 )
-TEAM = Kind(
+TEAM = DocumentKind(
     name="team",
     about="a team of agents: metadata.json of a session",
     version_key="version",
@@ -42,7 +42,7 @@ TEAM = Kind(
     sure=frozenset({"execution_summary"}),
     likely=frozenset({"team_session_id", "instances", "total_instances", "system_info", "created_at"}),
 )
-INSTANCE = Kind(
+INSTANCE = DocumentKind(
     name="instance",
     about="one agent of a team: instances/<id>/metadata.json of a session",
     version_key="version",
@@ -50,7 +50,7 @@ INSTANCE = Kind(
     sure=frozenset({"children_instance_ids"}),
     likely=frozenset({"instance_id", "role", "model", "status", "created_at", "terminated_at", "workspace"}),
 )
-MANIFEST = Kind(
+MANIFEST = DocumentKind(
     name="manifest",
     about="the index of a session's instances: manifest.json",
     version_key="version",
@@ -58,7 +58,7 @@ MANIFEST = Kind(
     sure=frozenset({"instances_index"}),
     likely=frozenset({"team_session_id", "timestamp", "summary"}),
 )
-ARCHIVE_INDEX = Kind(
+ARCHIVE_INDEX = DocumentKind(
     name="archive-index",
     about="what an archive holds: archive_index.json",
     version_key="version",
@@ -67,7 +67,7 @@ ARCHIVE_INDEX = Kind(
     likely=frozenset(),
     unversioned="1.0.0",
 )
-TESTPLAN = Kind(
+TESTPLAN = DocumentKind(
     name="testplan",
     about="what the tests of one method must cover: metadata_*.yml of a project",
     version_key="format_version",
@@ -78,7 +78,7 @@ TESTPLAN = Kind(
 )
 
 # What `runcard collect` is told. It is no part of any record, and so none of the kinds below.
-SESSION_SPEC = Kind(
+SESSION_SPEC = DocumentKind(
     name="session-spec",
     about="what a session to be collected consists of: the SPEC of runcard collect",
     version_key="",
@@ -98,7 +98,7 @@ _FLAT = frozenset(
 _FLAT_0_1_0 = frozenset({"experiment", "input_files", "generation_parameters", "timestamp"})
 
 
-def detect(data: Mapping[str, Any]) -> Kind | None:
+def detect(data: Mapping[str, Any]) -> DocumentKind | None:
     """The kind of a document, by its keys."""
     keys = data.keys()
     for kind in KINDS.values():

@@ -15,7 +15,7 @@ from runcard.errors import DocumentError
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class MigratedData:
     """Data in another version, with what had no room there and what could not be carried over as it was."""
 
     data: JsonObject
@@ -23,7 +23,7 @@ class Moved:
     notes: tuple[str, ...] = ()
 
 
-Step = Callable[[JsonObject, tzinfo | None], Moved]
+Step = Callable[[JsonObject, tzinfo | None], MigratedData]
 
 # What 2.0.0 added, and 1.0.0 therefore has no room for.
 _ADDED_TO_BOTH = ("performance", "resources", "price_rows", "token_source", "labels", "trace")
@@ -49,11 +49,11 @@ _ADDED_TO_TEAM = (
 _ADDED_TO_SUMMARY = ("status_counts", "known_cost", "known_tokens")
 
 
-def _team_up(data: JsonObject, _: tzinfo | None) -> Moved:
-    return Moved({**data, "version": "2.0.0"})
+def _team_up(data: JsonObject, _: tzinfo | None) -> MigratedData:
+    return MigratedData({**data, "version": "2.0.0"})
 
 
-def _team_down(data: JsonObject, _: tzinfo | None) -> Moved:
+def _team_down(data: JsonObject, _: tzinfo | None) -> MigratedData:
     dropped = [f"/{name}" for name in _ADDED_TO_TEAM if name in data]
     instances = []
     for index, instance in enumerate(data["instances"]):
@@ -66,17 +66,17 @@ def _team_down(data: JsonObject, _: tzinfo | None) -> Moved:
         "instances": instances,
         "execution_summary": _without(summary, _ADDED_TO_SUMMARY),
     }
-    return Moved(older, tuple(dropped))
+    return MigratedData(older, tuple(dropped))
 
 
-def _instance_up(data: JsonObject, _: tzinfo | None) -> Moved:
-    return Moved({**data, "version": "2.0.0"})
+def _instance_up(data: JsonObject, _: tzinfo | None) -> MigratedData:
+    return MigratedData({**data, "version": "2.0.0"})
 
 
-def _instance_down(data: JsonObject, _: tzinfo | None) -> Moved:
+def _instance_down(data: JsonObject, _: tzinfo | None) -> MigratedData:
     names = (*_ADDED_TO_INSTANCE, "producer", "checksums", "origin")
     dropped = tuple(f"/{name}" for name in names if name in data)
-    return Moved(_without(data, names) | {"version": "1.0.0"}, dropped)
+    return MigratedData(_without(data, names) | {"version": "1.0.0"}, dropped)
 
 
 def _without(data: JsonObject, names: Iterable[str]) -> JsonObject:
@@ -84,20 +84,20 @@ def _without(data: JsonObject, names: Iterable[str]) -> JsonObject:
     return {key: value for key, value in data.items() if key not in gone}
 
 
-def _flat_up(data: JsonObject, zone: tzinfo | None) -> Moved:
-    return Moved(*legacy.from_flat(data, zone))
+def _flat_up(data: JsonObject, zone: tzinfo | None) -> MigratedData:
+    return MigratedData(*legacy.from_flat(data, zone))
 
 
-def _flat_0_1_0_up(data: JsonObject, zone: tzinfo | None) -> Moved:
-    return Moved(*legacy.from_0_1_0(data, zone))
+def _flat_0_1_0_up(data: JsonObject, zone: tzinfo | None) -> MigratedData:
+    return MigratedData(*legacy.from_0_1_0(data, zone))
 
 
-def _plan_up(data: JsonObject, _: tzinfo | None) -> Moved:
-    return Moved(*testplan_versions.to_2_0(data))
+def _plan_up(data: JsonObject, _: tzinfo | None) -> MigratedData:
+    return MigratedData(*testplan_versions.to_2_0(data))
 
 
-def _plan_down(data: JsonObject, _: tzinfo | None) -> Moved:
-    return Moved(*testplan_versions.to_1_3(data))
+def _plan_down(data: JsonObject, _: tzinfo | None) -> MigratedData:
+    return MigratedData(*testplan_versions.to_1_3(data))
 
 
 STEPS: dict[tuple[str, str | None, str], Step] = {
@@ -114,9 +114,9 @@ STEPS: dict[tuple[str, str | None, str], Step] = {
 
 def migrate(
     kind: str, data: JsonObject, source: str | None, target: str, zone: tzinfo | None = None
-) -> Moved:
+) -> MigratedData:
     """The data in another version; raises DocumentError when no steps lead there."""
-    moved = Moved(data)
+    moved = MigratedData(data)
     for step in _way(kind, source, target):
         taken = step(moved.data, zone)
         moved = replace(taken, dropped=(*moved.dropped, *taken.dropped), notes=(*moved.notes, *taken.notes))

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from runcard.documents.findings import MOST, Finding, finding, left_out, shown
-from runcard.documents.kinds import PUBLISHED, Kind
+from runcard.documents.kinds import PUBLISHED, DocumentKind
 from runcard.documents.session.roles import SYNONYMS
 from runcard.encoding import JsonObject, join_pointer
 from runcard.errors import UsageError
@@ -55,7 +55,7 @@ def _bytes(kind: str, version: str) -> bytes:
 
 
 @lru_cache(maxsize=16)
-def known_fields(kind: Kind) -> JsonObject:
+def known_fields(kind: DocumentKind) -> JsonObject:
     """The names that the newest schema of a kind knows, as a tree: what has no names of its own leads to None."""
     schema = json.loads(_bytes(kind.name, kind.latest))
     return _names(schema, schema.get("definitions", {})) or {}
@@ -77,7 +77,7 @@ def _validator(kind: str, version: str) -> "Draft7Validator":
     return Draft7Validator(_bytes(kind, version).decode(), validate_formats=True)
 
 
-def check(kind: Kind, version: str, data: JsonObject) -> tuple[list[Finding], JsonObject]:
+def check(kind: DocumentKind, version: str, data: JsonObject) -> tuple[list[Finding], JsonObject]:
     """What the schema finds, and the data with every value that it found fault with set to None.
 
     The rules beyond the schema are asked about the second, so they need not fear a wrong type.
@@ -137,7 +137,9 @@ def _without(data: JsonObject, paths: Iterable[Sequence[str | int]]) -> JsonObje
     return root
 
 
-def _said(error: "ValidationError", path: Sequence[str | int], data: JsonObject, kind: Kind) -> Finding:
+def _said(
+    error: "ValidationError", path: Sequence[str | int], data: JsonObject, kind: DocumentKind
+) -> Finding:
     """A finding in our words."""
     pointer, value = join_pointer(path), _at(data, path)
     facts: JsonObject = error.kind.as_dict()
@@ -189,7 +191,7 @@ def _at(data: object, path: Sequence[str | int]) -> Any:  # noqa: ANN401
     return data
 
 
-def _required(pointer: str, options: list[str], kind: Kind) -> Finding:
+def _required(pointer: str, options: list[str], kind: DocumentKind) -> Finding:
     if kind.version_key in options:
         hint = f'add the version: "{kind.version_key}": "{kind.latest}"'
     else:

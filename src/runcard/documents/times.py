@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 SECOND = timedelta(seconds=1)
 
 
-def instant(text: str | None) -> datetime | None:
+def parse_time(text: str | None) -> datetime | None:
     """The moment that a time names; None for what is no time or has no zone."""
     if text is None:
         return None
@@ -32,7 +32,7 @@ def whole_seconds(start: datetime, end: datetime) -> int:
     return (end - start) // SECOND
 
 
-def written(moment: datetime) -> str:
+def format_time(moment: datetime) -> str:
     """A time as runcard writes it: UTC with Z, with a fraction only where there is one.
 
     Raises OverflowError within a day of the first and the last year.
@@ -40,7 +40,7 @@ def written(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
-def written_briefly(moment: datetime) -> str:
+def format_time_ms(moment: datetime) -> str:
     """The same in milliseconds, where these say it all."""
-    text = written(moment)
+    text = format_time(moment)
     return text[:-4] + "Z" if moment.microsecond and moment.microsecond % 1000 == 0 else text

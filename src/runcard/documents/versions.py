@@ -9,13 +9,13 @@ import re
 from typing import NamedTuple
 
 from runcard.documents.findings import Finding, finding, shown
-from runcard.documents.kinds import Kind
+from runcard.documents.kinds import DocumentKind
 from runcard.encoding import JsonObject
 
 _VERSION = re.compile(r"(\d{1,99})(?:\.(\d{1,99}))?(?:\.(\d{1,99}))?", re.ASCII)
 
 
-class Settled(NamedTuple):
+class VersionCheck(NamedTuple):
     """What is known of a document's version."""
 
     stated: str | None
@@ -23,23 +23,23 @@ class Settled(NamedTuple):
     findings: tuple[Finding, ...] = ()
 
 
-def settle(kind: Kind, data: JsonObject) -> Settled:
+def check_version(kind: DocumentKind, data: JsonObject) -> VersionCheck:
     """The version of a document and the schema it is to be checked by."""
     stated = data.get(kind.version_key, kind.unversioned)
     if not isinstance(stated, str):
-        return Settled(None, kind.latest)
+        return VersionCheck(None, kind.latest)
     if stated in kind.versions:
-        return Settled(stated, stated)
+        return VersionCheck(stated, stated)
     parts = _parts(stated)
     if parts is None:
-        return Settled(stated, kind.latest)
+        return VersionCheck(stated, kind.latest)
     newest = max(kind.versions, key=_key)
     if parts[0] > _key(newest)[0] or (parts > _key(newest) and not kind.reads_newer):
-        return Settled(stated, None, (_newer_major(kind, stated),))
+        return VersionCheck(stated, None, (_newer_major(kind, stated),))
     older = [known for known in kind.versions if _key(known)[0] == parts[0] and _key(known) < parts]
     if older:
-        return Settled(stated, older[-1], (_newer_minor(kind, stated, older[-1]),))
-    return Settled(stated, kind.versions[0], (_unknown(kind, stated),))
+        return VersionCheck(stated, older[-1], (_newer_minor(kind, stated, older[-1]),))
+    return VersionCheck(stated, kind.versions[0], (_unknown(kind, stated),))
 
 
 def _parts(stated: str) -> tuple[int, ...] | None:
@@ -51,11 +51,11 @@ def _key(version: str) -> tuple[int, ...]:
     return _parts(version) or (0, 0, 0)
 
 
-def _known(kind: Kind) -> str:
+def _known(kind: DocumentKind) -> str:
     return ", ".join(kind.versions)
 
 
-def _newer_major(kind: Kind, stated: str) -> Finding:
+def _newer_major(kind: DocumentKind, stated: str) -> Finding:
     return finding(
         "version.newer-major",
         f"/{kind.version_key}",
@@ -66,7 +66,7 @@ def _newer_major(kind: Kind, stated: str) -> Finding:
     )
 
 
-def _newer_minor(kind: Kind, stated: str, used: str) -> Finding:
+def _newer_minor(kind: DocumentKind, stated: str, used: str) -> Finding:
     return finding(
         "version.newer-minor",
         f"/{kind.version_key}",
@@ -77,7 +77,7 @@ def _newer_minor(kind: Kind, stated: str, used: str) -> Finding:
     )
 
 
-def _unknown(kind: Kind, stated: str) -> Finding:
+def _unknown(kind: DocumentKind, stated: str) -> Finding:
     return finding(
         "version.unknown",
         f"/{kind.version_key}",

@@ -14,8 +14,8 @@ from stat import S_ISDIR, S_ISLNK, S_ISREG
 from typing import NamedTuple, Self
 
 from runcard.errors import RuncardError
-from runcard.files.long_paths import reach
 from runcard.files.names import decode_name, encode_name
+from runcard.files.opening import short_path
 from runcard.files.os_errors import failure
 
 OnError = Callable[[str, RuncardError], object]
@@ -24,7 +24,7 @@ _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _NAMES_ARE_UTF8 = sys.getfilesystemencoding() == "utf-8"
 
 
-class Kind(StrEnum):
+class FileKind(StrEnum):
     """What a name stands for."""
 
     FILE = "file"
@@ -43,14 +43,14 @@ class Kind(StrEnum):
 
 
 # Looking up a member of an enumeration takes Python 3.11 ten times as long as a name of the module.
-_FILE, _DIRECTORY, _SYMLINK, _OTHER = Kind
+_FILE, _DIRECTORY, _SYMLINK, _OTHER = FileKind
 
 
-class Entry(NamedTuple):
+class FileEntry(NamedTuple):
     """A name below the root: its path with `/`, and its kind, which costs no further system call."""
 
     path: str
-    kind: Kind
+    kind: FileKind
 
 
 def walk(
@@ -58,7 +58,7 @@ def walk(
     *,
     on_error: OnError | None = None,
     enter: Callable[[str], bool] | None = None,
-) -> Iterator[Entry]:
+) -> Iterator[FileEntry]:
     """Yield all entries below `root`, which may itself be a link; with `enter`, only below directories it agrees to.
 
     A directory that cannot be read raises MachineError or StoreError; with `on_error` that is called with the
@@ -101,7 +101,7 @@ def sizes(root: str | os.PathLike[str], paths: Iterable[str]) -> Iterator[tuple[
     try:
         for path in paths:
             try:
-                with reach(top, path) as (place, rest):
+                with short_path(top, path) as (place, rest):
                     size = os.lstat(rest, dir_fd=place).st_size
             except (FileNotFoundError, NotADirectoryError):
                 continue
@@ -112,7 +112,7 @@ def sizes(root: str | os.PathLike[str], paths: Iterable[str]) -> Iterator[tuple[
         os.close(top)
 
 
-def _look_into(top: int, path: str, on_error: OnError | None) -> list[Entry]:
+def _look_into(top: int, path: str, on_error: OnError | None) -> list[FileEntry]:
     """What is in a directory, in order; a subdirectory is there twice, the second time, with `/`, for its contents."""
     try:
         kinds = _kinds(top, path)
@@ -125,13 +125,13 @@ def _look_into(top: int, path: str, on_error: OnError | None) -> list[Entry]:
         return []
     # Text in ASCII has the order of its bytes, and is sorted faster.
     names = sorted(kinds) if "".join(kinds).isascii() else sorted(kinds, key=encode_name)
-    return [Entry(path + name, kinds[name]) for name in names]
+    return [FileEntry(path + name, kinds[name]) for name in names]
 
 
-def _kinds(top: int, path: str) -> dict[str, Kind]:
-    kinds: dict[str, Kind] = {}
+def _kinds(top: int, path: str) -> dict[str, FileKind]:
+    kinds: dict[str, FileKind] = {}
     # O_NOFOLLOW: a directory that was swapped for a link since it was listed is not entered.
-    with reach(top, path[:-1] or ".") as (place, rest):
+    with short_path(top, path[:-1] or ".") as (place, rest):
         descriptor = os.open(rest, _OPEN | os.O_NOFOLLOW, dir_fd=place)
     try:
         with os.scandir(descriptor) as scan:

@@ -10,14 +10,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from runcard.documents import codec
+from runcard.documents import reader
 from runcard.documents.findings import Finding, InvalidDocument, Report
 from runcard.documents.kinds import TESTPLAN
 from runcard.documents.testplan.plan import TestPlan
 from runcard.encoding import JsonObject, Limits, encode_json
 from runcard.errors import DocumentError, StoreError
 from runcard.files import failure, locked, printable, write_atomic
-from runcard.files.temporaries import remove_temporaries_of
+from runcard.files.temporary_files import remove_temporary_files_for
 from runcard.plans.agent_reports import AgentReport, mask_report
 from runcard.plans.agents import AGENTS, SECTIONS, Agent, agent_named, predecessor, successors
 from runcard.plans.plan_files import MethodRef, PlanLocation, locate_plan, read_plan_file
@@ -195,7 +195,7 @@ class Plan:
         except OSError as error:
             raise failure(error, self.path, "write") from error
         is_plans_own = os.path.dirname(os.path.realpath(self.path)) == self.location.project.folder
-        remove_temporaries_of(self.path, others=is_plans_own)
+        remove_temporary_files_for(self.path, others=is_plans_own)
         return written
 
     def _check_rewritable(self) -> None:
@@ -222,7 +222,7 @@ def plan_at(location: PlanLocation) -> Plan:
     content = location.plan_file.content
     report = Report(kind=TESTPLAN.name)
     if content is not None:
-        report = codec.examine(content, kind=TESTPLAN.name, limits=location.plan_file.limits).report
+        report = reader.parse_document(content, kind=TESTPLAN.name, limits=location.plan_file.limits).report
     return Plan(location, report)
 
 

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 from weakref import WeakSet
 
-from runcard.documents.chain import Head, Journal, Written, first_link, parse, write_line
+from runcard.documents.chain import EncodedLine, Head, Journal, first_link, parse, write_line
 from runcard.encoding import JsonObject
 from runcard.encoding.shorten import fitted, shortened
 from runcard.errors import StoreError
@@ -126,7 +126,7 @@ class JournalWriter:
             self.sync()
         return too_long
 
-    def _line(self, seq: int, fields: Mapping[str, Any], payload: Any) -> Written:  # noqa: ANN401
+    def _line(self, seq: int, fields: Mapping[str, Any], payload: Any) -> EncodedLine:  # noqa: ANN401
         whole = {"seq": seq, **fields, "writer": self.head.writer}
         return write_line(whole, payload, os.urandom(16).hex(), self.head.head)
 

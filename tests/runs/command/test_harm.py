@@ -86,7 +86,9 @@ def test_a_store_that_was_removed_cannot_be_closed_and_that_is_said(runner: Runn
 def test_a_command_that_takes_runcard_away_leaves_a_run_that_can_be_closed(runner: Runner) -> None:
     library = runner.place / "library"
     shutil.copytree(Path(runcard.__file__).parent, library / "runcard")
-    script = "rm -r library/runcard/checksums/thorough.py; head -c 1000000 /dev/zero > $RUNCARD_RUN_DIR/big"
+    script = (
+        "rm -r library/runcard/checksums/large_files.py; head -c 1000000 /dev/zero > $RUNCARD_RUN_DIR/big"
+    )
     done = runner("--", "sh", "-c", script, PYTHONPATH=str(library), PYTHONDONTWRITEBYTECODE="1")
     assert done.code == 125
     assert b"a part of runcard is gone: No module named 'runcard.checksums.large_files'" in done.err

@@ -14,7 +14,7 @@ from acceptance.command import runcard_on_terminal
 from conftest import Cli, Outcome
 from runcard.cli.progress import CopyProgress
 from runcard.operations.sessions.copying import Advance
-from runcard.store.sessions.copying import Amount
+from runcard.parallel.progress import Amount
 from sessions.collecting.teams import COORDINATOR, assert_tidy, document, instance, sessions, team, write_spec
 
 SHAPE = {"status", "team_session_id", "artifacts_path", "instances_count", "instances", "summary"}
@@ -63,8 +63,8 @@ def test_what_was_left_out_is_a_warning_each_and_exit_code_2(cli: Cli, here: Pat
     done = cli("collect", spec)
     assert done.code == 2
     assert done.err.splitlines() == [
-        "Warning: ghost: the workspace was not stored: there is no workspace",
-        f"Warning: ghost: {here / 'no.log'} was not stored: there is no such file",
+        "Warning: ghost: the workspace was not stored: it does not exist",
+        f"Warning: ghost: {here / 'no.log'} was not stored: the file does not exist",
     ]
     said = json.loads(cli("collect", spec, "--json").out)
     assert said["status"] == "success"

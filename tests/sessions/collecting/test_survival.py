@@ -283,7 +283,7 @@ def test_an_empty_workspace_and_one_that_is_a_file(here: Path) -> None:
     )
     data = document(result.path, "instances/a/metadata.json")
     assert (data["workspace"]["files_count"], data["workspace"]["file_types"]) == (0, {})
-    assert result.omissions[0] == "b: the workspace was not stored: it is no directory"
+    assert result.omissions[0] == "b: the workspace was not stored: it is not a directory"
     assert len(result.omissions) == 2
     assert_tidy(here / "artifacts")
 

@@ -77,7 +77,7 @@ def command(
 
 
 def _words(done: "Archived") -> str:
-    from runcard.views.run_readme import size  # noqa: PLC0415
+    from runcard.views.formats import byte_size  # noqa: PLC0415
 
-    whole = "" if done.uncompressed_bytes is None else f"{size(done.uncompressed_bytes)} in "
-    return f"{done.archive}: {whole}{size(done.bytes)}"
+    whole = "" if done.uncompressed_bytes is None else f"{byte_size(done.uncompressed_bytes)} in "
+    return f"{done.archive}: {whole}{byte_size(done.bytes)}"

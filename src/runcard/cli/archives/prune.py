@@ -155,6 +155,6 @@ def _told(
 
 
 def _size(count: int) -> str:
-    from runcard.views.run_readme import size  # noqa: PLC0415
+    from runcard.views.formats import byte_size  # noqa: PLC0415
 
-    return size(count)
+    return byte_size(count)

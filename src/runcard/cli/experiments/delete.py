@@ -26,7 +26,7 @@ def command(name: str, yes: bool, as_json: bool) -> int:
     from runcard.cli.printing import complain, say, say_json  # noqa: PLC0415
     from runcard.errors import ExitCode  # noqa: PLC0415
     from runcard.operations.experiments.delete import delete, examine  # noqa: PLC0415
-    from runcard.views.text_blocks import counted  # noqa: PLC0415
+    from runcard.views.formats import counted  # noqa: PLC0415
 
     doomed = examine(name)
     if doomed is not None and not yes and not _is_agreed(doomed):
@@ -47,8 +47,7 @@ def command(name: str, yes: bool, as_json: bool) -> int:
 def _is_agreed(doomed: "Doomed") -> bool:
     from runcard.cli.confirm import is_agreed  # noqa: PLC0415
     from runcard.files import printable  # noqa: PLC0415
-    from runcard.views.run_readme import size  # noqa: PLC0415
-    from runcard.views.text_blocks import counted  # noqa: PLC0415
+    from runcard.views.formats import byte_size, counted  # noqa: PLC0415
 
-    held = f"{counted(doomed.runs, 'run')}, {counted(doomed.files, 'file')}, {size(doomed.bytes)}"
+    held = f"{counted(doomed.runs, 'run')}, {counted(doomed.files, 'file')}, {byte_size(doomed.bytes)}"
     return is_agreed(f"Delete {doomed.path} for good ({held})?", doing=f"delete {printable(doomed.path)}")

@@ -8,7 +8,7 @@ import click
 from runcard.cli.plans.options import many_options, root_option, sources_argument, target_options
 
 if TYPE_CHECKING:
-    from runcard.cli.plans.many_paths import Many
+    from runcard.cli.many import Many
     from runcard.operations.plans.analyze import AnalysisResult
     from runcard.plans.plan_files import MethodRef
 

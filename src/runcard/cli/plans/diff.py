@@ -9,7 +9,7 @@ from runcard.cli.plans.options import many_options, root_option
 from runcard.encoding import JsonObject
 
 if TYPE_CHECKING:
-    from runcard.cli.plans.many_paths import Many
+    from runcard.cli.many import Many
     from runcard.operations.plans.diff import DiffResult
     from runcard.plans.diff import FieldChange
 

@@ -7,7 +7,7 @@ import click
 from runcard.cli.plans.options import agents_argument, many_options
 
 if TYPE_CHECKING:
-    from runcard.cli.plans.many_paths import Many
+    from runcard.cli.many import Many
     from runcard.operations.plans.guide import AgentGuide
 
 

@@ -14,7 +14,7 @@ from runcard.cli.plans.options import (
 )
 
 if TYPE_CHECKING:
-    from runcard.cli.plans.many_paths import Many
+    from runcard.cli.many import Many
     from runcard.plans.plan_files import MethodRef
 
 

@@ -7,7 +7,7 @@ import click
 from runcard.cli.plans.options import many_options, plans_argument, root_option, target_options
 
 if TYPE_CHECKING:
-    from runcard.cli.plans.many_paths import Many
+    from runcard.cli.many import Many
     from runcard.operations.plans.optimize import FactoryAdvice
     from runcard.plans.plan_files import MethodRef
 

@@ -72,7 +72,7 @@ def many_options(unit: str, key: str | None, *, with_progress: bool = True) -> C
     def decorated(command: Command) -> Command:
         @wraps(command)
         def call(*, as_json: bool, shows_progress: bool = False, **others: Any) -> int:  # noqa: ANN401 - as click passes them
-            from runcard.cli.plans.many_paths import Many  # noqa: PLC0415
+            from runcard.cli.many import Many  # noqa: PLC0415
 
             return command(many=Many(unit, key, as_json=as_json, shows_progress=shows_progress), **others)
 

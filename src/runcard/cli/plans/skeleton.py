@@ -8,7 +8,7 @@ from runcard.cli.options import output_option
 from runcard.cli.plans.options import many_options, plans_argument, root_option, target_options
 
 if TYPE_CHECKING:
-    from runcard.cli.plans.many_paths import Many
+    from runcard.cli.many import Many
     from runcard.operations.plans.skeleton import SkeletonResult
     from runcard.plans.plan_files import MethodRef
 

@@ -8,7 +8,7 @@ from runcard.cli.options import PATH
 from runcard.cli.plans.options import many_options, root_option
 
 if TYPE_CHECKING:
-    from runcard.cli.plans.many_paths import Many
+    from runcard.cli.many import Many
     from runcard.operations.plans.targets import TargetList
 
 

@@ -36,7 +36,6 @@ def command(runs: tuple[str, ...], outputs: str | None, as_json: bool) -> int:
     from runcard.files import printable  # noqa: PLC0415
     from runcard.operations.runs.close import close, dead_runs  # noqa: PLC0415
     from runcard.settings import OUTPUTS, read_settings  # noqa: PLC0415
-    from runcard.store.no_record import no_record  # noqa: PLC0415
 
     settings = read_settings({OUTPUTS: outputs})
     outputs = settings[OUTPUTS]
@@ -47,9 +46,7 @@ def command(runs: tuple[str, ...], outputs: str | None, as_json: bool) -> int:
     code, said, elsewhere = ExitCode.OK, [], []
     for run in runs or dead_runs(outputs):
         try:
-            if not os.path.isdir(run):
-                raise no_record(run)
-            (closing,) = _closed(close(run), run)
+            (closing,) = _closed(close(_directory(run)), run)
         except RuncardError as error:
             code = ExitCode.FAILED
             complain("Error", error.message, hint=error.hint)
@@ -77,6 +74,22 @@ def command(runs: tuple[str, ...], outputs: str | None, as_json: bool) -> int:
         complain("Warning", f"{closing.path} is not closed: {closing.reason}")
     code = ExitCode.WARNINGS if elsewhere and code == ExitCode.OK else code
     return code if runs else complain_of_settings(settings, code)
+
+
+def _directory(run: str) -> str:
+    """The directory of a run that is named in any way; also one that has lost its document."""
+    from runcard.errors import StoreError  # noqa: PLC0415
+    from runcard.files import printable  # noqa: PLC0415
+    from runcard.store.find_record import open_record  # noqa: PLC0415
+
+    if os.path.isdir(run):
+        return run
+    record = open_record(run)
+    if record.is_archived:
+        raise StoreError(
+            f"{printable(run)} is archived, so it is closed", hint=f"see it: runcard show {printable(run)}"
+        )
+    return record.path
 
 
 def _closed(closings: "Iterator[Closing]", run: str) -> "Iterator[Closing]":

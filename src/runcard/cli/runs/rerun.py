@@ -146,19 +146,19 @@ def _report(comparison: "Comparison") -> Iterator[str]:
     yield ""
     yield "Outputs"
     listed = [
-        *view.outputs("same", comparison.same),
-        *view.outputs("gone", comparison.gone),
-        *view.outputs("new", comparison.added),
+        *view.output_list("same", comparison.same),
+        *view.output_list("gone", comparison.gone),
+        *view.output_list("new", comparison.added),
     ]
     yield from listed
     for file in comparison.differing:
-        yield from view.outputs("differs", [file.path])
-        yield from view.difference(file.diff)
+        yield from view.output_list("differs", [file.path])
+        yield from view.diff_lines(file.diff)
     if not listed and not comparison.differing:
         yield "  none"
     yield ""
     yield "Figures"
-    yield from view.figures(comparison.moved)
+    yield from view.figure_table(comparison.moved)
 
 
 @contextmanager

@@ -91,7 +91,7 @@ _HOW_TO_KEEP = "--mask-workspaces stores it without the secret, --exclude '!NAME
 def _show(collected: "CollectedSession", spec: str, *, as_json: bool) -> int:
     from runcard.cli.printing import complain, complain_about, say, say_json  # noqa: PLC0415
     from runcard.errors import ExitCode  # noqa: PLC0415
-    from runcard.store.sessions.copying.omission_reasons import HOLDS_KEY  # noqa: PLC0415
+    from runcard.store.sessions.copying.omission_reasons import HAS_KEY  # noqa: PLC0415
 
     if as_json:
         say_json(collected.to_dict())
@@ -100,7 +100,7 @@ def _show(collected: "CollectedSession", spec: str, *, as_json: bool) -> int:
     sys.stdout.flush()
     for found in collected.findings:
         complain_about(found, spec)
-    secret = next((one for one in reversed(collected.omissions) if HOLDS_KEY in one), None)
+    secret = next((one for one in reversed(collected.omissions) if HAS_KEY in one), None)
     for sentence in (*collected.omissions, *collected.remarks):
         complain("Warning", sentence, hint=_HOW_TO_KEEP if sentence is secret else None)
     return ExitCode.OK if collected.is_whole else ExitCode.WARNINGS

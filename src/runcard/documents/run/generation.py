@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator
 from datetime import datetime
-from decimal import Decimal
 
 from runcard.documents.document import Document
+from runcard.documents.exact_sums import all_known, exact_sum, money_agrees, whole_sum
 from runcard.documents.findings import Finding, finding, shown
 from runcard.documents.kinds import GENERATION
-from runcard.documents.run.digests import TOKEN_SOURCES, config_digest
-from runcard.documents.sums import all_known, exact_sum, money_agrees, whole_sum
-from runcard.documents.times import instant
+from runcard.documents.run.config_digest import config_digest
+from runcard.documents.times import parse_time
+from runcard.documents.token_sources import TOKEN_SOURCES, weakest_source
 from runcard.encoding import JsonObject
 
 Findings = Iterator[Finding]
@@ -20,6 +20,7 @@ class Generation(Document):
 
     __slots__ = ()
     kind = GENERATION
+    cost_path = ("costs", "total_cost_usd")
 
     @property
     def run_id(self) -> str | None:
@@ -28,18 +29,12 @@ class Generation(Document):
 
     @property
     def started(self) -> datetime | None:
-        return instant(self._data["generation"]["timestamp_start"])
+        return parse_time(self._data["generation"]["timestamp_start"])
 
     @property
     def model(self) -> str | None:
         model: str | None = self._data["configuration"].get("model")
         return model
-
-    @property
-    def total_cost(self) -> Decimal | None:
-        """The cost in dollars; None when it is not known, 0 when it was free."""
-        cost = self._data["costs"]["total_cost_usd"]
-        return None if cost is None else Decimal(str(cost))
 
     @staticmethod
     def rules(document: JsonObject) -> Findings:
@@ -51,7 +46,7 @@ class Generation(Document):
 
 
 def _times(generation: JsonObject) -> Findings:
-    start, end = instant(generation.get("timestamp_start")), instant(generation.get("timestamp_end"))
+    start, end = parse_time(generation.get("timestamp_start")), parse_time(generation.get("timestamp_end"))
     duration = generation.get("duration_seconds")
     if start and end:
         if end < start:
@@ -142,7 +137,7 @@ def _weakest(pointer: str, total: JsonObject, parts: list[JsonObject]) -> Findin
     sources = [part.get("token_source") for part in parts if part.get("tokens") is not None]
     if stated is None or not sources:
         return
-    weakest = max(sources, key=TOKEN_SOURCES.index)
+    weakest = weakest_source(sources)
     if TOKEN_SOURCES.index(stated) < TOKEN_SOURCES.index(weakest):
         yield finding(
             "source.tokens",

@@ -8,7 +8,7 @@ the zone that the user names.
 from datetime import datetime, tzinfo
 
 from runcard.documents.findings import shown
-from runcard.documents.times import instant, written
+from runcard.documents.times import format_time, parse_time
 from runcard.encoding import JsonObject
 
 Upgraded = tuple[JsonObject, tuple[str, ...], tuple[str, ...]]  # data, dropped (nothing ever is), notes
@@ -69,10 +69,10 @@ class _Taking:
 
     def _utc(self, text: str) -> str | None:
         try:
-            moment = instant(text)
+            moment = parse_time(text)
             if moment is None and self.zone is not None:
                 moment = datetime.fromisoformat(text).replace(tzinfo=self.zone)
-            return written(moment) if moment else None
+            return format_time(moment) if moment else None
         except (ValueError, OverflowError):
             return None
 

@@ -10,7 +10,7 @@ Everything here is pure: whoever folds the same journal cuts the same.
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from runcard.documents.sums import all_known, exact_sum, plain_number
+from runcard.documents.exact_sums import all_known, exact_sum, plain_number
 from runcard.encoding import JsonObject, encode_json
 from runcard.encoding.shorten import shortened
 
@@ -26,7 +26,7 @@ def is_too_large(data: bytes) -> bool:
     return len(data) > MOST
 
 
-def bounded(document: JsonObject) -> tuple[JsonObject, str | None]:
+def cut_to_limit(document: JsonObject) -> tuple[JsonObject, str | None]:
     """The document, cut until it is small enough; and what was cut, in words."""
     said = []
     for words, cut in _cuts():

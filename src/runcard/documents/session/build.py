@@ -8,13 +8,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from runcard.documents.exact_sums import all_known, exact_sum, plain_number
 from runcard.documents.migrations import migrate
-from runcard.documents.run.digests import TOKEN_SOURCES
 from runcard.documents.session.error_categories import category, retryable
 from runcard.documents.session.roles import known_role
 from runcard.documents.session.session_spec import InstanceSpec, SessionSpec
-from runcard.documents.sums import all_known, exact_sum, plain_number
-from runcard.documents.times import whole_seconds, written_briefly
+from runcard.documents.times import format_time_ms, whole_seconds
+from runcard.documents.token_sources import TOKEN_SOURCES
 from runcard.encoding import JsonObject
 
 LATEST = "2.0.0"
@@ -23,7 +23,7 @@ TOKEN_CLASSES = ("input", "output", "cache_read", "cache_write", "reasoning")
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class InstanceUsage:
     """What an instance used and cost; None is what nobody knows."""
 
     tokens: JsonObject | None = None  # by class
@@ -35,7 +35,7 @@ class Account:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredSections:
     """What was stored of an instance: the sections of its document, and their digests."""
 
     workspace: JsonObject | None = None
@@ -50,17 +50,17 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class TeamMember:
     """One agent of the team, with all that is known of it; its SPEC is without secrets by now."""
 
     spec: InstanceSpec
-    account: Account
-    kept: Kept
+    account: InstanceUsage
+    kept: StoredSections
     environment: JsonObject
 
 
 @dataclass(frozen=True, slots=True)
-class Collected:
+class CollectionFacts:
     """What the collection itself knows: when, by whom, and what it could not keep."""
 
     created: datetime
@@ -71,7 +71,7 @@ class Collected:
 
 
 def instance_document(
-    member: Member, children: Sequence[str], collected: Collected, version: str
+    member: TeamMember, children: Sequence[str], collected: CollectionFacts, version: str
 ) -> JsonObject:
     """The document of one instance."""
     entry = _entry(member, len(children), collected)
@@ -93,7 +93,11 @@ def instance_document(
 
 
 def team_document(
-    session: SessionSpec, members: Sequence[Member], collected: Collected, seal: JsonObject, version: str
+    session: SessionSpec,
+    members: Sequence[TeamMember],
+    collected: CollectionFacts,
+    seal: JsonObject,
+    version: str,
 ) -> JsonObject:
     """The document of the team; `seal` is what is known only when everything else is written."""
     children = children_of(members)
@@ -101,7 +105,7 @@ def team_document(
     document: JsonObject = {
         "version": LATEST,
         "producer": collected.producer,
-        "created_at": written_briefly(collected.created),
+        "created_at": format_time_ms(collected.created),
         "team_session_id": session.session_id,
         "total_instances": len(members),
         "instances": entries,
@@ -151,7 +155,7 @@ def manifest(document: JsonObject, producer: JsonObject | None, metadata_file: d
     }
 
 
-def children_of(members: Sequence[Member]) -> dict[str, list[str]]:
+def children_of(members: Sequence[TeamMember]) -> dict[str, list[str]]:
     """Whom each instance started, in the order of the SPEC."""
     children: dict[str, list[str]] = {member.spec.instance_id: [] for member in members}
     for member in members:
@@ -160,7 +164,7 @@ def children_of(members: Sequence[Member]) -> dict[str, list[str]]:
     return children
 
 
-def errors(members: Sequence[Member], omissions: Sequence[str]) -> list[str]:
+def errors(members: Sequence[TeamMember], omissions: Sequence[str]) -> list[str]:
     """Each instance's error and each omission in a sentence."""
     said = [
         sentence
@@ -178,7 +182,7 @@ def errors_of(instance: JsonObject, message: str | None) -> Iterator[str]:
         yield f"{instance['name']}: it ended with the status {instance['status']}, without a message"
 
 
-def _entry(member: Member, children: int, collected: Collected) -> JsonObject:
+def _entry(member: TeamMember, children: int, collected: CollectionFacts) -> JsonObject:
     """An instance as the team document lists it; what is not known is left out."""
     spec, account = member.spec, member.account
     given = spec.given
@@ -191,8 +195,8 @@ def _entry(member: Member, children: int, collected: Collected) -> JsonObject:
         "role_title": role if known_role(role) != role else None,
         "model": given.get("model", UNKNOWN),
         "status": given["status"],
-        "created_at": written_briefly(spec.created),
-        "terminated_at": written_briefly(terminated),
+        "created_at": format_time_ms(spec.created),
+        "terminated_at": format_time_ms(terminated),
         "terminated_at_source": _end_source(spec),
         "execution_time_seconds": given.get(
             "execution_time_seconds", max(0, whole_seconds(spec.created, terminated))
@@ -274,7 +278,7 @@ def _average(total: int, count: int) -> float | int:
     return total // count if total % count == 0 else round(total / count, 2)
 
 
-def _measured(member: Member, seconds: int) -> JsonObject:
+def _measured(member: TeamMember, seconds: int) -> JsonObject:
     """Performance and resources of one instance: what was given, and what a collection sees itself."""
     given = member.spec.given
     return {

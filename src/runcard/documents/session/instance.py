@@ -4,11 +4,11 @@ import re
 from collections.abc import Iterator
 
 from runcard.documents.document import Document
+from runcard.documents.exact_sums import whole_sum
 from runcard.documents.findings import Finding, finding, shown
 from runcard.documents.kinds import INSTANCE
 from runcard.documents.session.team import id_form, life_rules, unique
-from runcard.documents.sums import whole_sum
-from runcard.documents.times import instant
+from runcard.documents.times import parse_time
 from runcard.encoding import JsonObject
 
 Findings = Iterator[Finding]
@@ -23,6 +23,7 @@ class Instance(Document):
 
     __slots__ = ()
     kind = INSTANCE
+    cost_path = ("cost",)
 
     @property
     def instance_id(self) -> str:
@@ -35,7 +36,7 @@ class Instance(Document):
     @staticmethod
     def rules(document: JsonObject) -> Findings:
         yield from id_form("/instance_id", document.get("instance_id"))
-        life = (instant(document.get("created_at")), instant(document.get("terminated_at")))
+        life = (parse_time(document.get("created_at")), parse_time(document.get("terminated_at")))
         yield from life_rules(document, life, "")
         yield from _relatives(document)
         yield from _workspace(document.get("workspace") or {})

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 
 from runcard.documents.document import Document
+from runcard.documents.exact_sums import all_known, exact_sum, money_agrees, whole_sum
 from runcard.documents.findings import Finding, finding, shown
 from runcard.documents.kinds import MANIFEST
 from runcard.documents.session.team import id_form, unique
-from runcard.documents.sums import all_known, exact_sum, money_agrees, whole_sum
 from runcard.encoding import JsonObject
 from runcard.files import check_relative
 
@@ -18,6 +18,7 @@ class Manifest(Document):
 
     __slots__ = ()
     kind = MANIFEST
+    cost_path = ("summary", "total_cost")
 
     @property
     def session_id(self) -> str:

@@ -16,7 +16,7 @@ from runcard.documents import schema
 from runcard.documents.findings import ERROR, Finding, finding, shown
 from runcard.documents.kinds import SESSION_SPEC
 from runcard.documents.session.team import Team
-from runcard.documents.times import instant, written
+from runcard.documents.times import format_time, parse_time
 from runcard.encoding import JsonObject, join_pointer
 
 Findings = Iterator[Finding]
@@ -84,7 +84,7 @@ def judge(
 
 
 def _instance(given: JsonObject, own: str, parent: str | None) -> InstanceSpec:
-    created, terminated = instant(given["created_at"]), instant(given.get("terminated_at"))
+    created, terminated = parse_time(given["created_at"]), parse_time(given.get("terminated_at"))
     if created is None:
         raise ValueError("an instance that was not judged")
     return InstanceSpec(own, parent, created, terminated, given)
@@ -238,7 +238,7 @@ def _by_name(message: str, listed: list[JsonObject], ids: list[str]) -> str:
 
 
 def _own_rules(instance: JsonObject, at: str, collected: datetime) -> Findings:
-    created, terminated = instant(instance.get("created_at")), instant(instance.get("terminated_at"))
+    created, terminated = parse_time(instance.get("created_at")), parse_time(instance.get("terminated_at"))
     for field, moment in (("created_at", created), ("terminated_at", terminated)):
         if moment is not None and not _can_be_written(moment):
             yield finding(
@@ -276,7 +276,7 @@ def _own_rules(instance: JsonObject, at: str, collected: datetime) -> Findings:
 
 def _can_be_written(moment: datetime) -> bool:
     try:
-        written(moment)
+        format_time(moment)
     except OverflowError:
         return False
     return True

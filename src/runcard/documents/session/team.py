@@ -11,10 +11,10 @@ from decimal import Decimal
 from typing import Any
 
 from runcard.documents.document import Document
+from runcard.documents.exact_sums import exact_sum, money_agrees, whole_sum
 from runcard.documents.findings import Finding, finding, shown
 from runcard.documents.kinds import TEAM
-from runcard.documents.sums import exact_sum, money_agrees, whole_sum
-from runcard.documents.times import instant, whole_seconds
+from runcard.documents.times import parse_time, whole_seconds
 from runcard.encoding import JsonObject
 from runcard.files import is_safe_id
 
@@ -29,6 +29,7 @@ class Team(Document):
 
     __slots__ = ()
     kind = TEAM
+    cost_path = ("execution_summary", "total_cost")
 
     @property
     def session_id(self) -> str:
@@ -36,18 +37,12 @@ class Team(Document):
 
     @property
     def created_at(self) -> datetime | None:
-        return instant(self._data["created_at"])
+        return parse_time(self._data["created_at"])
 
     @property
     def instances(self) -> tuple[JsonObject, ...]:
         """The instances as the document lists them; the first without a parent is the root."""
         return tuple(self.to_dict()["instances"])
-
-    @property
-    def total_cost(self) -> Decimal | None:
-        """The cost in dollars as the document states it; None when it is not known."""
-        cost = self._data["execution_summary"].get("total_cost")
-        return None if cost is None else Decimal(str(cost))
 
     @staticmethod
     def rules(document: JsonObject) -> Findings:
@@ -56,7 +51,7 @@ class Team(Document):
         if listed is None:  # absent or no list, and that is said already
             return
         instances = [instance or {} for instance in listed]
-        lives = [(instant(i.get("created_at")), instant(i.get("terminated_at"))) for i in instances]
+        lives = [(parse_time(i.get("created_at")), parse_time(i.get("terminated_at"))) for i in instances]
         adds_up = None not in listed  # a list with a faulty entry does not, and that is said already
         yield from _count("/total_instances", document.get("total_instances"), len(instances))
         yield from _ids(instances)
@@ -266,7 +261,7 @@ def _times(summary: JsonObject, lives: list[Life]) -> Findings:
         ("execution_end", end, "the latest terminated_at"),
     ):
         stated = summary.get(field)
-        moment = instant(stated)
+        moment = parse_time(stated)
         if moment and actual and moment != actual:
             said = actual.isoformat().replace("+00:00", "Z")
             yield finding(

@@ -15,7 +15,7 @@ from runcard.documents.findings import Finding, Report, bounded, finding, shown
 from runcard.documents.kinds import TESTPLAN
 from runcard.documents.testplan.characteristics import characteristic_rules
 from runcard.documents.testplan.versions import DetectedVersion, detect_version
-from runcard.documents.versions import settle
+from runcard.documents.versions import check_version
 from runcard.encoding import JsonObject, decode_json, join_pointer
 from runcard.encoding.json.edit import edit_json
 from runcard.encoding.limits import DEFAULT, NONE, Limits
@@ -105,7 +105,7 @@ def _schema_version(data: JsonObject, detected: DetectedVersion) -> tuple[str | 
     """The version whose schema applies, None when the plan is refused; and findings about the stated version."""
     if detected.is_older or not detected.is_stated:
         return ("1.3" if detected.is_older else detected.version), ()
-    _, used, found = settle(TESTPLAN, {TESTPLAN.version_key: detected.version})
+    _, used, found = check_version(TESTPLAN, {TESTPLAN.version_key: detected.version})
     if detected.version in TESTPLAN.versions or found:
         return used, found
     stated = data["format_version"]

@@ -6,7 +6,7 @@ strings of their decimal digits.
 
 from typing import Any, NamedTuple
 
-from runcard.encoding.json.fast import quick, quick_forms
+from runcard.encoding.json.fast_writer import quick, quick_forms
 from runcard.encoding.json.writer import COMPACT, Layout, render, sorted_by_utf16, to_bytes
 
 _EXACT = 2**53

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from json.encoder import encode_basestring as quoted
 from typing import Any, NamedTuple
 
-from runcard.encoding.json.fast import quick, quick_readable
+from runcard.encoding.json.fast_writer import quick, quick_readable
 from runcard.encoding.json.positions import join_pointer
 from runcard.encoding.json.types import JsonObject
 from runcard.errors import EncodingError

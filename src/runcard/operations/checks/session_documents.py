@@ -4,10 +4,10 @@ import contextlib
 import os
 from collections.abc import Iterator
 
-from runcard.documents import codec
+from runcard.documents import reader
 from runcard.documents.findings import Finding, finding, shown
 from runcard.documents.kinds import INSTANCE, MANIFEST
-from runcard.documents.session import agreement
+from runcard.documents.session import cross_document_rules
 from runcard.encoding import JsonObject
 from runcard.errors import RuncardError
 from runcard.files import check_relative
@@ -24,7 +24,11 @@ class Session:
 
     def __init__(self, folder: str, team: Read | Checked, documents: list[str]) -> None:
         self._folder, self._team, self._documents = folder, team, documents
-        self._roster = None if isinstance(team, Checked) else agreement.Roster(codec.sound(team.examined))
+        self._roster = (
+            None
+            if isinstance(team, Checked)
+            else cross_document_rules.Roster(reader.valid_parts(team.examined))
+        )
         self._amended: set[str] = set()
         with contextlib.suppress(RuncardError):  # what is wrong with them is for `verify` to say
             self._amended = set(read_amendments(folder).by_path)
@@ -36,22 +40,26 @@ class Session:
         documents = [*self._documents, *self._amended]  # one that was taken out is not missed
         folders = {os.path.basename(os.path.dirname(path)) for path in documents}
         is_loose = not self._documents and not os.path.isdir(os.path.join(self._folder, layout.INSTANCES))
-        found = () if is_loose or self._roster is None else agreement.missing_instances(self._roster, folders)
-        return Checked(self._team.path, codec.extended(self._team.examined, found, self._team.data))
+        found = (
+            ()
+            if is_loose or self._roster is None
+            else cross_document_rules.missing_instances(self._roster, folders)
+        )
+        return Checked(self._team.path, reader.add_findings(self._team.examined, found, self._team.data))
 
     def other(self, read: Read) -> Checked:
         """The manifest, or the document of an instance."""
-        kind, document = read.examined.report.kind, codec.sound(read.examined)
+        kind, document = read.examined.report.kind, reader.valid_parts(read.examined)
         found: list[Finding] = []
         if self._roster is not None and kind == MANIFEST.name:
-            found = [*agreement.manifest_rules(document, self._roster), *self._named(document)]
+            found = [*cross_document_rules.manifest_rules(document, self._roster), *self._named(document)]
         elif self._roster is not None and kind == INSTANCE.name:
             folder = os.path.basename(os.path.dirname(read.path))
             found = [
-                *agreement.instance_rules(document, self._roster, folder),
+                *cross_document_rules.instance_rules(document, self._roster, folder),
                 *self._stored(document, folder),
             ]
-        return Checked(read.path, codec.extended(read.examined, found, read.data))
+        return Checked(read.path, reader.add_findings(read.examined, found, read.data))
 
     def _named(self, manifest: JsonObject) -> Findings:
         """The files that the manifest names and that are not there."""
@@ -80,4 +88,4 @@ class Session:
         except RuncardError as error:
             yield unread(error)
         else:
-            yield from agreement.stored_rules(document, there)
+            yield from cross_document_rules.stored_rules(document, there)

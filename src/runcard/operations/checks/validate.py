@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from runcard.documents import codec
+from runcard.documents import reader
 from runcard.documents.findings import Finding, Report, finding
 from runcard.documents.kinds import GENERATION, INSTANCE, KINDS, TEAM, TESTPLAN
 from runcard.encoding import JsonObject, Limits
@@ -78,7 +78,7 @@ class Read(NamedTuple):
 
     path: str
     data: bytes
-    examined: codec.Examined
+    examined: reader.ParsedDocument
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ class _Check:
             data = read_document(path, self.limits)
         except RuncardError as error:
             return Checked(path, Report((unread(error),), self.kind))
-        examined = codec.examine(
+        examined = reader.parse_document(
             data,
             kind=self.kind,
             limits=self.limits,
@@ -207,7 +207,7 @@ class _Check:
             return False
 
 
-def _as_of_now(path: str, examined: codec.Examined) -> Report:
+def _as_of_now(path: str, examined: reader.ParsedDocument) -> Report:
     """The report, with what is known now about a run that says it is running."""
     report, document = examined.report, examined.data
     is_open = any(found.rule == "status.running" for found in report.findings)

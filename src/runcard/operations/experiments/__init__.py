@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from runcard.encoding import JsonObject, Limits, as_text, join_pointer
 from runcard.errors import DocumentError, StoreError, UsageError
 from runcard.files import SAFE_ID, failure, is_safe_id, printable, write_atomic
-from runcard.files.temporaries import remove_temporaries_of
+from runcard.files.temporary_files import remove_temporary_files_for
 from runcard.observe.ids import new_id
 from runcard.operations.checks.load import read_document
 from runcard.operations.runs.configuration import read_file
@@ -147,7 +147,7 @@ def _given_an_id(folder: str) -> JsonObject:
                 data = {ID: new_id("exp"), **{key: value for key, value in data.items() if key != ID}}
                 old = read_document(path, Limits()) if os.path.lexists(path) else b""
                 write_atomic(path, edit_yaml(old, data), follow=False)
-                remove_temporaries_of(path)
+                remove_temporary_files_for(path)
     except OSError as error:
         raise failure(error, path, "keep the id of the experiment in") from error
     return data

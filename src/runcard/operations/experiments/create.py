@@ -20,7 +20,7 @@ from runcard.operations.experiments import (
 )
 from runcard.operations.runs.configuration import read_file
 from runcard.store import layout
-from runcard.views.run_readme import experiment_readme
+from runcard.views.experiment_readme import experiment_readme
 
 _HEAD = """\
 # The experiment {name}. `runcard run --experiment {name} -- COMMAND` reads this file.

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from runcard.digests import sha256_bytes
 from runcard.encoding import JsonObject, Limits
 from runcard.errors import RuncardError, StoreError
-from runcard.files import Kind, failure, printable, walk
+from runcard.files import FileKind, failure, printable, walk
 from runcard.files.rename_noreplace import rename_noreplace
 from runcard.observe.clock import Clock
 from runcard.operations.checks.load import read_document
@@ -54,7 +54,9 @@ def examine(name: str) -> Doomed | None:
         raise no_experiment(name)
     _check_at_rest(path)
     sizes = [
-        os.lstat(os.path.join(path, entry.path)).st_size for entry in walk(path) if entry.kind is Kind.FILE
+        os.lstat(os.path.join(path, entry.path)).st_size
+        for entry in walk(path)
+        if entry.kind is FileKind.FILE
     ]
     return Doomed(path, len(_runs(path)), len(sizes), sum(sizes))
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from runcard.documents.sums import exact_sum, plain_number, whole_sum
+from runcard.documents.exact_sums import exact_sum, plain_number, whole_sum
 from runcard.encoding import JsonObject
 from runcard.files import printable
 from runcard.masking import mask_data

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from runcard.encoding import JsonObject
 from runcard.errors import RuncardError
-from runcard.files import Kind, json_name, walk
+from runcard.files import FileKind, json_name, walk
 from runcard.plans.agent_reports import AgentReport
 from runcard.plans.agents import AGENTS
 from runcard.plans.factory_traits import TraitMatch, all_traits, match_traits, missing_traits, strategy
@@ -113,7 +113,7 @@ def _specs(root: str) -> Iterator[str]:
         if not os.path.isdir(top):
             continue
         for entry in walk(top, on_error=lambda *_: None, enter=lambda path: path.strip("/") != "factories"):
-            if entry.kind is Kind.FILE and entry.path.endswith(".rb") and entry.path != "factories.rb":
+            if entry.kind is FileKind.FILE and entry.path.endswith(".rb") and entry.path != "factories.rb":
                 yield os.path.join(top, entry.path)
 
 

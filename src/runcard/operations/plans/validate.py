@@ -5,7 +5,7 @@ The previous contents of the section are ignored. Nothing else in the file chang
 
 from dataclasses import dataclass, replace
 
-from runcard.documents import codec
+from runcard.documents import reader
 from runcard.documents.findings import Finding
 from runcard.documents.findings import Report as Findings
 from runcard.documents.kinds import TESTPLAN
@@ -68,7 +68,7 @@ def _check(plan: Plan) -> Findings:
         return list(check_target(data, project.root, is_known=not plan.location.is_outside_project))
 
     content = plan.location.plan_file.content or b""
-    report = codec.examine(
+    report = reader.parse_document(
         content, kind=TESTPLAN.name, limits=plan.location.plan_file.limits, look=check_in_project
     ).report
     findings = tuple(finding for finding in report.findings if not finding.path.startswith("/validation"))

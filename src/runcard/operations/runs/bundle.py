@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from runcard.digests import sha256_bytes
-from runcard.documents import codec
+from runcard.documents import reader
 from runcard.encoding import JsonObject
 from runcard.errors import StoreError, UsageError
-from runcard.files import failure, json_name, open_regular, printable, sync_filesystem
+from runcard.files import failure, json_name, printable, sync_filesystem
 from runcard.files.rename_noreplace import rename_noreplace
 from runcard.operations.checks.show import show
 from runcard.operations.runs.bundle_files import BundleFiles
@@ -19,9 +19,11 @@ from runcard.store.archives.bundles.forbidden_names import is_tool_name
 from runcard.store.archives.bundles.manifest import refused
 from runcard.store.archives.bundles.pack import pack
 from runcard.store.archives.bundles.temporary import workplace
-from runcard.store.archives.scan import Contents
+from runcard.store.archives.record import ArchivedRecord
 from runcard.store.archives.unpack import unpack
-from runcard.store.verification import Verdict, verify_archived_run, verify_run
+from runcard.store.find_record import open_record
+from runcard.store.record import RUN, Record
+from runcard.store.verification import Verdict, verify_record
 from runcard.version import __version__
 
 GIB = 1 << 30
@@ -45,11 +47,13 @@ def export_bundle(
     longer what they were, or may not be packed, are left out with a warning. `including` names files and folders that
     may be packed although they lie elsewhere, or although this user did not record the run here.
     """
-    shown = show(run)
-    _check_whole(shown.path)
-    name = os.path.basename(os.path.abspath(shown.path))
-    digest = _metadata_digest(shown.path)
-    files = BundleFiles(shown.path, shown.document, digest, including)
+    record = open_record(run)
+    record.problems()  # an archive is read here: its own document counts, not the copy beside it
+    shown = show(record)
+    _check_whole(record)
+    name = record.name
+    digest = sha256_bytes(record.read(layout.METADATA) or b"").hex
+    files = BundleFiles(record.directory, shown.document, digest, including)
     carried = files.carried()
     facts = {
         "producer": {"name": "runcard", "version": __version__},
@@ -59,10 +63,11 @@ def export_bundle(
     target = output or f"{name}.tar.gz"
     try:
         with (
+            record.as_directory() as directory,
             workplace(os.path.dirname(os.path.abspath(target)), folder=False) as (aside, descriptor),
             open(descriptor, "wb", closefd=False) as file,
         ):
-            count = pack(file, name, os.path.abspath(shown.path), carried, facts)
+            count = pack(file, name, os.path.abspath(directory), carried, facts)
             file.flush()
             os.fsync(descriptor)
             _take_name(aside, target)
@@ -87,21 +92,16 @@ def _take_name(temporary: str, target: str) -> None:
         os.close(directory)
 
 
-def _check_whole(run: str) -> None:
-    if (problem := _problem(verify_run(run))) is not None:
+def _check_whole(run: Record) -> None:
+    if (problem := _problem(verify_record(run))) is not None:
         raise StoreError(
-            f"{printable(run)} is not what it was when it was closed: {problem}",
-            hint=f"`runcard verify {printable(run)}` tells more",
+            f"{printable(run.path)} is not what it was when it was closed: {problem}",
+            hint=f"`runcard verify {printable(run.path)}` tells more",
         )
 
 
 def _problem(verdict: Verdict) -> str | None:
     return None if verdict.intact and verdict.complete else verdict.findings[0].message
-
-
-def _metadata_digest(run: str) -> str:
-    with open(open_regular(os.path.join(run, layout.METADATA)), "rb") as file:
-        return sha256_bytes(file.read()).hex
 
 
 def import_bundle(
@@ -116,7 +116,8 @@ def import_bundle(
     The folder appears when everything is in it, and must not exist yet.
     """
     contents, manifest = read_bundle(os.fspath(bundle), max_size=max_size, max_files=max_files)
-    missing = _check_run(contents.below(manifest["run"]), manifest)
+    inner = ArchivedRecord(os.fspath(bundle), kind=RUN, contents=contents.below(manifest["run"]))
+    missing = _check_run(inner.in_store(None), manifest)
     target = folder or _default_folder(manifest)
     parent = os.path.dirname(os.path.abspath(target))
     try:
@@ -139,16 +140,16 @@ def _default_folder(manifest: JsonObject) -> str:
     return name
 
 
-def _check_run(run: Contents, manifest: JsonObject) -> list[str]:
+def _check_run(run: Record, manifest: JsonObject) -> list[str]:
     """Refuse a run that is not intact, or another one than the manifest names; what to know about its inputs."""
     metadata = run.read(layout.METADATA)
     if metadata is None:
         raise refused("there is no run in it")
-    if (problem := _problem(verify_archived_run(run))) is not None:
+    if (problem := _problem(verify_record(run))) is not None:
         raise refused(f"its run is not what it was when it was closed: {problem}")
     if sha256_bytes(metadata).hex != manifest.get("metadata_sha256"):
         raise refused("its run is another one than its manifest says")
-    return list(_missing_inputs(codec.load(metadata).to_dict(), manifest))
+    return list(_missing_inputs(reader.load_document(metadata).to_dict(), manifest))
 
 
 def _missing_inputs(document: JsonObject, manifest: JsonObject) -> Iterator[str]:

@@ -15,15 +15,15 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from runcard import checksums
-from runcard.checksums.unstable_directory import MOVED, is_moved, look, snapshot
+from runcard.checksums.unstable_directory import GONE_ERRNOS, is_concurrent_change, snapshot, walk_unstable
 from runcard.digests import sha256_bytes
 from runcard.documents import chain
-from runcard.documents.run import fold
+from runcard.documents.run import events, fold
 from runcard.documents.run.size_limit import is_too_large
 from runcard.documents.symlinks import symlink_entry
 from runcard.encoding import JsonObject, canonical_json, decode_json, encode_json
 from runcard.errors import EncodingError, RuncardError, StoreError
-from runcard.files import Kind, Sync, failure, json_name, printable, read_regular, sizes
+from runcard.files import FileKind, Sync, failure, json_name, printable, read_regular, sizes
 from runcard.observe.process import is_alive
 from runcard.operations.runs.write_files import write
 from runcard.store import layout
@@ -184,7 +184,11 @@ def seal(run: str, own: Own) -> JsonObject:
         try:
             return _seal_once(run, own)
         except RuncardError as error:
-            if not is_moved(error) or os.path.isdir(run) or not os.path.lexists(layout.open_mark(run)):
+            if (
+                not is_concurrent_change(error)
+                or os.path.isdir(run)
+                or not os.path.lexists(layout.open_mark(run))
+            ):
                 raise  # without its second name the journal is lost
         time.sleep(pause)
         with contextlib.suppress(FileExistsError):
@@ -215,7 +219,7 @@ def _seal(desk: "_Desk", *, is_own: bool = False) -> JsonObject:
     document = desk.sealed(desk.list_files(), ledger.head)
     data = _encoded(document, checked=desk.is_told_by_us)
     if is_too_large(data):
-        document = fold.readable(document)
+        document = fold.cut_to_size(document)
         data = _encoded(document, checked=desk.is_told_by_us)
     write(run, layout.METADATA, data, sync=Sync.FILE_SYSTEM)
     entry = _ledger_entry(run, document, data)
@@ -241,7 +245,7 @@ class _Desk:
         written = _written(run, own)
         open_id = _run_id(written) if written is not None and _status(written) == "running" else None
         self.lines = read_lines(run, _run_id(start) if start else None, open_id)
-        self.notes: list[chain.Entry] = []
+        self.notes: list[chain.JournalEntry] = []
         self.entries = self.lines.merged()
         began = start or self._beginning(written if open_id is not None else None)
         if began is None:
@@ -259,11 +263,11 @@ class _Desk:
 
     def _look(self) -> None:
         """See what lies in the directory: once, and again when something has moved."""
-        self._kinds: dict[str, Kind] = look(self.run)
+        self._kinds: dict[str, FileKind] = walk_unstable(self.run)
 
     def _beginning(self, written: JsonObject | None) -> JsonObject | None:
         """How the run began, by its journal or by its first document."""
-        began = fold.start_of(entry.line for entry in self.entries) or written
+        began = fold.start_document_in(entry.line for entry in self.entries) or written
         return began if isinstance(began, dict) and _generation().judge(began).valid else None
 
     def note(self, kind: str, message: str, **more: str) -> None:
@@ -277,7 +281,7 @@ class _Desk:
             "seq": len(mine) + 1,
             "timestamp": self._last_time(),
             "level": "warning",
-            "event": fold.WARNING,
+            "event": events.WARNING_ADDED,
             "experiment_id": self.start["generation"]["experiment_id"],
             "run_id": self.run_id,
             "elapsed": None,
@@ -285,7 +289,7 @@ class _Desk:
         }
         salt = sha256_bytes(prev.encode() + canonical_json(payload)).hex[:32]
         raw = chain.write_line(fields, payload, salt, prev).raw.rstrip(b"\n")
-        self.notes.append(chain.Entry(0, raw, decode_json(raw)))
+        self.notes.append(chain.JournalEntry(0, raw, decode_json(raw)))
         self.entries = self.lines.merged(self.notes)
 
     def _last_time(self) -> str:
@@ -300,7 +304,7 @@ class _Desk:
 
         What is odd is written down, with all lines, before anything moves: so nothing is lost to a `kill -9`.
         """
-        files = (name for name, kind in self._kinds.items() if kind is Kind.FILE)
+        files = (name for name, kind in self._kinds.items() if kind is FileKind.FILE)
         for name in list(filter(_LEFTOVER.fullmatch, files)):
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(os.path.join(self.run, name))
@@ -312,7 +316,7 @@ class _Desk:
         self._note_special(moves)
         if moves or not self._is_merged():
             self._put_in_place(moves)
-        self.told = fold.told(self.start, (entry.line for entry in self.entries))
+        self.told = fold.fold_events(self.start, (entry.line for entry in self.entries))
 
     def _is_merged(self) -> bool:
         """Whether the journal holds all lines, each of them once, and nothing else does."""
@@ -332,7 +336,7 @@ class _Desk:
             try:
                 os.rename(ours, journal)
             except OSError as error:
-                if error.errno not in MOVED:
+                if error.errno not in GONE_ERRNOS:
                     raise
                 write(self.run, layout.JOURNAL, merged, sync=Sync.FILE)
         for source in self.lines.sources:
@@ -347,7 +351,7 @@ class _Desk:
             yield layout.METADATA
         foreign = {source.name for source in self.lines.sources if source.foreign}
         for name in layout.journal_names(self._kinds):
-            if name in foreign or self._kinds[name] is not Kind.FILE:
+            if name in foreign or self._kinds[name] is not FileKind.FILE:
                 yield name
         yield from (name for name in (layout.AMENDMENTS, layout.SIGNATURE) if name in self._kinds)
         if self._is_users_readme(layout.README):
@@ -383,7 +387,7 @@ class _Desk:
     def _note_special(self, moves: dict[str, str]) -> None:
         """Note what is neither a file nor a link, under the name that it will have."""
         for path, kind in self._kinds.items():
-            if kind is Kind.OTHER:
+            if kind is FileKind.OTHER:
                 top, slash, rest = path.partition("/")
                 name = json_name(moves.get(top, top) + slash + rest).text
                 message = f"{name} is neither a file nor a link: it is left out of the record"
@@ -394,16 +398,16 @@ class _Desk:
 
     def write_readme(self) -> None:
         ours = {*layout.NOT_LISTED, layout.JOURNAL, self.readme}
-        made = [path for path, kind in self._kinds.items() if kind is Kind.FILE and path not in ours]
+        made = [path for path, kind in self._kinds.items() if kind is FileKind.FILE and path not in ours]
         files = list(sizes(self.run, made))
         page = readme(self.told, files).encode()
         if is_too_large(page):
-            page = readme(fold.readable(self.told), files).encode()
+            page = readme(fold.cut_to_size(self.told), files).encode()
         write(self.run, self.readme, page, sync=Sync.LATER)
-        self._kinds[self.readme] = Kind.FILE
+        self._kinds[self.readme] = FileKind.FILE
         self._page = page
 
-    def list_files(self) -> checksums.Contents:
+    def list_files(self) -> checksums.DirectoryContents:
         """Fix every file by its digest in SHA256SUMS."""
         found = snapshot(self.run, self._kinds, layout.NOT_LISTED)
         contents = found.contents
@@ -421,26 +425,26 @@ class _Desk:
         shown = ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if names[_SHOWN:] else "")
         self.note(CHANGING, f"files kept changing while the run was closed: {shown}")
         self._put_in_place({})
-        self.told = fold.told(self.start, (entry.line for entry in self.entries))
+        self.told = fold.fold_events(self.start, (entry.line for entry in self.entries))
         self.write_readme()
 
-    def _with_own_files(self, contents: checksums.Contents) -> checksums.Contents:
+    def _with_own_files(self, contents: checksums.DirectoryContents) -> checksums.DirectoryContents:
         """The same with the digests of the journal and the page as they were written, whatever became of them."""
         written = {layout.JOURNAL: self._merged(), self.readme: self._page}
         own = {name: sha256_bytes(data) for name, data in written.items()}
         return contents._replace(listing=checksums.Listing({**contents.listing, **own}))
 
-    def _contents(self) -> checksums.Contents:
+    def _contents(self) -> checksums.DirectoryContents:
         return snapshot(self.run, self._kinds, layout.NOT_LISTED).contents
 
-    def sealed(self, contents: checksums.Contents, ledger_head: str | None) -> JsonObject:
-        files = fold.Files(
+    def sealed(self, contents: checksums.DirectoryContents, ledger_head: str | None) -> JsonObject:
+        files = fold.FileFacts(
             output=str(contents.listing.digest),
             symlinks=[symlink_entry(link) for link in contents.symlinks],
             chains=chain.heads(self.entries),
             ledger_head=ledger_head,
         )
-        return fold.sealed(self.told, files)
+        return fold.add_file_facts(self.told, files)
 
 
 def _generation() -> "type[Generation]":

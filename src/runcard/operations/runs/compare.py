@@ -11,10 +11,11 @@ from typing import NamedTuple
 
 from runcard import checksums
 from runcard.encoding import JsonObject
-from runcard.errors import StoreError
-from runcard.files import json_name, printable, read_regular
-from runcard.operations.checks.show import Shown, show
+from runcard.errors import RuncardError, StoreError
+from runcard.files import json_name, printable, read_stream
+from runcard.operations.checks.show import ShownRun, show
 from runcard.store import layout
+from runcard.store.record import Record
 
 _LARGEST = 1 << 20  # bytes of a text whose differences are looked for
 
@@ -38,8 +39,8 @@ class Differing(NamedTuple):
 class Comparison:
     """What is the same in two runs, and what is not."""
 
-    old: Shown
-    new: Shown
+    old: ShownRun
+    new: ShownRun
     same: tuple[str, ...]
     differing: tuple[Differing, ...]
     gone: tuple[str, ...]  # only in the old one
@@ -69,7 +70,7 @@ class Comparison:
         }
 
 
-def compare(old: str | os.PathLike[str], new: str | os.PathLike[str]) -> Comparison:
+def compare(old: str | os.PathLike[str] | Record, new: str | os.PathLike[str] | Record) -> Comparison:
     """Compare two runs that are closed."""
     before, now = show(old), show(new)
     ours, theirs = _digests(before), _digests(now)
@@ -79,7 +80,9 @@ def compare(old: str | os.PathLike[str], new: str | os.PathLike[str]) -> Compari
         now,
         tuple(path for path in both if ours[path] == theirs[path]),
         tuple(
-            Differing(path, _diff(before.path, now.path, path)) for path in both if ours[path] != theirs[path]
+            Differing(path, _diff(before.record, now.record, path))
+            for path in both
+            if ours[path] != theirs[path]
         ),
         tuple(path for path in ours if path not in theirs),
         tuple(path for path in theirs if path not in ours),
@@ -87,10 +90,9 @@ def compare(old: str | os.PathLike[str], new: str | os.PathLike[str]) -> Compari
     )
 
 
-def _digests(run: Shown) -> dict[str, str]:
+def _digests(run: ShownRun) -> dict[str, str]:
     """The digest of each output, in the order of the paths."""
-    path = os.path.join(run.path, layout.CHECKSUMS)
-    data = read_regular(path) if layout.may_be_file(path) else None
+    data = run.record.read(layout.CHECKSUMS)
     if data is None:
         raise StoreError(
             f"{printable(run.path)} has no {layout.CHECKSUMS}: it is not closed",
@@ -100,8 +102,8 @@ def _digests(run: Shown) -> dict[str, str]:
     return {path: digest.hex for path, digest in checksums.read(data).items() if path in outputs}
 
 
-def _diff(old: str, new: str, path: str) -> tuple[str, ...]:
-    texts = [_text(os.path.join(run, path)) for run in (old, new)]
+def _diff(old: Record, new: Record, path: str) -> tuple[str, ...]:
+    texts = [_text(run, path) for run in (old, new)]
     if texts[0] is None or texts[1] is None:
         return ()
     lines = difflib.unified_diff(
@@ -110,13 +112,15 @@ def _diff(old: str, new: str, path: str) -> tuple[str, ...]:
     return tuple(lines)[2:]  # the names, which whoever shows it knows better
 
 
-def _text(path: str) -> str | None:
+def _text(run: Record, path: str) -> str | None:
     try:
-        if os.path.getsize(path) > _LARGEST:
+        file = run.open(path)
+        if file is None:
             return None
-        data = read_regular(path)
-        return None if data is None else data.decode()
-    except (OSError, UnicodeDecodeError):
+        with file:
+            data = read_stream(file, _LARGEST)
+        return None if len(data) > _LARGEST else data.decode()
+    except (RuncardError, UnicodeDecodeError):
         return None
 
 
@@ -131,6 +135,6 @@ def _moved(old: JsonObject, new: JsonObject) -> tuple[Moved, ...]:
     return tuple(Moved(name, old[section].get(key), new[section].get(key)) for name, section, key in figures)
 
 
-def _id(run: Shown) -> str | None:
+def _id(run: ShownRun) -> str | None:
     run_id: str | None = run.document["generation"]["run_id"]
     return run_id

@@ -9,14 +9,14 @@ from typing import Any
 
 from runcard.accounting import Prices
 from runcard.digests import Digest
-from runcard.documents.run import fold
+from runcard.documents.run import events, fold
 from runcard.documents.run.generation import Generation
 from runcard.documents.run.size_limit import TRUNCATED
 from runcard.encoding import JsonObject
 from runcard.errors import UsageError
 from runcard.files import failure, write_atomic
 from runcard.observe.clock import Clock
-from runcard.observe.environment import Background
+from runcard.observe.environment import EnvironmentGatherer
 from runcard.observe.ids import new_id
 from runcard.observe.process import resources
 from runcard.operations.experiments import identify
@@ -60,7 +60,7 @@ class MetadataRecorder(Events):
         use_masking_settings()
         self._clock = Clock()
         self._directory = os.getcwd()
-        self._background = Background(self._directory)
+        self._background = EnvironmentGatherer(self._directory)
         identity = identify(experiment) if experiment else new_id("exp")
         self._start, counts = start_document(
             self._clock,
@@ -92,7 +92,7 @@ class MetadataRecorder(Events):
             raise UsageError("the recorder was not started", hint="call start() first")
         return self._start
 
-    def add_data_source(self, *patterns: str) -> None:
+    def add_data_source(self, *patterns: str | os.PathLike[str]) -> None:
         """Record files as inputs: by path, by pattern, or all files of a directory."""
         self.add_input(*patterns)
 
@@ -112,8 +112,8 @@ class MetadataRecorder(Events):
         if status not in _STATUSES:
             raise UsageError(f"no run ends as {status!r}", hint=f"one of {', '.join(_STATUSES)}")
         self.end_calls()
-        self._counting.end(_PATIENCE)
-        self.emit(fold.ENVIRONMENT, {"environment": self._background.result(_PATIENCE)})
+        self._counting.stop(_PATIENCE)
+        self.emit(events.ENVIRONMENT_OBSERVED, {"environment": self._background.result(_PATIENCE)})
         now = self._clock.read()
         said = {
             "status": status,
@@ -121,13 +121,13 @@ class MetadataRecorder(Events):
             "duration_seconds": now.elapsed,
             "resources": resources(),
         }
-        self.emit(fold.ENDED, said)
+        self.emit(events.RUN_ENDED, said)
         self._finished = True
 
     def document(self) -> Generation:
         """The document as it stands; before `finish` the run is `running`."""
         start = self._begun()
-        folded = fold.fold(start, self._lines, fold.Files(None, [], (), None))
+        folded = fold.fold(start, self._lines, fold.FileFacts(None, [], (), None))
         if not self._finished:
             folded["generation"] |= {"status": "running", "timestamp_end": None, "duration_seconds": None}
             folded["generation"]["estimated"] = []

@@ -19,13 +19,13 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 from weakref import WeakSet
 
-from runcard.documents.run import fold
+from runcard.documents.run import events
 from runcard.documents.run.size_limit import TRUNCATED
 from runcard.encoding import JsonObject, encode_json
 from runcard.errors import RuncardError, RuncardWarning, StoreError, UsageError
 from runcard.files import failure
 from runcard.observe.clock import Clock
-from runcard.observe.environment import Background
+from runcard.observe.environment import EnvironmentGatherer
 from runcard.observe.ids import new_id
 from runcard.observe.process import resources
 from runcard.operations.masking import use_masking_settings
@@ -115,12 +115,12 @@ class Run(Events):
             raise
         if journal is not None and self._lost:
             said = {"type": "events-lost", "message": f"{self._lost} events could not be written"}
-            journal.append(self._line(fold.WARNING, "warning"), said)
+            journal.append(self._line(events.WARNING_ADDED, "warning"), said)
             self._lost = 0
         if journal is not None and size is not None and not self._has_cut:
             self._has_cut = True
             cut = f"the event {event[:_NAME]} had {size:,} bytes and was cut; there is no warning about further ones"
-            journal.append(self._line(fold.WARNING, "warning"), {"type": TRUNCATED, "message": cut})
+            journal.append(self._line(events.WARNING_ADDED, "warning"), {"type": TRUNCATED, "message": cut})
 
     def _line(self, event: str, level: str) -> JsonObject:
         now = self._clock.read()
@@ -155,7 +155,7 @@ class Run(Events):
 
     def observe(self, environment: JsonObject) -> None:
         """Keep the facts about the environment as soon as they are known; raises when they cannot be kept."""
-        self._keep(fold.ENVIRONMENT, {"environment": environment}, "info")
+        self._keep(events.ENVIRONMENT_OBSERVED, {"environment": environment}, "info")
 
     def end(
         self,
@@ -172,11 +172,11 @@ class Run(Events):
         journal = self._journal
         if journal is None:
             return None
-        self._counting.end(_PATIENCE)
+        self._counting.stop(_PATIENCE)
         try:
             self.end_calls()
             if facts is not None:
-                self.emit(fold.ENVIRONMENT, {"environment": facts})
+                self.emit(events.ENVIRONMENT_OBSERVED, {"environment": facts})
             now = self._clock.read()
             said = {
                 "status": status,
@@ -186,7 +186,7 @@ class Run(Events):
                 "resources": used or resources(),
             }
             with self.guarded():
-                self._keep(fold.ENDED, said, "info")
+                self._keep(events.RUN_ENDED, said, "info")
                 journal.end()  # what a thread says from now on would not be what is sealed
                 return seal(self._path, Own(self._document, self._first, journal.sha256.hexdigest()))
         finally:
@@ -253,7 +253,7 @@ def record(  # noqa: PLR0913 - the library's front door: each is a thing to say 
     model: str | None = None,
     provider: str | None = None,
     config: Mapping[str, Any] | None = None,
-    inputs: Iterable[str] = (),
+    inputs: Iterable[str | os.PathLike[str]] = (),
     experiment: str | None = None,
     labels: Mapping[str, str] | None = None,
     parent: str | None = None,
@@ -311,10 +311,10 @@ def _load() -> None:
     import jsonschema_rs  # noqa: F401, PLC0415
 
     import runcard.accounting  # noqa: PLC0415
-    import runcard.checksums.helper_pool  # noqa: PLC0415
     import runcard.checksums.large_files  # noqa: PLC0415
     import runcard.documents.run.generation  # noqa: PLC0415
-    import runcard.observe.file_arguments  # noqa: F401, PLC0415
+    import runcard.observe.input_patterns  # noqa: PLC0415
+    import runcard.parallel.helper_pool  # noqa: F401, PLC0415
 
 
 class Recording:
@@ -345,7 +345,7 @@ class Recording:
             run.add_warning(message, type=kind)
             warnings.warn(message, RuncardWarning, stacklevel=2)
         # Now: it would only be in the way before.
-        self._background = Background(".", without=[order.outputs], tell=run.observe)
+        self._background = EnvironmentGatherer(".", ignore=[order.outputs], on_complete=run.observe)
         self._signals.begin()
         if order.inputs:
             try:
@@ -381,7 +381,7 @@ class Recording:
                 run.add_error(error)
         finally:
             facts = self._background.result(_PATIENCE)
-            run.end(status, exit_code=code, facts=None if self._background.told else facts)
+            run.end(status, exit_code=code, facts=None if self._background.delivered else facts)
 
     async def __aenter__(self) -> Run:
         return self.__enter__()
@@ -433,7 +433,7 @@ def begin(order: Order) -> Run:
     try:
         run = Run(store, document, clock, new.journal, **order.options)
         run._event_limit = order.event_limit  # noqa: SLF001 - of this module
-        run.emit(fold.STARTED, document)
+        run.emit(events.RUN_STARTED, document)
         for where, masked in counts.items():
             run.count_masked(masked, where)
         run._first = encode_json(document)  # noqa: SLF001 - of this module

@@ -14,12 +14,12 @@ from sys import maxsize
 from typing import TYPE_CHECKING, Any
 
 from runcard.digests import sha256_bytes
-from runcard.documents.run import fold
-from runcard.documents.sums import plain_number
+from runcard.documents.exact_sums import plain_number
+from runcard.documents.run import events
 from runcard.encoding import COMPACT, JsonObject, Limits, decode_json, encode_json
 from runcard.errors import RuncardError, RuncardWarning, UsageError
 from runcard.masking import mask_data, mask_text
-from runcard.observe.input_tokens import Counting
+from runcard.observe.input_tokens import TokenCounter
 from runcard.observe.inputs import inputs
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class Events(ABC):
         self._keep_secrets = keep_secrets
         self._unpriced: set[str | None] = set()
         self._configuration: JsonObject = {}
-        self._counting = Counting()
+        self._counting = TokenCounter()
         self._directory = _here()  # where the run was started: inputs are named relative to it
         self.watched: set[str] = set()  # ids of the replies that a watched client had
         self.open_calls: set[Any] = set()  # calls of watched clients whose replies are still being read
@@ -69,9 +69,9 @@ class Events(ABC):
         """Add to the configuration, or change it."""
         configuration = self.masked(checked_config({**(config or {}), **more}), "configuration")
         self._configuration |= configuration
-        self.emit(fold.CONFIGURED, {"configuration": configuration})
+        self.emit(events.CONFIG_SET, {"configuration": configuration})
 
-    def add_input(self, *patterns: str) -> None:
+    def add_input(self, *patterns: str | os.PathLike[str]) -> None:
         """Record files as inputs: by path, by pattern, or all files of a directory."""
         found, troubles = inputs(
             [_seen_from(self._directory, pattern) for pattern in patterns], self._directory
@@ -85,15 +85,15 @@ class Events(ABC):
     def keep_inputs(self, files: list[JsonObject]) -> None:
         """Keep inputs in as many events as it takes: none of them may be so long that it is cut."""
         for some in _in_parts(files):
-            self.emit(fold.INPUTS, {"files": some})
+            self.emit(events.INPUTS_ADDED, {"files": some})
 
     def count_tokens(self, files: list[JsonObject]) -> None:
         """Count the tokens of inputs, as `data_sources.files` lists them, in a thread."""
-        self._counting.begin(files, self._directory, self._configuration.get("model"), self._add_counts)
+        self._counting.start(files, self._directory, self._configuration.get("model"), self._add_counts)
 
     def _add_counts(self, files: list[JsonObject]) -> None:
         for some in _in_parts(files):
-            self.emit(fold.COUNTED, {"files": some})
+            self.emit(events.INPUTS_COUNTED, {"files": some})
 
     def add_usage(
         self,
@@ -131,7 +131,7 @@ class Events(ABC):
 
     def _is_watched(self, response_id: str, reply: object) -> bool:
         """Whether a watched client tells of this reply; one that was not finished is told what became of it."""
-        from runcard.accounting.vendors.fields import as_mapping  # noqa: PLC0415
+        from runcard.accounting.vendors.reply_fields import as_mapping  # noqa: PLC0415
 
         for call in list(self.open_calls):
             if call.response_id == response_id:
@@ -173,7 +173,7 @@ class Events(ABC):
             else:
                 payload |= self._price(usage, vendor, asked) if amount is None else _given(amount)
             level = "error" if failed else "info"
-            self.emit(fold.CALLED, self.masked(checked(payload), "events"), level=level)
+            self.emit(events.MODEL_CALLED, self.masked(checked(payload), "events"), level=level)
             # What is inside the call is another call: its cost and its time are those of the whole.
             amount, failed = None if amount is None else 0, False
             said = {"step": said.get("step")}
@@ -227,16 +227,16 @@ class Events(ABC):
             said["cost_source"] = None if said[_COST] is None else "given"
         if said.keys() & {"input_tokens", "output_tokens"}:
             said["token_source"] = "given"  # noqa: S105 - where the counts come from
-        self.emit(fold.COSTS, said)
+        self.emit(events.COSTS_SET, said)
 
     def add_error(self, error: BaseException | str, *, type: str | None = None) -> None:  # noqa: A002
         """Record an error: an exception, or what was wrong in words."""
         kind = type or (error.__class__.__name__ if isinstance(error, BaseException) else None)
-        self._add_problem(fold.ERROR, "error", _words(error), kind)
+        self._add_problem(events.ERROR_ADDED, "error", _words(error), kind)
 
     def add_warning(self, message: str, *, type: str | None = None) -> None:  # noqa: A002
         """Record a warning."""
-        self._add_problem(fold.WARNING, "warning", _words(message), type)
+        self._add_problem(events.WARNING_ADDED, "warning", _words(message), type)
 
     def _add_problem(self, event: str, level: str, message: str, kind: str | None) -> None:
         where = f"{level}s"
@@ -248,7 +248,7 @@ class Events(ABC):
 
     def set_labels(self, **labels: str) -> None:
         """Label the run."""
-        self.emit(fold.LABELS, {"labels": self.masked(checked_labels(labels), "labels")})
+        self.emit(events.LABELS_SET, {"labels": self.masked(checked_labels(labels), "labels")})
 
     def relate(self, type: str, id: str, *, sha256: str | None = None) -> None:  # noqa: A002
         """Name another record that this one has to do with; `sha256` is the bare hex digest of its document."""
@@ -258,12 +258,12 @@ class Events(ABC):
         if sha256 is not None and not _HEX.fullmatch(sha256):
             raise UsageError(f"{sha256!r} is no digest", hint="64 lower-case hex digits, without sha256:")
         said = {"type": type, "id": self.masked_text(name, "relations")}
-        self.emit(fold.RELATED, said | ({"sha256": sha256} if sha256 else {}))
+        self.emit(events.RELATION_ADDED, said | ({"sha256": sha256} if sha256 else {}))
 
     def log(self, event: str, /, **payload: Any) -> None:  # noqa: ANN401
         """Write an event of the user's own."""
         name = _text(event, "the name of an event")
-        if name in fold.EVENTS:
+        if name in events.EVENTS:
             raise UsageError(f"{name} is an event of runcard's own", hint="choose another name")
         self.emit(self.masked_text(name, "events"), self.masked(checked(payload), "events"))
 
@@ -292,7 +292,7 @@ class Events(ABC):
 
     def count_masked(self, counts: Mapping[str, int], where: str) -> None:
         for rule, count in counts.items():
-            self.emit(fold.MASKED, {"rule": rule, "where": where, "count": count})
+            self.emit(events.SECRETS_MASKED, {"rule": rule, "where": where, "count": count})
 
 
 _COUNTS = {

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from runcard.digests import sha256_bytes
 from runcard.encoding import JsonObject
 from runcard.errors import StoreError
-from runcard.files import printable, read_regular
+from runcard.files import printable
 from runcard.observe.environment import environment
 from runcard.observe.inputs import inputs
 from runcard.operations.checks.show import show
@@ -26,7 +26,9 @@ from runcard.operations.runs.compare import Comparison, compare
 from runcard.operations.runs.run import Ran, run
 from runcard.settings import OUTPUTS, read_settings
 from runcard.store import layout
+from runcard.store.find_record import open_record
 from runcard.store.ownership import is_own_run
+from runcard.store.record import Record
 
 
 class Trust(NamedTuple):
@@ -68,6 +70,7 @@ class Plan:
     trust: Trust
     _document: JsonObject
     _sha256: str
+    _record: Record
 
     def to_dict(self) -> JsonObject:
         return {
@@ -93,7 +96,7 @@ class Plan:
             **self._own_options(),
         )
         is_closed = os.path.isfile(os.path.join(ran.path, layout.CHECKSUMS))
-        return ran, compare(self.path, ran.path) if is_closed else None
+        return ran, compare(self._record, ran.path) if is_closed else None
 
     def _own_options(self) -> JsonObject:
         """What else a trusted record decides."""
@@ -109,7 +112,9 @@ class Plan:
 
 def plan_rerun(path: str | os.PathLike[str], *, outputs: str | None = None) -> Plan:
     """Read a run and look at what has changed since; raises an error when it cannot be run again from its record."""
-    shown = show(path)
+    record = open_record(path)
+    record.problems()  # an archive is read here: its own document counts, not the copy beside it
+    shown = show(record)
     document, name = shown.document, printable(shown.path)
     if shown.status == "running":
         raise StoreError(f"{name} is still running", hint="wait for its end")
@@ -123,9 +128,10 @@ def plan_rerun(path: str | os.PathLike[str], *, outputs: str | None = None) -> P
             f"the command of {name} held a secret, which was not kept",
             hint="give the secret in a variable, and run it again with `runcard run`",
         )
-    digest = sha256_bytes(read_regular(os.path.join(shown.path, layout.METADATA)) or b"").hex
-    trust = Trust(is_own_run(shown.path, str(document["generation"]["run_id"]), digest), _damage(shown.path))
-    store = layout.store_of(shown.path)
+    digest = sha256_bytes(record.read(layout.METADATA) or b"").hex
+    is_own = is_own_run(record.directory, str(document["generation"]["run_id"]), digest)
+    trust = Trust(is_own, _damage(record.path))
+    store = layout.store_of(record.directory)
     paths = [path_of(entry) for entry in entries_of(document)]
     return Plan(
         shown.path,
@@ -137,6 +143,7 @@ def plan_rerun(path: str | os.PathLike[str], *, outputs: str | None = None) -> P
         trust,
         document,
         digest,
+        record,
     )
 
 
@@ -168,7 +175,7 @@ def _differences(document: JsonObject, paths: list[str], store: str) -> Iterator
     if _was_masked(document, "configuration"):
         yield Difference("configuration", "", "with secrets", "masked: the command gets none of them from it")
     yield from _of_inputs(entries_of(document), paths)
-    then, now = document["environment"], environment(".", without=[store])
+    then, now = document["environment"], environment(".", ignore=[store])
     yield from _of_git(then.get("git") or {}, now.get("git") or {})
     for key, kind in (("python_version", "python"), ("platform", "platform")):
         yield from _of({kind: then.get(key)}, {kind: now.get(key)}, kind)

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from runcard.encoding import JsonObject
 from runcard.errors import MachineError, RuncardError, StoreError
 from runcard.files import failure, json_name, printable
-from runcard.observe.environment import Background
-from runcard.observe.inputs import Watched, inputs
-from runcard.observe.locations import absolute
-from runcard.observe.process_tree import Tree
+from runcard.observe.environment import EnvironmentGatherer
+from runcard.observe.inputs import InputWatch, inputs
+from runcard.observe.paths import absolute_path
+from runcard.observe.process_tree import ProcessTree
 from runcard.operations.masking import use_masking_settings
 from runcard.operations.runs.close import CHANGING
 from runcard.operations.runs.command.child import Child, Streams, adopt_orphans
@@ -132,9 +132,9 @@ class _Errand:
         self.setup_warnings = recorded.setup_warnings
         self._path = recorded.environ["RUNCARD_RUN_DIR"]
         self._store = store
-        self._directory = absolute(".")
+        self._directory = absolute_path(".")
         self._made = os.lstat(self._path)
-        self._background: Background | None = None
+        self._background: EnvironmentGatherer | None = None
         self._code = FAILED
         self._used: JsonObject = {"cpu_seconds": None, "peak_memory_bytes": None}
         self._warnings: list[str] = []
@@ -156,7 +156,7 @@ class _Errand:
             self._run.keep_inputs(found)
         for trouble in troubles:
             self.warn("input", trouble)
-        self._watched = Watched(found, self._directory)
+        self._watched = InputWatch(found, self._directory)
 
     def carry_out(self, arguments: list[str], signals: Signals, more: dict[str, str]) -> None:
         """Run the command to its end; `more` is for its environment."""
@@ -183,7 +183,7 @@ class _Errand:
         child = Child(command, environment, ends, signals.before)
         for end in {ends.stdout, ends.stderr}:
             os.close(end)
-        tree = Tree(child.pid)
+        tree = ProcessTree(child.pid)
         relay = Relay(child, streams, terminal, self._log, tree)
         # Threads only now: a process that has them is no good to be forked.
         self._background = self._begin_background()
@@ -256,14 +256,14 @@ class _Errand:
             taken = f"{layout.OUTPUT} is a name that runcard takes: what had it is kept as {kept.moved}"
             self.warn("name-taken", taken)
 
-    def _begin_background(self) -> Background:
-        return Background(self._directory, without=[self._store], tell=self._run.observe)
+    def _begin_background(self) -> EnvironmentGatherer:
+        return EnvironmentGatherer(self._directory, ignore=[self._store], on_complete=self._run.observe)
 
     def _facts(self) -> JsonObject | None:
         """What is known of the environment by now; None when the record has it already."""
         background = self._background or self._begin_background()
         facts = background.result(_PATIENCE)
-        return None if background.told else facts
+        return None if background.delivered else facts
 
     def _add_error(self, kind: str, message: str) -> None:
         """Write down what went wrong with the command; a disk that is full is told of when the record is closed."""

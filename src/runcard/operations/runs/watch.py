@@ -15,7 +15,7 @@ from runcard.digests import sha256_bytes
 from runcard.encoding import JsonObject, canonical_json, encode_json
 from runcard.errors import EncodingError, UsageError
 from runcard.masking import mask_data
-from runcard.observe.clients.call import Call, Seen
+from runcard.observe.clients.call import CallFacts, ModelCall
 from runcard.observe.clients.supported_clients import attach
 from runcard.operations.runs.record import current_run
 from runcard.operations.runs.recorder_methods import Events
@@ -64,14 +64,14 @@ class _Keeper:
     def strict(self) -> bool:
         return self.run.strict
 
-    def overlooked(self, way: str) -> None:
+    def unrecorded(self, way: str) -> None:
         what = f"calls of {way} are not recorded: what they use and cost is no part of the totals"
         self._tell_once(what, "not-recorded")
 
-    def opened(self, call: Call) -> None:
+    def call_started(self, call: ModelCall) -> None:
         self.run.open_calls.add(call)
 
-    def settled(self, call: Call, seen: Seen) -> None:
+    def call_finished(self, call: ModelCall, seen: CallFacts) -> None:
         usage = self._usage(seen)
         if usage.response_id is not None:
             self.run.watched.add(usage.response_id)
@@ -81,7 +81,7 @@ class _Keeper:
             ask = 'OpenAI\'s Chat Completions send them with stream_options={"include_usage": True}'
             self._tell_once(f"a stream carried no token counts; {ask}", "no-usage")
 
-    def _said(self, seen: Seen) -> JsonObject:
+    def _said(self, seen: CallFacts) -> JsonObject:
         said: JsonObject = {
             "step": self.step,
             "prompt_sha256": self._digest(seen),
@@ -100,17 +100,17 @@ class _Keeper:
             said["content"] = _sound({"prompt": seen.prompt, "reply": seen.content})
         return said
 
-    def _usage(self, seen: Seen) -> Usage:
+    def _usage(self, seen: CallFacts) -> Usage:
         try:
             usage = Usage(Tokens()) if seen.reply is None else read_usage(seen.reply)
         except UsageError as error:
             self.run.add_warning(f"the token counts of a reply cannot be read: {error}", type="usage")
             usage = Usage(Tokens())
-        if usage.source is None and seen.begun and not seen.complete:
+        if usage.source is None and seen.reply_began and not seen.complete:
             return replace(usage, source="partial")
         return usage
 
-    def _digest(self, seen: Seen) -> str | None:
+    def _digest(self, seen: CallFacts) -> str | None:
         """Of what a reader of the record may see: a secret in a prompt cannot be guessed from it."""
         if seen.prompt is None:
             return None

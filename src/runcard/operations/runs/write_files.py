@@ -7,7 +7,7 @@ import errno
 import os
 import time
 
-from runcard.checksums.unstable_directory import MOVED
+from runcard.checksums.unstable_directory import GONE_ERRNOS
 from runcard.files import Sync, failure, fsync_directory, write_atomic
 from runcard.store import layout
 from runcard.store.runs.directory import alone
@@ -23,7 +23,7 @@ def write(run: str, name: str, data: bytes, *, sync: Sync) -> None:
     try:
         write_atomic(path, data, follow=False, sync=sync)
     except OSError as error:
-        if error.errno not in MOVED | _IN_THE_WAY:
+        if error.errno not in GONE_ERRNOS | _IN_THE_WAY:
             raise failure(error, path, "write") from error
         _write_aside(run, name, data, sync)
 
@@ -52,7 +52,7 @@ def _move(temporary: str, run: str, name: str) -> None:
             _move_once(temporary, run, name)
             fsync_directory(run)
         except OSError as error:
-            if last == 0 or error.errno not in MOVED:
+            if last == 0 or error.errno not in GONE_ERRNOS:
                 raise
         else:
             return

@@ -10,12 +10,13 @@ from runcard.checksums import Listing
 from runcard.digests import sha256_bytes
 from runcard.documents.kinds import TEAM
 from runcard.documents.session import build as assembly
-from runcard.documents.session.build import Collected, Kept, Member
+from runcard.documents.session.build import CollectionFacts, StoredSections, TeamMember
+from runcard.documents.session.events import COLLECTION_ENDED, COLLECTION_STARTED, FILE_OMITTED
 from runcard.documents.session.instance import Instance
+from runcard.documents.session.journal_check import section_digests
 from runcard.documents.session.manifest import Manifest
-from runcard.documents.session.refold import ENDED, section_digests
 from runcard.documents.session.team import Team
-from runcard.documents.times import written_briefly
+from runcard.documents.times import format_time_ms
 from runcard.encoding import JsonObject
 from runcard.errors import RuncardError
 from runcard.files import Sync, failure, open_regular, sync_filesystem
@@ -25,12 +26,12 @@ from runcard.observe.process import this_process
 from runcard.operations.sessions.copying import Advance, Keeper, Progress
 from runcard.operations.sessions.options import Choices
 from runcard.operations.sessions.read_spec import Spec
+from runcard.parallel.progress import Amount
 from runcard.store import layout
 from runcard.store.ledger import CLOSED, Ledger
-from runcard.store.sessions.copying import Amount
-from runcard.store.sessions.directory import STARTED, Collection
+from runcard.store.sessions.directory import Collection
 from runcard.version import __version__
-from runcard.views.session_summary import Figures, summary
+from runcard.views.session_summary import SummaryFigures, summary
 
 PRODUCER = {"name": "runcard", "version": __version__}
 
@@ -67,7 +68,7 @@ class Desk:
         now = self._clock.read()
         line = {
             "timestamp": now.timestamp,
-            "level": "warning" if event == "file.omitted" else "info",
+            "level": "warning" if event == FILE_OMITTED else "info",
             "event": event,
             "team_session_id": self._spec.session.session_id,
             "elapsed": now.elapsed,
@@ -83,9 +84,9 @@ class Desk:
             "findings": [found.to_dict() for found in self._spec.findings],
             "process": this_process(),
         }
-        self._note(STARTED, self._choice.masked(started))
+        self._note(COLLECTION_STARTED, self._choice.masked(started))
 
-    def _members(self, progress: Progress | None) -> list[Member]:
+    def _members(self, progress: Progress | None) -> list[TeamMember]:
         instances, here = self._spec.session.instances, locality(os.environ)
         members = []
         for number, instance in enumerate(instances, 1):
@@ -97,17 +98,17 @@ class Desk:
             kept = self._keeper.keep(instance, self._spec.places[instance.instance_id], tell)
             stated = instance.given.get("environment", {})
             environment = here | {name: value for name, value in stated.items() if value is not None}
-            members.append(Member(instance, self._spec.accounts[instance.instance_id], kept, environment))
+            members.append(TeamMember(instance, self._spec.accounts[instance.instance_id], kept, environment))
         return members
 
-    def _facts(self, members: list[Member]) -> Collected:
+    def _facts(self, members: list[TeamMember]) -> CollectionFacts:
         """What the collection knows; with its last event, so that nothing is added to its journal any more."""
         keeper = self._keeper
         spec = [
             {"rule": rule, "where": "SPEC", "count": count} for rule, count in self._spec.redactions.items()
         ]
         audit = {
-            "collected_at": written_briefly(self._place.created),
+            "collected_at": format_time_ms(self._place.created),
             "collected_by": self._collected_by,
             "options": self._choice.to_dict(),
             "redactions": [*spec, *keeper.redactions],
@@ -116,14 +117,14 @@ class Desk:
                 {"pattern": pattern, "count": count} for pattern, count in sorted(keeper.excluded.items())
             ],
         }
-        facts = Collected(self._place.created, PRODUCER, system_info(), audit, keeper.sentences)
+        facts = CollectionFacts(self._place.created, PRODUCER, system_info(), audit, keeper.sentences)
         team = assembly.team_document(self._spec.session, members, facts, {}, self._choice.schema)
         counts = {name: len(audit[name]) for name in ("omissions", "excluded")}
         ended = {**counts, "redactions": audit["redactions"], "files": len(keeper.hexes)}
-        self._note(ENDED, ended | {"sections": section_digests(team)})
+        self._note(COLLECTION_ENDED, ended | {"sections": section_digests(team)})
         return facts
 
-    def _write_documents(self, members: list[Member], facts: Collected) -> dict[str, str]:
+    def _write_documents(self, members: list[TeamMember], facts: CollectionFacts) -> dict[str, str]:
         """All documents but the team's; the digests of what was written, by path."""
         version = self._choice.schema
         team = assembly.team_document(self._spec.session, members, facts, {}, version)
@@ -144,13 +145,13 @@ class Desk:
         hexes = {path: sha256_bytes(data).hex for path, data in documents.items()}
         return hexes | {layout.AUDIT: _digest(self._place.journal.path)}
 
-    def _figures(self, kept: list[Kept]) -> Figures:
+    def _figures(self, kept: list[StoredSections]) -> SummaryFigures:
         keeper = self._keeper
-        return Figures(
+        return SummaryFigures(
             self._place.final, sum(one.size for one in kept), keeper.files, keeper.lines, keeper.notable
         )
 
-    def _close(self, members: list[Member], facts: Collected, listing: bytes) -> Team:
+    def _close(self, members: list[TeamMember], facts: CollectionFacts, listing: bytes) -> Team:
         """Fix everything by the team document, give the session its name, and enter it in the ledger."""
         with Ledger(self._place.store, self._place.modes.file) as ledger:
             seal = {

@@ -10,18 +10,19 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from runcard.checksums import Listing, Symlink
-from runcard.documents.session.build import Kept
+from runcard.documents.session import events
+from runcard.documents.session.build import StoredSections
 from runcard.documents.session.session_spec import InstanceSpec
 from runcard.documents.symlinks import symlink_entry
 from runcard.encoding import JsonObject
 from runcard.files import json_name
 from runcard.masking import mask_text
 from runcard.operations.sessions.read_spec import Places
+from runcard.parallel.progress import Amount
 from runcard.store import layout
 from runcard.store.sessions.copying import (
-    Amount,
-    Copied,
     CopiedFile,
+    CopiedWorkspace,
     CopyRules,
     Omission,
     Redaction,
@@ -29,10 +30,10 @@ from runcard.store.sessions.copying import (
     copy_workspace,
 )
 from runcard.store.sessions.directory import Collection
-from runcard.views.session_summary import notable
+from runcard.views.session_summary import notable_files
 
 if TYPE_CHECKING:
-    from runcard.views.session_summary import Notable
+    from runcard.views.session_summary import NotableFile
 
 Note = Callable[[str, JsonObject], object]  # an event and its payload
 
@@ -71,18 +72,18 @@ class Keeper:
         self.sentences: list[str] = []  # the omissions, for people
         self.excluded: Counter[str] = Counter()
         self.redactions: list[JsonObject] = []
-        self.notable: dict[str, list[Notable]] = {}
+        self.notable: dict[str, list[NotableFile]] = {}
         self.files = self.lines = 0
 
     def keep(
         self, instance: InstanceSpec, places: Places, progress: Callable[[Amount], object] | None
-    ) -> Kept:
+    ) -> StoredSections:
         """Store what there is of one instance; its SPEC is without secrets."""
         workspace, listed = self._workspace(instance, places.workspace, progress)
         output, logged = self._output(instance, places.output)
-        kept = Kept(workspace, output, listed | logged)
+        kept = StoredSections(workspace, output, listed | logged)
         self._note(
-            "instance.collected",
+            events.INSTANCE_COLLECTED,
             {
                 "instance_id": instance.instance_id,
                 "workspace": workspace,
@@ -135,7 +136,7 @@ class Keeper:
         section = {"file": layout.OUTPUT, "lines": copied.lines, "size_bytes": copied.file.size}
         return section, {"output": f"sha256:{copied.file.sha256}"}
 
-    def _account(self, instance: InstanceSpec, relative: str, copied: Copied) -> None:
+    def _account(self, instance: InstanceSpec, relative: str, copied: CopiedWorkspace) -> None:
         for file in copied.files:
             self._store(f"{relative}/{file.path}", file)
         self.files += len(copied.files)
@@ -148,14 +149,14 @@ class Keeper:
         self.excluded.update(copied.excluded)
         for pattern, count in copied.excluded.items():
             said = {"instance_id": instance.instance_id, "pattern": pattern, "count": count}
-            self._note("files.excluded", said)
-        self.notable[instance.instance_id] = notable((file.path, file.size) for file in copied.files)
+            self._note(events.FILES_EXCLUDED, said)
+        self.notable[instance.instance_id] = notable_files((file.path, file.size) for file in copied.files)
 
     def _store(self, path: str, file: CopiedFile) -> None:
         self.hexes[path] = file.sha256
         if file.source_sha256 is not None:
             said = {**_named(path), "source_sha256": file.source_sha256, "sha256": file.sha256}
-            self._note("file.masked", said)
+            self._note(events.FILE_MASKED, said)
 
     def _omit(self, instance: InstanceSpec, omission: Omission, path: str) -> None:
         named = _named(path)
@@ -164,7 +165,7 @@ class Keeper:
         what = "the workspace" if path == "." else named["path"]
         how = omission.reason if omission.is_stored else f"was not stored: {omission.reason}"
         self.sentences.append(f"{instance.given['name']}: {what} {how}")
-        self._note("file.omitted", said)
+        self._note(events.FILE_OMITTED, said)
 
     def _redact(self, redactions: Iterable[Redaction], relative: str) -> None:
         for redaction in redactions:

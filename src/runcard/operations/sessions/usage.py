@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from runcard.accounting import Prices, Tokens, cost, read_usage
+from runcard.documents.exact_sums import plain_number
 from runcard.documents.findings import Finding, finding, shown
-from runcard.documents.session.build import Account
+from runcard.documents.session.build import InstanceUsage
 from runcard.documents.session.session_spec import InstanceSpec, SessionSpec
-from runcard.documents.sums import plain_number
 from runcard.encoding import JsonObject
 from runcard.errors import UsageError
 from runcard.operations.prices import configured_prices
@@ -18,9 +18,9 @@ class Accounts:
 
     def __init__(self, prices: Prices | None) -> None:
         self._prices = prices
-        self._by_id: dict[str, Account] = {}
+        self._by_id: dict[str, InstanceUsage] = {}
 
-    def __getitem__(self, instance_id: str) -> Account:
+    def __getitem__(self, instance_id: str) -> InstanceUsage:
         return self._by_id[instance_id]
 
     @property
@@ -37,11 +37,11 @@ class Accounts:
             self._by_id[instance.instance_id] = self._account(instance, f"/instances/{index}", findings)
         return findings
 
-    def _account(self, instance: InstanceSpec, at: str, findings: list[Finding]) -> Account:
+    def _account(self, instance: InstanceSpec, at: str, findings: list[Finding]) -> InstanceUsage:
         given = instance.given
         tokens = read_usage(given["usage"]).tokens if "usage" in given else None
         used = _used(given, tokens, at, findings)
-        account = Account(
+        account = InstanceUsage(
             tokens=_by_class(tokens) if tokens else None,
             tokens_used=used,
             token_source=None if used is None and tokens is None else given.get("token_source", "given"),
@@ -51,8 +51,8 @@ class Accounts:
         return account if tokens is None else self._priced(account, instance, tokens, at, findings)
 
     def _priced(
-        self, account: Account, instance: InstanceSpec, tokens: Tokens, at: str, findings: list[Finding]
-    ) -> Account:
+        self, account: InstanceUsage, instance: InstanceSpec, tokens: Tokens, at: str, findings: list[Finding]
+    ) -> InstanceUsage:
         """What the tokens cost by the table.
 
         They are those of many calls, of which nobody knows the sizes: what a vendor takes for a very long one does not

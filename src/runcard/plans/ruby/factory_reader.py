@@ -51,7 +51,7 @@ class FileFactories:
     warnings: list[ReadWarning] = field(default_factory=list)
 
 
-class _Block(Enum):
+class _FactoryBlock(Enum):
     NOTHING = "nothing"
     DEFINE = "define"
     MODIFY = "modify"
@@ -62,7 +62,7 @@ class _Block(Enum):
 class _FactoryScope:
     """The scope of a statement: its block, its factory, and its loop variables."""
 
-    inside: _Block = _Block.NOTHING
+    inside: _FactoryBlock = _FactoryBlock.NOTHING
     factory: Factory | None = None
     may_have_children: bool = True  # factory_bot ignores those in FactoryBot.modify
     depth: int = 0
@@ -106,9 +106,9 @@ class _FactoryReader:
         if method is None:
             return []
         name, body = self._text_of(method), field_of(block, "body") if block else None
-        if scope.inside is _Block.NOTHING:
+        if scope.inside is _FactoryBlock.NOTHING:
             if receiver and self._text_of(receiver) in _LIBRARIES and name in {"define", "modify"}:
-                return [(body, replace(scope, inside=_Block(name)))] if body else []
+                return [(body, replace(scope, inside=_FactoryBlock(name)))] if body else []
             return self._loop(node, body, scope)
         if receiver is None and name in self._DSL_METHODS:
             return self._DSL_METHODS[name](self, node, body, scope)
@@ -143,9 +143,9 @@ class _FactoryReader:
             if isinstance(aliases, list)
             else [],
         )
-        is_new = scope.inside is not _Block.MODIFY
+        is_new = scope.inside is not _FactoryBlock.MODIFY
         (self.found.factories if is_new else self.found.modified).append(factory)
-        inner = _FactoryScope(_Block.FACTORY, factory, is_new, scope.depth + 1, scope.names)
+        inner = _FactoryScope(_FactoryBlock.FACTORY, factory, is_new, scope.depth + 1, scope.names)
         return [(body, inner)] if body else []
 
     def _class_name(self, node: Node | None, names: Names) -> str | None:

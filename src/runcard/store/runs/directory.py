@@ -18,9 +18,9 @@ from stat import S_ISDIR, S_ISLNK, S_ISREG
 from runcard.errors import StoreError
 from runcard.files import failure, fsync_directory, locked, printable, write_all
 from runcard.files.locks import NO_LOCKS
-from runcard.files.opening import names_in
+from runcard.files.opening import list_directory
 from runcard.files.rename_noreplace import rename_noreplace
-from runcard.files.temporaries import is_temporary, remove_temporaries
+from runcard.files.temporary_files import is_temporary_file, remove_temporary_files_in
 from runcard.store import layout
 from runcard.store.journal import EVENT_LIMIT, JournalWriter, is_orphaned, new_writer, try_lock
 from runcard.store.own_directories import list_own, open_own, own_entry
@@ -178,12 +178,12 @@ def open_runs(store: str) -> list[str]:
     try:
         with open_own(store, layout.own_folder(store)) as own:
             names, marks = os.listdir(own), layout.open_folder(store)
-            listed = sorted(names_in(own, marks)) if os.path.basename(marks) in names else []
+            listed = sorted(list_directory(own, marks)) if os.path.basename(marks) in names else []
     except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as error:
         raise failure(error, layout.own_folder(store), "look for open runs in") from error
-    if listed or any(name.startswith(_NEW) or is_temporary(name) for name in names):
+    if listed or any(name.startswith(_NEW) or is_temporary_file(name) for name in names):
         _remove_unplaced(store)
     paths = (os.path.join(store, name) for name in listed)
     return [path for path in paths if os.path.isdir(path) and not os.path.islink(path)]
@@ -219,7 +219,7 @@ def _remove_unplaced(store: str) -> None:
     """
     folder = layout.own_folder(store)
     with alone(folder), open_own(store, folder) as own:
-        remove_temporaries(own, age=0)  # all of them are written under this lock
+        remove_temporary_files_in(own, age=0)  # all of them are written under this lock
         unplaced = _unplaced(store)
         for name in _listed(store):  # first: what is left of the run says that it never had its place
             run = os.path.join(store, name)

@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from stat import S_ISREG
 from typing import NamedTuple
 
-from runcard.checksums.unstable_directory import is_moved
-from runcard.documents.chain import Entry, Journal, merge
+from runcard.checksums.unstable_directory import is_concurrent_change
+from runcard.documents.chain import Journal, JournalEntry, merge
 from runcard.errors import StoreError
 from runcard.store import layout
 from runcard.store.journal import read_journal
@@ -36,7 +36,7 @@ class Lines(NamedTuple):
     run_id: str | None
     sources: tuple[Source, ...]
 
-    def merged(self, more: Iterable[Entry] = ()) -> list[Entry]:
+    def merged(self, more: Iterable[JournalEntry] = ()) -> list[JournalEntry]:
         """The lines in the order of time, with some more."""
         return merge([*(source.journal for source in self.sources), Journal(list(more))])
 
@@ -54,7 +54,7 @@ def _journal(path: str) -> Journal | None:
     try:
         return read_journal(path)
     except StoreError as error:
-        if is_moved(error):
+        if is_concurrent_change(error):
             return None
         raise
 

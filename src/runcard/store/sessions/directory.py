@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import NamedTuple, Self
 
+from runcard.documents.session.events import COLLECTION_STARTED
 from runcard.errors import MachineError, RuncardError, StoreError
 from runcard.files import Sync, failure, fsync_directory, printable, write_atomic
 from runcard.files.locks import NO_LOCKS
@@ -23,8 +24,6 @@ from runcard.store.journal import JournalWriter, is_orphaned, new_writer, try_lo
 from runcard.store.own_directories import check_own, list_own, open_own, own_entry
 from runcard.store.remove_tree import remove_tree
 from runcard.store.runs.directory import alone
-
-STARTED = "collection.started"  # the first event of a collection's journal
 
 _MARK = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 _SECOND = timedelta(seconds=1)
@@ -235,7 +234,7 @@ def _is_empty(place: str) -> bool:
 def _is_collections(journal: int) -> bool:
     """Whether a journal is that of a collection: by its first line, of which a killed one may have written none."""
     line, newline, _ = os.pread(journal, _FIRST_LINE, 0).partition(b"\n")
-    return not newline or STARTED.encode() in line
+    return not newline or COLLECTION_STARTED.encode() in line
 
 
 def is_at_work(place: str) -> bool | None:

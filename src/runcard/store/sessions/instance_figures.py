@@ -3,7 +3,7 @@
 import os
 from collections import Counter
 
-from runcard.documents.session.agreement import Stored
+from runcard.documents.session.cross_document_rules import StoredFigures
 from runcard.encoding import JsonObject
 from runcard.files import check_relative, failure, file_type, open_regular, walk_files
 from runcard.store import layout
@@ -11,7 +11,7 @@ from runcard.store import layout
 _BLOCK = 1024 * 1024
 
 
-def stored(session: str, folder: str, document: JsonObject) -> Stored:
+def stored(session: str, folder: str, document: JsonObject) -> StoredFigures:
     """The figures of what lies in an instance's folder; raises an error that names what cannot be read.
 
     What the document does not state is not looked for: a workspace may have a hundred thousand files.
@@ -28,8 +28,8 @@ def stored(session: str, folder: str, document: JsonObject) -> Stored:
     file = output.get("file") or layout.OUTPUT
     log = os.path.join(place, file)
     if not output or check_relative(file) or not layout.may_be_file(log):
-        return Stored(types.total(), size, types)
-    return Stored(types.total(), size, types, file, *_lines(log))
+        return StoredFigures(types.total(), size, types)
+    return StoredFigures(types.total(), size, types, file, *_lines(log))
 
 
 def _lines(path: str) -> tuple[int, int]:

@@ -16,7 +16,7 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING, Protocol
 
-from runcard.observe.process_tree import Tree
+from runcard.observe.process_tree import ProcessTree
 from runcard.operations.runs.command.child import Child
 from runcard.operations.runs.command.signals import Signal, stop
 
@@ -97,7 +97,7 @@ class Relay:
     """The loop, and what it knows."""
 
     def __init__(
-        self, child: Child, streams: list[Stream], terminal: "Terminal | None", log: Log, tree: Tree
+        self, child: Child, streams: list[Stream], terminal: "Terminal | None", log: Log, tree: ProcessTree
     ) -> None:
         self._child = child
         self._streams = {stream.source: stream for stream in streams}
