@@ -81,8 +81,8 @@ def _open_states(path: Path, of: Characteristic, characteristics: Characteristic
 def levels_of(parents: Parents) -> dict[Characteristic, int]:
     """The depth of each characteristic in the tree; parents come before children."""
     levels: dict[Characteristic, int] = {}
-    for characteristic, requirements in parents.items():
-        levels[characteristic] = 1 if requirements is None else levels[requirements[0]] + 1
+    for characteristic, requirement in parents.items():
+        levels[characteristic] = 1 if requirement is None else levels[requirement[0]] + 1
     return levels
 
 
@@ -98,7 +98,7 @@ def terminal_states(
                 terminal.setdefault(characteristic, set()).update(
                     states & _open_states(path, characteristic, characteristics)
                 )
-    for requirements in parents.values():
-        if requirements is not None:
-            terminal.get(requirements[0], set()).difference_update(requirements[1])
+    for requirement in parents.values():
+        if requirement is not None:
+            terminal.get(requirement[0], set()).difference_update(requirement[1])
     return terminal
