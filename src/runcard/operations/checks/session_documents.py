@@ -59,7 +59,7 @@ class SessionDocuments:
             folder = os.path.basename(os.path.dirname(name))
             found = [
                 *cross_document_rules.instance_rules(document, self._roster, folder),
-                *self._stored(document, folder),
+                *self._stored_figures(document, folder),
             ]
         return CheckedDocument(read.path, reader.add_findings(read.examined, found, read.data))
 
@@ -81,7 +81,7 @@ class SessionDocuments:
                     found=path,
                 )
 
-    def _stored(self, document: JsonObject, folder: str) -> Findings:
+    def _stored_figures(self, document: JsonObject, folder: str) -> Findings:
         """What the figures say and the files do not; figures stay as they were when a file is amended."""
         if any(path.startswith(f"{layout.INSTANCES}/{folder}/") for path in self._amended):
             return
@@ -90,4 +90,4 @@ class SessionDocuments:
         except RuncardError as error:
             yield unread(error)
         else:
-            yield from cross_document_rules.stored_rules(document, there)
+            yield from cross_document_rules.stored_figures_rules(document, there)

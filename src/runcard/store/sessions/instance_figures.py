@@ -1,4 +1,4 @@
-"""What is stored of an instance, by looking at the files: the figures that its document states."""
+"""Count the stored files of an instance, to compare them with the figures in its document."""
 
 from collections import Counter
 from typing import BinaryIO
@@ -15,7 +15,7 @@ _BLOCK = 1024 * 1024
 def stored_figures(session: Record, instance_id: str, document: JsonObject) -> StoredFigures:
     """The figures of an instance's stored files; raises an error that names what cannot be read.
 
-    What the document does not state is not looked for: a workspace may have a hundred thousand files.
+    Figures that the document does not have are not counted: a workspace may have a hundred thousand files.
     """
     workspace, output = document.get("workspace") or {}, document.get("output") or {}
     types: Counter[str] = Counter()
