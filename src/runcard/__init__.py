@@ -4,13 +4,16 @@ A record is a directory of plain files. The packages are layers; a module import
 
     cli                   the command line: arguments, output, exit codes
     operations            one module for each public verb; returns results, never prints
-    views                 records as Markdown and as terminal output
+    recording             recording a run while it happens, and closing it
+    views, child_process  records as Markdown and on the terminal; starting a command
     store, observe        records on disk; facts about the machine, git, the process and API clients
     plans                 test plans and the Ruby source they describe
-    settings, accounting  configuration; token usage and prices
+    settings              configuration
+    accounting            token usage and prices
     masking               finding and masking secrets
     documents             document models, schemas, rules, versions. No input or output
-    checksums             SHA256SUMS: write, read, compare
+    checksums             SHA256SUMS: create, read, compare
+    parallel              work on many files at once
     files                 atomic writes, safe opening, locks, directory walks
     digests, encoding     SHA-256 values; JSON and YAML
     errors                error classes
@@ -45,11 +48,12 @@ if TYPE_CHECKING:
     from runcard.operations.checks.validate import validate
     from runcard.operations.checks.verify import verify
     from runcard.operations.plans.open import open_plan
-    from runcard.operations.runs.metadata_recorder import MetadataRecorder
-    from runcard.operations.runs.record import Run, current_run, record
+    from runcard.operations.runs.record import record
     from runcard.operations.runs.watch import watch
     from runcard.operations.sessions.collect import collect
     from runcard.plans.plan import Plan
+    from runcard.recording.metadata_recorder import MetadataRecorder
+    from runcard.recording.run import Run, current_run
 
 _HOMES = {
     "ArchiveIndex": "documents.archive_index",
@@ -60,10 +64,10 @@ _HOMES = {
     "InvalidDocument": "documents.findings",
     "Limits": "encoding",
     "Manifest": "documents.session.manifest",
-    "MetadataRecorder": "operations.runs.metadata_recorder",
+    "MetadataRecorder": "recording.metadata_recorder",
     "Plan": "plans.plan",
     "Report": "documents.findings",
-    "Run": "operations.runs.record",
+    "Run": "recording.run",
     "RuncardError": "errors",
     "RuncardWarning": "errors",
     "Team": "documents.session.team",
@@ -71,7 +75,7 @@ _HOMES = {
     "amend": "operations.amendments.amend",
     "archive": "operations.archives.archive",
     "collect": "operations.sessions.collect",
-    "current_run": "operations.runs.record",
+    "current_run": "recording.run",
     "load": "operations.checks.load",
     "migrate": "operations.amendments.migrate",
     "open_plan": "operations.plans.open",

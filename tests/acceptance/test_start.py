@@ -83,7 +83,7 @@ def test_a_plain_command_is_run_with_what_it_needs_and_no_more(tmp_path: Path) -
         "documents.reader",
         "documents.run.generation",
     }
-    own |= {"observe.git", "observe.input_patterns", "observe.clients", "operations.runs.command.terminal"}
+    own |= {"observe.git", "observe.input_patterns", "observe.clients", "child_process.terminal"}
     assert not modules & {f"runcard.{name}" for name in own}
 
 

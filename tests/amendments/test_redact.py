@@ -150,9 +150,7 @@ def test_amendments_that_do_not_hold_are_not_continued(run: Path) -> None:
     redact(run, files=["notes.txt"], reason="x")
     path = run / "amendments.jsonl"
     path.write_bytes(path.read_bytes().replace(b'"why":"x"', b'"why":"y"'))
-    with pytest.raises(
-        StoreError, match=r"amendments\.jsonl line 1: the payload is not what its digest says"
-    ):
+    with pytest.raises(StoreError, match=r"amendments\.jsonl line 1: the payload does not match its digest"):
         redact(run, files=["plain.txt"], reason="x")
 
 

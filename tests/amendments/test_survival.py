@@ -195,7 +195,7 @@ def test_who_may_not_write_changes_nothing_and_is_told(run: Path) -> None:
             "except errors.MachineError as error: print(error.message, error.hint)\n",
             LOADED,
         )
-        assert "deep: Permission denied give yourself permission to it" in said
+        assert "deep: Permission denied change its permissions" in said
         assert everything(store) == before
 
 

@@ -144,7 +144,7 @@ def other_demand() -> str:
     """A demand that no published schema makes."""
     validator = Draft7Validator({"properties": {"a": {"maxItems": 1}}})
     (error,) = validator.iter_errors({"a": [1, 2]})
-    return schema._said(error, ["a"], {"a": [1, 2]}, KINDS["team"]).rule
+    return schema._finding(error, ["a"], {"a": [1, 2]}, KINDS["team"]).rule
 
 
 def not_plain() -> str:
@@ -156,7 +156,7 @@ def not_plain() -> str:
 def many_findings() -> str:
     document = decoded(CORPUS / "valid" / "generation-1.0" / "specification.json")
     document["errors"] = ["boom"] * (MOST + 5)
-    return MODELS["generation"].judge(document).findings[-1].rule
+    return MODELS["generation"].check(document).findings[-1].rule
 
 
 # Rules that no file of this corpus can break, and how each is broken here.

@@ -46,13 +46,13 @@ def line(event: str, payload: Any = None, **more: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("lines", "trouble"),
+    ("lines", "obstacle"),
     [
-        ([], "the journal does not tell how the run began"),
-        ([line(events.RUN_STARTED)], "the payload of its first event was withheld"),
+        ([], "the journal has no start event"),
+        ([line(events.RUN_STARTED)], "the payload of the first event was withheld"),
         (
             [line(events.RUN_STARTED, {}, truncated={"original_bytes": 9})],
-            "its first event was too large, and was cut",
+            "the first event was too large and was cut",
         ),
         (
             [line(events.RUN_STARTED, {"producer": {"name": "runcard", "version": "999.0"}})],
@@ -60,8 +60,8 @@ def line(event: str, payload: Any = None, **more: Any) -> dict[str, Any]:
         ),
     ],
 )
-def test_what_cannot_be_compared_is_said(lines: list[dict[str, Any]], trouble: str) -> None:
-    assert compare_with_journal({}, lines).trouble == trouble
+def test_what_cannot_be_compared_is_said(lines: list[dict[str, Any]], obstacle: str) -> None:
+    assert compare_with_journal({}, lines).obstacle == obstacle
 
 
 @pytest.mark.parametrize("start", [[], "x", 3, {"generation": 1}, {"generation": {}, "configuration": []}])

@@ -109,7 +109,7 @@ def test_the_way_may_have_no_step_and_may_not_exist() -> None:
     assert refused.value.hint == "possible: 1.0.0"
     with pytest.raises(DocumentError, match=r"version none cannot be migrated to 2\.0\.0") as refused:
         migrate("manifest", {}, None, "2.0.0")
-    assert refused.value.hint == "there are no steps from this version"
+    assert refused.value.hint == "no migration exists for this version"
 
 
 def test_steps_are_joined_to_a_way_and_what_they_say_is_collected(monkeypatch: pytest.MonkeyPatch) -> None:

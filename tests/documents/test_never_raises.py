@@ -185,7 +185,7 @@ def test_documents_with_damaged_bytes_are_examined(source: bytes, drawn: st.Data
 @settings(deadline=None, max_examples=100)
 @given(damaged(), st.sampled_from(sorted(MODELS)))
 def test_a_document_is_born_exactly_when_its_bytes_are_valid(document: Any, kind: str) -> None:
-    report = MODELS[kind].judge(decode_json(encode_json(document)))
+    report = MODELS[kind].check(decode_json(encode_json(document)))
     try:
         born = MODELS[kind].from_dict(document)
     except InvalidDocument as error:

@@ -159,9 +159,12 @@ def test_a_fault_is_found_under_its_key_whatever_the_key_looks_like(labels: dict
 
 def test_what_the_schema_finds_fault_with_is_set_to_none_without_touching_the_data() -> None:
     data = {"a": {"b": [1, {"c": 2}]}, "d": 3}
-    assert schema._without(data, [["a", "b", 1, "c"], ["d"], []]) == {"a": {"b": [1, {"c": None}]}, "d": None}
-    assert schema._without(data, [["a", "b", 0], ["a"], ["a", "b", 1]]) == {"a": None, "d": 3}
-    assert schema._without(data, [["d"], ["d", "e", "f"]]) == {"a": {"b": [1, {"c": 2}]}, "d": None}
+    assert schema._with_none_at(data, [["a", "b", 1, "c"], ["d"], []]) == {
+        "a": {"b": [1, {"c": None}]},
+        "d": None,
+    }
+    assert schema._with_none_at(data, [["a", "b", 0], ["a"], ["a", "b", 1]]) == {"a": None, "d": 3}
+    assert schema._with_none_at(data, [["d"], ["d", "e", "f"]]) == {"a": {"b": [1, {"c": 2}]}, "d": None}
     assert data == {"a": {"b": [1, {"c": 2}]}, "d": 3}
 
 

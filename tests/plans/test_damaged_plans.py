@@ -320,7 +320,7 @@ def test_a_chain_may_be_as_long_as_a_document() -> None:
         for n in range(5000)
     ]
     data["characteristics"] = chain[::-1]
-    assert {found.rule for found in TestPlan.judge(data).findings} == {"characteristic.explosion"}
+    assert {found.rule for found in TestPlan.check(data).findings} == {"characteristic.explosion"}
 
 
 def contexts_by_counting(listed: list[Fields]) -> int:
@@ -355,7 +355,7 @@ def test_a_guard_ends_whatever_would_be_combined_with_it() -> None:
     assert leaf_contexts(CharacteristicTree([*guards, kind])) == 7
     assert leaf_contexts(CharacteristicTree([one | {"terminal_states": []} for one in guards] + [kind])) == 32
     data = plan() | {"characteristics": [*guards, kind]}
-    assert "characteristic.explosion" not in {found.rule for found in TestPlan.judge(data).findings}
+    assert "characteristic.explosion" not in {found.rule for found in TestPlan.check(data).findings}
 
 
 def test_what_is_never_a_finding() -> None:

@@ -216,7 +216,7 @@ def test_the_chains_of_an_open_run_are_checked(cli: Cli, dead: Path) -> None:
     journal.write_bytes(journal.read_bytes().replace(b'"number":1', b'"number":2'))
     done = cli("verify", dead)
     assert done.code == 1
-    assert "experiment.jsonl: line 2: the payload is not what its digest says [chain]" in done.err
+    assert "experiment.jsonl: line 2: the payload does not match its digest [chain]" in done.err
 
 
 def test_a_torn_line_of_a_dead_run_is_told_and_no_fault(cli: Cli, dead: Path) -> None:

@@ -158,7 +158,7 @@ def test_a_transcript_that_the_document_says_lies_elsewhere(cli: Cli, session: P
     folder.rename(tmp_path / "moved")
     folder.symlink_to(tmp_path / "moved")
     for done in (cli("log", session, LEAD), cli("show", session, "--instance", LEAD)):
-        assert " is refused: a symbolic link leads it out " in done.err
+        assert " is refused: a symbolic link leads out " in done.err
 
 
 def on_a_terminal(command: list[str | Path], **environ: str) -> str:

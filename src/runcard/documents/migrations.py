@@ -1,7 +1,7 @@
-"""From one version of a document to another, in small steps, each pure: data in, data and what was dropped out.
+"""Migrate a document from one version to another, in small pure steps.
 
-Nothing is changed in place: what a step keeps, it shares with the data it was given. Whoever runs a migration checks the
-result and records where it came from (`origin`); no step invents a value that the older document did not have.
+Nothing is changed in place: unchanged values are shared with the old data. No step invents a value that the older document
+does not have. The caller checks the result and records its `origin`.
 """
 
 from collections.abc import Callable, Iterable
@@ -16,7 +16,7 @@ from runcard.errors import DocumentError
 
 @dataclass(frozen=True, slots=True)
 class MigratedData:
-    """Data in another version, with what had no room there and what could not be carried over as it was."""
+    """Data in another version, with the fields that were dropped and notes about those that were changed."""
 
     data: JsonObject
     dropped: tuple[str, ...] = ()  # JSON pointers into the older data
@@ -25,7 +25,7 @@ class MigratedData:
 
 Step = Callable[[JsonObject, tzinfo | None], MigratedData]
 
-# What 2.0.0 added, and 1.0.0 therefore has no room for.
+# The fields that 2.0.0 added: they are dropped on the way to 1.0.0.
 _ADDED_TO_BOTH = ("performance", "resources", "price_rows", "token_source", "labels", "trace")
 _ADDED_TO_INSTANCE = (
     *_ADDED_TO_BOTH,
@@ -80,8 +80,8 @@ def _instance_down(data: JsonObject, _: tzinfo | None) -> MigratedData:
 
 
 def _without(data: JsonObject, names: Iterable[str]) -> JsonObject:
-    gone = frozenset(names)
-    return {key: value for key, value in data.items() if key not in gone}
+    removed = frozenset(names)
+    return {key: value for key, value in data.items() if key not in removed}
 
 
 def _flat_up(data: JsonObject, zone: tzinfo | None) -> MigratedData:
@@ -115,35 +115,35 @@ STEPS: dict[tuple[str, str | None, str], Step] = {
 def migrate(
     kind: str, data: JsonObject, source: str | None, target: str, zone: tzinfo | None = None
 ) -> MigratedData:
-    """The data in another version; raises DocumentError when no steps lead there."""
-    moved = MigratedData(data)
-    for step in _way(kind, source, target):
-        taken = step(moved.data, zone)
-        moved = replace(taken, dropped=(*moved.dropped, *taken.dropped), notes=(*moved.notes, *taken.notes))
-    return moved
+    """The data in another version; raises DocumentError if there are no steps to it."""
+    result = MigratedData(data)
+    for step in _steps_between(kind, source, target):
+        last = step(result.data, zone)
+        result = replace(last, dropped=(*result.dropped, *last.dropped), notes=(*result.notes, *last.notes))
+    return result
 
 
 _NO_STEPS = {
-    "testplan": "a new analysis makes a plan of today: `runcard plan analyze --write`; nothing is invented for the old one",
+    "testplan": "make a new plan with `runcard plan analyze --write`",
 }
 
 
-def _way(kind: str, source: str | None, target: str) -> list[Step]:
-    """The shortest chain of steps from one version to another."""
-    ways: dict[str | None, list[Step]] = {source: []}
+def _steps_between(kind: str, source: str | None, target: str) -> list[Step]:
+    """The fewest steps from one version to another."""
+    paths: dict[str | None, list[Step]] = {source: []}
     frontier = [source]
-    while frontier and target not in ways:
-        here = frontier.pop(0)
+    while frontier and target not in paths:
+        version = frontier.pop(0)
         for (name, begin, end), step in STEPS.items():
-            if name == kind and begin == here and end not in ways:
-                ways[end] = [*ways[here], step]
+            if name == kind and begin == version and end not in paths:
+                paths[end] = [*paths[version], step]
                 frontier.append(end)
-    if target not in ways:
-        reachable = sorted(version for version in ways if version is not None and version != source)
+    if target not in paths:
+        reachable = sorted(version for version in paths if version is not None and version != source)
         raise DocumentError(
             f"a {kind} document of version {source or 'none'} cannot be migrated to {target}",
             hint=f"possible: {', '.join(reachable)}"
             if reachable
-            else _NO_STEPS.get(kind, "there are no steps from this version"),
+            else _NO_STEPS.get(kind, "no migration exists for this version"),
         )
-    return ways[target]
+    return paths[target]

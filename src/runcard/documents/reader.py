@@ -1,13 +1,14 @@
-"""The one road in and out: bytes → kind → version → upgrade → findings → document.
+"""Read a document of any kind: bytes → kind → version → upgrade → findings → document.
 
-`parse_document` judges bytes and never raises for what they say; `load_document` makes a document of them or raises everything that was
-found. DocumentKind and version are told by content, never by a file's name. All documents are JSON but test plans, which are YAML.
+`parse_document` checks bytes and returns findings; it never raises for invalid contents. `load_document` returns a valid
+document or raises InvalidDocument with all findings. Kind and version are detected from the contents, never from the
+file's name. Documents are JSON; test plans are YAML.
 """
 
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from runcard.documents import schema
 from runcard.documents.archive_index import ArchiveIndex
@@ -20,16 +21,19 @@ from runcard.documents.session.instance import Instance
 from runcard.documents.session.manifest import Manifest
 from runcard.documents.session.team import Team
 from runcard.documents.testplan.plan import TestPlan
-from runcard.encoding import BOM, JsonObject, Limits, as_text, decode_json, locate
+from runcard.encoding import BOM, JsonObject, Limits, Position, as_text, decode_json, locate
 from runcard.encoding.limits import NONE
 from runcard.errors import EncodingError
+
+if TYPE_CHECKING:
+    from runcard.encoding.yaml import YamlPosition
 
 MODELS: dict[str, type[Document]] = {
     model.kind.name: model for model in (Generation, Team, Instance, Manifest, ArchiveIndex, TestPlan)
 }
 
 Findings = tuple[Finding, ...]
-Look = Callable[[JsonObject], Iterable[Finding]]
+FileCheck = Callable[[JsonObject], Iterable[Finding]]
 
 _LOOKS_LIKE_A_PLAN = re.compile(
     rb"^(?:analyzer|characteristics|factories_detected|test_level)[ \t]*:", re.MULTILINE
@@ -38,11 +42,11 @@ _LOOKS_LIKE_A_PLAN = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class ParsedDocument:
-    """What was read, and everything that was found about it."""
+    """A document's data and all findings about it."""
 
     report: Report
-    data: JsonObject | None = None  # as it stands in the bytes
-    upgraded: JsonObject | None = None  # in the current version, for a shape that has no schema of its own
+    data: JsonObject | None = None  # as in the bytes
+    upgraded: JsonObject | None = None  # in the current version, for a format that has no schema of its own
 
 
 def parse_document(
@@ -51,12 +55,12 @@ def parse_document(
     kind: str | None = None,
     limits: Limits | None = None,
     is_yaml: bool = False,
-    look: Look | None = None,
+    check_files: FileCheck | None = None,
 ) -> ParsedDocument:
-    """Everything that is wrong with these bytes as a document; of the kind that their content shows, unless told.
+    """Parse and check a document; its kind is detected unless `kind` names it.
 
-    What is no JSON is taken for YAML where it looks like a plan, or with `is_yaml`. What a plan says about files is
-    asked of `look`, since nothing here reads them.
+    Text that is not JSON is read as YAML if it looks like a plan, or with `is_yaml`. `check_files` checks what a plan says
+    about files, since nothing here reads them.
     """
     limits = limits or Limits()
     try:
@@ -64,13 +68,15 @@ def parse_document(
     except EncodingError as error:
         may_be_yaml = kind == TESTPLAN.name or (kind is None and (is_yaml or _LOOKS_LIKE_A_PLAN.search(data)))
         if may_be_yaml and error.rule == "json.syntax":
-            return _examine_yaml(data, kind, limits, look)
+            return _parse_yaml(data, kind, limits, check_files)
         return ParsedDocument(Report((_undecodable(error),), kind))
-    examined = _looked(_judge(value, kind), look)
-    return _finished(examined, data, limits, _located)
+    parsed = _with_file_checks(_check(value, kind), check_files)
+    return _with_positions(parsed, data, limits, _locate)
 
 
-def _examine_yaml(data: bytes, kind: str | None, limits: Limits, look: Look | None) -> ParsedDocument:
+def _parse_yaml(
+    data: bytes, kind: str | None, limits: Limits, check_files: FileCheck | None
+) -> ParsedDocument:
     from runcard.encoding.yaml import decode_yaml  # noqa: PLC0415 - most commands never see YAML
 
     try:
@@ -79,137 +85,144 @@ def _examine_yaml(data: bytes, kind: str | None, limits: Limits, look: Look | No
         return ParsedDocument(Report((_undecodable(error),), kind))
     named = kind or (TESTPLAN.name if isinstance(value, dict) and detect(value) is TESTPLAN else None)
     if named is None and isinstance(value, dict):
-        examined = ParsedDocument(Report((_unknown(value),)), value)
+        parsed = ParsedDocument(Report((_unknown_kind(value),)), value)
     else:
-        examined = _looked(_judge(value, named), look)
-    return _finished(
-        examined, data, limits, lambda findings, text: _located_in_yaml(findings, text, examined)
+        parsed = _with_file_checks(_check(value, named), check_files)
+    return _with_positions(
+        parsed, data, limits, lambda findings, text: _locate_in_yaml(findings, text, parsed)
     )
 
 
-def _looked(examined: ParsedDocument, look: Look | None) -> ParsedDocument:
-    """A plan with what somebody who may read files has to say about it."""
-    report, data = examined.report, examined.data
+def _with_file_checks(parsed: ParsedDocument, check_files: FileCheck | None) -> ParsedDocument:
+    """A plan with the findings of `check_files`."""
+    report, data = parsed.report, parsed.data
     refused = any(found.rule == "version.newer-major" for found in report.findings)
-    if look is None or data is None or refused or report.kind != TESTPLAN.name:
-        return examined
-    return replace(examined, report=replace(report, findings=(*report.findings, *look(data))))
+    if check_files is None or data is None or refused or report.kind != TESTPLAN.name:
+        return parsed
+    return replace(parsed, report=replace(report, findings=(*report.findings, *check_files(data))))
 
 
-def _finished(
-    examined: ParsedDocument,
+def _with_positions(
+    parsed: ParsedDocument,
     data: bytes,
     limits: Limits,
-    located: Callable[[Iterable[Finding], str], Findings],
+    locate_all: Callable[[Iterable[Finding], str], Findings],
 ) -> ParsedDocument:
-    """What was found with its places in the text, and what there is to say about the text itself."""
-    findings = examined.report.findings
+    """The findings with their positions in the text, and those about the text itself."""
+    findings = parsed.report.findings
     if data.startswith(BOM):
         findings = (_bom(), *findings)
-    if findings or examined.report.kind == TESTPLAN.name:
-        findings = located(findings, as_text(data, limits))
-    return replace(examined, report=replace(examined.report, findings=findings))
+    if findings or parsed.report.kind == TESTPLAN.name:
+        findings = locate_all(findings, as_text(data, limits))
+    return replace(parsed, report=replace(parsed.report, findings=findings))
 
 
 def load_document(
     data: bytes, *, kind: str | None = None, limits: Limits | None = None, is_yaml: bool = False
 ) -> Document:
-    """The document that these bytes hold; older shapes are upgraded in memory, the bytes stay as they are."""
-    examined = parse_document(data, kind=kind, limits=limits, is_yaml=is_yaml)
-    report = examined.report
-    if not report.valid or report.kind is None or examined.data is None:
+    """The document in these bytes; older formats are upgraded in memory, the bytes stay as they are."""
+    parsed = parse_document(data, kind=kind, limits=limits, is_yaml=is_yaml)
+    report = parsed.report
+    if not report.valid or report.kind is None or parsed.data is None:
         raise InvalidDocument(report)
     return MODELS[report.kind](
         source=data,
         version=report.version,
         warnings=report.findings,
-        upgraded=examined.upgraded is not None,
-        _data=examined.upgraded or examined.data,
+        upgraded=parsed.upgraded is not None,
+        _data=parsed.upgraded or parsed.data,
     )
 
 
-def valid_parts(examined: ParsedDocument) -> JsonObject:
-    """The data of a document, with None for everything that its schema finds fault with; {} where there are none."""
-    report, data = examined.report, examined.upgraded or examined.data
+def valid_parts(parsed: ParsedDocument) -> JsonObject:
+    """The data of a document, with None for every value that its schema refuses; {} if there is no data."""
+    report, data = parsed.report, parsed.upgraded or parsed.data
     if report.kind is None or data is None:
         return {}
     kind = KINDS[report.kind]
-    is_known = examined.upgraded is None and report.version in kind.versions
+    is_known = parsed.upgraded is None and report.version in kind.versions
     return schema.check(kind, report.version if is_known and report.version else kind.latest, data)[1]
 
 
-def add_findings(examined: ParsedDocument, more: Iterable[Finding], source: bytes) -> Report:
-    """The report on a document with findings that others have about it, all in the order of its text."""
-    found = list(more)
-    if not found:
-        return examined.report
-    findings = (*examined.report.findings, *_located(found, as_text(source, NONE)))
-    return replace(examined.report, findings=sorted_findings(findings))
+def add_findings(parsed: ParsedDocument, more: Iterable[Finding], source: bytes) -> Report:
+    """The report on a document with more findings, all in the order of its text."""
+    added = list(more)
+    if not added:
+        return parsed.report
+    findings = (*parsed.report.findings, *_locate(added, as_text(source, NONE)))
+    return replace(parsed.report, findings=sorted_findings(findings))
 
 
-def migrate_document(examined: ParsedDocument, target: str, zone: Any = None) -> MigratedData:  # noqa: ANN401
+def migrate_document(parsed: ParsedDocument, target: str, zone: Any = None) -> MigratedData:  # noqa: ANN401
     """A valid document's data in another version."""
-    kind = examined.report.kind
-    if kind is None or examined.data is None:
-        raise InvalidDocument(examined.report)
-    return migrate(kind, examined.data, examined.report.version, target, zone)
+    kind = parsed.report.kind
+    if kind is None or parsed.data is None:
+        raise InvalidDocument(parsed.report)
+    return migrate(kind, parsed.data, parsed.report.version, target, zone)
 
 
-def _judge(value: object, named: str | None) -> ParsedDocument:
+def _check(value: object, named: str | None) -> ParsedDocument:
     if not isinstance(value, dict):
         return ParsedDocument(Report((_not_an_object(value),), named))
     kind = KINDS[named] if named else detect(value)
     if kind is None:
-        return ParsedDocument(Report((_unknown(value),)), value)
+        return ParsedDocument(Report((_unknown_kind(value),)), value)
     model = MODELS[kind.name]
     if kind is Generation.kind and is_legacy(value):
-        return _judge_legacy(value, model)
-    return ParsedDocument(model.judge(value), value)
+        return _check_legacy(value, model)
+    return ParsedDocument(model.check(value), value)
 
 
-def _judge_legacy(value: JsonObject, model: type[Document]) -> ParsedDocument:
-    """An older shape has no schema: what counts is whether the upgrade of it is valid."""
+def _check_legacy(value: JsonObject, model: type[Document]) -> ParsedDocument:
+    """An older format has no schema: it is valid if its upgrade is."""
     stated = value.get("version")
-    moved = migrate(model.kind.name, value, stated, model.kind.latest)
-    report = model.judge(moved.data)
-    notes = "".join(f"; {note}" for note in moved.notes)
+    upgrade = migrate(model.kind.name, value, stated, model.kind.latest)
+    report = model.check(upgrade.data)
+    notes = "".join(f"; {note}" for note in upgrade.notes)
     older = finding(
         "version.older",
         "",
-        f"an older shape ({f'version {stated}' if stated else 'without a version'}), read as {report.version}{notes}",
+        f"an older format ({f'version {stated}' if stated else 'without a version'}), read as {report.version}{notes}",
         hint=f"`runcard migrate --to {model.kind.latest}` rewrites it",
         found=stated,
     )
-    return ParsedDocument(Report((older, *report.findings), model.kind.name, stated), value, moved.data)
+    return ParsedDocument(Report((older, *report.findings), model.kind.name, stated), value, upgrade.data)
 
 
-def _located_in_yaml(findings: Iterable[Finding], text: str, examined: ParsedDocument) -> Findings:
-    """The same in YAML, where what stands without quotes has to be looked at besides."""
+def _locate_in_yaml(findings: Iterable[Finding], text: str, parsed: ParsedDocument) -> Findings:
+    """The same in YAML, with findings about unquoted scalars."""
     from runcard.documents.testplan.unquoted_scalars import suspects, unquoted  # noqa: PLC0415
     from runcard.encoding.yaml import locate_yaml  # noqa: PLC0415
 
-    found = list(findings)
-    asked = set(suspects(examined.data)) if examined.data and examined.report.kind else set()
-    if not found and not asked:
+    located = list(findings)
+    pointers = set(suspects(parsed.data)) if parsed.data and parsed.report.kind else set()
+    if not located and not pointers:
         return ()
-    places = locate_yaml(text, {f.path for f in found} | asked)
-    traps = list(unquoted({pointer: places[pointer] for pointer in asked}))
-    trapped = {trap.path for trap in traps}
-    found = [f for f in found if f.rule != "schema.type" or f.path not in trapped] + traps
-    return sorted_findings(replace(f, line=places[f.path].line, column=places[f.path].column) for f in found)
+    positions = locate_yaml(text, {f.path for f in located} | pointers)
+    misread = list(unquoted({pointer: positions[pointer] for pointer in pointers}))
+    misread_paths = {f.path for f in misread}
+    located = [f for f in located if f.rule != "schema.type" or f.path not in misread_paths] + misread
+    return _with_lines(located, positions)
 
 
-def _located(findings: Iterable[Finding], text: str) -> Findings:
-    found = list(findings)
-    if not found:
+def _locate(findings: Iterable[Finding], text: str) -> Findings:
+    located = list(findings)
+    if not located:
         return ()
-    places = locate(text, {f.path for f in found})
-    return sorted_findings(replace(f, line=places[f.path].line, column=places[f.path].column) for f in found)
+    return _with_lines(located, locate(text, {f.path for f in located}))
+
+
+def _with_lines(
+    findings: Iterable[Finding], positions: dict[str, Position] | dict[str, "YamlPosition"]
+) -> Findings:
+    return sorted_findings(
+        replace(f, line=positions[f.path].line, column=positions[f.path].column) for f in findings
+    )
 
 
 def _undecodable(error: EncodingError) -> Finding:
-    found = finding(error.rule, "", error.message, hint=error.hint)
-    return replace(found, line=error.line, column=error.column)
+    undecodable = finding(error.rule, "", error.message, hint=error.hint)
+    return replace(undecodable, line=error.line, column=error.column)
 
 
 def _bom() -> Finding:
@@ -222,24 +235,24 @@ def _not_an_object(value: object) -> Finding:
     return finding(
         "document.not-an-object",
         "",
-        f"a document is an object, found {shown(value)}",
-        hint=f"expected one of: {_expected()}",
+        f"expected an object, found {shown(value)}",
+        hint=f"expected one of: {_known_kinds()}",
     )
 
 
-def _unknown(value: JsonObject) -> Finding:
+def _unknown_kind(value: JsonObject) -> Finding:
     keys = ", ".join(shown(key) for key in list(value)[:5]) or "none"
     return finding(
         "document.unknown-kind",
         "",
-        f"no document of a known kind; its first keys are: {keys}",
-        hint=f"expected one of: {_expected()}; name one with --kind to see what is missing",
+        f"unknown kind of document; its first keys are: {keys}",
+        hint=f"expected one of: {_known_kinds()}; name one with --kind to see what is missing",
     )
 
 
-def _expected() -> str:
-    return ", ".join(f"{kind.name} ({_mark(kind)})" for kind in KINDS.values())
+def _known_kinds() -> str:
+    return ", ".join(f"{kind.name} ({_deciding_keys(kind)})" for kind in KINDS.values())
 
 
-def _mark(kind: DocumentKind) -> str:
+def _deciding_keys(kind: DocumentKind) -> str:
     return "has " + " or ".join(f"'{key}'" for key in sorted(kind.sure))

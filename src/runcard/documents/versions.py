@@ -1,8 +1,8 @@
-"""Which version a document has, and whether this runcard may read it.
+"""The version of a document, and whether this runcard can read it.
 
-A newer major is refused; a newer minor of a known major is read with a warning by the newest schema of that major; a
-version that was never published is an error, and the rest of the document is still checked. Of a kind that agents act on
-blindly (a test plan), everything above the newest version is refused.
+A newer major version is refused. A newer minor version of a known major is read with a warning, by the newest schema of
+that major. A version that was never published is an error, and the rest of the document is still checked. For test plans,
+which agents follow without checking, every version above the newest one is refused.
 """
 
 import re
@@ -16,15 +16,15 @@ _VERSION = re.compile(r"(\d{1,99})(?:\.(\d{1,99}))?(?:\.(\d{1,99}))?", re.ASCII)
 
 
 class VersionCheck(NamedTuple):
-    """What is known of a document's version."""
+    """The result of checking a document's version."""
 
     stated: str | None
-    schema: str | None  # the published version to check it by; None: refused
+    schema: str | None  # the published version whose schema applies; None: refused
     findings: tuple[Finding, ...] = ()
 
 
 def check_version(kind: DocumentKind, data: JsonObject) -> VersionCheck:
-    """The version of a document and the schema it is to be checked by."""
+    """The version of a document, and the schema that applies to it."""
     stated = data.get(kind.version_key, kind.unversioned)
     if not isinstance(stated, str):
         return VersionCheck(None, kind.latest)
@@ -59,8 +59,8 @@ def _newer_major(kind: DocumentKind, stated: str) -> Finding:
     return finding(
         "version.newer-major",
         f"/{kind.version_key}",
-        f"{kind.name} version {stated} is newer than this runcard, which knows {_known(kind)}",
-        hint="install a newer runcard; the document was not changed",
+        f"{kind.name} version {stated} is newer than this runcard, which supports {_known(kind)}",
+        hint="install a newer runcard",
         expected=list(kind.versions),
         found=stated,
     )
@@ -71,7 +71,7 @@ def _newer_minor(kind: DocumentKind, stated: str, used: str) -> Finding:
         "version.newer-minor",
         f"/{kind.version_key}",
         f"{kind.name} version {stated} is newer than {used}; it was read as {used}",
-        hint="a newer runcard may know more of its fields; this one will not rewrite it",
+        hint="install a newer runcard to rewrite it or to check all of its fields",
         expected=list(kind.versions),
         found=stated,
     )
@@ -81,7 +81,7 @@ def _unknown(kind: DocumentKind, stated: str) -> Finding:
     return finding(
         "version.unknown",
         f"/{kind.version_key}",
-        f"{shown(stated)} is no version of {kind.name} documents",
+        f"{shown(stated)} is not a version of {kind.name} documents",
         hint=f"published versions: {_known(kind)}",
         expected=list(kind.versions),
         found=stated,

@@ -19,8 +19,8 @@ from runcard.files import NotRegularFileError, failure, locked
 from runcard.store import layout
 from runcard.store.append_only import append_lines, read_tail
 from runcard.store.journal import read_journal
+from runcard.store.locks import LOCK_TIMEOUT
 from runcard.store.own_directories import open_own
-from runcard.store.runs.directory import PATIENCE
 
 CLOSED = "record.closed"
 ARCHIVED = "record.archived"
@@ -85,7 +85,7 @@ class Ledger:
                 self._own = stack.enter_context(open_own(self._store, self._folder, create=True))
             except OSError as error:
                 raise failure(error, self._folder, "create") from error
-            stack.enter_context(locked(self._folder, timeout=PATIENCE))
+            stack.enter_context(locked(self._folder, timeout=LOCK_TIMEOUT))
             self._head = self._read_head()
             self._held = stack.pop_all()
         return self

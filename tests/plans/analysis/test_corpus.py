@@ -49,7 +49,7 @@ def test_the_analyzer_agrees_with_a_careful_person(case: str, tmp_path: Path) ->
     assert [said(one) for one in plan["characteristics"]] == expected["characteristics"]
     assert plan["test_level"] == expected["test_level"]
     assert plan["target"]["uses_models"] == expected["uses_models"]
-    assert TestPlan.judge(plan).valid
+    assert TestPlan.check(plan).valid
 
 
 @pytest.mark.parametrize("case", CASES)

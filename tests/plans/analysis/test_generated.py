@@ -26,7 +26,7 @@ def analyzed(made: Made) -> tuple[Analysis, bytes]:
 @given(methods())
 def test_every_plan_is_valid_and_has_every_branch(made: Made) -> None:
     analysis, text = analyzed(made)
-    assert TestPlan.judge(TestPlan.decode(text)).valid
+    assert TestPlan.check(TestPlan.decode(text)).valid
     found = {one["name"]: one for one in analysis.plan["characteristics"]}
     assert set(found) == set(made.parents)
     for name, parent in made.parents.items():

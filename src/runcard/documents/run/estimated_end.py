@@ -1,7 +1,7 @@
 """The estimated end of a run that was killed.
 
-No event tells when it ended, so the time of its last event is taken: its last sign of life. The document marks such values
-as estimated.
+No event tells when it ended, so the time of its last event or of its newest file is taken, whichever is later: its last sign
+of life. The document marks such values as estimated.
 """
 
 from collections.abc import Iterable
@@ -12,9 +12,9 @@ from runcard.encoding import JsonObject
 _ESTIMATED = ("/generation/timestamp_end", "/generation/duration_seconds")
 
 
-def estimated_end(timestamp_start: str | None, event_times: Iterable[object]) -> JsonObject:
+def estimated_end(timestamp_start: str | None, times: Iterable[object]) -> JsonObject:
     """The fields of `generation` that describe the end of a run without a recorded end."""
-    end = _latest([timestamp_start, *event_times])
+    end = _latest([timestamp_start, *times])
     return {
         "status": "interrupted",
         "timestamp_end": end,

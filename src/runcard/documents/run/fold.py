@@ -93,12 +93,12 @@ def add_file_facts(document: JsonObject, files: FileFacts) -> JsonObject:
     }
 
 
-def fold_events(start: JsonObject, lines: Iterable[Line]) -> JsonObject:
-    """The document as far as the events decide it."""
+def fold_events(start: JsonObject, lines: Iterable[Line], newest_file: str | None = None) -> JsonObject:
+    """The document as far as the events decide it; `newest_file` is when a killed run wrote its newest file."""
     journal = list(lines)
     events = _events_by_name(journal)
-    event_times = [line.get("timestamp") for line in journal]
-    generation = _generation(start["generation"], events, event_times)
+    times = [newest_file, *(line.get("timestamp") for line in journal)]
+    generation = _generation(start["generation"], events, times)
     configuration = dict(start["configuration"])
     for payload in _payloads(events, CONFIG_SET):
         configuration |= payload["configuration"]
@@ -162,7 +162,7 @@ def _last(events: EventsByName, name: str) -> JsonObject:
     return last
 
 
-def _generation(start: JsonObject, events: EventsByName, event_times: list[object]) -> JsonObject:
+def _generation(start: JsonObject, events: EventsByName, times: list[object]) -> JsonObject:
     generation = dict(start)
     labels = {
         key: value for payload in _payloads(events, LABELS_SET) for key, value in payload["labels"].items()
@@ -170,7 +170,7 @@ def _generation(start: JsonObject, events: EventsByName, event_times: list[objec
     generation["labels"] = {**start.get("labels", {}), **labels}
     ended = _last(events, RUN_ENDED)
     if not ended:
-        return generation | estimated_end(start["timestamp_start"], event_times)
+        return generation | estimated_end(start["timestamp_start"], times)
     return generation | {
         "status": ended["status"],
         "timestamp_end": ended["timestamp_end"],

@@ -1,7 +1,7 @@
-"""What must agree between the documents of one session, and with the files that are stored beside them.
+"""The rules across the documents of a session, and between these documents and the stored files.
 
-A field is compared where both documents have it. Each finding stands in the document that is not the team's: the team
-document is the one that the others are held to. Nothing here reads files: what lies on the disk is handed over.
+The team document is the reference: the manifest and the instance documents must agree with it. A field is compared if both
+documents have it. Nothing here reads files: the caller passes the figures of the stored ones.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -14,10 +14,10 @@ from runcard.encoding import JsonObject
 
 Findings = Iterator[Finding]
 
-# What an instance is called in the team document and in its own, and what the manifest repeats of it.
-_REPEATED = ("name", "role", "status", "tokens_used")
-_OF_INSTANCE = (
-    *_REPEATED,
+# The fields of an instance that the manifest repeats, and those that its own document repeats.
+_IN_MANIFEST = ("name", "role", "status", "tokens_used")
+_IN_INSTANCE = (
+    *_IN_MANIFEST,
     "model",
     "execution_time_seconds",
     "role_title",
@@ -32,10 +32,10 @@ _TIMES = ("created_at", "terminated_at")
 
 @dataclass(frozen=True, slots=True)
 class StoredFigures:
-    """What is stored of one instance; None where there is no such thing."""
+    """The figures of the stored files of one instance; None for a file that does not exist."""
 
     files: int = 0
-    size: int = 0  # of all files of the workspace
+    size: int = 0  # of all files of the workspace, in bytes
     types: Mapping[str, int] = field(default_factory=dict)
     output: str | None = None  # the name of its transcript
     output_size: int | None = None
@@ -47,91 +47,90 @@ class Roster:
 
     def __init__(self, team: JsonObject) -> None:
         self.team = team
-        listed = [entry or {} for entry in team.get("instances") or ()]
+        entries = [entry or {} for entry in team.get("instances") or ()]
         self.instances = {
-            entry["instance_id"]: entry for entry in listed if entry.get("instance_id") is not None
+            entry["instance_id"]: entry for entry in entries if entry.get("instance_id") is not None
         }
-        # Where the list itself is faulty, nobody can say who is not in it.
-        self.is_whole = team.get("instances") is not None and len(self.instances) == len(listed)
+        # If the list itself is invalid, it cannot be told which instances are missing.
+        self.is_whole = team.get("instances") is not None and len(self.instances) == len(entries)
         self.children: dict[str, set[str]] = {}
-        for own, entry in self.instances.items():
-            self.children.setdefault(entry.get("parent_instance_id") or "", set()).add(own)
+        for instance_id, entry in self.instances.items():
+            self.children.setdefault(entry.get("parent_instance_id") or "", set()).add(instance_id)
 
 
 def manifest_rules(manifest: JsonObject, roster: Roster) -> Findings:
-    """Whether the manifest of a session indexes its team: all of it, and as the team document has it."""
+    """Check that the manifest of a session lists the whole team, as the team document does."""
     yield from _same(manifest, roster.team, "team_session_id", "", "session.manifest")
     index = [entry or {} for entry in manifest.get("instances_index") or ()]
-    listed = {entry.get("instance_id") for entry in index}
-    for place, entry in enumerate(index):
-        at, own = f"/instances_index/{place}", entry.get("instance_id")
-        if own in roster.instances:
-            for name in _REPEATED:
-                yield from _same(entry, roster.instances[own], name, at, "session.manifest")
-            yield from _same_cost(entry, roster.instances[own], at, "session.manifest")
-        elif own is not None and roster.is_whole:
-            yield _stranger("session.manifest", f"{at}/instance_id", own)
-    absent = [own for own in roster.instances if own not in listed]
-    if absent and None not in listed:
+    indexed = {entry.get("instance_id") for entry in index}
+    for position, entry in enumerate(index):
+        at, instance_id = f"/instances_index/{position}", entry.get("instance_id")
+        if instance_id in roster.instances:
+            for name in _IN_MANIFEST:
+                yield from _same(entry, roster.instances[instance_id], name, at, "session.manifest")
+            yield from _same_cost(entry, roster.instances[instance_id], at, "session.manifest")
+        elif instance_id is not None and roster.is_whole:
+            yield _not_in_team("session.manifest", f"{at}/instance_id", instance_id)
+    absent = [instance_id for instance_id in roster.instances if instance_id not in indexed]
+    if absent and None not in indexed:
         yield finding(
             "session.manifest",
             "/instances_index",
-            f"{len(absent)} of {len(roster.instances)} instances are not listed: {_some(absent)}",
-            hint="in a session the manifest lists every instance of the team",
+            f"{len(absent)} of {len(roster.instances)} instances are not listed: {_first_ids(absent)}",
+            hint="list every instance of the team",
         )
     yield from _manifest_summary(manifest.get("summary") or {}, roster.team)
 
 
 def _manifest_summary(summary: JsonObject, team: JsonObject) -> Findings:
-    said = team.get("execution_summary") or {}
+    team_summary = team.get("execution_summary") or {}
     counts = {"total_instances": team.get("total_instances")}
-    counts |= {name: said.get(f"{name}_instances") for name in ("completed", "failed")}
-    for name, theirs in counts.items():
-        mine = summary.get(name)
-        if mine is not None and theirs is not None and mine != theirs:
-            yield _differs("session.manifest", f"/summary/{name}", mine, theirs)
-    mine, theirs = summary.get("total_cost"), said.get("total_cost")
-    if mine is not None and theirs is not None and not money_agrees([mine], theirs):
-        yield _differs("session.manifest", "/summary/total_cost", mine, theirs)
+    counts |= {name: team_summary.get(f"{name}_instances") for name in ("completed", "failed")}
+    for name, in_team in counts.items():
+        stated = summary.get(name)
+        if stated is not None and in_team is not None and stated != in_team:
+            yield _differs("session.manifest", f"/summary/{name}", stated, in_team)
+    stated, in_team = summary.get("total_cost"), team_summary.get("total_cost")
+    if stated is not None and in_team is not None and not money_agrees([stated], in_team):
+        yield _differs("session.manifest", "/summary/total_cost", stated, in_team)
 
 
 def instance_rules(instance: JsonObject, roster: Roster, folder: str) -> Findings:
-    """Whether an instance's own document, in the folder of that name, says what the team document says of it."""
-    own = instance.get("instance_id")
-    if own is None:
+    """Check an instance's own document, in the folder of that name, against the team document."""
+    instance_id = instance.get("instance_id")
+    if instance_id is None:
         return
-    if own != folder:
+    if instance_id != folder:
         yield finding(
             "session.instance",
             "/instance_id",
-            f"instance_id is {shown(own)}, but the document lies in the folder {shown(folder)}",
-            hint="the folder of an instance has its id as its name",
+            f"instance_id is {shown(instance_id)}, but the document is in the folder {shown(folder)}",
+            hint="name the folder of an instance after its id",
             expected=folder,
-            found=own,
+            found=instance_id,
         )
-    listed = roster.instances.get(own)
-    if listed is None:
+    in_team = roster.instances.get(instance_id)
+    if in_team is None:
         if roster.is_whole:
-            yield _stranger("session.instance", "/instance_id", own)
+            yield _not_in_team("session.instance", "/instance_id", instance_id)
         return
-    yield from _as_listed(instance, listed)
+    yield from _as_in_team(instance, in_team)
     if roster.is_whole:
-        yield from _children(instance.get("children_instance_ids"), roster.children.get(own, set()))
+        yield from _children(instance.get("children_instance_ids"), roster.children.get(instance_id, set()))
 
 
-def _as_listed(instance: JsonObject, listed: JsonObject) -> Findings:
-    for name in _OF_INSTANCE:
-        yield from _same(instance, listed, name, "", "session.instance")
+def _as_in_team(instance: JsonObject, in_team: JsonObject) -> Findings:
+    for name in _IN_INSTANCE:
+        yield from _same(instance, in_team, name, "", "session.instance")
     for name in _TIMES:
-        mine, theirs = instance.get(name), listed.get(name)
-        if mine is not None and theirs is not None and parse_time(mine) != parse_time(theirs):
-            yield _differs("session.instance", f"/{name}", mine, theirs)
-    for name, their_name in (("parent_instance_id", "parent_instance_id"), ("error", "error_message")):
-        if (
-            name in instance and their_name in listed and instance[name] != listed[their_name]
-        ):  # null is an answer
-            yield _differs("session.instance", f"/{name}", instance[name], listed[their_name])
-    yield from _same_cost(instance, listed, "", "session.instance")
+        stated, expected = instance.get(name), in_team.get(name)
+        if stated is not None and expected is not None and parse_time(stated) != parse_time(expected):
+            yield _differs("session.instance", f"/{name}", stated, expected)
+    for name, team_name in (("parent_instance_id", "parent_instance_id"), ("error", "error_message")):
+        # Here null is a value.
+        if name in instance and team_name in in_team and instance[name] != in_team[team_name]:
+            yield _differs("session.instance", f"/{name}", instance[name], in_team[team_name])
+    yield from _same_cost(instance, in_team, "", "session.instance")
 
 
 def _children(stated: list[str] | None, actual: set[str]) -> Findings:
@@ -139,13 +138,13 @@ def _children(stated: list[str] | None, actual: set[str]) -> Findings:
         yield finding(
             "session.instance",
             "/children_instance_ids",
-            f"the children are {_some(stated)}; in the team document they are {_some(sorted(actual))}",
-            hint="the children of an instance are those that name it as their parent",
+            f"the children are {_first_ids(stated)}; in the team document they are {_first_ids(sorted(actual))}",
+            hint="list the instances that name this one as their parent",
         )
 
 
-def stored_rules(instance: JsonObject, stored: StoredFigures) -> Findings:
-    """Whether the figures of an instance describe what is stored of it."""
+def stored_figures_rules(instance: JsonObject, stored: StoredFigures) -> Findings:
+    """Check the figures in an instance document against the stored files."""
     workspace, output = instance.get("workspace") or {}, instance.get("output") or {}
     for name, actual in (("files_count", stored.files), ("total_size_bytes", stored.size)):
         yield from _figure(f"/workspace/{name}", workspace.get(name), actual, "the stored workspace has")
@@ -161,7 +160,7 @@ def stored_rules(instance: JsonObject, stored: StoredFigures) -> Findings:
             yield finding(
                 "session.figures",
                 "/workspace/file_types",
-                "the counts by type are not those of the stored files: "
+                "the counts by type do not match the stored files: "
                 + ", ".join(
                     f"{shown(suffix)} {counted.get(suffix, 0)} for {stored.types.get(suffix, 0)}"
                     for suffix in wrong[:5]
@@ -175,7 +174,7 @@ def stored_rules(instance: JsonObject, stored: StoredFigures) -> Findings:
             "session.file-missing",
             "/output/file",
             f"the transcript {shown(file)} does not exist",
-            hint="put it back, or leave the section out when there is none",
+            hint="put it back, or remove the section",
             found=file,
         )
     if stored.output is not None:
@@ -198,52 +197,52 @@ def _figure(pointer: str, stated: int | None, actual: int | None, what: str) -> 
 
 
 def missing_instances(roster: Roster, folders: Collection[str]) -> Findings:
-    """The instances of a team that have no document of their own."""
-    for place, own in enumerate(roster.instances):
-        if own not in folders:
+    """A finding for each instance of the team that has no document of its own."""
+    for position, instance_id in enumerate(roster.instances):
+        if instance_id not in folders:
             yield finding(
                 "session.file-missing",
-                f"/instances/{place}",
-                f"the instance {shown(own)} has no document of its own in the session",
+                f"/instances/{position}",
+                f"the instance {shown(instance_id)} has no document of its own in the session",
                 hint="put instances/<id>/metadata.json back",
-                found=own,
+                found=instance_id,
             )
 
 
-def _same(mine: JsonObject, theirs: JsonObject, name: str, at: str, rule: str) -> Findings:
-    """What both say about a thing; what one of them does not say, or says wrongly, cannot be compared."""
-    value, listed = mine.get(name), theirs.get(name)
-    if value is not None and listed is not None and value != listed:
-        yield _differs(rule, f"{at}/{name}", value, listed)
+def _same(document: JsonObject, in_team: JsonObject, name: str, at: str, rule: str) -> Findings:
+    """Compare a field that both documents have; an invalid value was replaced by None and is not compared."""
+    stated, expected = document.get(name), in_team.get(name)
+    if stated is not None and expected is not None and stated != expected:
+        yield _differs(rule, f"{at}/{name}", stated, expected)
 
 
-def _same_cost(mine: JsonObject, theirs: JsonObject, at: str, rule: str) -> Findings:
-    cost, listed = mine.get("cost"), theirs.get("cost")
-    if cost is not None and listed is not None and not money_agrees([cost], listed):
-        yield _differs(rule, f"{at}/cost", cost, listed)
+def _same_cost(document: JsonObject, in_team: JsonObject, at: str, rule: str) -> Findings:
+    stated, expected = document.get("cost"), in_team.get("cost")
+    if stated is not None and expected is not None and not money_agrees([stated], expected):
+        yield _differs(rule, f"{at}/cost", stated, expected)
 
 
-def _differs(rule: str, pointer: str, mine: object, theirs: object) -> Finding:
+def _differs(rule: str, pointer: str, stated: object, expected: object) -> Finding:
     return finding(
         rule,
         pointer,
-        f"{pointer.rpartition('/')[2]} is {shown(mine)}; in the team document it is {shown(theirs)}",
-        hint="the documents of a session say the same: correct the wrong one",
-        expected=theirs if isinstance(theirs, str | int | float) else None,
-        found=mine,
+        f"{pointer.rpartition('/')[2]} is {shown(stated)}; in the team document it is {shown(expected)}",
+        hint="correct the wrong document",
+        expected=expected if isinstance(expected, str | int | float) else None,
+        found=stated,
     )
 
 
-def _stranger(rule: str, pointer: str, own: str) -> Finding:
+def _not_in_team(rule: str, pointer: str, instance_id: str) -> Finding:
     return finding(
         rule,
         pointer,
-        f"the instance {shown(own)} is not in the team document",
-        hint="list it in the team document, or take it out here",
-        found=own,
+        f"the instance {shown(instance_id)} is not in the team document",
+        hint="add it to the team document, or remove it here",
+        found=instance_id,
     )
 
 
-def _some(ids: list[str]) -> str:
+def _first_ids(ids: list[str]) -> str:
     more = f" and {len(ids) - 5:,} more" if len(ids) > 5 else ""
-    return (", ".join(shown(own) for own in ids[:5]) or "none") + more
+    return (", ".join(shown(instance_id) for instance_id in ids[:5]) or "none") + more

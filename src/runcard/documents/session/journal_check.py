@@ -1,8 +1,8 @@
-"""Whether the team document of a session says what the rest of the session says.
+"""Check the team document of a session against its manifest, its instance documents and its journal.
 
-The documents of the instances and the manifest are fixed by `SHA256SUMS`, and the collection told its journal what it kept.
-From these the team document is made again, as far as they decide it, and compared. The last event of the journal has the
-digest of every section as well, which covers what nothing else repeats; sessions collected before that have none.
+`SHA256SUMS` fixes the manifest and the instance documents, and the journal has what `collect` stored. The team document is
+rebuilt from these, as far as they decide it, and compared. The last event of the journal also has the digest of every
+section, which covers the rest; sessions collected by older versions have no such digests.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,20 +12,21 @@ from runcard.digests import sha256_bytes
 from runcard.documents.chain import Line
 from runcard.documents.differences import ValueDifference, differences
 from runcard.documents.session import build
+from runcard.documents.session.events import (
+    COLLECTION_ENDED,
+    COLLECTION_STARTED,
+    FILE_OMITTED,
+    FILES_EXCLUDED,
+    INSTANCE_COLLECTED,
+)
 from runcard.encoding import JsonObject, canonical_json
 from runcard.errors import EncodingError
 
-COLLECTION_STARTED = "collection.started"  # collected_by, producer, options
-FILES_EXCLUDED = "files.excluded"  # pattern, count
-FILE_OMITTED = "file.omitted"  # instance_id, path, reason: as in `audit`
-INSTANCE_COLLECTED = "instance.collected"  # workspace, output, checksums: as in the document of the instance
-COLLECTION_ENDED = "collection.ended"  # redactions; sections: the digest of each section of the team document
+ONLY_IN_TEAM_DOCUMENT = ("labels", "relations", "system_info", "trace")  # checked by their digests only
+FROM_EVENTS = ("audit", "errors", "producer")
+SEAL = ("symlinks", "event_chains", "ledger_head", "checksums")  # known only after everything else is written
 
-REPEATED_NOWHERE = ("labels", "relations", "system_info", "trace")  # but for their digests
-TOLD_BY_EVENTS = ("audit", "errors", "producer")
-SEAL = ("symlinks", "event_chains", "ledger_head", "checksums")  # known only when everything else is written
-
-# What the team document has of an instance, beside what only one of the two has.
+# The fields of an instance document that the team document does not repeat.
 _NOT_IN_ENTRY = frozenset(
     {
         *("version", "producer", "children_instance_ids", "workspace", "output", "error", "environment"),
@@ -35,8 +36,8 @@ _NOT_IN_ENTRY = frozenset(
 _FOREIGN = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError)
 
 
-class Parts(NamedTuple):
-    """What a session has beside its team document, as it was sealed."""
+class SessionParts(NamedTuple):
+    """The sealed parts of a session other than its team document."""
 
     manifest: JsonObject
     instances: Mapping[str, JsonObject]  # by id
@@ -44,36 +45,36 @@ class Parts(NamedTuple):
 
 
 def section_digests(team: JsonObject) -> dict[str, str]:
-    """The digest of each section of a team document, but for what is known only when it is sealed."""
+    """The digest of each section of a team document, except those that are known only when it is sealed."""
     return {
         name: str(sha256_bytes(canonical_json(value))) for name, value in team.items() if name not in SEAL
     }
 
 
 def changed_sections(team: JsonObject, lines: Sequence[Line]) -> tuple[str, ...] | None:
-    """The sections that are not those that the journal has the digests of; None where it has none."""
+    """The sections whose digest differs from that in the journal; None if the journal has no digests."""
     known = _payload(lines, COLLECTION_ENDED).get("sections")
     if not isinstance(known, dict):
         return None
     try:
-        found = section_digests(team)
+        actual = section_digests(team)
     except EncodingError:
-        found = {}
-    return tuple(sorted(name for name in known.keys() | found.keys() if known.get(name) != found.get(name)))
+        actual = {}
+    return tuple(sorted(name for name in known.keys() | actual.keys() if known.get(name) != actual.get(name)))
 
 
-def remade(team: JsonObject, parts: Parts) -> tuple[ValueDifference, ...] | None:
-    """Where the team document is not what the other parts make of it; None where they are no parts of runcard's."""
+def rebuild_differences(team: JsonObject, parts: SessionParts) -> tuple[ValueDifference, ...] | None:
+    """Where the team document differs from the rebuilt one; None if runcard did not write the other parts."""
     try:
-        expected = _remade(team, parts)
+        expected = _rebuild(team, parts)
         return tuple(differences(expected, {name: team.get(name) for name in expected}))
     except _FOREIGN:
         return None
 
 
-def _remade(team: JsonObject, parts: Parts) -> JsonObject:
+def _rebuild(team: JsonObject, parts: SessionParts) -> JsonObject:
     order = [entry["instance_id"] for entry in parts.manifest["instances_index"]]
-    documents = [parts.instances[own] for own in order]
+    documents = [parts.instances[instance_id] for instance_id in order]
     entries = [_entry(document) for document in documents]
     created = parts.manifest["timestamp"]
     return {
@@ -82,10 +83,12 @@ def _remade(team: JsonObject, parts: Parts) -> JsonObject:
         "total_instances": len(entries),
         "instances": entries,
         "execution_summary": build.execution_summary(entries),
-        "token_source": build.weakest(entries),
-        "price_rows": build.distinct(row for document in documents for row in document["price_rows"]),
-        **build.team_measured(entries, documents),
-        **_told_by_journal(team, created, documents, parts.lines),
+        "token_source": build.weakest_token_source(entries),
+        "price_rows": build.distinct_price_rows(
+            row for document in documents for row in document["price_rows"]
+        ),
+        **build.team_performance_and_resources(entries, documents),
+        **_from_events(team, created, documents, parts.lines),
     }
 
 
@@ -96,10 +99,10 @@ def _entry(document: JsonObject) -> JsonObject:
     return entry | {"error_message": document["error"]}
 
 
-def _told_by_journal(
+def _from_events(
     team: JsonObject, created: str, documents: Sequence[JsonObject], lines: Sequence[Line]
 ) -> JsonObject:
-    """What the events decide; nothing of it when a payload was withheld."""
+    """The fields that follow from the events; none if a payload was withheld."""
     if any("payload" not in line for line in lines):
         return {}
     started = _payload(lines, COLLECTION_STARTED)
@@ -123,31 +126,31 @@ def _told_by_journal(
 
 
 def _errors(stated: list[str], documents: Sequence[JsonObject], omissions: Sequence[JsonObject]) -> list[str]:
-    """The errors of the instances, then the omissions; the journal does not say which of two wordings one has."""
+    """The errors of the instances, then the omissions; an omission has one of two wordings, and the stated one counts."""
     errors = [sentence for document in documents for sentence in build.errors_of(document, document["error"])]
     names = {document["instance_id"]: document["name"] for document in documents}
-    for place, omission in enumerate(omissions, len(errors)):
+    for index, omission in enumerate(omissions, len(errors)):
         what = "the workspace" if omission["path"] == "." else omission["path"]
         begin, reason = f"{names[omission['instance_id']]}: {what} ", omission["reason"]
         wordings = [f"{begin}was not stored: {reason}", f"{begin}{reason}"]
-        is_other = place < len(stated) and stated[place] == wordings[1]
+        is_other = index < len(stated) and stated[index] == wordings[1]
         errors.append(wordings[1] if is_other else wordings[0])
     return errors
 
 
 def instance_differences(document: JsonObject, lines: Sequence[Line]) -> tuple[ValueDifference, ...]:
-    """Where the document of an instance does not say what the journal says was kept of it."""
+    """Where an instance document differs from what the journal says was stored."""
     for payload in _payloads(lines, INSTANCE_COLLECTED):
         if payload.get("instance_id") == document.get("instance_id"):
             names = ["workspace", "output", *(["checksums"] if "checksums" in document else [])]
-            kept = {name: payload.get(name) for name in names}
-            return tuple(differences(kept, {name: document.get(name) for name in names}))
+            stored = {name: payload.get(name) for name in names}
+            return tuple(differences(stored, {name: document.get(name) for name in names}))
     return ()
 
 
 def _payloads(lines: Sequence[Line], name: str) -> list[JsonObject]:
-    found = [line.get("payload") for line in lines if line.get("event") == name]
-    return [payload for payload in found if isinstance(payload, dict)]
+    payloads = [line.get("payload") for line in lines if line.get("event") == name]
+    return [payload for payload in payloads if isinstance(payload, dict)]
 
 
 def _payload(lines: Sequence[Line], name: str) -> JsonObject:

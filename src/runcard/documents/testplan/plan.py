@@ -66,7 +66,7 @@ class TestPlan(Document):
         return edit_json(source, old, new) if _is_json(source, NONE) else edit_yaml(source, new)
 
     @classmethod
-    def judge(cls, data: JsonObject) -> Report:
+    def check(cls, data: JsonObject) -> Report:
         detected = detect_version(data)
         schema_version, findings = _schema_version(data, detected)
         if schema_version is not None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 
 from runcard.documents.findings import Finding, finding
 from runcard.encoding import JsonObject
-from runcard.encoding.yaml import Place, reading_1_1
+from runcard.encoding.yaml import YamlPosition, yaml_1_1_type
 from runcard.files import printable
 
 _LISTS = ("states", "terminal_states", "when_parent")
@@ -58,10 +58,10 @@ def _is_suspicious(value: object) -> bool:
 
 
 def _reading(text: str) -> str:
-    return "text" if _TEXT_TO_RUBY.fullmatch(text) else reading_1_1(text)
+    return "text" if _TEXT_TO_RUBY.fullmatch(text) else yaml_1_1_type(text)
 
 
-def unquoted(positions: Mapping[str, Place]) -> Iterator[Finding]:
+def unquoted(positions: Mapping[str, YamlPosition]) -> Iterator[Finding]:
     """A finding for each unquoted value that is not read as text."""
     for pointer, position in positions.items():
         reading = "text" if position.plain is None else _reading(position.plain)

@@ -1,7 +1,7 @@
-"""The standard library's encoder, many times as fast as ours, for data of which it writes exactly what ours would.
+"""Write JSON with the standard library's encoder, which is much faster, where it writes the same as `writer`.
 
-That is most data: text keys in ASCII (so that sorting them is the same everywhere), integers that every language holds,
-numbers whose shortest digits need no exponent. For everything else the answer is None, and the thorough writer decides.
+That is most data: ASCII keys (which sort the same everywhere), integers below 2⁵³, numbers without an exponent. For
+everything else the functions return None, and `writer` does the work.
 """
 
 from collections.abc import Callable
@@ -11,14 +11,14 @@ from json.encoder import encode_basestring as quoted
 from typing import Any
 
 _EXACT = 2**53
-_MOST = 1_000_000  # containers looked at: data that hold themselves would never end
-_SURE = frozenset({str, bool, type(None)})
+_MAX_CONTAINERS = 1_000_000  # containers that are checked: data that contains itself would never end
+_SIMPLE = frozenset({str, bool, type(None)})
 _CONTAINERS = frozenset({dict, list})
 _WORDS = {None: "null", True: "true", False: "false"}
 
 
-def quick(value: Any, *, sort_keys: bool) -> str | None:  # noqa: ANN401
-    """The value on one line without blanks, when that can be had quickly."""
+def fast_encode(value: Any, *, sort_keys: bool) -> str | None:  # noqa: ANN401
+    """The value on one line without spaces; None if the fast encoder cannot write it."""
     if not _is_simple(value):
         return None
     try:
@@ -27,8 +27,8 @@ def quick(value: Any, *, sort_keys: bool) -> str | None:  # noqa: ANN401
         return None
 
 
-def quick_forms(value: Any) -> tuple[str, str] | None:  # noqa: ANN401
-    """The same twice, the second time with sorted keys, when that can be had quickly."""
+def compact_and_sorted(value: Any) -> tuple[str, str] | None:  # noqa: ANN401
+    """The value on one line, as it is and with sorted keys; None if the fast encoder cannot write it."""
     if not _is_simple(value):
         return None
     try:
@@ -37,22 +37,22 @@ def quick_forms(value: Any) -> tuple[str, str] | None:  # noqa: ANN401
         return None
 
 
-def quick_readable(value: Any) -> str | None:  # noqa: ANN401
-    """The value with a line for each member, when that can be had quickly."""
+def fast_encode_indented(value: Any) -> str | None:  # noqa: ANN401
+    """The value with a line for each member; None if the fast encoder cannot write it."""
     if not _is_simple(value):
         return None
     try:
-        return _readable(value, "\n")
+        return _indented(value, "\n")
     except RecursionError:
         return None
 
 
-def _readable(value: Any, line: str) -> str:  # noqa: ANN401
+def _indented(value: Any, line: str) -> str:  # noqa: ANN401
     kind = type(value)
     if kind is str:
         return quoted(value)
     if kind not in _CONTAINERS:
-        return _WORDS[value] if kind in _SURE else repr(value)
+        return _WORDS[value] if kind in _SIMPLE else repr(value)
     if not value:
         return "{}" if kind is dict else "[]"
     inner = line + "  "
@@ -61,8 +61,8 @@ def _readable(value: Any, line: str) -> str:  # noqa: ANN401
         text = _encoder(comma, ": ", sort_keys=False)(value)  # all members at once
         return f"{text[0]}{inner}{text[1:-1]}{line}{text[-1]}"
     if kind is list:
-        return f"[{inner}{comma.join([_readable(member, inner) for member in value])}{line}]"
-    named = [f"{quoted(key)}: {_readable(member, inner)}" for key, member in value.items()]
+        return f"[{inner}{comma.join([_indented(member, inner) for member in value])}{line}]"
+    named = [f"{quoted(key)}: {_indented(member, inner)}" for key, member in value.items()]
     return f"{{{inner}{comma.join(named)}{line}}}"
 
 
@@ -73,33 +73,33 @@ def _encoder(comma: str, colon: str, *, sort_keys: bool) -> Callable[[Any], str]
         ensure_ascii=False, sort_keys=sort_keys, separators=(comma, colon), check_circular=False
     )
     make = getattr(encoder, "c_make_encoder", None)
-    if make is None:  # an interpreter without the part that is written in C
+    if make is None:  # an interpreter without the C accelerator
         return thorough.encode
     parts = make(None, thorough.default, quoted, None, colon, comma, sort_keys, False, True)
     return lambda value: "".join(parts(value, 0))
 
 
 def _is_simple(value: object) -> bool:
-    waiting: list[Any] = [[value]]
-    for _ in range(_MOST):
-        if not waiting:
+    queue: list[Any] = [[value]]
+    for _ in range(_MAX_CONTAINERS):
+        if not queue:
             return True
-        container = waiting.pop()
+        container = queue.pop()
         members = container
         if type(container) is dict:
             try:
                 if not "".join(container).isascii():
                     return False
-            except TypeError:  # a key that is no text
+            except TypeError:  # a key that is not text
                 return False
             members = container.values()
-        if set(map(type, members)) <= _SURE:
+        if set(map(type, members)) <= _SIMPLE:
             continue
         for member in members:
             kind = type(member)
             if kind is dict or kind is list:
-                waiting.append(member)
-            elif kind not in _SURE and not _is_simple_number(member):
+                queue.append(member)
+            elif kind not in _SIMPLE and not _is_simple_number(member):
                 return False
     return False
 

@@ -12,7 +12,7 @@ from runcard.masking import mask_data, mask_text
 from runcard.observe.clock import Clock
 from runcard.observe.machine import user_and_host
 from runcard.operations.amendments.change_record import change_record
-from runcard.operations.masking import use_masking_settings
+from runcard.settings.apply import use_masking_settings
 from runcard.store import layout
 from runcard.store.amendments.change import Amender, By, amending
 from runcard.store.amendments.read import APPROVAL, EVALUATION, NOTE, TAG, Remark

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, TypeVar, cast
 from runcard.errors import RuncardError, StoreError
 from runcard.files import printable
 from runcard.store import layout
+from runcard.store.locks import lock_folder
 from runcard.store.record import DirectoryRecord, Record
-from runcard.store.runs.directory import alone
 
 if TYPE_CHECKING:
     from runcard.store.archives.record import ArchivedRecord
@@ -42,7 +42,9 @@ def _change_archived(record: "ArchivedRecord", change: Callable[[str], T]) -> T:
         raise no_store(record)
     check_name(record)
     directory, folder = os.path.join(store, record.name), layout.folder_of_archive(record.path)
-    with alone(os.path.dirname(os.path.abspath(record.path))):  # the archive itself is replaced meanwhile
+    with lock_folder(
+        os.path.dirname(os.path.abspath(record.path))
+    ):  # the archive itself is replaced meanwhile
         is_ours = not os.path.lexists(directory)
         if is_ours:
             restore(record.path, to=store)

@@ -16,7 +16,7 @@ from runcard.operations.amendments.redaction import (
     check_request,
     redact_directory,
 )
-from runcard.operations.masking import use_masking_settings
+from runcard.settings.apply import use_masking_settings
 from runcard.store.find_record import open_archive, open_record
 
 

@@ -20,7 +20,7 @@ from runcard.files.reading import read_stream
 from runcard.operations.checks.verify_result import Verified
 from runcard.store import layout
 from runcard.store.ledger import ledgers
-from runcard.store.runs.directory import alone
+from runcard.store.locks import lock_folder
 from runcard.store.verification import Verdict
 
 _VERSION, _MAJOR = "1.0.0", "1."
@@ -103,7 +103,7 @@ def check_pins(file: str, paths: Iterable[str], results: Iterable[Verified]) -> 
     named = list(given)
     stores = {os.path.realpath(result.store) for result in results if result.store is not None}
     stores |= {path for path in named if layout.ledger_paths(path)}
-    with alone(os.path.dirname(os.path.abspath(file))):
+    with lock_folder(os.path.dirname(os.path.abspath(file))):
         pins = read_pins(file)
         known = {store: json_name(store).text for store in stores}
         known |= {store: store for store in pins if store not in known.values() and _is_below(store, named)}

@@ -88,4 +88,4 @@ class Session:
         except RuncardError as error:
             yield unread(error)
         else:
-            yield from cross_document_rules.stored_rules(document, there)
+            yield from cross_document_rules.stored_figures_rules(document, there)

@@ -1,12 +1,11 @@
 """One record, with what is known of it now."""
 
-import contextlib
 import os
 from dataclasses import dataclass
 
 from runcard.documents.session.team import Team
 from runcard.encoding import JsonObject, Limits
-from runcard.errors import RuncardError, StoreError
+from runcard.errors import StoreError
 from runcard.files import json_name, printable
 from runcard.observe.process import is_alive
 from runcard.operations.checks.show_session import ShownSession
@@ -14,7 +13,7 @@ from runcard.store import layout
 from runcard.store.amendments.read import Amendments
 from runcard.store.find_record import open_record
 from runcard.store.record import Record
-from runcard.store.runs.directory import claimed
+from runcard.store.runs.owner import is_on_other_host, is_owner_gone
 from runcard.views.run_readme import is_readme_of
 
 GONE = "its process is gone"
@@ -100,24 +99,10 @@ def state_now(run: str, document: JsonObject) -> tuple[str | None, str | None]:
     status: str | None = document["generation"].get("status")
     if status != "running":
         return status, None
-    process = document["generation"].get("process")
-    process = process if isinstance(process, dict) else {}
-    if process.get("host") not in (None, os.uname().nodename):
+    if is_on_other_host(document):
         return status, ELSEWHERE
-    gone = _is_gone(run, process)
+    gone = is_owner_gone(run, document, is_alive)
     return ("interrupted", GONE) if gone else (status, UNKNOWN if gone is None else None)
-
-
-def _is_gone(run: str, process: JsonObject) -> bool | None:
-    """The lock on the journal tells; where there is none to hold, the process must be seen. None: nobody can tell."""
-    gone = None
-    with (
-        contextlib.suppress(RuncardError),
-        claimed(run) as claim,
-    ):  # a journal that nobody may open tells nothing
-        gone = claim
-    is_there = is_alive(process)
-    return True if gone or is_there is False else None if gone is is_there is None else False
 
 
 def _files(record: Record, document: JsonObject) -> tuple[tuple[str, int], ...]:

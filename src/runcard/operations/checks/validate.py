@@ -102,7 +102,7 @@ class _Check:
             kind=self.kind,
             limits=self.limits,
             is_yaml=is_yaml_name(path),
-            look=lambda plan: self._target(path, plan),
+            check_files=lambda plan: self._target(path, plan),
         )
         return Read(path, data, examined)
 

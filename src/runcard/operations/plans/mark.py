@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 from runcard.encoding import JsonObject, Limits
 from runcard.files import json_name
-from runcard.operations.masking import use_masking_settings
 from runcard.plans.agent_reports import AgentReport, mask_report
 from runcard.plans.agents import agent_named, predecessor
 from runcard.plans.plan import Plan, find_plan
 from runcard.plans.plan_files import MethodRef
+from runcard.settings.apply import use_masking_settings
 
 
 @dataclass(frozen=True, slots=True)

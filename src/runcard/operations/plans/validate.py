@@ -69,7 +69,7 @@ def _check(plan: Plan) -> Findings:
 
     content = plan.location.plan_file.content or b""
     report = reader.parse_document(
-        content, kind=TESTPLAN.name, limits=plan.location.plan_file.limits, look=check_in_project
+        content, kind=TESTPLAN.name, limits=plan.location.plan_file.limits, check_files=check_in_project
     ).report
     findings = tuple(finding for finding in report.findings if not finding.path.startswith("/validation"))
     return replace(report, findings=findings)

@@ -118,7 +118,7 @@ class _SourceAnalyzer:
             flow, file, target.class_name, method, SetupContext(self.models, names)
         )
         plan = self._plan(target, method, characteristics)
-        report = TestPlan.judge(plan)
+        report = TestPlan.check(plan)
         if not report.valid:
             raise InvalidDocument(report, f"the plan of {target}")
         return Analysis(target, plan, tuple(self._warnings(target, characteristics, flow)))

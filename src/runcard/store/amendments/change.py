@@ -28,9 +28,9 @@ from runcard.store.amendments.read import MIGRATION, REDACTION, read_amendments
 from runcard.store.amendments.staging import Staging
 from runcard.store.append_only import append_lines
 from runcard.store.ledger import AMENDED, MIGRATED, REDACTED, Ledger, entries, ledgers
+from runcard.store.locks import lock_folder
 from runcard.store.own_directories import list_own, open_own, own_entry
 from runcard.store.record import not_a_record
-from runcard.store.runs.directory import alone
 
 _WRITER = "amendments"
 _EVENTS = {REDACTION: REDACTED, MIGRATION: MIGRATED}
@@ -64,7 +64,7 @@ def amending(record: str, *, look: bool = False) -> Iterator["Amender"]:
     if not layout.may_be_file(os.path.join(path, layout.METADATA)):
         raise not_a_record(record)
     try:
-        with alone(path, shared=look):
+        with lock_folder(path, shared=look):
             amender = Amender(path)
             if not look:
                 amender.finish()

@@ -30,8 +30,8 @@ from runcard.files import (
 from runcard.files.temporary_files import remove_temporary_files_in
 from runcard.store import layout
 from runcard.store.archives.scan import ArchiveContents
+from runcard.store.locks import LOCK_TIMEOUT
 from runcard.store.own_directories import check_own
-from runcard.store.runs.directory import PATIENCE
 
 _LISTS = {"session": "archived_sessions", "run": "archived_runs"}
 _IDS = {"session": "team_session_id", "run": "run_id"}
@@ -123,7 +123,7 @@ class ArchiveFolder:
         self._change(shelved.kind, lambda entries: [one for one in entries if one["archive_file"] != file])
 
     def _change(self, kind: str, change: Any, mode: int | None = None) -> None:  # noqa: ANN401 - entries to entries
-        with locked(self.folder, timeout=PATIENCE):
+        with locked(self.folder, timeout=LOCK_TIMEOUT):
             document, key = self._read(), _LISTS[kind]
             data = self._found() if document is None else document.to_dict()
             data[key] = change(list(data.get(key) or ()))

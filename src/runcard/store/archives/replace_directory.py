@@ -19,9 +19,9 @@ from runcard.store import layout
 from runcard.store.archives.member_index import encode_offsets
 from runcard.store.archives.pack import Progress, pack
 from runcard.store.archives.scan import ArchiveContents, scan
+from runcard.store.locks import LOCK_TIMEOUT, lock_folder
 from runcard.store.own_directories import check_own, list_own, open_own, own_entry
 from runcard.store.remove_tree import remove_tree
-from runcard.store.runs.directory import PATIENCE, alone
 
 _CREATE = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 
@@ -31,7 +31,7 @@ def held(record: str) -> Iterator[bool]:
     """Hold a record, so that nobody else files it meanwhile; False when somebody did while we waited."""
     with contextlib.ExitStack() as stack:
         try:
-            stack.enter_context(locked(record, timeout=PATIENCE))
+            stack.enter_context(locked(record, timeout=LOCK_TIMEOUT))
         except RuncardError:
             if os.path.isdir(record):
                 raise
@@ -170,7 +170,7 @@ def finish_removals(store: str) -> None:
 
 def _finish_removal(store: str, aside: str) -> None:
     with contextlib.ExitStack() as stack:
-        with alone(layout.own_folder(store)):  # under which a restorer makes and locks its folder
+        with lock_folder(layout.own_folder(store)):  # under which a restorer makes and locks its folder
             stack.enter_context(locked(aside, timeout=0))
         folder, name = stack.enter_context(own_entry(store, aside))
         remove_tree(name, dir_fd=folder)

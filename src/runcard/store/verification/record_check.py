@@ -356,7 +356,7 @@ class RecordCheck(ABC):
     def difference(self, name: str, one: ValueDifference, source: str = "the journal") -> Finding:
         """What a document says, and the journal or another source does not."""
         facts = {"expected": _as_text(one.expected), "found": _as_text(one.found)}
-        return self.finding("document", name, printable(one.told(source)), **facts)
+        return self.finding("document", name, printable(one.describe(source)), **facts)
 
     def bounded(self, findings: Findings) -> Findings:
         """The first of many findings about one document, and how many there are beyond them."""

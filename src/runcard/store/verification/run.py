@@ -84,8 +84,8 @@ class RunCheck(RecordCheck):
     def against_journal(self, stated: JsonObject) -> Findings:
         """The document is folded again from the events, and compared."""
         folded = compare_with_journal(stated, [entry.line for entry in self.events.entries])
-        if folded.trouble is not None:
-            message = f"{folded.trouble}: the document cannot be compared with the journal"
+        if folded.obstacle is not None:
+            message = f"{folded.obstacle}: the document cannot be compared with the journal"
             yield self.finding("limits", layout.METADATA, message)
         if folded.is_foreign:
             message = "the events cannot be folded into a document: runcard did not write this journal"

@@ -25,7 +25,7 @@ from runcard.store import layout
 from runcard.store.journal import read_journal
 from runcard.store.ledger import LedgerKey
 from runcard.store.record import SESSION
-from runcard.store.sessions.directory import is_at_work
+from runcard.store.sessions.directory import is_being_collected
 from runcard.store.verification.record_check import Findings, RecordCheck
 from runcard.store.verification.verdict import Verdict
 
@@ -42,7 +42,7 @@ def verify_collection(place: str) -> Verdict:
     name = printable(os.path.join(os.path.basename(os.path.dirname(place)), os.path.basename(place)))
     found = [
         record_finding(
-            "open", name, layout.AUDIT, f"the session is not complete: {_AT_WORK[is_at_work(place)]}"
+            "open", name, layout.AUDIT, f"the session is not complete: {_AT_WORK[is_being_collected(place)]}"
         )
     ]
     path = os.path.join(place, layout.AUDIT)
@@ -130,8 +130,8 @@ class SessionCheck(RecordCheck):
         manifest = self._as_sealed(layout.MANIFEST)
         if manifest is None or stated.get("version") != build.LATEST:
             return None
-        parts = journal_check.Parts(manifest, self._sealed_instances, lines)
-        return journal_check.remade(stated, parts)
+        parts = journal_check.SessionParts(manifest, self._sealed_instances, lines)
+        return journal_check.rebuild_differences(stated, parts)
 
     @cached_property
     def _sealed_instances(self) -> dict[str, JsonObject]:
@@ -220,9 +220,9 @@ class SessionCheck(RecordCheck):
 
 def _not_compared(is_remade: bool, lines: list[chain.Line]) -> str:  # noqa: FBT001
     """What a journal without the digests of the sections leaves open."""
-    names = list(journal_check.REPEATED_NOWHERE)
+    names = list(journal_check.ONLY_IN_TEAM_DOCUMENT)
     if any("payload" not in line for line in lines):
-        names += journal_check.TOLD_BY_EVENTS
+        names += journal_check.FROM_EVENTS
     what = ", ".join(f"/{name}" for name in sorted(names)) if is_remade else "the team document"
     return f"the journal has no digests of the team document: {what} cannot be compared with it"
 
