@@ -26,7 +26,7 @@ from runs.runs import verdict
 TESTS = Path(__file__).parents[1]
 LOADED = (  # what nobody may load any more
     "import ctypes; from runcard.documents import reader; reader.parse_document(b'{}', kind='generation');"
-    "from runcard.operations.amendments.redact import redact"
+    "from runcard.operations.amendments.redact import redact; from runcard.store.archives import record"
 )
 GONE = {"files": CUSTOMER + " again", "events": '"who":"' + CUSTOMER, "rule": f"three {KEY}"}
 
