@@ -38,7 +38,7 @@ class InstanceSpec:
     parent_id: str | None
     created: datetime
     terminated: datetime | None  # None: its end is unknown
-    given: JsonObject  # its fields in the SPEC, without null values
+    fields: JsonObject  # as in the SPEC, without null values
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class SessionSpec:
 
     session_id: str
     instances: tuple[InstanceSpec, ...]
-    given: JsonObject  # the fields other than the instances
+    fields: JsonObject  # other than the instances
 
 
 def check_spec(
@@ -83,20 +83,20 @@ def check_spec(
     return findings, session
 
 
-def _instance(given: JsonObject, own: str, parent: str | None) -> InstanceSpec:
-    created, terminated = parse_time(given["created_at"]), parse_time(given.get("terminated_at"))
+def _instance(fields: JsonObject, instance_id: str, parent: str | None) -> InstanceSpec:
+    created, terminated = parse_time(fields["created_at"]), parse_time(fields.get("terminated_at"))
     if created is None:
         raise ValueError("the instance was not checked")
-    return InstanceSpec(own, parent, created, terminated, given)
+    return InstanceSpec(instance_id, parent, created, terminated, fields)
 
 
 def _one_name_each(instance: JsonObject) -> JsonObject:
     """The fields of an instance; those that documents have two names for, under one of them."""
-    given = _without_null(instance)
+    fields = _without_null(instance)
     for other, name in (("error", "error_message"), ("tokens", "usage")):
-        if (value := given.pop(other, None)) is not None:
-            given.setdefault(name, value)
-    return given
+        if (value := fields.pop(other, None)) is not None:
+            fields.setdefault(name, value)
+    return fields
 
 
 def _without_null(fields: JsonObject) -> JsonObject:
@@ -183,7 +183,7 @@ class _Parents:
 
     def findings(self) -> Findings:
         for index, instance in enumerate(self._listed):
-            name, given = instance.get("parent"), instance.get("parent_instance_id")
+            name, parent_id = instance.get("parent"), instance.get("parent_instance_id")
             at, named = f"/instances/{index}/parent", self._named(instance)
             if name is None:
                 continue
@@ -195,15 +195,15 @@ class _Parents:
                     hint="write the name of an instance in the list, or leave it out for a root",
                     found=name,
                 )
-            elif given is not None and given not in named:
+            elif parent_id is not None and parent_id not in named:
                 yield finding(
                     "parent.ambiguous",
                     at,
-                    f"the parent is {shown(name)} here and {shown(given)} in parent_instance_id",
+                    f"the parent is {shown(name)} here and {shown(parent_id)} in parent_instance_id",
                     hint="remove one of the two",
                     found=name,
                 )
-            elif given is None and len(named) > 1:
+            elif parent_id is None and len(named) > 1:
                 yield finding(
                     "parent.ambiguous",
                     at,
