@@ -65,19 +65,19 @@ def check_spec(
     findings, valid = schema.check(SESSION_SPEC, SESSION_SPEC.latest, data)
     findings += _unknown_keys(valid, schema.known_fields(SESSION_SPEC))
     findings += _empty_team(valid)
-    listed = [_one_name_each(instance or {}) for instance in valid.get("instances") or ()]
-    ids = [instance["instance_id"] if "instance_id" in instance else make_id() for instance in listed]
-    parents = _Parents(listed, ids)
+    instances = [_one_name_each(instance or {}) for instance in valid.get("instances") or ()]
+    ids = [instance["instance_id"] if "instance_id" in instance else make_id() for instance in instances]
+    parents = _Parents(instances, ids)
     findings += parents.findings()
-    findings += _team_rules(valid, listed, ids, parents.ids)
-    for index, instance in enumerate(listed):
+    findings += _team_rules(valid, instances, ids, parents.ids)
+    for index, instance in enumerate(instances):
         findings += _instance_rules(instance, f"/instances/{index}", collected)
         findings += more_rules(instance, f"/instances/{index}")
     if any(found.severity is ERROR for found in findings):
         return findings, None
     session = SessionSpec(
         valid["team_session_id"],
-        tuple(_instance(*facts) for facts in zip(listed, ids, parents.ids, strict=True)),
+        tuple(_instance(*facts) for facts in zip(instances, ids, parents.ids, strict=True)),
         _without_null({key: value for key, value in valid.items() if key != "instances"}),
     )
     return findings, session
@@ -159,14 +159,14 @@ def _unknown_key(key: str, path: tuple[str | int, ...], names: tuple[str, ...]) 
 class _Parents:
     """The parent of each instance by id, whether the SPEC has its id or its name."""
 
-    def __init__(self, listed: list[JsonObject], ids: list[str]) -> None:
-        self._listed = listed
+    def __init__(self, instances: list[JsonObject], ids: list[str]) -> None:
+        self._instances = instances
         self._by_name: dict[str, list[str]] = {}
         self._ids = set(ids)
-        for instance, own in zip(listed, ids, strict=True):
+        for instance, instance_id in zip(instances, ids, strict=True):
             if instance.get("name"):
-                self._by_name.setdefault(instance["name"], []).append(own)
-        self.ids = [self._parent(instance) for instance in listed]
+                self._by_name.setdefault(instance["name"], []).append(instance_id)
+        self.ids = [self._parent(instance) for instance in instances]
 
     def _parent(self, instance: JsonObject) -> str | None:
         if "parent_instance_id" in instance:
@@ -182,7 +182,7 @@ class _Parents:
         return self._by_name.get(name) or ([name] if name in self._ids else [])
 
     def findings(self) -> Findings:
-        for index, instance in enumerate(self._listed):
+        for index, instance in enumerate(self._instances):
             name, parent_id = instance.get("parent"), instance.get("parent_instance_id")
             at, named = f"/instances/{index}/parent", self._named(instance)
             if name is None:
@@ -214,26 +214,26 @@ class _Parents:
 
 
 def _team_rules(
-    spec: JsonObject, listed: list[JsonObject], ids: list[str], parents: list[str | None]
+    spec: JsonObject, instances: list[JsonObject], ids: list[str], parents: list[str | None]
 ) -> Findings:
     """The rules of team documents; findings about fields that the SPEC names differently point to these."""
     team = [
-        {**instance, "instance_id": own, "parent_instance_id": parent}
-        for instance, own, parent in zip(listed, ids, parents, strict=True)
+        {**instance, "instance_id": instance_id, "parent_instance_id": parent}
+        for instance, instance_id, parent in zip(instances, ids, parents, strict=True)
     ]
     session = spec.get("team_session_id") or None
     for found in Team.rules({"team_session_id": session, "instances": team}):
         owner, _, field = found.path.rpartition("/")
-        by_name = field == "parent_instance_id" and field not in listed[int(owner.rpartition("/")[2])]
-        message = _by_name(found.message, listed, ids) if found.rule == "parent.cycle" else found.message
+        by_name = field == "parent_instance_id" and field not in instances[int(owner.rpartition("/")[2])]
+        message = _by_name(found.message, instances, ids) if found.rule == "parent.cycle" else found.message
         yield replace(found, path=f"{owner}/parent" if by_name else found.path, message=message)
 
 
-def _by_name(message: str, listed: list[JsonObject], ids: list[str]) -> str:
+def _by_name(message: str, instances: list[JsonObject], ids: list[str]) -> str:
     """A message with names instead of ids that were made here."""
-    for instance, own in zip(listed, ids, strict=True):
+    for instance, instance_id in zip(instances, ids, strict=True):
         if "instance_id" not in instance:
-            message = message.replace(own, shown(instance.get("name")).strip("'"))
+            message = message.replace(instance_id, shown(instance.get("name")).strip("'"))
     return message
 
 
