@@ -21,6 +21,7 @@ from runcard.digests import sha256_bytes
 from runcard.documents import chain
 from runcard.documents.run import fold
 from runcard.documents.run.events import WARNING_ADDED
+from runcard.documents.run.fields import RunFields
 from runcard.documents.run.size_limit import is_too_large
 from runcard.documents.symlinks import symlink_entry
 from runcard.encoding import JsonObject, canonical_json, decode_json, encode_json
@@ -118,7 +119,7 @@ def _is_process_gone(run: str) -> bool:
     """Whether the process of a run is gone. Its lock may still be held: by a child that it was starting."""
     try:
         document = decode_json(_read_bytes(os.path.join(run, layout.METADATA)) or b"")
-        return is_alive(document["generation"]["process"]) is False
+        return is_alive(RunFields(document).process) is False
     except (RuncardError, KeyError, TypeError, AttributeError):
         return False  # a broken document is reported where it matters
 
@@ -466,10 +467,10 @@ def _generation_class() -> "type[Generation]":
 def _ledger_entry(run: str, document: JsonObject, data: bytes) -> JsonObject:
     return {
         "kind": "run",
-        "id": document["generation"]["run_id"],
+        "id": RunFields(document).run_id,
         "path": os.path.basename(run),
         "sha256": sha256_bytes(data).hex,
-        "time": document["generation"]["timestamp_end"],
+        "time": RunFields(document).timestamp_end,
     }
 
 
@@ -511,9 +512,8 @@ def _read_bytes(path: str) -> bytes | None:
 
 
 def _status(document: JsonObject | None) -> str | None:
-    return None if document is None else document["generation"].get("status")
+    return None if document is None else RunFields(document).status
 
 
 def _run_id(document: JsonObject) -> str | None:
-    run_id: str | None = document["generation"]["run_id"]
-    return run_id
+    return RunFields(document).run_id
