@@ -64,7 +64,7 @@ def test_the_shared_parts_have_a_row_for_each_of_their_fields() -> None:
 def test_the_overview_names_every_kind_and_its_versions() -> None:
     told = {
         re.sub(r"\[(.*)\].*", r"\1", row["kind"]): row["versions"]
-        for row in rows(FORMATS / "index.md", "kind", "says")
+        for row in rows(FORMATS / "index.md", "kind", "describes")
     }
     assert told == {kind.name: ", ".join(kind.versions) for kind in KINDS.values()}
 
@@ -72,10 +72,10 @@ def test_the_overview_names_every_kind_and_its_versions() -> None:
 def test_the_overview_says_how_a_kind_is_told() -> None:
     told = {
         row["kind"]: (
-            set(row["decided by one of"].split(", ")),
-            set(row["or by three of"].split(", ")) - {""},
+            set(row["one of these keys"].split(", ")),
+            set(row["or three of these"].split(", ")) - {""},
         )
-        for row in rows(FORMATS / "index.md", "kind", "decided by one of")
+        for row in rows(FORMATS / "index.md", "kind", "one of these keys")
     }
     assert list(told) == list(KINDS)
     assert told == {

@@ -174,7 +174,7 @@ def test_what_is_no_record_is_an_error(
     done = cli(command[0], tmp_path / name, *command[1:])
     assert (done.code, done.out) == (1, "")
     assert done.err == (
-        f"Error: {tmp_path / name} {what}\n  hint: name the directory of a run or a session\n"
+        f"Error: {tmp_path / name} {what}\n  hint: name a record by its path, its id or the name of its directory\n"
     )
 
 

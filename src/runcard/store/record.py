@@ -45,7 +45,7 @@ Progress = Callable[[int, int], object]
 
 RUN, SESSION = "run", "session"
 
-_HINT = "name the directory of a run or a session"
+HINT = "name a record by its path, its id or the name of its directory"
 _MOST = 1 << 30  # bytes of a file that is read as a whole, so that a huge one cannot fill the memory
 
 
@@ -306,7 +306,7 @@ def record_document(document: Document, path: str) -> Team | Generation:
         return document
     raise StoreError(
         f"{printable(path)} has a document of the kind {document.kind.name}: it is a part of a record",
-        hint=_HINT,
+        hint=HINT,
     )
 
 
@@ -337,11 +337,11 @@ def id_in_journal(journal: bytes | None) -> str | None:
 def not_a_record(path: str) -> StoreError:
     """The error to raise about a path that is not a record, with a hint at what to name instead."""
     if not os.path.lexists(path):
-        return StoreError(f"{printable(path) or repr('')} does not exist", hint=_HINT)
+        return StoreError(f"{printable(path) or repr('')} does not exist", hint=HINT)
     if not os.path.isdir(path):
-        return StoreError(f"{printable(path)} is a file, not a record", hint=_HINT)
+        return StoreError(f"{printable(path)} is a file, not a record", hint=HINT)
     message = f"{printable(path)} is not a record: it has no {layout.METADATA}"
-    return StoreError(message, hint=_record_below(path) or _HINT)
+    return StoreError(message, hint=_record_below(path) or HINT)
 
 
 def _record_below(path: str) -> str | None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from runcard.cli.options import PATH_OR_DASH, artifacts_option, json_option
+from runcard.cli.verbosity import is_quiet
 
 if TYPE_CHECKING:
     from runcard.errors import RuncardError
@@ -102,7 +103,7 @@ def _show(collected: "CollectedSession", spec: str, *, as_json: bool) -> int:
     else:
         say(str(collected.path))
     sys.stdout.flush()
-    if not as_json:
+    if not as_json and not is_quiet():
         for line in _counts(collected):
             click.echo(line, err=True)
     for found in collected.findings:

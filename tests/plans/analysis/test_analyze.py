@@ -1,4 +1,4 @@
-"""`runcard plan analyze`: what it prints, what it writes, and its exit codes."""
+"""`runcard plan analyze`: output, written plans and exit codes."""
 
 import json
 import os

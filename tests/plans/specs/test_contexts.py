@@ -1,12 +1,12 @@
-"""The contexts of a skeleton: their tree, their order and their English."""
+"""The contexts of a skeleton: their tree, order and wording."""
 
 import pytest
 from hypothesis import given
 from hypothesis import settings as budget
 from hypothesis import strategies as st
 
-from plans.skeletons.specs import Fields, one
-from plans.trees import characteristics
+from plans.specs.skeletons import Fields, characteristic
+from plans.valid_plans import characteristics
 from runcard.documents.testplan.characteristic_tree import CharacteristicTree, leaf_contexts
 from runcard.errors import DocumentError
 from runcard.plans.spec_paths import spec_path
@@ -14,10 +14,10 @@ from runcard.plans.spec_skeleton import Context, contexts_of
 from runcard.plans.spec_wording import is_negative
 
 PAYMENT = [
-    one("user_authenticated", "binary", ["authenticated", "not_authenticated"]),
-    one("payment_method", "enum", ["card", "paypal"], ("user_authenticated", "authenticated")),
-    one("card_valid", "binary", ["valid", "expired"], ("payment_method", "card")),
-    one("balance", "range", ["sufficient", "insufficient"], ("card_valid", "valid")),
+    characteristic("user_authenticated", "binary", ["authenticated", "not_authenticated"]),
+    characteristic("payment_method", "enum", ["card", "paypal"], ("user_authenticated", "authenticated")),
+    characteristic("card_valid", "binary", ["valid", "expired"], ("payment_method", "card")),
+    characteristic("balance", "range", ["sufficient", "insufficient"], ("card_valid", "valid")),
 ]
 
 
@@ -51,7 +51,12 @@ def test_the_tree_is_not_made_of_levels() -> None:
 
 
 def test_independent_characteristics_are_combined() -> None:
-    assert tree([one("user", "binary", ["present", "absent"]), one("plan", "enum", ["free", "paid"])]) == [
+    assert tree(
+        [
+            characteristic("user", "binary", ["present", "absent"]),
+            characteristic("plan", "enum", ["free", "paid"]),
+        ]
+    ) == [
         "when user is present",
         "  and plan is free",
         "  and plan is paid",
@@ -62,22 +67,30 @@ def test_independent_characteristics_are_combined() -> None:
 
 
 def test_nothing_follows_a_terminal_state() -> None:
-    guard = one("user", "binary", ["present", "absent"], terminal_states=["absent"])
-    child = one("role", "enum", ["admin", "guest"], when_parent=["present", "absent"], depends_on="user")
-    assert tree([guard, child, one("plan", "enum", ["free", "paid"])])[-1] == "when user is absent"
+    guard = characteristic("user", "binary", ["present", "absent"], terminal_states=["absent"])
+    child = characteristic(
+        "role", "enum", ["admin", "guest"], when_parent=["present", "absent"], depends_on="user"
+    )
+    assert tree([guard, child, characteristic("plan", "enum", ["free", "paid"])])[-1] == "when user is absent"
 
 
 def test_what_always_ends_the_method_does_not_hide_what_stands_beside_it() -> None:
     ends: Fields = {"terminal_states": ["a", "b"]}
-    found = tree([one("x", "enum", "ab", **ends), one("y", "enum", "ab", **ends), one("z", "enum", "cd")])
+    found = tree(
+        [
+            characteristic("x", "enum", "ab", **ends),
+            characteristic("y", "enum", "ab", **ends),
+            characteristic("z", "enum", "cd"),
+        ]
+    )
     below = ["  and x is a", "  and x is b", "  and y is a", "  and y is b"]
     assert found == ["when z is c", *below, "when z is d", *below]
 
 
 def test_a_branch_that_always_ends_leaves_the_rest_to_the_other_branch() -> None:
-    first = one("a", "binary", ["yes", "no"])
-    inner = one("x", "enum", "pq", ("a", "yes"), terminal_states=["p", "q"])
-    assert tree([first, inner, one("b", "enum", "rs")]) == [
+    first = characteristic("a", "binary", ["yes", "no"])
+    inner = characteristic("x", "enum", "pq", ("a", "yes"), terminal_states=["p", "q"])
+    assert tree([first, inner, characteristic("b", "enum", "rs")]) == [
         "when a is yes",
         "  and x is p",
         "  and x is q",
@@ -99,7 +112,7 @@ def test_a_branch_that_always_ends_leaves_the_rest_to_the_other_branch() -> None
 def test_what_goes_well_comes_first_but_a_sequence_keeps_its_order(
     kind: str, states: list[str], expected: list[str]
 ) -> None:
-    assert [context.state for context in contexts_of([one("x", kind, states)])] == expected
+    assert [context.state for context in contexts_of([characteristic("x", kind, states)])] == expected
 
 
 @pytest.mark.parametrize(
@@ -112,41 +125,53 @@ def test_a_word_that_only_begins_like_a_negation_is_none(word: str) -> None:
 @pytest.mark.parametrize(
     ("each", "first", "deeper"),
     [
-        (one("premium", "binary", ["premium", "not_premium"]), "when premium", "with premium"),
-        (one("is_admin", "binary", ["true", "false"]), "when admin is true", "with admin"),
-        (one("items", "binary", ["present", "absent"]), "when items are present", "with items"),
-        (one("status", "enum", ["new", "old"]), "when status is new", "and status is new"),
-        (one("age", "range", ["child", "adult", "old"]), "when age is child", "and age is child"),
-        (one("user", "binary", ["user_found", "user_gone"]), "when user is found", "with found user"),
+        (characteristic("premium", "binary", ["premium", "not_premium"]), "when premium", "with premium"),
+        (characteristic("is_admin", "binary", ["true", "false"]), "when admin is true", "with admin"),
+        (characteristic("items", "binary", ["present", "absent"]), "when items are present", "with items"),
+        (characteristic("status", "enum", ["new", "old"]), "when status is new", "and status is new"),
+        (characteristic("age", "range", ["child", "adult", "old"]), "when age is child", "and age is child"),
         (
-            one("middle_name_present", "binary", ["present", "absent"]),
+            characteristic("user", "binary", ["user_found", "user_gone"]),
+            "when user is found",
+            "with found user",
+        ),
+        (
+            characteristic("middle_name_present", "binary", ["present", "absent"]),
             "when middle name is present",
             "with middle name",
         ),
         (
-            one("user", "binary", ["can_share", "not_can_share"]),
+            characteristic("user", "binary", ["can_share", "not_can_share"]),
             "when user can share",
             "with user that can share",
         ),
-        (one("save", "binary", ["succeeded", "failed"]), "when save succeeded", "with save succeeded"),
-        (one("a_equals_b", "binary", ["equal", "different"]), "when a equals b", "with a equal to b"),
-        (one("x_in_xs", "binary", ["included", "excluded"]), "when x is in xs", "with x in xs"),
+        (
+            characteristic("save", "binary", ["succeeded", "failed"]),
+            "when save succeeded",
+            "with save succeeded",
+        ),
+        (
+            characteristic("a_equals_b", "binary", ["equal", "different"]),
+            "when a equals b",
+            "with a equal to b",
+        ),
+        (characteristic("x_in_xs", "binary", ["included", "excluded"]), "when x is in xs", "with x in xs"),
     ],
     ids=lambda value: value["name"] if isinstance(value, dict) else value,
 )
 def test_contexts_read_as_english(each: Fields, first: str, deeper: str) -> None:
     assert contexts_of([each])[0].description == first
-    above = one("a", "enum", ["b", "c"])
+    above = characteristic("a", "enum", ["b", "c"])
     assert contexts_of([above, each])[0].children[0].description == deeper
 
 
 def test_the_other_of_two_states_reads_as_english() -> None:
     pairs = [
-        one("user", "binary", ["can_share", "not_can_share"]),
-        one("user", "binary", ["has_email", "not_has_email"]),
-        one("save", "binary", ["succeeded", "failed"]),
-        one("a_equals_b", "binary", ["equal", "different"]),
-        one("x_in_xs", "binary", ["included", "excluded"]),
+        characteristic("user", "binary", ["can_share", "not_can_share"]),
+        characteristic("user", "binary", ["has_email", "not_has_email"]),
+        characteristic("save", "binary", ["succeeded", "failed"]),
+        characteristic("a_equals_b", "binary", ["equal", "different"]),
+        characteristic("x_in_xs", "binary", ["included", "excluded"]),
     ]
     assert [contexts_of([each])[1].description for each in pairs] == [
         "when user cannot share",
@@ -195,8 +220,10 @@ def test_what_ends_the_method_is_counted_as_it_is_written(data: st.DataObject) -
 
 def test_more_than_anybody_could_read_is_refused() -> None:
     with pytest.raises(DocumentError, match="more than 1,000 examples"):
-        contexts_of([one(f"x{number}", "enum", "ab") for number in range(12)])
-    chain = [one("x0", "enum", "ab")]
-    chain += [one(f"x{number}", "enum", "ab", (f"x{number - 1}", "a")) for number in range(1, 3_000)]
+        contexts_of([characteristic(f"x{number}", "enum", "ab") for number in range(12)])
+    chain = [characteristic("x0", "enum", "ab")]
+    chain += [
+        characteristic(f"x{number}", "enum", "ab", (f"x{number - 1}", "a")) for number in range(1, 3_000)
+    ]
     with pytest.raises(DocumentError, match="more than 50 levels"):
         contexts_of(chain)

@@ -1,4 +1,4 @@
-"""Two agents at once lose nothing; a writer that is killed leaves the old plan."""
+"""Concurrent agents lose nothing; a killed writer leaves the old plan."""
 
 import os
 import signal

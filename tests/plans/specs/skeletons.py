@@ -1,4 +1,4 @@
-"""Skeletons for tests, and what Ruby itself says about them."""
+"""Skeletons for tests, and checks of them by Ruby."""
 
 import json
 import subprocess
@@ -20,7 +20,7 @@ TARGET = {
 CALL = CallSignature()
 
 
-def one(
+def characteristic(
     name: str, kind: str, states: Sequence[str], on: tuple[str, str] | None = None, **more: Any
 ) -> Fields:
     """A characteristic; `on` names its parent and the state of it."""

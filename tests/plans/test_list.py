@@ -1,4 +1,4 @@
-"""All plans of a project."""
+"""`runcard plan list`: all plans of a project."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Any single damage to a valid plan is found by the rule that speaks of it, at its place."""
+"""Any single damage to a valid plan is found by the matching rule, at its position."""
 
 import random
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from documents.samples import at, plan
-from plans.trees import Fields, plans
+from plans.valid_plans import Fields, plans
 from runcard.documents.reader import ParsedDocument, parse_document
 from runcard.documents.testplan.characteristic_tree import CharacteristicTree, leaf_contexts
 from runcard.documents.testplan.plan import TestPlan

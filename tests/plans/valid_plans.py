@@ -1,4 +1,4 @@
-"""Valid plans of every form, to be damaged."""
+"""Valid plans of every form, as input for tests."""
 
 from typing import Any
 

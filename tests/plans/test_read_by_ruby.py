@@ -1,4 +1,4 @@
-"""Ruby, for whom plans are written, reads in them what runcard reads."""
+"""Ruby reads the same data in a plan as runcard."""
 
 import json
 import shutil

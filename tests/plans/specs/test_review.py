@@ -1,4 +1,4 @@
-"""`runcard plan review`: a spec beside its plan."""
+"""`runcard plan review`: comparing a spec with its plan."""
 
 import json
 
@@ -6,12 +6,12 @@ import pytest
 
 from conftest import Cli
 from plans.projects import RubyProject
-from plans.skeletons.specs import Fields, one
+from plans.specs.skeletons import Fields, characteristic
 
 SPEC = "spec/models/billing/invoice_spec.rb"
 STATES = [
-    one("user_authenticated", "binary", ["authenticated", "not_authenticated"]),
-    one(
+    characteristic("user_authenticated", "binary", ["authenticated", "not_authenticated"]),
+    characteristic(
         "payment_method", "enum", ["card", "bank_transfer"], ("user_authenticated", "authenticated"), level=2
     ),
 ]
@@ -86,7 +86,7 @@ def test_what_is_missing_and_what_is_not_planned_are_named(cli: Cli, project: Ru
 
 
 def test_a_context_without_an_example_covers_nothing(cli: Cli, project: RubyProject) -> None:
-    planned(project, [one("a", "enum", ["b", "c"])])
+    planned(project, [characteristic("a", "enum", ["b", "c"])])
     project.add(SPEC, spec("when a is b", "when a is c", body="it 'is only announced'"))
     done = cli("plan", "review", project.source)
     assert done.code == 2
@@ -108,7 +108,7 @@ def test_a_state_that_two_have_must_be_named_in_full(
     cli: Cli, project: RubyProject, context: str, states: set[tuple[str, str]]
 ) -> None:
     pair = ["present", "absent"]
-    planned(project, [one("user", "binary", pair), one("card", "binary", pair)])
+    planned(project, [characteristic("user", "binary", pair), characteristic("card", "binary", pair)])
     project.add(SPEC, spec(context))
     said = json.loads(cli("plan", "review", project.source, "--json").out)
     found = {(one["characteristic"], one["state"]) for one in said["states"] if one["covered"]}
@@ -116,7 +116,7 @@ def test_a_state_that_two_have_must_be_named_in_full(
 
 
 def test_only_what_is_about_the_method_counts(cli: Cli, project: RubyProject) -> None:
-    planned(project, [one("a", "enum", ["b", "c"])])
+    planned(project, [characteristic("a", "enum", ["b", "c"])])
     text = spec("when a is b", "when a is c") + spec("when a is b", "other", group="#refund")
     project.add(SPEC, text)
     done = cli("plan", "review", project.source, "--json")
@@ -143,7 +143,7 @@ def test_the_report_lies_beside_the_plan_and_is_no_plan(cli: Cli, project: RubyP
 
 
 def test_a_hostile_name_breaks_no_table(cli: Cli, project: RubyProject) -> None:
-    planned(project, [one("a|b`c\n# x", "enum", ["d|e", "f"])])
+    planned(project, [characteristic("a|b`c\n# x", "enum", ["d|e", "f"])])
     project.add(SPEC, spec("when the moon | `is` full"))
     page = cli("plan", "review", project.source).out
     assert all(line.count("|") in {0, 5} for line in page.splitlines())
@@ -163,7 +163,7 @@ def test_no_spec_no_plan_and_an_invalid_plan_are_errors(cli: Cli, project: RubyP
 
 
 def test_an_old_plan_and_a_broken_spec_are_warnings(cli: Cli, project: RubyProject) -> None:
-    planned(project, [one("a", "enum", ["b", "c"])])
+    planned(project, [characteristic("a", "enum", ["b", "c"])])
     project.add(SPEC, spec("when a is b", "when a is c", body="it('x') { foo( }"))
     project.source.write_text("class Other; end\n")
     project.source.touch()

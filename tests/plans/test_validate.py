@@ -1,4 +1,4 @@
-"""`runcard plan validate`: every rule, in the project, and the answer in the plan's own section."""
+"""`runcard plan validate`: every rule, in the project, with the result in the plan."""
 
 import json
 import os

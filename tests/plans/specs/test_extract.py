@@ -1,4 +1,4 @@
-"""`runcard plan extract`: the structure of a spec, read and not run."""
+"""`runcard plan extract`: the structure of a spec."""
 
 import json
 from pathlib import Path
@@ -6,8 +6,8 @@ from typing import Any
 
 from conftest import Cli
 from plans.ruby.samples import written
-from plans.skeletons.specs import text
-from plans.skeletons.test_contexts import PAYMENT
+from plans.specs.skeletons import text
+from plans.specs.test_contexts import PAYMENT
 from runcard.plans.ruby.spec_reader import SpecNode, read_spec
 
 SPEC = r"""

@@ -1,4 +1,4 @@
-"""`runcard plan optimize`: the states of a plan beside the traits of its factories."""
+"""`runcard plan optimize`: the states of a plan and the traits of its factories."""
 
 import json
 from typing import Any
@@ -7,7 +7,7 @@ import pytest
 
 from conftest import Cli
 from plans.projects import RubyProject
-from plans.skeletons.specs import Fields, one
+from plans.specs.skeletons import Fields, characteristic
 from runcard.plans.factory_traits import match_traits, missing_traits
 from runcard.plans.ruby.factory_usage import factory_calls, symbols
 
@@ -41,7 +41,7 @@ def plan(project: RubyProject, characteristics: list[Fields], known: Fields, **c
 )
 def test_a_trait_matches_by_its_name(trait: str, *, is_match: bool) -> None:
     data = {
-        "characteristics": [one("customer_type", "enum", ["regular", "premium"])],
+        "characteristics": [characteristic("customer_type", "enum", ["regular", "premium"])],
         "factories_detected": factories(user=[trait]),
     }
     assert [match.state for match in match_traits(data)] == ["premium"] * is_match
@@ -50,11 +50,15 @@ def test_a_trait_matches_by_its_name(trait: str, *, is_match: bool) -> None:
 @pytest.mark.parametrize(
     ("each", "traits", "left"),
     [
-        (one("paid", "binary", ["paid", "unpaid"]), [], {"paid": ["unpaid"]}),
-        (one("paid", "binary", ["paid", "unpaid"]), ["paid"], {}),
-        (one("way", "enum", ["card", "cash", "bank"]), ["with_card"], {"way": ["cash", "bank"]}),
-        (one("way", "enum", ["card", "cash", "bank"], default="cash"), ["with_card"], {"way": ["bank"]}),
-        (one("call", "binary", ["ok", "failed"], setup={"type": "exception"}), [], {}),
+        (characteristic("paid", "binary", ["paid", "unpaid"]), [], {"paid": ["unpaid"]}),
+        (characteristic("paid", "binary", ["paid", "unpaid"]), ["paid"], {}),
+        (characteristic("way", "enum", ["card", "cash", "bank"]), ["with_card"], {"way": ["cash", "bank"]}),
+        (
+            characteristic("way", "enum", ["card", "cash", "bank"], default="cash"),
+            ["with_card"],
+            {"way": ["bank"]},
+        ),
+        (characteristic("call", "binary", ["ok", "failed"], setup={"type": "exception"}), [], {}),
     ],
 )
 def test_what_an_object_has_without_a_trait_is_not_missed(
@@ -69,7 +73,10 @@ def test_what_could_be_better_is_told_and_kept_and_nothing_else_changes(
 ) -> None:
     before = plan(
         project,
-        [one("way", "enum", ["card", "cash", "bank"]), one("user", "binary", ["present", "absent"])],
+        [
+            characteristic("way", "enum", ["card", "cash", "bank"]),
+            characteristic("user", "binary", ["present", "absent"]),
+        ],
         factories(order=["card", "cash", "old"]),
     )
     project.add(SPEC, b"let(:order) { create(:order, :card) }\nlet(:x) { build_stubbed :order, :cash }\n")
@@ -94,7 +101,7 @@ def test_what_could_be_better_is_told_and_kept_and_nothing_else_changes(
 
 
 def test_a_second_look_replaces_the_warnings_of_the_first(cli: Cli, project: RubyProject) -> None:
-    data = plan(project, [one("way", "enum", ["card", "cash", "bank"])], factories(order=["card"]))
+    data = plan(project, [characteristic("way", "enum", ["card", "cash", "bank"])], factories(order=["card"]))
     data["automation"]["warnings"] = ["somebody else's", f"{OURS}old news"]
     project.write(data)
     for _ in range(2):
@@ -107,7 +114,7 @@ def test_a_second_look_replaces_the_warnings_of_the_first(cli: Cli, project: Rub
 
 
 def test_tests_that_store_their_objects_use_create(cli: Cli, project: RubyProject) -> None:
-    plan(project, [one("user", "binary", ["present", "absent"])], {}, test_level="integration")
+    plan(project, [characteristic("user", "binary", ["present", "absent"])], {}, test_level="integration")
     project.add(
         SPEC, b"create(:a)\nFactoryBot.build_stubbed_list(:b, 2)\nUser.create(:c)\nbuild_stubbed(name)\n"
     )
@@ -119,7 +126,7 @@ def test_tests_that_store_their_objects_use_create(cli: Cli, project: RubyProjec
 
 
 def test_nothing_to_do_is_exit_0_and_the_turn_is_the_polishers(cli: Cli, project: RubyProject) -> None:
-    plan(project, [one("paid", "binary", ["paid", "unpaid"])], factories(order=["paid"]))
+    plan(project, [characteristic("paid", "binary", ["paid", "unpaid"])], factories(order=["paid"]))
     project.add(SPEC, b"build_stubbed(:order, :paid)\n")
     done = cli("plan", "optimize", project.source)
     assert (done.code, done.err) == (0, "")
@@ -130,7 +137,7 @@ def test_nothing_to_do_is_exit_0_and_the_turn_is_the_polishers(cli: Cli, project
 def test_an_agent_before_its_turn_and_models_without_factories_are_warnings(
     cli: Cli, project: RubyProject
 ) -> None:
-    data = project.plan_of(characteristics=[one("a", "enum", ["b", "c"])], factories_detected={})
+    data = project.plan_of(characteristics=[characteristic("a", "enum", ["b", "c"])], factories_detected={})
     data["target"]["uses_models"] = True
     project.write(data)
     done = cli("plan", "optimize", project.source)

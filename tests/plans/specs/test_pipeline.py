@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from conftest import Cli
 from plans.projects import RubyProject
-from plans.ruby.tools import needs_ruby
-from plans.skeletons.specs import complaints
-from plans.test_places import hex8
+from plans.ruby.ruby_tools import needs_ruby
+from plans.specs.skeletons import complaints
+from plans.test_plan_files import hex8
 
 SPEC = "spec/models/billing/invoice_spec.rb"
 LATER = b"""\

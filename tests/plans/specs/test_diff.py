@@ -1,4 +1,4 @@
-"""`runcard plan diff`: what changed between two analyses."""
+"""`runcard plan diff`: the differences between two analyses."""
 
 import json
 from pathlib import Path
@@ -6,11 +6,11 @@ from typing import Any
 
 from conftest import Cli
 from plans.projects import RubyProject
-from plans.skeletons.specs import Fields, one
+from plans.specs.skeletons import Fields, characteristic
 
 BASE = [
-    one("user", "binary", ["present", "absent"]),
-    one("way", "enum", ["card", "cash"], ("user", "present"), level=2),
+    characteristic("user", "binary", ["present", "absent"]),
+    characteristic("way", "enum", ["card", "cash"], ("user", "present"), level=2),
 ]
 
 
@@ -31,8 +31,8 @@ def test_two_shapes_of_the_same_plan_are_the_same(cli: Cli, project: RubyProject
 
 def test_what_is_new_gone_and_different_is_told(cli: Cli, project: RubyProject) -> None:
     new = [
-        one("way", "enum", ["bank", "card"], terminal_states=["bank"]),
-        one("amount", "range", ["small", "large"], ("way", "bank"), level=2),
+        characteristic("way", "enum", ["bank", "card"], terminal_states=["bank"]),
+        characteristic("amount", "range", ["small", "large"], ("way", "bank"), level=2),
     ]
     old, changed = two(project, BASE, new, test_level="request")
     done = cli("plan", "diff", old, changed)
@@ -58,7 +58,7 @@ def test_what_is_new_gone_and_different_is_told(cli: Cli, project: RubyProject) 
 
 
 def test_states_in_another_order_and_another_method_are_changes(cli: Cli, project: RubyProject) -> None:
-    old, new = two(project, BASE, [one("user", "binary", ["absent", "present"]), BASE[1]])
+    old, new = two(project, BASE, [characteristic("user", "binary", ["absent", "present"]), BASE[1]])
     data = project.read(new)
     data["target"] |= {"method": "latest", "method_type": "class"}
     project.write(data, "new.yml")

@@ -1,4 +1,4 @@
-"""Where the plan of a source lies: from everywhere the same, and never another's."""
+"""The path of a plan: the same from everywhere, and never that of another source."""
 
 import json
 import os

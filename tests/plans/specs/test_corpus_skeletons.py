@@ -1,10 +1,10 @@
-"""The skeletons of what the analyzer finds, over its whole corpus: Ruby takes them, and the reviewer misses nothing."""
+"""The skeletons of the analyzer's whole corpus: valid Ruby, and complete for the reviewer."""
 
 from pathlib import Path
 
 from plans.analysis.test_corpus import CASES, analyzed
-from plans.ruby.tools import needs_ruby
-from plans.skeletons.specs import CALL, Fields, complaints
+from plans.ruby.ruby_tools import needs_ruby
+from plans.specs.skeletons import CALL, Fields, complaints
 from runcard.plans.ruby.spec_reader import read_spec
 from runcard.plans.spec_review import review
 from runcard.plans.spec_skeleton import contexts_of, skeleton

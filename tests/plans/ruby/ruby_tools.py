@@ -1,4 +1,4 @@
-"""Ruby's own tools, where they are installed: what they say is what we are measured against."""
+"""Ruby's own tools, if they are installed, as a reference."""
 
 import json
 import shutil

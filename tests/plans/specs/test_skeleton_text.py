@@ -1,4 +1,4 @@
-"""The text of a skeleton is Ruby, whatever a plan holds: Ruby itself is asked."""
+"""The text of a skeleton is valid Ruby, whatever a plan contains; Ruby itself checks it."""
 
 import shutil
 import subprocess
@@ -9,10 +9,10 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as budget
 from hypothesis import strategies as st
 
-from plans.ruby.tools import needs_ruby
-from plans.skeletons.specs import CALL, TARGET, Fields, complaints, one, paths, text
-from plans.skeletons.test_contexts import PAYMENT
-from plans.trees import plans
+from plans.ruby.ruby_tools import needs_ruby
+from plans.specs.skeletons import CALL, TARGET, Fields, characteristic, complaints, paths, text
+from plans.specs.test_contexts import PAYMENT
+from plans.valid_plans import plans
 from runcard.plans.ruby.targets import Parameter
 from runcard.plans.spec_skeleton import CallSignature, contexts_of, skeleton
 
@@ -108,15 +108,15 @@ def test_a_plan_without_characteristics_has_one_example() -> None:
 
 def test_what_the_plan_knows_about_a_setup_is_told() -> None:
     setup = {"type": "attribute", "class": "Invoice", "source": "paid_at"}
-    each = one(
+    each = characteristic(
         "amount", "range", ["large", "small"], setup=setup, threshold_value=10, threshold_operator=">="
     )
     assert "# {SETUP_CODE} amount: large, by attribute Invoice paid_at, >= 10\n" in text([each])
-    assert "# {SETUP_CODE} a: b, by factory\n" in text([one("a", "enum", "bc", setup="factory")])
+    assert "# {SETUP_CODE} a: b, by factory\n" in text([characteristic("a", "enum", "bc", setup="factory")])
 
 
 def _spoken(name: str, states: list[str]) -> list[Fields]:
-    return [one(name, "enum", states), one(f"{name} too", "binary", states[:2])]
+    return [characteristic(name, "enum", states), characteristic(f"{name} too", "binary", states[:2])]
 
 
 @needs_ruby
@@ -174,7 +174,9 @@ def test_running_a_skeleton_finds_the_groups_that_were_planned(tmp_path: Path) -
 
 @needs_ruby
 def test_a_hostile_state_is_a_name_and_does_nothing(tmp_path: Path) -> None:
-    found = paths(text([one("x", "enum", ["#{exit}", "'; exit; '", 'a"b', "c\\d", "\n exit \n"])]), tmp_path)
+    found = paths(
+        text([characteristic("x", "enum", ["#{exit}", "'; exit; '", 'a"b', "c\\d", "\n exit \n"])]), tmp_path
+    )
     assert [groups[-1] for groups in found] == [
         "when x is #{exit}",
         "when x is '; exit; '",
@@ -203,7 +205,7 @@ def test_ruby_takes_the_skeleton_of_any_plan(
 @budget(max_examples=5, suppress_health_check=list(HealthCheck))
 def test_ruby_takes_any_text_for_a_state(tmp_path_factory: pytest.TempPathFactory, states: list[str]) -> None:
     folder = tmp_path_factory.mktemp("states")
-    assert complaints([text([one(states[0], "enum", states)])], folder) == [None]
+    assert complaints([text([characteristic(states[0], "enum", states)])], folder) == [None]
 
 
 @pytest.mark.skipif(shutil.which("rubocop") is None, reason="NOT TESTED against rubocop: it is not installed")

@@ -1,4 +1,4 @@
-"""`runcard plan skeleton`: what it writes, where, and how it ends."""
+"""`runcard plan skeleton`: the written file and exit codes."""
 
 import json
 import os
@@ -8,8 +8,8 @@ import pytest
 
 from conftest import Cli
 from plans.projects import RubyProject
-from plans.ruby.tools import needs_ruby
-from plans.skeletons.specs import complaints
+from plans.ruby.ruby_tools import needs_ruby
+from plans.specs.skeletons import complaints
 
 SPEC = "spec/models/billing/invoice_spec.rb"
 
