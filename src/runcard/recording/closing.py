@@ -299,7 +299,7 @@ class RunCloser:
         moves = user_file_moves(self.run, list(self._clashing_names()))
         for name, path in moves.items():
             self._add_warning(
-                "name-taken", f"{name} is a name that runcard takes: what had it is kept as {path}"
+                "name-taken", f"{name} is a name of runcard's own files: the user's was moved to {path}"
             )
         self._warn_about_journals()
         self._warn_about_special_files(moves)
