@@ -46,7 +46,7 @@ class FileKind(StrEnum):
 _FILE, _DIRECTORY, _SYMLINK, _OTHER = FileKind
 
 
-class FileEntry(NamedTuple):
+class WalkEntry(NamedTuple):
     """An entry below the root: its path with `/`, and its kind."""
 
     path: str
@@ -58,7 +58,7 @@ def walk(
     *,
     on_error: OnError | None = None,
     enter: Callable[[str], bool] | None = None,
-) -> Iterator[FileEntry]:
+) -> Iterator[WalkEntry]:
     """Yield all entries below `root`, which may be a link; with `enter`, skip directories for which it returns False.
 
     A directory that cannot be read raises MachineError or StoreError; with `on_error`, it is called with the
@@ -112,7 +112,7 @@ def sizes(root: str | os.PathLike[str], paths: Iterable[str]) -> Iterator[tuple[
         os.close(top)
 
 
-def _entries(top: int, path: str, on_error: OnError | None) -> list[FileEntry]:
+def _entries(top: int, path: str, on_error: OnError | None) -> list[WalkEntry]:
     """The entries of a directory, in order; a subdirectory occurs twice, the second time, with `/`, for its contents."""
     try:
         kinds = _kinds(top, path)
@@ -125,7 +125,7 @@ def _entries(top: int, path: str, on_error: OnError | None) -> list[FileEntry]:
         return []
     # Text in ASCII has the order of its bytes, and is sorted faster.
     names = sorted(kinds) if "".join(kinds).isascii() else sorted(kinds, key=encode_name)
-    return [FileEntry(path + name, kinds[name]) for name in names]
+    return [WalkEntry(path + name, kinds[name]) for name in names]
 
 
 def _kinds(top: int, path: str) -> dict[str, FileKind]:

@@ -24,7 +24,6 @@ from runcard.documents.findings import Finding, InvalidDocument
 from runcard.documents.kinds import GENERATION, INSTANCE, TEAM, detect
 from runcard.documents.run.generation import Generation
 from runcard.documents.session.team import Team
-from runcard.documents.times import parse_time
 from runcard.encoding import JsonObject, Limits, decode_json
 from runcard.errors import RuncardError, StoreError
 from runcard.files import (
@@ -284,7 +283,7 @@ class DirectoryRecord(Record):
         if not self.has_file(layout.METADATA):
             raise not_a_record(self.path)
         document = self.document(limits)
-        if isinstance(document, Generation) and document.to_dict()["generation"].get("status") == "running":
+        if isinstance(document, Generation) and document.status == "running":
             raise StoreError(
                 f"{printable(self.path)} is not closed",
                 hint=f"when its process is gone: runcard close {printable(self.path)}",
@@ -315,15 +314,12 @@ def kind_of(document: Team | Generation) -> str:
 
 
 def id_of(document: Team | Generation) -> str:
-    data = document.to_dict()
-    return str(data["team_session_id"] if isinstance(document, Team) else data["generation"]["run_id"])
+    return document.session_id if isinstance(document, Team) else str(document.run_id)
 
 
 def start_of(document: Team | Generation) -> datetime | None:
     """When a record started, in UTC."""
-    data: JsonObject = document.to_dict()
-    stated = data["created_at"] if isinstance(document, Team) else data["generation"]["timestamp_start"]
-    moment = parse_time(stated)
+    moment = document.created_at if isinstance(document, Team) else document.started
     return moment and moment.astimezone(UTC)
 
 

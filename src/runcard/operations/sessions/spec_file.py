@@ -145,7 +145,7 @@ def _decoded(name: str, data: bytes, limits: Limits) -> _ParsedSpec:
 
 
 def _paths(instance: InstanceSpec, base: str | None) -> InstancePaths:
-    given = instance.given
+    given = instance.fields
     return InstancePaths(*(_absolute(given.get(key), base) for key in ("workspace", "output")))
 
 
@@ -156,14 +156,14 @@ def _absolute(path: str | None, base: str | None) -> str | None:
 def _masked(session: SessionSpec) -> tuple[SessionSpec, dict[str, int]]:
     """The session with its secrets masked, and their number by rule."""
     instances = [
-        {"given": each.given, "instance_id": each.instance_id, "parent_id": each.parent_id}
+        {"fields": each.fields, "instance_id": each.instance_id, "parent_id": each.parent_id}
         for each in session.instances
     ]
-    masked = mask_data({"given": session.given, "instances": instances, "session_id": session.session_id})
+    masked = mask_data({"fields": session.fields, "instances": instances, "session_id": session.session_id})
     value = masked.value
     pairs = zip(session.instances, value["instances"], strict=True)
     masked_instances = tuple(replace(instance, **fields) for instance, fields in pairs)
-    return SessionSpec(value["session_id"], masked_instances, value["given"]), masked.counts
+    return SessionSpec(value["session_id"], masked_instances, value["fields"]), masked.counts
 
 
 def _secret_ids(session: SessionSpec, masked: SessionSpec) -> list[Finding]:

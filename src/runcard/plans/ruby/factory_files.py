@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from runcard.files import FileEntry, FileKind, walk
+from runcard.files import FileKind, WalkEntry, walk
 
 _FACTORY_FILE = re.compile(r"(?:(.*)/)?(spec|test)/factories(?:\.rb|/.*\.rb)|factories(?:\.rb|/.*\.rb)")
 _IN_FACTORIES = re.compile(r"(?:.*/)?(?:spec|test)/factories/.*")
@@ -76,10 +76,10 @@ class _FactoryFileSearch:
             self._seen.add(directory)
             for entry in walk(directory, on_error=self._unreadable(prefix), enter=self._enters(prefix)):
                 waiting += self._visit(
-                    FileEntry(prefix + entry.path, entry.kind), f"{directory}/{entry.path}"
+                    WalkEntry(prefix + entry.path, entry.kind), f"{directory}/{entry.path}"
                 )
 
-    def _visit(self, entry: FileEntry, path: str) -> list[tuple[str, str]]:
+    def _visit(self, entry: WalkEntry, path: str) -> list[tuple[str, str]]:
         """Take a file, or follow a link; returns the directory that the link points to, if it is one."""
         is_file = self._is_factory_file(entry.path)
         if entry.kind is FileKind.FILE and is_file:

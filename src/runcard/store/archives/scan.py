@@ -19,8 +19,8 @@ from runcard.digests import sha256_descriptor
 from runcard.documents.findings import Finding, record_finding  # noqa: TC001
 from runcard.errors import StoreError
 from runcard.files import (
-    FileEntry,
     FileKind,
+    WalkEntry,
     check_relative,
     decode_name,
     encode_name,
@@ -104,7 +104,7 @@ class ArchiveContents:
 
     def compare(self, listing: Listing) -> ListingComparison:
         """How the files differ from a listing."""
-        entries = (FileEntry(path, kind) for path, kind in self.kinds.items())
+        entries = (WalkEntry(path, kind) for path, kind in self.kinds.items())
         unreadable = {path: _LOST for path in listing if self._is_lost(path)}
         hashed = Listing.from_hex({path: digest for path, digest in self.hexes.items() if path in listing})
         differences = compare_hashed(entries, hashed, listing, layout.NOT_LISTED, unreadable)
