@@ -63,7 +63,7 @@ class LedgerEntry(NamedTuple):
 
 
 def entry_payload(
-    kind: str, record_id: str | None, path: str, sha256: str | None, time: str, **more: object
+    kind: str, record_id: str | None, path: str, sha256: str | None, time: str | None, **more: object
 ) -> JsonObject:
     """What an entry says: about a run, a session or an experiment, by its id and its path relative to the store.
 
