@@ -17,6 +17,8 @@ Argument = str | bytes | Path
 
 # What the surroundings of the tests must not decide.
 _FOREIGN = (
+    "CLICOLOR_FORCE",
+    "FORCE_COLOR",
     "NO_COLOR",
     "PYTHONUNBUFFERED",
     "PYTHONIOENCODING",

@@ -165,7 +165,7 @@ def test_a_record_that_was_changed_is_not_archived(record: Path, cli: Cli) -> No
 def test_open_records_are_not_archived(here: Path, cli: Cli) -> None:
     with runcard.record(here / "outputs", model="m", provider="p") as run:
         assert "is not closed" in cli("archive", run.path).err
-        assert cli("archive", "--older-than", "0s").out == "no record is that old\n"
+        assert cli("archive", "--older-than", "0s").out == "nothing to archive: no closed record is that old\n"
         assert Path(run.path).is_dir()
     assert cli("archive", "--older-than", "0s").code == 0
     assert not Path(run.path).exists()
@@ -173,7 +173,7 @@ def test_open_records_are_not_archived(here: Path, cli: Cli) -> None:
 
 def test_only_old_records_are_archived(here: Path, cli: Cli) -> None:
     run, session = make_run(here / "outputs"), make_session(here)
-    assert cli("archive", "--older-than", "30d").out == "no record is that old\n"
+    assert cli("archive", "--older-than", "30d").out == "nothing to archive: no closed record is that old\n"
     assert cli("archive").code == cli("archive", run, "--older-than", "1d").code == 64
     assert cli("archive", "--older-than", "soon").code == 64
     outcome = cli("archive", "--older-than", "0s", "--json")

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from runcard.cli.options import PATH, json_option
+from runcard.cli.options import PATH, json_option, progress_option
 
 _METHOD_TYPES = ("instance", "class")
 
@@ -29,10 +29,6 @@ root_option = click.option(
     type=PATH,
     help="The project; by default the nearest directory above with .git or a Gemfile.",
 )
-_progress_option = click.option(
-    "--progress", "shows_progress", is_flag=True, help="Show progress also where stderr is no terminal."
-)
-
 Command = Callable[..., int]
 
 
@@ -70,6 +66,6 @@ def many_options(what: str, key: str | None, *, with_progress: bool = True) -> C
 
             return command(many=Many(what, key, as_json=as_json, shows_progress=shows_progress), **given)
 
-        return json_option(_progress_option(call) if with_progress else call)
+        return json_option(progress_option(call) if with_progress else call)
 
     return decorated

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from runcard.checksums.progress import Progress
 from runcard.digests import sha256_bytes
 from runcard.documents import codec
 from runcard.documents.document import Document
@@ -20,7 +21,6 @@ from runcard.observe.clock import Clock, long_ago
 from runcard.operations.checks.load import load
 from runcard.store import layout
 from runcard.store.archives.index import Shelf, entry
-from runcard.store.archives.pack import Progress
 from runcard.store.archives.replace_directory import Draft, finish_removals, held, take_away
 from runcard.store.archives.scan import Contents, scan
 from runcard.store.ledger import ARCHIVED, Ledger

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from runcard.checksums import Symlink
+from runcard.checksums.progress import Progress
 from runcard.digests import sha256_bytes
 from runcard.encoding import Limits
 from runcard.errors import StoreError, UsageError
@@ -15,7 +16,7 @@ from runcard.settings import ARTIFACTS_DIR, ARTIFACTS_MAX_SIZE, OUTPUTS, Setting
 from runcard.store import layout
 from runcard.store.archives.escaping_links import escaping_link
 from runcard.store.archives.index import Shelf, Shelved
-from runcard.store.archives.scan import Contents, Fault, Progress, scan
+from runcard.store.archives.scan import Contents, Fault, scan
 from runcard.store.ledger import entries, in_order, ledgers
 from runcard.store.verification import Verdict
 

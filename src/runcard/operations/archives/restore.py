@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from runcard.checksums.progress import Progress
 from runcard.digests import sha256_bytes
 from runcard.encoding import JsonObject, Limits, decode_json
 from runcard.errors import EncodingError, StoreError, UsageError
@@ -23,7 +24,7 @@ from runcard.observe.clock import Clock
 from runcard.operations.archives.find import FoundArchive, check_links, find_archive, kind_of, look_into
 from runcard.store import layout
 from runcard.store.archives.index import Shelf
-from runcard.store.archives.scan import Contents, Progress
+from runcard.store.archives.scan import Contents
 from runcard.store.archives.unpack import unpack
 from runcard.store.ledger import RESTORED, Ledger, ledgers
 from runcard.store.own_directories import open_own

@@ -8,7 +8,7 @@ from runcard.digests import sha256_bytes
 from runcard.documents import codec
 from runcard.encoding import JsonObject
 from runcard.errors import StoreError, UsageError
-from runcard.files import failure, json_name, open_regular, printable, sync_filesystem
+from runcard.files import check_relative, failure, json_name, open_regular, printable, sync_filesystem
 from runcard.files.rename_noreplace import rename_noreplace
 from runcard.operations.checks.show import show
 from runcard.operations.runs.bundle_files import BundleFiles
@@ -26,6 +26,22 @@ from runcard.version import __version__
 
 GIB = 1 << 30
 MAX_SIZE = 10 * GIB  # bytes that a bundle may hold unless the user allows more
+_PROGRAMS = (
+    ".bash",
+    ".ipynb",
+    ".jl",
+    ".js",
+    ".lua",
+    ".mjs",
+    ".php",
+    ".pl",
+    ".py",
+    ".r",
+    ".R",
+    ".rb",
+    ".sh",
+    ".ts",
+)
 MAX_FILES = 100_000  # files, folders and links, likewise
 
 
@@ -148,7 +164,8 @@ def _check_run(run: Contents, manifest: JsonObject) -> list[str]:
         raise refused(f"its run is not what it was when it was closed: {problem}")
     if sha256_bytes(metadata).hex != manifest.get("metadata_sha256"):
         raise refused("its run is another one than its manifest says")
-    return list(_missing_inputs(codec.load(metadata).to_dict(), manifest))
+    document = codec.load(metadata).to_dict()
+    return [*_missing_inputs(document, manifest), *_missing_programs(document, manifest)]
 
 
 def _missing_inputs(document: JsonObject, manifest: JsonObject) -> Iterator[str]:
@@ -160,6 +177,16 @@ def _missing_inputs(document: JsonObject, manifest: JsonObject) -> Iterator[str]
             yield f"the input {printable(entry['path'])} is not in the bundle"
         elif entry.get("sha256") not in {None, digest}:
             raise refused(f"the input {printable(entry['path'])} is not what the run read")
+
+
+def _missing_programs(document: JsonObject, manifest: JsonObject) -> Iterator[str]:
+    """The programs in the command, as far as their names show that they are files, that the bundle does not have."""
+    packed = {file["path"] for file in manifest["files"]}
+    for number, argument in enumerate(dict.fromkeys(document["generation"].get("command") or ())):
+        path = os.path.normpath(argument) if argument and "\0" not in argument else ""
+        is_file = path.endswith(_PROGRAMS) or (number == 0 and "/" in argument)
+        if is_file and check_relative(path) is None and json_name(path).text not in packed:
+            yield f"the program {printable(path)} is not in the bundle"
 
 
 def _moved(manifest: JsonObject, target: str) -> Iterator[str]:

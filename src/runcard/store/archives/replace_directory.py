@@ -12,12 +12,13 @@ import os
 from collections.abc import Iterator
 from typing import Self
 
+from runcard.checksums.progress import Progress
 from runcard.errors import RuncardError, StoreError
 from runcard.files import failure, fsync_directory, locked, open_directory, printable, write_atomic
 from runcard.files.temporaries import remove_temporaries
 from runcard.store import layout
 from runcard.store.archives.member_index import encode_places
-from runcard.store.archives.pack import Progress, pack
+from runcard.store.archives.pack import pack
 from runcard.store.archives.scan import Contents, scan
 from runcard.store.own_directories import check_own, list_own, open_own, own_entry
 from runcard.store.remove_tree import remove_tree
@@ -73,7 +74,7 @@ class Draft:
             os.fsync(self._descriptor)
         except OSError as error:
             raise failure(error, self._target, "write the archive") from error
-        contents = scan(self._path)
+        contents = scan(self._path, progress=self._progress)
         if (contents.sha256, contents.tar_sha256) != (packed.sha256, packed.tar_sha256) or contents.faults:
             raise StoreError(
                 f"the archive of {printable(self._record)} cannot be read back as it was written",

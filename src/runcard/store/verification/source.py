@@ -13,7 +13,8 @@ from runcard.store.amendments.read import Amendments, parse_amendments
 if (
     TYPE_CHECKING
 ):  # archives are opened by threads, which take long to load and which a directory does not need
-    from runcard.store.archives.scan import Fault, Progress
+    from runcard.checksums.progress import Progress
+    from runcard.store.archives.scan import Fault
 
 
 _MOST = (
