@@ -32,7 +32,7 @@ def test_the_newest_version_of_its_kind_is_meant_when_none_is_named(cli: Cli, pu
         f"{team}: team 1.0.0 → 2.0.0, original kept as {team}.bak\n"
     )
     again = cli("migrate", flat, team)
-    assert (again.code, again.out) == (0, f"{flat}: generation 1.0 already\n{team}: already team 2.0.0\n")
+    assert (again.code, again.out) == (0, f"{flat}: already generation 1.0\n{team}: already team 2.0.0\n")
 
 
 def test_a_run_of_another_program_may_be_named_by_its_directory(cli: Cli, put: Put) -> None:

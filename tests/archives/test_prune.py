@@ -116,7 +116,7 @@ def test_retention_comes_from_the_settings_when_asked_for(
     session, run = make_session(here), make_run(here / "outputs")
     for words in (("--retention",), ()):
         outcome = cli("prune", *words, "--yes")
-        assert (outcome.code, "the settings say nothing" in outcome.err) == (64, True)
+        assert (outcome.code, "no retention is configured" in outcome.err) == (64, True)
     monkeypatch.setenv("ARTIFACTS_RETENTION_DAYS", "1")
     for words in (("--retention",), ()):
         assert cli("prune", *words, "--yes").out == "nothing to delete\n"

@@ -420,7 +420,8 @@ def test_amendments_that_cannot_be_looked_at_are_told(cli: Cli, store: Path) -> 
     done = cli("verify", run)
     assert (done.code, done.out) == (1, "")
     assert (
-        done.err == f"Error: {run}: CHANGED (nothing missing)\n  amendments.jsonl: it is no regular file [link]\n"
+        done.err
+        == f"Error: {run}: CHANGED (nothing missing)\n  amendments.jsonl: it is no regular file [link]\n"
     )
 
 

@@ -189,6 +189,7 @@ def _size(count: int) -> str:
 def _columns() -> int | None:
     """How much fits on one line; None where the terminal does not tell."""
     try:
-        return max(os.get_terminal_size(sys.stderr.fileno()).columns - 1, 10)
+        columns = os.get_terminal_size(sys.stderr.fileno()).columns
     except (OSError, ValueError):
         return None
+    return columns - 1 if columns > 1 else None
