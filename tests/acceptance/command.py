@@ -94,7 +94,8 @@ def finished(
 _AS_USER = """\
 import io, os, sys
 import runcard.files.rename_noreplace, runcard.operations.amendments.migrate
-from runcard.cli import app, main, migrate
+import runcard.cli.amendments.migrate, runcard.cli.many
+from runcard.cli import app, main
 from runcard.documents.codec import KINDS, examine
 streams = sys.stdout, sys.stderr
 sys.stdout = sys.stderr = io.TextIOWrapper(io.BytesIO())

@@ -93,5 +93,5 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "config": ("runcard config", "RUNCARD_OUTPUTS=runs runcard config --json"),
     "config trust": ("runcard config trust", "runcard config trust --list"),
     "completion": ("""echo 'eval "$(runcard completion bash)"' >> ~/.bashrc""",),
-    "demo": ("runcard demo /tmp/runcard-demo",),
+    "demo": ("runcard demo /tmp/runcard-demo", "runcard demo --examples"),
 }

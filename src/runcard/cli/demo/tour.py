@@ -11,11 +11,12 @@ from importlib import resources
 import click
 
 from runcard.cli.demo.model import scripted_model
-from runcard.cli.printing import colour
+from runcard.cli.printing import colour, say
 from runcard.errors import ExitCode, StoreError
 from runcard.files import printable
 
 _FOLDER = "runcard-demo"
+_EXAMPLES = "runcard-examples"
 _INTERVIEWS = {
     "ada.md": "I keep the books. Every week somebody asks me for an old invoice, and I open forty files to find it.\n",
     "ben.md": "I drive a van. When I look for the next address I need one hand for the wheel, and the map needs two.\n",
@@ -47,6 +48,18 @@ def run_tour(given: str | None) -> int:
     _show(f"(cd {tour.run} && sha256sum -c SHA256SUMS)", "verify without runcard")
     _show("runcard run -- COMMAND", "record your own program")
     _show("runcard --help", "all commands")
+    return ExitCode.OK
+
+
+def copy_examples(given: str | None) -> int:
+    """Copy the examples of this runcard, and print their paths; the exit code."""
+    folder = _make_folder(given or _EXAMPLES)
+    installed = resources.files("runcard").joinpath("examples")
+    with resources.as_file(installed) as path:
+        source = path if path.is_dir() else path.parents[2] / "examples"  # of a checkout
+        for example in sorted(source.iterdir()):
+            shutil.copy(example, folder)
+            say(os.path.join(folder, example.name))
     return ExitCode.OK
 
 
