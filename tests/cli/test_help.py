@@ -13,7 +13,7 @@ from conftest import Cli
 from runcard import __version__
 from runcard.cli.app import root, run
 from runcard.cli.commands import COMMANDS, EXAMPLE, GROUPS, module_of, root_help
-from runcard.cli.examples import EXAMPLES
+from runcard.cli.help_examples import EXAMPLES
 from runcard.cli.verbosity import reset_verbosity
 
 _DEFINED = r'^(@click\.(command|group)\(\n? *"|command = click\.Command\()'
