@@ -1,7 +1,7 @@
-"""How long packing a record takes, beside `tar czf`, which reads nothing back; how large it gets; and one file out of it.
+"""Archiving a record: time and size, compared with `tar czf`, which does not read back; and extracting one file.
 
-The record has many small text files, as workspaces of agents do: pieces of this project's own sources. All work on two
-cores, on files that are in memory already, in turns; the best of the rounds counts.
+The record has many small text files, like the workspaces of agents: pieces of this project's sources. All programs use two
+cores and files in the page cache, and take turns; the best round counts.
 """
 
 import os
@@ -15,9 +15,9 @@ from itertools import count
 from pathlib import Path
 
 from hashing import race, timed, two_cores
-from runcard.store.archives.member_index import Places
+from runcard.store.archives.member_index import MemberOffsets
 from runcard.store.archives.pack import pack
-from runcard.store.archives.read_files import read_file
+from runcard.store.archives.read_files import read_archived
 from runcard.store.archives.scan import scan
 from table import Row, print_table
 
@@ -73,11 +73,11 @@ def packing(record: Path, *, rounds: int) -> Iterator[Row]:
 
 def one_file(record: Path, *, rounds: int) -> Iterator[Row]:
     packed = record.with_name("ours.tar.gz")
-    places = Places.of(scan(str(packed)))
+    places = MemberOffsets.of(scan(str(packed)))
     path = max(str(file.relative_to(record)) for file in record.rglob("*.txt"))
     best = race(
         {
-            "ours": lambda: timed(read_file, str(packed), places, path),
+            "ours": lambda: timed(read_archived, str(packed), places, path),
             "tar": lambda: timed(take_out, packed, f"{record.name}/{path}"),
         },
         rounds,

@@ -1,9 +1,8 @@
-"""How fast secrets are masked, beside the plain way: every pattern over the whole text, one after the other.
+"""Masking secrets, compared with the simple way: every pattern over the whole text, in turn.
 
-The text is mixed: a quarter each of logs, code, prose and JSON, with a secret in every 64 KiB or so. The plain way has
-the same prefixes and telling words, but no search by rare bytes and no judgement of names and values, which makes it
-do less than ours. Hostile texts come after it; a text of nothing but secrets, one in every 16 bytes, is not among them: each
-secret must be judged and replaced.
+The text is mixed: a quarter each of logs, code, prose and JSON, with a secret in every 64 KiB or so. The simple way has
+the same prefixes and keywords, but does not search by rare bytes or evaluate names and values, so it does less work.
+Hostile texts follow; a text of nothing but secrets, one in every 16 bytes, is not among them.
 """
 
 import json
@@ -17,7 +16,7 @@ from random import Random
 from time import process_time
 
 from runcard.masking import mask_bytes
-from runcard.masking.rules import PREFIXES
+from runcard.masking.rules import KEY_PREFIXES
 from table import Row, print_table
 
 MEGABYTE = 1_000_000
@@ -92,7 +91,7 @@ def measure(*, quick: bool = False) -> list[Row]:
 
 
 def hostile(random: Random, size: int) -> dict[str, bytes]:
-    """Texts that make patterns look at the same bytes again and again."""
+    """Texts that make patterns scan the same bytes again and again."""
     made = {f"{unit.decode()!r} again and again": _filled(unit, size) for unit in HOSTILE}
     wall = b64encode(random.randbytes(size))[:size]
     made["base64 on one line"] = wall
@@ -102,7 +101,7 @@ def hostile(random: Random, size: int) -> dict[str, bytes]:
 
 
 def _hostile_row(name: str, text: bytes) -> Row:
-    """No peer: the plain way would not come to an end on some of these."""
+    """Without a peer: the simple way would not finish on some of these."""
     ours = _milliseconds(mask_bytes, text)
     return Row(f"mask 1 MB of {name}", ours, "the target", 1000 / 5, "ms", ">= 5 MB/s", ours <= 1000 / 5)
 
@@ -141,7 +140,7 @@ PLAIN = [
         re.compile(
             f"(?<![{prefix.edge}]){'|'.join(prefix.before) and f'(?:{chr(124).join(prefix.before)})'}{re.escape(prefix.literal)}{prefix.body}[{prefix.more or 'a'}]*".encode()
         )
-        for prefix in PREFIXES
+        for prefix in KEY_PREFIXES
     ),
     re.compile(rb"(?i)(?:" + NAMES + rb")[a-z0-9_.-]{0,40}[\"']?\s{0,4}[:=]\s{0,4}[\"']?([^\s\"']{6,})"),
     re.compile(rb"(?i)\bbearer\s+[a-z0-9._~+/=-]{16,}"),

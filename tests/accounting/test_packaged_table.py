@@ -18,7 +18,7 @@ import pytest
 
 from runcard.accounting import PriceRow, Prices, Tokens, cost
 from runcard.accounting.price_file import read_table
-from runcard.accounting.price_table import Model
+from runcard.accounting.price_table import ModelPrices
 from runcard.accounting.prices import _PACKAGED
 from runcard.accounting.providers import canonical
 
@@ -194,7 +194,7 @@ def test_every_model_costs_the_same_as_at_the_source(source: ModuleType, snapsho
     assert unpriced < 200
 
 
-def every_model(snapshot: Any) -> Iterator[tuple[Any, Any, Model]]:
+def every_model(snapshot: Any) -> Iterator[tuple[Any, Any, ModelPrices]]:
     """Each model of the source, with our entry for it."""
     for provider in snapshot.providers:
         entries = PACKAGED.tables[0].providers[canonical(provider.id)].models

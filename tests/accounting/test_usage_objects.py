@@ -13,7 +13,7 @@ import pytest
 from accounting.replies import ANTHROPIC, CHAT, GEMINI, RESPONSE, Reply
 from runcard import accounting
 from runcard.accounting import Tokens, read_usage
-from runcard.accounting.vendors.fields import as_mapping
+from runcard.accounting.vendors.reply_fields import as_mapping
 from runcard.errors import UsageError
 
 

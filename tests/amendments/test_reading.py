@@ -250,7 +250,7 @@ def test_what_was_amended_is_shown_with_the_run(cli: Cli, run: Path) -> None:
     done = cli("show", run)
     assert done.code == 0
     lines = done.out.splitlines()
-    assert lines[lines.index("Amended") + 1 :] == [
+    assert lines[lines.index("Amendments") + 1 :] == [
         "  notes.txt: amended by ada because a customer asked for it",
         "  personas/1.json: withheld by b\\x1ben because it\\nwas asked",
     ]

@@ -118,7 +118,7 @@ def test_remarks_are_shown_with_the_record(cli: Cli, run: Path, session: Path) -
         amend(record, "evaluation", "accuracy=0.93", comment="by hand", by="ada")
         amend(record, "tag", "gold", by="ada")
         shown = cli("show", record).out.splitlines()
-        assert shown[shown.index("Amended") + 1 :] == [
+        assert shown[shown.index("Amendments") + 1 :] == [
             "  note by ada: one\\x1b[31m\\ntwo",
             "  evaluation accuracy = 0.93 by ada: by hand",
             "  tag gold by ada",

@@ -123,7 +123,7 @@ def test_runs_are_counted_and_added_up(cli: Cli) -> None:
         str(run.relative_to(Path.cwd())) for run in (failed, second, first)
     ]
     text = " ".join(cli("experiment", "show", "x").out.split())
-    assert "in all 3: 2 completed, 1 failed" in text
+    assert "total 3 runs: 2 completed, 1 failed" in text
     assert "cost $0.45, unknown for 2 runs" in text
     assert "input 200,000 tokens, unknown for 1 run" in text
 
@@ -136,7 +136,7 @@ def test_what_is_known_of_a_cost_counts_although_the_whole_is_not(cli: Cli) -> N
         run.add_usage(usage, model="no-price-for-this-one")
     assert metadata(run.path)["costs"]["total_cost_usd"] is None
     assert shown(cli)["cost_usd"] == {"known": 0.3, "runs_unknown": 1}
-    assert "over $0.30" in cli("experiment", "show", "x").out
+    assert "at least $0.30" in cli("experiment", "show", "x").out
 
 
 def test_runs_in_other_stores_belong_to_it_by_their_id(cli: Cli) -> None:

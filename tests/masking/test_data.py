@@ -9,14 +9,17 @@ from runcard.masking import mask_data, mask_environment
 KEY = "sk-ant-api03-" + "a1B2-c3D4_" * 9 + "AA"
 
 CASES: dict[str, tuple[Any, Any]] = {
-    "a telling key": ({"password": "a"}, {"password": "[masked:password]"}),
+    "a secret key": ({"password": "a"}, {"password": "[masked:password]"}),
     "any style": (
         {"dbPassword": "a", "X-API-Key": "b"},
         {"dbPassword": "[masked:password]", "X-API-Key": "[masked:named-secret]"},
     ),
     "the prefix says more than the key": ({"api_key": KEY}, {"api_key": "[masked:anthropic-key]"}),
     "a secret in a text": ({"note": f"use {KEY}"}, {"note": "use [masked:anthropic-key]"}),
-    "a secret in a text under a telling key": ({"secret": f"use {KEY}"}, {"secret": "[masked:named-secret]"}),
+    "a secret in a text under a secret key": (
+        {"secret": f"use {KEY}"},
+        {"secret": "[masked:named-secret]"},
+    ),
     "numbers": (
         {"max_tokens": 4096, "password": 123, "token": 1.5, "session_tokens": 4096, "api_keys": 2000},
         {"max_tokens": 4096, "password": 123, "token": 1.5, "session_tokens": 4096, "api_keys": 2000},
@@ -29,8 +32,11 @@ CASES: dict[str, tuple[Any, Any]] = {
         {"password": "", "token": None, "secret": True},
         {"password": "", "token": None, "secret": True},
     ),
-    "a list under a telling key": ({"api_keys": ["abc", "def"]}, {"api_keys": ["[masked:named-secret]"] * 2}),
-    "a dict under a telling key": (
+    "a list under a secret key": (
+        {"api_keys": ["abc", "def"]},
+        {"api_keys": ["[masked:named-secret]"] * 2},
+    ),
+    "a dict under a secret key": (
         {"credentials": {"user": "bob", "mail": "q1w2e3r4t5", "type": "q1w2e3r4t5"}},
         {"credentials": {"user": "bob", "mail": "[masked:named-secret]", "type": "q1w2e3r4t5"}},
     ),

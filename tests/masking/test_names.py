@@ -1,9 +1,9 @@
-"""Telling names: in every style, and not their innocent relatives."""
+"""Secret names: in every style, and not their innocent relatives."""
 
 import pytest
 
-from runcard.masking.secret_names import Strength, telling
-from runcard.masking.value_forms import Place, verdict
+from runcard.masking.secret_names import Strength, name_hint
+from runcard.masking.secret_values import ValueContext, secret_rule
 
 HARD = (
     "password passwd passphrase secret api_key apikey authorization credential credentials private_key access_key"
@@ -24,21 +24,21 @@ PLAIN = (
 
 @pytest.mark.parametrize("name", HARD.split())
 def test_names_of_secrets_are_telling(name: str) -> None:
-    said = telling(name)
+    said = name_hint(name)
     assert said
     assert said.strength is Strength.HARD
 
 
 @pytest.mark.parametrize("name", SOFT.split())
 def test_names_that_may_mean_something_else_ask_for_more(name: str) -> None:
-    said = telling(name)
+    said = name_hint(name)
     assert said
     assert said.strength is Strength.SOFT
 
 
 @pytest.mark.parametrize("name", [*PLAIN.split(), ""])
 def test_names_of_other_things_are_not_telling(name: str) -> None:
-    assert telling(name) is None
+    assert name_hint(name) is None
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_names_of_other_things_are_not_telling(name: str) -> None:
     ],
 )
 def test_a_name_says_whose_secret_it_is(name: str, rule: str) -> None:
-    said = telling(name)
+    said = name_hint(name)
     assert said
     assert said.rule == rule
 
@@ -79,7 +79,7 @@ PLACEHOLDERS = (
 
 @pytest.mark.parametrize("value", [*PLACEHOLDERS.split(), "<your key>", "insert key here", "", "  "])
 def test_placeholders_stay_even_under_a_password(value: str) -> None:
-    assert verdict("password", value, Place.SURE) is None
+    assert secret_rule("password", value, ValueContext.SURE) is None
 
 
 ORDINARY = "/run/secrets/db ~/x.pem ./a/b C:\\x\\y https://example.org/x a=b;c=d"
@@ -89,7 +89,7 @@ ORDINARY = "/run/secrets/db ~/x.pem ./a/b C:\\x\\y https://example.org/x a=b;c=d
     "value", [*ORDINARY.split(), "This field is required.", "password", "a b c d e f g h i"]
 )
 def test_paths_addresses_and_sentences_stay(value: str) -> None:
-    assert verdict("password", value, Place.SURE) is None
+    assert secret_rule("password", value, ValueContext.SURE) is None
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_paths_addresses_and_sentences_stay(value: str) -> None:
     ],
 )
 def test_anything_else_under_a_password_is_a_secret(value: str) -> None:
-    assert verdict("password", value, Place.STRICT) == "password"
+    assert secret_rule("password", value, ValueContext.STRICT) == "password"
 
 
 LOOSE = (
@@ -119,22 +119,22 @@ LOOSE = (
 
 @pytest.mark.parametrize("value", LOOSE.split())
 def test_in_a_loose_place_a_value_must_look_random(value: str) -> None:
-    assert verdict("password", value, Place.LOOSE) is None
+    assert secret_rule("password", value, ValueContext.LOOSE) is None
 
 
 @pytest.mark.parametrize("value", ["hunter2", "Tr0ub4dor3", "summer2024", "s3cr3t!", "QwErTyUiOpAsDfGhJk"])
 def test_what_looks_random_is_masked_in_a_loose_place(value: str) -> None:
-    assert verdict("password", value, Place.LOOSE) == "password"
+    assert secret_rule("password", value, ValueContext.LOOSE) == "password"
 
 
 def test_a_word_of_a_model_under_token_is_no_secret() -> None:
-    assert verdict("token", " the", Place.STRICT) is None
-    assert verdict("token", "hello", Place.STRICT) is None
-    assert verdict("token", "q1w2e3r4t5y6", Place.STRICT) == "named-secret"
-    assert verdict("token", "abc", Place.SURE) == "named-secret"
+    assert secret_rule("token", " the", ValueContext.STRICT) is None
+    assert secret_rule("token", "hello", ValueContext.STRICT) is None
+    assert secret_rule("token", "q1w2e3r4t5y6", ValueContext.STRICT) == "named-secret"
+    assert secret_rule("token", "abc", ValueContext.SURE) == "named-secret"
 
 
 def test_the_working_directory_is_no_password() -> None:
-    assert verdict("PWD", "/srv/tmpA1b2C3", Place.SURE) is None
-    assert verdict("OLDPWD", "~/X1y2", Place.SURE) is None
-    assert verdict("PWD", "hunter2", Place.SURE) == "password"
+    assert secret_rule("PWD", "/srv/tmpA1b2C3", ValueContext.SURE) is None
+    assert secret_rule("OLDPWD", "~/X1y2", ValueContext.SURE) is None
+    assert secret_rule("PWD", "hunter2", ValueContext.SURE) == "password"

@@ -11,7 +11,7 @@ import runcard
 from conftest import Cli
 from runcard.masking import (
     Masker,
-    OwnPattern,
+    UserPattern,
     mask_bytes,
     mask_command,
     mask_data,
@@ -37,7 +37,7 @@ def no_patterns() -> Iterator[None]:
 
 @pytest.fixture
 def acme() -> None:
-    use_patterns([OwnPattern("acme-token", "acme_[a-z0-9]{20}")])
+    use_patterns([UserPattern("acme-token", "acme_[a-z0-9]{20}")])
 
 
 @pytest.mark.usefixtures("acme")
@@ -53,7 +53,7 @@ def test_an_own_pattern_is_masked_in_every_shape() -> None:
 @pytest.mark.usefixtures("acme")
 def test_masking_by_an_own_pattern_twice_changes_nothing_more() -> None:
     use_patterns(
-        [OwnPattern("acme-token", "acme_[a-z0-9]{20}"), OwnPattern("mask", "[a-z]{4,6}:[a-z-]{4,20}")]
+        [UserPattern("acme-token", "acme_[a-z0-9]{20}"), UserPattern("mask", "[a-z]{4,6}:[a-z-]{4,20}")]
     )
     once = mask_text(f"{TOKEN} password=hunter2 abcd:efgh").value
     assert "abcd" not in once
@@ -93,7 +93,7 @@ def test_a_stream_with_own_secrets_is_masked_alike_however_it_is_cut(seed: int) 
     ],
 )
 def test_what_a_pattern_may_be_made_of(pattern: str, text: str) -> None:
-    use_patterns([OwnPattern("own", pattern)])
+    use_patterns([UserPattern("own", pattern)])
     assert mask_text(f"<{text}>").value == "<[masked:own]>"
 
 
@@ -122,7 +122,7 @@ def test_a_pattern_that_a_text_could_make_slow_is_refused(pattern: str, reason: 
 
 
 def test_a_pattern_never_goes_over_the_end_of_a_line() -> None:
-    use_patterns([OwnPattern("own", r"ab[^x]{2,9}\s{0,2}\W{0,2}cd")])
+    use_patterns([UserPattern("own", r"ab[^x]{2,9}\s{0,2}\W{0,2}cd")])
     assert mask_text("ab..\n..cd").counts == {}
     assert mask_text("ab.. ..cd").counts == {"own": 1}
 

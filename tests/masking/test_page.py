@@ -5,7 +5,7 @@ from pathlib import Path
 
 from runcard.masking import RULES, mask_text
 from runcard.masking.key_files import WINDOW
-from runcard.masking.rules import PREFIXES
+from runcard.masking.rules import KEY_PREFIXES
 
 PAGE = (Path(__file__).parents[2] / "docs" / "masking.md").read_text("utf-8")
 
@@ -17,7 +17,7 @@ def test_the_table_of_rules_is_that_of_the_code() -> None:
 
 
 def test_every_prefix_has_a_rule() -> None:
-    assert {prefix.rule for prefix in PREFIXES} <= set(RULES)
+    assert {prefix.rule for prefix in KEY_PREFIXES} <= set(RULES)
 
 
 def test_the_page_says_how_long_a_key_is_waited_for() -> None:

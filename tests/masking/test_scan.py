@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from runcard.masking.certain_secrets import SecretScanner, clues, secret_in
-from runcard.masking.rules import PREFIXES, Prefix
+from runcard.masking.rules import KEY_PREFIXES, KeyPrefix
+from runcard.masking.secret_scanner import SecretScanner, scan_patterns, secret_in
 
 PEM_BODY = b"\n".join([b"MIIEpAIBAAKCAQEAqKpRgnn6yq2k8Zt0vW3nXyBq7Lr1DfHs5Jm9TcGuEwPxVbRa"] * 20)
 KEY = b"sk-ant-api03-" + b"Zq7" * 30
 PEM = b"-----BEGIN RSA PRIVATE KEY-----\n" + PEM_BODY + b"\n-----END RSA PRIVATE KEY-----\n"
 
 
-def sample(prefix: Prefix) -> bytes:
+def sample(prefix: KeyPrefix) -> bytes:
     """A text with a secret as the table describes it."""
     outside = next(char for char in " ?9&" + string.ascii_letters if not re.match(f"[{prefix.edge}]", char))
     # Some secrets begin before the literal that gives them away.
@@ -55,13 +55,13 @@ def _is_in(parts: Any, code: int) -> bool:
     return any(code == value if kind is op.LITERAL else value[0] <= code <= value[1] for kind, value in parts)
 
 
-@pytest.mark.parametrize("prefix", PREFIXES, ids=lambda prefix: prefix.literal)
+@pytest.mark.parametrize("prefix", KEY_PREFIXES, ids=lambda prefix: prefix.literal)
 class TestPrefixes:
-    def test_every_prefix_of_the_table_is_found(self, prefix: Prefix) -> None:
+    def test_every_prefix_of_the_table_is_found(self, prefix: KeyPrefix) -> None:
         assert secret_in(sample(prefix)) == prefix.rule
 
-    def test_a_first_look_finds_it_as_well(self, prefix: Prefix) -> None:
-        assert any(clue.search(sample(prefix)) for clue in clues())
+    def test_a_first_look_finds_it_as_well(self, prefix: KeyPrefix) -> None:
+        assert any(clue.search(sample(prefix)) for clue in scan_patterns())
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ class TestPrefixes:
 )
 def test_private_keys_are_found(text: bytes) -> None:
     assert secret_in(text) == "private-key"
-    assert any(clue.search(text) for clue in clues())
+    assert any(clue.search(text) for clue in scan_patterns())
 
 
 @pytest.mark.parametrize(

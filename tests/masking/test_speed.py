@@ -8,7 +8,7 @@ from time import process_time
 import pytest
 
 from runcard.masking import Masker, mask_bytes
-from runcard.masking.matches import Clue, Found
+from runcard.masking.matches import SecretCandidate, SecretMatch
 
 MEGABYTE = 1_000_000
 
@@ -107,7 +107,7 @@ def test_the_same_text_again_is_judged_once(unit: bytes, monkeypatch: pytest.Mon
     judged: list[object] = []
     judge = Masker._judged
 
-    def counting(self: Masker, clues: Iterable[Clue]) -> Found | None:
+    def counting(self: Masker, clues: Iterable[SecretCandidate]) -> SecretMatch | None:
         judged.append(clues)
         return judge(self, clues)
 

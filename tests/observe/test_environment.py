@@ -14,7 +14,7 @@ import pytest
 import runcard
 from observe.repositories import Repository
 from runcard.errors import MachineError
-from runcard.observe.environment import Background, environment
+from runcard.observe.environment import EnvironmentGatherer, environment
 
 KEYS = [
     "runcard_version",
@@ -86,7 +86,7 @@ def test_a_document_with_it_is_valid(repository: Repository) -> None:
 def test_the_store_of_the_run_is_no_change(repository: Repository) -> None:
     repository.write("outputs/run/metadata.json")
     assert environment(repository.path)["git"]["dirty"] is True
-    assert environment(repository.path, without=["outputs"])["git"]["dirty"] is False
+    assert environment(repository.path, ignore=["outputs"])["git"]["dirty"] is False
 
 
 def test_a_world_without_anything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,10 +108,10 @@ def test_a_deleted_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 def test_where_nothing_can_be_opened_the_rest_is_unknown() -> None:
     code = """
 import resource
-from runcard.observe.environment import Background
+from runcard.observe.environment import EnvironmentGatherer
 before = resource.getrlimit(resource.RLIMIT_NOFILE)
 resource.setrlimit(resource.RLIMIT_NOFILE, (3, before[1]))
-facts = Background(".").result(30)
+facts = EnvironmentGatherer(".").result(30)
 resource.setrlimit(resource.RLIMIT_NOFILE, before)  # who measures coverage writes at the end
 print(facts)
 """
@@ -124,14 +124,14 @@ print(facts)
 class TestBackground:
     def test_it_gathers_the_same(self, repository: Repository) -> None:
         repository.write("untracked")
-        assert Background(repository.path).result(30) == environment(repository.path)
+        assert EnvironmentGatherer(repository.path).result(30) == environment(repository.path)
 
     def test_it_looks_at_the_world_as_it_was(
         self, repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.chdir(repository.path)
         monkeypatch.setenv("TZ", "Europe/Berlin")
-        background = Background(".")
+        background = EnvironmentGatherer(".")
         monkeypatch.chdir(tmp_path)
         monkeypatch.setenv("TZ", "Asia/Kolkata")
         facts = background.result(30)
@@ -151,7 +151,7 @@ class TestBackground:
     ) -> None:
         repository.write("untracked")
         monkeypatch.setenv("PATH", slow_git(tmp_path / "bin", word))
-        background = Background(repository.path)
+        background = EnvironmentGatherer(repository.path)
         began = time.monotonic()
         facts = background.result(0.5)
         assert time.monotonic() - began < 40
@@ -166,10 +166,10 @@ class TestBackground:
 
     def test_it_tells_when_all_is_known(self, repository: Repository) -> None:
         heard: list[dict[str, Any]] = []
-        background = Background(repository.path, tell=heard.append)
+        background = EnvironmentGatherer(repository.path, on_complete=heard.append)
         assert background.result(30) == environment(repository.path)
         assert heard == [background.result()]
-        assert background.told
+        assert background.delivered
 
     def test_who_asked_too_early_is_told_nothing_more(
         self, repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -177,23 +177,23 @@ class TestBackground:
         """Or a record would say first all, and then the less that was known when its owner asked."""
         heard: list[dict[str, Any]] = []
         monkeypatch.setenv("PATH", slow_git(tmp_path / "bin", "rev-parse", until=tmp_path / "go"))
-        background = Background(repository.path, tell=heard.append)
+        background = EnvironmentGatherer(repository.path, on_complete=heard.append)
         assert background.result(0.1)["git"] is None
         (tmp_path / "go").touch()
         assert background.result(60)["git"]["branch"] == "main"
         assert heard == []
-        assert not background.told
+        assert not background.delivered
 
     def test_who_cannot_listen_can_still_ask(self, repository: Repository) -> None:
         def full(_: dict[str, Any]) -> None:
             raise MachineError("the disk is full")
 
-        background = Background(repository.path, tell=full)
+        background = EnvironmentGatherer(repository.path, on_complete=full)
         assert background.result(30)["git"]["branch"] == "main"
-        assert not background.told
+        assert not background.delivered
 
     def test_a_result_does_not_change_later(self, repository: Repository) -> None:
-        background = Background(repository.path)
+        background = EnvironmentGatherer(repository.path)
         facts = background.result(30)
         facts["git"] = None
         assert background.result()["git"] is not None
@@ -205,7 +205,7 @@ class TestBackground:
             raise RuntimeError("can't start new thread")
 
         monkeypatch.setattr(threading.Thread, "start", refuse)
-        facts = Background(repository.path).result()
+        facts = EnvironmentGatherer(repository.path).result()
         assert facts["packages"]["pytest"] == pytest.__version__
         assert facts["git"] is None
 
@@ -217,24 +217,24 @@ class TestBackground:
     ) -> None:
         began = time.monotonic()
         python(
-            "from runcard.observe.environment import Background\n"
-            f"background = Background({str(repository.path)!r})\n{ending}",
+            "from runcard.observe.environment import EnvironmentGatherer\n"
+            f"background = EnvironmentGatherer({str(repository.path)!r})\n{ending}",
             PATH=slow_git(tmp_path / "bin", "status"),
         )
         assert time.monotonic() - began < 40
 
     def test_it_can_be_made_while_the_interpreter_ends(self, repository: Repository) -> None:
         done = python(
-            "import atexit\nfrom runcard.observe.environment import Background\n"
-            f"atexit.register(lambda: print(Background({str(repository.path)!r}).result()['platform']))"
+            "import atexit\nfrom runcard.observe.environment import EnvironmentGatherer\n"
+            f"atexit.register(lambda: print(EnvironmentGatherer({str(repository.path)!r}).result()['platform']))"
         )
         assert done.stdout == f"{sys.platform}\n"
 
     def test_a_forked_child_gets_what_was_known(self, repository: Repository, tmp_path: Path) -> None:
         done = python(
-            "import os, time, warnings\nfrom runcard.observe.environment import Background\n"
+            "import os, time, warnings\nfrom runcard.observe.environment import EnvironmentGatherer\n"
             "warnings.simplefilter('ignore')\n"
-            f"background = Background({str(repository.path)!r})\n"
+            f"background = EnvironmentGatherer({str(repository.path)!r})\n"
             "background.result(1)\n"
             "if os.fork() == 0:\n"
             "    began = time.monotonic()\n"

@@ -265,14 +265,14 @@ def test_what_is_left_out_makes_nothing_dirty(repository: Repository) -> None:
     repository.write("outputs/run/metadata.json")
     outputs = [str(repository.path / "outputs")]
     assert (git(repository.path) or {})["dirty"] is True
-    assert (git(repository.path, without=outputs) or {})["dirty"] is False
-    assert (git(repository.path / "src", without=["../outputs"]) or {})["dirty"] is False
-    assert (git(repository.path, without=[*outputs, "/somewhere/else", repository.path]) or {})[
+    assert (git(repository.path, ignore=outputs) or {})["dirty"] is False
+    assert (git(repository.path / "src", ignore=["../outputs"]) or {})["dirty"] is False
+    assert (git(repository.path, ignore=[*outputs, "/somewhere/else", repository.path]) or {})[
         "dirty"
     ] is False
     repository.write("src/a.py", "y\n")
     repository.write("other")
-    found = git(repository.path, without=outputs)
+    found = git(repository.path, ignore=outputs)
     assert found is not None
     assert found["dirty"] is True
     shutil.rmtree(repository.path / "outputs/run")
@@ -283,9 +283,9 @@ def test_what_is_left_out_makes_nothing_dirty(repository: Repository) -> None:
 def test_what_is_left_out_is_a_path_and_no_pattern(repository: Repository) -> None:
     repository.write("out*/x")
     repository.write("outputs/x")
-    assert (git(repository.path, without=["out*"]) or {})["dirty"] is True
+    assert (git(repository.path, ignore=["out*"]) or {})["dirty"] is True
     shutil.rmtree(repository.path / "outputs")
-    assert (git(repository.path, without=["out*"]) or {})["dirty"] is False
+    assert (git(repository.path, ignore=["out*"]) or {})["dirty"] is False
 
 
 def test_a_worktree_has_a_branch_of_its_own(repository: Repository, tmp_path: Path) -> None:

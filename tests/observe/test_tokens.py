@@ -9,7 +9,7 @@ import pytest
 import runcard
 from runcard.accounting import token_estimate
 from runcard.observe import input_tokens
-from runcard.observe.input_tokens import Counting
+from runcard.observe.input_tokens import TokenCounter
 from runcard.observe.inputs import inputs
 from runs.runs import read
 
@@ -28,9 +28,9 @@ def counted(*patterns: str, model: str | None = None) -> list[dict[str, Any]]:
 
 def counted_files(files: list[dict[str, Any]], model: str | None = None) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
-    work = Counting()
-    work.begin(files, str(Path.cwd()), model, found.extend)
-    work.end(60)
+    work = TokenCounter()
+    work.start(files, str(Path.cwd()), model, found.extend)
+    work.stop(60)
     return found
 
 
@@ -102,11 +102,11 @@ def test_what_comes_too_late_is_not_handed_over(monkeypatch: pytest.MonkeyPatch)
     go_on = threading.Event()
     found: list[dict[str, Any]] = []
     monkeypatch.setattr(token_estimate, "count_tokens", lambda *_: go_on.wait(60) and 1)
-    work = Counting()
-    work.begin(files, ".", None, found.extend)
-    work.end(0)
+    work = TokenCounter()
+    work.start(files, ".", None, found.extend)
+    work.stop(0)
     go_on.set()
-    work.end(60)
+    work.stop(60)
     assert found == []
 
 
@@ -139,7 +139,7 @@ def test_a_count_of_older_contents_is_passed_over(monkeypatch: pytest.MonkeyPatc
     recorder = runcard.MetadataRecorder()
     recorder.start()
     recorder.add_data_source("a.md")
-    for thread in recorder._counting._threads:
+    for thread in recorder._events._token_counts._threads:
         thread.join(60)
     monkeypatch.setattr(token_estimate, "can_count", lambda: False)
     Path("a.md").write_text("Other contents.\n")

@@ -95,7 +95,7 @@ DIES = """
 import os, signal, sys
 from pathlib import Path
 import runcard
-from recording import test_survival_user
+from runs import test_survival_user
 place, outside = Path(sys.argv[1]), Path(sys.argv[2])
 for harm in test_survival_user.HARMS:
     if os.fork() == 0:
@@ -182,7 +182,7 @@ def check(place: Path, run: Path, names: tuple[str, ...], harm: Harm) -> None:
         assert_kept(run, name, harm)
     messages = [warning["message"] for warning in document_of(run)["warnings"]]
     for name in moved:
-        assert any(message.startswith(f"{name} is a name that runcard takes") for message in messages), (
+        assert any(message.startswith(f"{name} is a name of runcard's own files") for message in messages), (
             messages
         )
     if not lost:

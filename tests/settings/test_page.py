@@ -20,7 +20,7 @@ def test_the_table_of_settings_is_that_of_the_code() -> None:
             setting.key,
             ", ".join(f"`{name}`" for name in setting.variables),
             f"`{setting.option}`" if setting.option else "",
-            setting.form.show(setting.default),
+            setting.value_type.show(setting.default),
             setting.about,
         )
         for setting in ALL

@@ -113,7 +113,7 @@ def test_a_wrong_value_names_the_variable_the_value_and_what_is_allowed(
     error = caught.value
     assert error.message.startswith(f"{setting.variables[0]} is '")
     assert text.replace("\0", "\\x00") in error.message
-    assert error.message.endswith(f"allowed: {setting.form.allowed}")
+    assert error.message.endswith(f"allowed: {setting.value_type.allowed}")
     assert error.hint is not None
     assert "unset it for the default" in error.hint
     assert error.exit_code is ExitCode.FAILED
@@ -151,7 +151,7 @@ def test_a_wrong_option_is_wrong_usage() -> None:
 
 def test_every_default_is_a_value_that_could_be_written(tmp_path: Path) -> None:
     for setting in ALL:
-        shown = setting.form.show(setting.default)
+        shown = setting.value_type.show(setting.default)
         assert of_variable(setting, shown, tmp_path) == setting.default
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runcard.files import printable
-from runcard.views import run_readme
+from runcard.views import formats, markdown, run_readme
 from views.samples import run
 
 GOLDEN = Path(__file__).with_name("readme.md")
@@ -75,7 +75,7 @@ def cells(page: str, heading: str) -> list[list[str]]:
 @pytest.mark.parametrize("evil", EVIL, ids=ascii)
 def test_no_name_of_a_file_breaks_the_table(evil: str) -> None:
     page = run_readme.readme(run(), [(evil, 1), ("after.txt", 2)])
-    first, second = cells(page, "What was made")
+    first, second = cells(page, "Files")
     assert second == ["after.txt", "2 B"]
     assert first[1] == "1 B"
     assert first[0].strip() == printable(evil).strip()
@@ -99,8 +99,8 @@ def test_no_input_setting_or_trouble_breaks_the_page(evil: str) -> None:
         line for line in plain if line.startswith("## ")
     ]
     assert hostile.count("```") == plain.count("```")
-    assert [row[1:] for row in cells(page, "From what")] == [["1 B", "2"]]
-    assert all(len(row) == 2 for row in cells(page, "With what"))
+    assert [row[1:] for row in cells(page, "Inputs")] == [["1 B", "2"]]
+    assert all(len(row) == 2 for row in cells(page, "Configuration"))
     page.encode()  # also where a name is not text
     assert not set(page) & set("\x1b\u202e\u2028\r")
 
@@ -110,7 +110,7 @@ printed = st.text(st.characters(exclude_categories=[]), max_size=12)
 
 @given(name=printed)
 def test_any_name_in_code_font_stays_in_its_cell(name: str) -> None:
-    (row,) = cells(f"## X\n\n| A | B |\n|---|---|\n| {run_readme.code(name)} | end |\n", "X")
+    (row,) = cells(f"## X\n\n| A | B |\n|---|---|\n| {markdown.code(name)} | end |\n", "X")
     assert row[1] == "end"
     assert row[0].strip() == printable(name).strip()
 
@@ -118,7 +118,7 @@ def test_any_name_in_code_font_stays_in_its_cell(name: str) -> None:
 @given(name=printed)
 def test_any_text_in_a_sentence_reads_as_it_is(name: str) -> None:
     parser = pytest.importorskip("markdown_it").MarkdownIt("commonmark")
-    tokens = parser.parse(f"before {run_readme.escape(name)} after")
+    tokens = parser.parse(f"before {markdown.escape(name)} after")
     (text,) = (token for token in tokens if token.type == "inline")
     assert {child.type for child in text.children} <= {"text", "text_special", "softbreak"}
     assert "".join(child.content for child in text.children) == f"before {printable(name)} after"
@@ -138,7 +138,7 @@ def test_any_text_in_a_sentence_reads_as_it_is(name: str) -> None:
     ],
 )
 def test_durations_are_said_as_people_say_them(seconds: float | None, said: str) -> None:
-    assert run_readme.duration(seconds) == said
+    assert formats.duration(seconds) == said
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_durations_are_said_as_people_say_them(seconds: float | None, said: str)
     ],
 )
 def test_sizes_are_said_as_people_say_them(count: int, said: str) -> None:
-    assert run_readme.size(count) == said
+    assert formats.byte_size(count) == said
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_sizes_are_said_as_people_say_them(count: int, said: str) -> None:
     ],
 )
 def test_money_has_as_many_digits_as_it_takes(amount: float | None, said: str) -> None:
-    assert run_readme.money(amount) == said
+    assert formats.money(amount) == said
 
 
 def test_a_run_without_anything_says_so() -> None:
@@ -186,9 +186,9 @@ def test_a_run_without_anything_says_so() -> None:
     )
     page = run_readme.readme(document, [])
     assert page.splitlines()[1] == "# run-01jcqz8v4n6q8s0t"
-    for said in ("No files.", "No inputs were recorded.", "**Took** unknown", "* **Cost**: unknown\n"):
+    for said in ("No files.", "No inputs were recorded.", "**Duration** unknown", "* **Cost**: unknown\n"):
         assert said in page
-    for unsaid in ("What went wrong", "How to run it again", "git commit", "Token counts"):
+    for unsaid in ("Problems", "Run again", "git commit", "Token counts"):
         assert unsaid not in page
 
 
@@ -196,13 +196,13 @@ def test_an_end_that_was_estimated_is_said_to_be() -> None:
     generation = {"status": "interrupted", "estimated": ["/generation/timestamp_end"]}
     page = run_readme.readme(run(generation=generation), [])
     assert "⚠️ interrupted" in page
-    assert "**Took** 2 min 15 s (estimated: the end was not seen)" in page
+    assert "**Duration** 2 min 15 s (estimated: the end was not observed)" in page
 
 
 def test_a_cost_that_is_partly_known_is_said_to_be() -> None:
     parts = [{"model": "a", "cost_usd": 0.25}, {"model": "b", "cost_usd": None}]
     document = run(costs={"total_cost_usd": None}, token_usage={"breakdown_by_model": parts})
-    assert "* **Cost**: unknown; $0.25 of it is known\n" in run_readme.readme(document, [])
+    assert "* **Cost**: unknown; at least $0.25\n" in run_readme.readme(document, [])
 
 
 def test_long_lists_are_cut_and_say_where_the_rest_is() -> None:
@@ -214,7 +214,7 @@ def test_long_lists_are_cut_and_say_where_the_rest_is() -> None:
     )
     page = run_readme.readme(document, many)
     assert "… and 1,005 more; `SHA256SUMS` lists them all." in page
-    assert "… and 1,005 more; `metadata.json` has them all." in page
-    assert "… and 15 more; `metadata.json` has them all." in page  # of the settings
-    assert "… and 11 more; `metadata.json` has them all." in page  # of errors and warnings
+    assert "… and 1,005 more; `metadata.json` lists them all." in page
+    assert "… and 15 more; `metadata.json` lists them all." in page  # of the settings
+    assert "… and 11 more; `metadata.json` lists them all." in page  # of errors and warnings
     assert max(map(len, page.splitlines())) < 250

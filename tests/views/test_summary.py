@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from runcard.views.session_summary import Figures, Notable, brief, notable, spoken, summary, tree
+from runcard.views.formats import long_duration, short_duration
+from runcard.views.session_summary import NotableFile, SummaryFigures, notable_files, summary, tree
 
 PRODUCER = {"name": "runcard", "version": "0.1.0"}
 
@@ -49,12 +50,12 @@ def test_the_documented_page() -> None:
         entry("researcher", parent="coordinator", role="data_scientist", tokens_used=32100, cost=0.32),
         entry("writer", parent="coordinator", role="tech_writer", execution_time_seconds=1260),
     )
-    figures = Figures(
+    figures = SummaryFigures(
         "/artifacts/2025-11-06_14-32-45-research-team-001",
         1_200_000_000,
         47,
         2145,
-        {"coordinator": [Notable("final_report.md", 2100)], "writer": []},
+        {"coordinator": [NotableFile("final_report.md", 2100)], "writer": []},
     )
     assert summary(document, figures, PRODUCER) == (
         """\
@@ -97,7 +98,7 @@ coordinator (root)
 - **Workspace Files**: 47
 - **Output Lines**: 2,145
 
-## Notable Files
+## NotableFile Files
 
 ### From Coordinator
 - `final_report.md` - Markdown, 2.1 kB
@@ -116,9 +117,9 @@ None encountered during execution.
 def test_what_is_not_known_is_unknown_and_not_zero() -> None:
     document = team(entry("a", tokens_used=None, cost=None), known_cost=0.5, known_tokens=0)
     del document["execution_summary"]["total_cost"], document["execution_summary"]["total_tokens"]
-    page = summary(document, Figures("/", 0, 0, 0), PRODUCER)
+    page = summary(document, SummaryFigures("/", 0, 0, 0), PRODUCER)
     assert "**Total Tokens**: unknown\n" in page
-    assert "**Total Cost**: unknown ($0.50 of it is known)\n" in page
+    assert "**Total Cost**: unknown (at least $0.50)\n" in page
     assert "| a | architect | ✅ | unknown | unknown | 32m |" in page
 
 
@@ -130,7 +131,7 @@ def test_failures_and_errors_are_told() -> None:
         failed_instances=1,
         completed_instances=0,
     )
-    page = summary(document, Figures("/", 0, 0, 0), PRODUCER)
+    page = summary(document, SummaryFigures("/", 0, 0, 0), PRODUCER)
     assert "**Status**: ⚠️ 1 of 1 instances did not complete" in page
     assert "- **Failed**: 1 ❌" in page
     assert "## Errors\n\n- a: broke \\| the table\n" in page
@@ -140,7 +141,7 @@ def test_failures_and_errors_are_told() -> None:
     "name", ["a|b", "a\nb", "\x1b[31mred", "```", "<b>", "[x](y)", "\u202eevil", "x" * 500, "*"]
 )
 def test_no_name_breaks_the_table_the_tree_or_the_terminal(name: str) -> None:
-    page = summary(team(entry("root"), entry(name, "id", "root")), Figures("/", 0, 0, 0), PRODUCER)
+    page = summary(team(entry("root"), entry(name, "id", "root")), SummaryFigures("/", 0, 0, 0), PRODUCER)
     rows = [line for line in page.splitlines() if line.startswith("| ")]
     assert len(rows) == 3
     assert all(row.replace("\\|", "").count("|") == 7 for row in rows)
@@ -179,7 +180,7 @@ def test_notable_files_are_those_that_people_open() -> None:
         ("sub/b.json", 1),
         (".md", 5),
     ]
-    assert [file.path for file in notable(files)] == [
+    assert [file.path for file in notable_files(files)] == [
         "REPORT.MD",
         "notes.md",
         "data.csv",
@@ -201,4 +202,4 @@ def test_notable_files_are_those_that_people_open() -> None:
     ],
 )
 def test_time_spans(seconds: int, in_words: str, in_short: str) -> None:
-    assert (spoken(seconds), brief(seconds)) == (in_words, in_short)
+    assert (long_duration(seconds), short_duration(seconds)) == (in_words, in_short)

@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from runcard.views.screen_parts import columns_of, fit
 from runcard.views.session_screen import instance_screen, team_screen
 from runcard.views.team_tree import branches
-from runcard.views.text_blocks import columns_of, fitted
 from sessions.build import AGENTS, LEAD, team_document
 
 Fields = dict[str, Any]
@@ -26,7 +26,7 @@ def test_the_screen_is_as_it_was_agreed() -> None:
         "",
         "  directory  artifacts/s",
         "  collected  2025-11-06T14:32:45Z by ann@build-7",
-        "  took       32 min 00 s",
+        "  duration   32 min 00 s",
         "  stored     2.0 kB",
         "  labels     project=x",
         "",
@@ -47,13 +47,13 @@ def test_the_screen_is_as_it_was_agreed() -> None:
         f"  tester       {' ' * 20}{'━' * 5}",
         "",
         "Failed",
-        "  tester: error, rate_limit, can be tried again: 429: too many requests",
+        "  tester: error, rate_limit, retryable: 429: too many requests",
         "",
-        "Left out",
+        "Not stored",
         "  big.bin: larger than 4 GiB",
-        "  .env: 2 by this pattern",
+        "  .env: 2 files excluded by this pattern",
         "",
-        "Amended",
+        "Amendments",
         "  a.log: withheld by ann because of a name",
     ]
 
@@ -69,10 +69,16 @@ def test_what_is_not_known_is_not_zero() -> None:
     assert lines[0] == "team-1  1 of 3 completed"
     assert "  └── tester   error      qa_engineer           900      ?  2m 30s" in lines
     assert "  ├── coder    running    backend_developer  32,100  $0.32   23m …" in lines
-    assert "  total   unknown; $0.77 of it is known" in lines
+    assert "  total   unknown; at least $0.77" in lines
     assert "  counts  given by the caller" in lines
     assert any(line.startswith("  coder ") and line.endswith("━▶") for line in lines)
     assert not any(line.startswith("  coder: running") for line in lines)
+
+
+def test_a_session_that_kept_its_secrets_says_so() -> None:
+    kept = "  masking    off: secrets were kept"
+    assert kept in team_screen("s", team(audit={"options": {"keep_secrets": True}}))
+    assert kept not in team_screen("s", team(audit={"options": {"keep_secrets": False}}))
 
 
 def test_no_line_is_wider_than_the_screen() -> None:
@@ -136,7 +142,7 @@ def test_one_agent() -> None:
         "  model     claude-sonnet-4-5",
         "  children  coder, gone",
         "  started   2025-11-06T14:00:00Z",
-        "  took      32m (until it was collected: nobody saw its end)",
+        "  duration  32m (until it was collected: the end was not observed)",
         "",
         "Cost",
         "  total                $0.45 (by the price table)",
@@ -148,7 +154,7 @@ def test_one_agent() -> None:
         "Workspace",
         "  from    /w",
         "  stored  2 files, 15 B",
-        "  types   1 .md, 1 without a suffix",
+        "  types   1 .md, 1 without suffix",
         "  a.md  7 B",
         "  b     8 B",
         "",
@@ -170,5 +176,5 @@ def test_a_tree_of_several_roots_and_a_very_deep_one() -> None:
 
 def test_wide_characters_count_twice() -> None:
     assert columns_of("名a\u0301") == 3
-    assert fitted("名名名", 5) == "名名…"
-    assert fitted("名", 4) == "名  "
+    assert fit("名名名", 5) == "名名…"
+    assert fit("名", 4) == "名  "

@@ -21,13 +21,13 @@ def test_the_screen_is_as_it_was_agreed() -> None:
         "  directory   outputs/2026-11-15_101500",
         "  experiment  personas",
         "  started     2026-11-15T10:15:00.123Z",
-        "  took        2 min 15 s",
+        "  duration    2 min 15 s",
         "  command     python generate.py --name 'Ada L.'",
         "  exit code   0",
         "  labels      team=ux",
         "  related     parent run-01jcqz8v00000000",
         "",
-        "With",
+        "Configuration",
         "  model          claude-sonnet-4-5-20250929",
         "  provider       anthropic",
         "  persona_count  3",
@@ -40,7 +40,7 @@ def test_the_screen_is_as_it_was_agreed() -> None:
         "",
         "Cost",
         "  total   $0.26694 (by the price table)",
-        "  input   45,230 (1,200 read from the cache, 300 written to it)",
+        "  input   45,230 (1,200 read from the cache, 300 written to the cache)",
         "  output  8,750",
         "  tokens  reported by the vendor",
         "  by step",
@@ -55,7 +55,7 @@ def test_the_screen_is_as_it_was_agreed() -> None:
         "  notes.txt        12 B",
         "  personas/1.json  2.0 kB",
         "",
-        "Trouble",
+        "Problems",
         "  warning: input: no file matches in/c.md",
     ]
 
@@ -79,13 +79,13 @@ def test_what_is_not_there_takes_no_line() -> None:
         "  directory   outputs/2026-11-15_101500",
         "  experiment  exp-01jcqz8v3k5m7p9r",
         "  started     2026-11-15T10:15:00.123Z",
-        "  took        2 min 15 s",
+        "  duration    2 min 15 s",
         "",
-        "With",
+        "Configuration",
         "  platform  linux",
         "",
         "Cost",
-        "  nothing is known: no call of a model was recorded",
+        "  no model calls recorded",
     ]
 
 
@@ -93,8 +93,8 @@ def test_what_is_not_there_takes_no_line() -> None:
     ("status", "duration", "took"),
     [
         ("running", None, None),
-        ("interrupted", None, "  took        unknown"),
-        ("interrupted", 3, "  took        3 s (estimated: nobody saw the end)"),
+        ("interrupted", None, "  duration    unknown"),
+        ("interrupted", 3, "  duration    3 s (estimated: the end was not observed)"),
     ],
 )
 def test_how_long_it_took_is_said_when_it_has_ended(
@@ -102,7 +102,7 @@ def test_how_long_it_took_is_said_when_it_has_ended(
 ) -> None:
     estimated = [] if duration is None else ["/generation/duration_seconds"]
     generation = {"duration_seconds": duration, "estimated": estimated}
-    lines = [line for line in screen(run(generation=generation), status) if "took" in line]
+    lines = [line for line in screen(run(generation=generation), status) if "duration" in line]
     assert lines == ([] if took is None else [took])
 
 
@@ -113,7 +113,7 @@ def test_a_cost_that_is_partly_known_is_said_to_be_and_models_are_told_apart() -
     ]
     usage = {"breakdown_by_model": parts, "breakdown_by_step": parts[:1]}
     lines = screen(run(costs={"total_cost_usd": None}, token_usage=usage))
-    assert "  total   unknown; $0.25 of it is known" in lines
+    assert "  total   unknown; at least $0.25" in lines
     place = lines.index("  by model")
     assert lines[place + 1 : place + 3] == [
         "    a: $0.25, 1 in, unknown out",
@@ -131,9 +131,15 @@ def test_totals_that_were_only_stated_are_shown() -> None:
 def test_what_was_amended_stands_last() -> None:
     assert screen(run(), amendments=["notes.txt: amended by ada because x"])[-3:] == [
         "",
-        "Amended",
+        "Amendments",
         "  notes.txt: amended by ada because x",
     ]
+
+
+def test_a_run_that_kept_its_secrets_says_so() -> None:
+    kept = "  masking     off: secrets were kept"
+    assert kept in screen(run(keep_secrets=True))
+    assert kept not in screen(run())
 
 
 def test_plain_paths_of_older_documents_are_listed() -> None:

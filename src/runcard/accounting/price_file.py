@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 
 from runcard.accounting.model_names import JOINED, TESTS, Clause
 from runcard.accounting.price_rows import RATES, Rates, Tier
-from runcard.accounting.price_table import Model, Price, Provider, Table
+from runcard.accounting.price_table import ModelPrices, Price, PriceTable, ProviderPrices
 from runcard.accounting.providers import canonical
 from runcard.encoding import JsonObject, join_pointer
 from runcard.errors import DocumentError
@@ -27,15 +27,15 @@ _PRICE = ("usd_per_million", "tiers", "from", "daily", "service_tier")
 
 
 @dataclass(frozen=True, slots=True)
-class _Node:
+class _FileNode:
     """A value of the file and where it stands."""
 
     value: Any
     name: str
     at: tuple[str | int, ...] = ()
 
-    def __getitem__(self, key: str) -> "_Node":
-        return _Node(self.object().get(key), self.name, (*self.at, key))
+    def __getitem__(self, key: str) -> "_FileNode":
+        return _FileNode(self.object().get(key), self.name, (*self.at, key))
 
     def object(self, *names: str) -> JsonObject:
         """Itself, when it is an object with no other than these names; any name will do when none is given."""
@@ -45,11 +45,11 @@ class _Node:
             self.refuse(f"an object of {', '.join(names)}", f"an object with {', '.join(unknown[:5])}")
         return self.value
 
-    def items(self) -> Iterator["_Node"]:
+    def items(self) -> Iterator["_FileNode"]:
         if not isinstance(self.value, list):
             self.refuse("a list")
         for n, value in enumerate(self.value):
-            yield _Node(value, self.name, (*self.at, n))
+            yield _FileNode(value, self.name, (*self.at, n))
 
     def text(self) -> str:
         if not isinstance(self.value, str) or not self.value:
@@ -69,19 +69,19 @@ class _Node:
         )
 
 
-def read_table(data: object, name: str, *, lazily: bool = False) -> Table:
+def read_table(data: object, name: str, *, lazily: bool = False) -> PriceTable:
     """The table in this data; `name` is how its faults call it. Read `lazily`, faults show when they are met."""
-    top = _Node(data, name)
+    top = _FileNode(data, name)
     top.object("about", "source", "version", "as_of", "providers")
-    table = Table(top["source"].text(), _day(top["as_of"]).isoformat(), _providers(top["providers"]))
+    table = PriceTable(top["source"].text(), _day(top["as_of"]).isoformat(), _providers(top["providers"]))
     if not lazily:
         for provider in table.providers.values():
             _ = provider.models
     return table
 
 
-def _providers(said: _Node) -> dict[str, Provider]:
-    providers: dict[str, Provider] = {}
+def _providers(said: _FileNode) -> dict[str, ProviderPrices]:
+    providers: dict[str, ProviderPrices] = {}
     for key in said.object():
         if (name := canonical(key)) in providers:
             said[key].refuse("a provider of its own", f"another name of {name}")
@@ -93,31 +93,31 @@ def _providers(said: _Node) -> dict[str, Provider]:
     return providers
 
 
-def _provider(said: _Node) -> Provider:
+def _provider(said: _FileNode) -> ProviderPrices:
     fields = said.object("owns", "also", "models")
     also = tuple(canonical(node.text()) for node in said["also"].items()) if "also" in fields else ()
-    return Provider(
+    return ProviderPrices(
         _clause(said["owns"]) if "owns" in fields else None, also, partial(_models, said["models"])
     )
 
 
-def _models(said: _Node) -> tuple[Model, ...]:
+def _models(said: _FileNode) -> tuple[ModelPrices, ...]:
     return tuple(_model(node) for node in said.items())
 
 
-def _model(said: _Node) -> Model:
+def _model(said: _FileNode) -> ModelPrices:
     """A model with a list of prices, or with the one price it has."""
     fields = said.object("model", "match", "prices", *_PRICE)
     name = said["model"].text()
     match = _clause(said["match"]) if "match" in fields else Clause("equals", name.lower())
     if "prices" in fields:
         said.object("model", "match", "prices")
-        return Model(name, match, tuple(_price(node) for node in said["prices"].items()))
+        return ModelPrices(name, match, tuple(_price(node) for node in said["prices"].items()))
     priced = not fields.keys().isdisjoint(_PRICE)
-    return Model(name, match, (_price(said),) if priced else ())
+    return ModelPrices(name, match, (_price(said),) if priced else ())
 
 
-def _price(said: _Node) -> Price:
+def _price(said: _FileNode) -> Price:
     fields = said.object(*_PRICE) if "model" not in said.object() else said.object()
     rates = _rates(said["usd_per_million"])
     return Price(
@@ -129,7 +129,7 @@ def _price(said: _Node) -> Price:
     )
 
 
-def _rates(said: _Node, below: Rates | None = None) -> Rates:
+def _rates(said: _FileNode, below: Rates | None = None) -> Rates:
     """Rates by class; those that are not named stay what they are below."""
     named = {key: said[key].number() for key in said.object(*RATES)}
     if not named:
@@ -137,7 +137,7 @@ def _rates(said: _Node, below: Rates | None = None) -> Rates:
     return replace(below, **named) if below else Rates(**named)
 
 
-def _tiers(said: _Node, below: Rates) -> tuple[Tier, ...]:
+def _tiers(said: _FileNode, below: Rates) -> tuple[Tier, ...]:
     tiers: list[Tier] = []
     for node in said.items():
         node.object("above_input_tokens", "usd_per_million")
@@ -150,14 +150,14 @@ def _tiers(said: _Node, below: Rates) -> tuple[Tier, ...]:
     return tuple(tiers)
 
 
-def _day(said: _Node) -> date:
+def _day(said: _FileNode) -> date:
     try:
         return date.fromisoformat(said.text())
     except ValueError:
         said.refuse("a date like 2026-10-30", "another text")
 
 
-def _hours(said: _Node) -> tuple[time, time]:
+def _hours(said: _FileNode) -> tuple[time, time]:
     said.object("from", "to")
     try:
         start, end = (time.fromisoformat(said[key].text()) for key in ("from", "to"))
@@ -166,7 +166,7 @@ def _hours(said: _Node) -> tuple[time, time]:
     return start.replace(tzinfo=None), end.replace(tzinfo=None)
 
 
-def _clause(said: _Node) -> Clause:
+def _clause(said: _FileNode) -> Clause:
     """A text is an exact id, a list has alternatives, an object names its test."""
     if isinstance(said.value, str):
         return Clause("equals", said.text().lower())
@@ -180,7 +180,7 @@ def _clause(said: _Node) -> Clause:
     return Clause(kind, _pattern(said[kind]) if kind == "regex" else said[kind].text().lower())
 
 
-def _pattern(said: _Node) -> str:
+def _pattern(said: _FileNode) -> str:
     try:
         re.compile(said.text())
     except re.error as error:

@@ -33,7 +33,7 @@ class Price:
 
 
 @dataclass(frozen=True, slots=True)
-class Model:
+class ModelPrices:
     """An entry: a model, the names it goes by, and its prices; without any, it has no price by the token."""
 
     model: str
@@ -46,31 +46,31 @@ class Model:
         return found[-1] if found else None
 
 
-class Provider:
+class ProviderPrices:
     """A provider's models, read when they are first asked for."""
 
     def __init__(
-        self, owns: Clause | None, also: tuple[str, ...], load: Callable[[], tuple[Model, ...]]
+        self, owns: Clause | None, also: tuple[str, ...], load: Callable[[], tuple[ModelPrices, ...]]
     ) -> None:
         self.owns = owns  # the names that mean it where no provider is given; None: all of its models' names
         self.also = also  # the providers whose prices count when it names none itself
         self._load = load
 
     @cached_property
-    def models(self) -> tuple[Model, ...]:
+    def models(self) -> tuple[ModelPrices, ...]:
         return self._load()
 
-    def find(self, name: str) -> Model | None:
+    def find(self, name: str) -> ModelPrices | None:
         """The first model that goes by this name, in lower case."""
         return next((model for model in self.models if model.match.accepts(name)), None)
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
+class PriceMatch:
     """A model that was found, whose price it is, and whether that is who was asked for."""
 
     provider: str
-    entry: Model
+    entry: ModelPrices
     stands_in: bool = False
 
     def price(self, when: datetime, service_tier: str | None) -> Price | None:
@@ -79,31 +79,31 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class PriceTable:
     """A dated list of prices."""
 
     source: str
     as_of: str
-    providers: Mapping[str, Provider]  # by the one name of each
+    providers: Mapping[str, ProviderPrices]  # by the one name of each
 
-    def find(self, model: str, provider: str | None) -> tuple[Hit, ...]:
+    def find(self, model: str, provider: str | None) -> tuple[PriceMatch, ...]:
         """What this name may mean; several only when no provider is given."""
         for name in spellings(model):
             if hits := self._of(name, provider) if provider else self._owned(name):
                 return hits
         return ()
 
-    def _of(self, name: str, provider: str) -> tuple[Hit, ...]:
+    def _of(self, name: str, provider: str) -> tuple[PriceMatch, ...]:
         asked = self.providers.get(provider)
         if asked is None:
             return ()
         for other in (provider, *asked.also):
             if other in self.providers and (entry := self.providers[other].find(name)):
-                return (Hit(other, entry, stands_in=other != provider),)
+                return (PriceMatch(other, entry, stands_in=other != provider),)
         return ()
 
-    def _owned(self, name: str) -> tuple[Hit, ...]:
+    def _owned(self, name: str) -> tuple[PriceMatch, ...]:
         owners = {
             key: one for key, one in self.providers.items() if one.owns is None or one.owns.accepts(name)
         }
-        return tuple(Hit(key, entry) for key, one in owners.items() if (entry := one.find(name)))
+        return tuple(PriceMatch(key, entry) for key, one in owners.items() if (entry := one.find(name)))

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from runcard.accounting.price_file import read_table
 from runcard.accounting.price_rows import PriceRow, cost
-from runcard.accounting.price_table import Hit, Table
+from runcard.accounting.price_table import PriceMatch, PriceTable
 from runcard.accounting.providers import canonical
 from runcard.accounting.usage import Usage
 from runcard.encoding import Limits, decode_json
@@ -36,9 +36,9 @@ class Charge(NamedTuple):
 class Prices:
     """Price tables, asked one after the other."""
 
-    def __init__(self, *tables: Table) -> None:
+    def __init__(self, *tables: PriceTable) -> None:
         self.tables = tables
-        self._hits: dict[tuple[str, str | None], list[tuple[Hit, ...]]] = {}
+        self._hits: dict[tuple[str, str | None], list[tuple[PriceMatch, ...]]] = {}
 
     @classmethod
     def packaged(cls) -> "Prices":
@@ -100,7 +100,7 @@ class Prices:
             return Charge(None, None)
         return Charge(cost(usage.tokens, row), row.applied(usage.tokens))
 
-    def _lookup(self, model: str, provider: str | None) -> list[tuple[Hit, ...]]:
+    def _lookup(self, model: str, provider: str | None) -> list[tuple[PriceMatch, ...]]:
         """What each table has under this name; remembered, for the same few names are asked again and again."""
         key = model, provider
         if key not in self._hits:
@@ -115,6 +115,6 @@ def _packaged_prices() -> Prices:
 
 
 @cache
-def _packaged() -> Table:
+def _packaged() -> PriceTable:
     # Our own file, held to the format by a test: the quick way to read it will do.
     return read_table(json.loads(_PACKAGED.read_bytes()), _PACKAGED.name, lazily=True)

@@ -64,7 +64,7 @@ def sum_tokens(parts: Iterable[Tokens]) -> Tokens:
 
 def weakest(sources: Iterable[str | None]) -> str | None:
     """The source that a sum of counts from these sources has; None when there is none, or one is not known."""
-    from runcard.documents.run.digests import TOKEN_SOURCES  # noqa: PLC0415
+    from runcard.documents.token_sources import TOKEN_SOURCES  # noqa: PLC0415
 
     found = list(sources)
     if unknown := [source for source in found if source not in TOKEN_SOURCES]:

@@ -103,10 +103,10 @@ class Many:
     def _say_amount(self) -> None:
         """With --verbose, how much was read for the last result."""
         if is_verbose() and isinstance(self._progress, ByteProgress):
-            from runcard.views.run_readme import size  # noqa: PLC0415
+            from runcard.views.formats import byte_size  # noqa: PLC0415
 
             files, count = self._progress.record
-            say(f"  {files:,} files, {size(count)}")
+            say(f"  {files:,} files, {byte_size(count)}")
 
     def refuse(
         self, item: str, error: RuncardError, messages: Iterable[tuple[str, str | None]] | None = None

@@ -14,7 +14,7 @@ from runcard.cli.printing import is_dumb
 from runcard.cli.verbosity import is_quiet
 
 if TYPE_CHECKING:
-    from runcard.operations.sessions.copying import Advance
+    from runcard.operations.sessions.assembly import CollectionProgress
 
 T = TypeVar("T")
 
@@ -150,25 +150,27 @@ class CopyProgress(_StatusLine):
         self._number = 0
         self._began = 0.0
 
-    def advance(self, now: "Advance") -> None:
+    def advance(self, now: "CollectionProgress") -> None:
         """Show how far the collection is."""
         if now.number != self._number:
             self._number, self._began = now.number, time.monotonic()
         if self.is_due():
             self.show(self._line(now, time.monotonic() - self._began))
 
-    def _line(self, now: "Advance", seconds: float) -> str:
+    def _line(self, now: "CollectionProgress", seconds: float) -> str:
         from runcard.files import printable  # noqa: PLC0415
-        from runcard.views.run_readme import short  # noqa: PLC0415
+        from runcard.views.formats import truncated  # noqa: PLC0415
 
         amount = now.amount
-        about = f"{printable(short(now.instance, 30))} ({now.number} of {now.total}), {amount.files:,} files"
+        about = (
+            f"{printable(truncated(now.instance, 30))} ({now.number} of {now.total}), {amount.files:,} files"
+        )
         return f"{_bar(amount.bytes, amount.total_bytes or 0, seconds, with_bar=self._is_bar)}: {about}"
 
 
 def _bar(done: int, total: int, seconds: float, *, with_bar: bool) -> str:
     """A bar with bytes, percentage, speed and time left, as far as they are known."""
-    from runcard.views.run_readme import duration  # noqa: PLC0415
+    from runcard.views.formats import duration  # noqa: PLC0415
 
     speed = f", {_size(int(done / seconds))}/s" if seconds > 0.5 and done else ""
     if not total:
@@ -181,9 +183,9 @@ def _bar(done: int, total: int, seconds: float, *, with_bar: bool) -> str:
 
 
 def _size(count: int) -> str:
-    from runcard.views.run_readme import size  # noqa: PLC0415
+    from runcard.views.formats import byte_size  # noqa: PLC0415
 
-    return size(count)
+    return byte_size(count)
 
 
 def _columns() -> int | None:

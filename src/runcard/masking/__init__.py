@@ -10,16 +10,16 @@ Invariants: masking what has been masked changes nothing; text without a secret 
 
 from runcard.masking.command_line import mask_command
 from runcard.masking.data import mask_data, mask_environment
-from runcard.masking.placeholders import Masked
+from runcard.masking.marks import Masked
+from runcard.masking.masker import Masker, mask_bytes, mask_text
 from runcard.masking.rules import RULES
-from runcard.masking.stream import Masker, mask_bytes, mask_text
-from runcard.masking.user_patterns import OwnPattern, rule_names, use_patterns
+from runcard.masking.user_patterns import UserPattern, rule_names, use_patterns
 
 __all__ = [
     "RULES",
     "Masked",
     "Masker",
-    "OwnPattern",
+    "UserPattern",
     "mask_bytes",
     "mask_command",
     "mask_data",

@@ -1,6 +1,6 @@
-r"""Telling names in a text, with their values: `API_KEY=…`, `"token": "…"`, `password: …`, `<password>…</`.
+r"""Secret names in a text, with their values: `API_KEY=…`, `"token": "…"`, `password: …`, `<password>…</`.
 
-The words that make a name telling are found fast, together with what must follow them; then the whole name is taken
+The words that make a name a secret name are found fast, together with what must follow them; then the whole name is taken
 apart (`names.py`) and the value is judged (`values.py`). What stands between and around the two decides how strictly.
 
 Invariant: a value is replaced from its first character to its last, and its quotes stay.
@@ -12,19 +12,19 @@ from functools import cache, partial
 from typing import NamedTuple
 
 from runcard.masking import http_headers, value_spans
-from runcard.masking.matches import Clue, Found
-from runcard.masking.placeholders import MARK
-from runcard.masking.secret_names import Strength, telling
-from runcard.masking.value_forms import Place, is_placeholder, looks_random, verdict
+from runcard.masking.marks import MARK
+from runcard.masking.matches import SecretCandidate, SecretMatch
+from runcard.masking.secret_names import Strength, name_hint
+from runcard.masking.secret_values import ValueContext, is_placeholder, looks_random, secret_rule
 
 _NAME_BYTES = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-."
-_LONGEST_NAME = 64  # before the telling word
+_LONGEST_NAME = 64  # before the secret word
 _LONGEST_JOINED = 24  # a name in a program; a key in base64 is longer
 _SHORTEST = 3  # a value that is shorter is no secret in a text
 _LONG = 16  # a value that is a secret under a name that says little
 _BEFORE = 16  # bytes before a name that say what it is
 
-# The words that make a name telling; and what is no value of them, for it is a name and a sign again, which the search
+# The words that make a name a secret name; and what is no value of them, for it is a name and a sign again, which the search
 # finds as well. A cookie may begin with any name.
 _SIGN_AGAIN = rb"(?:[=:|>'\"]|[ \t](?:[=:|]|is[ \t]))"
 _WORDS = {
@@ -66,14 +66,14 @@ class _Spot(NamedTuple):
     """A name, what kind of place its value has, and what ends the value if it has no quotes."""
 
     name: str
-    place: Place
+    place: ValueContext
     ends: bytes
 
 
-def find_assigned(text: bytes, lowered: bytes, begin: int) -> Iterator[Clue]:
+def find_assigned(text: bytes, lowered: bytes, begin: int) -> Iterator[SecretCandidate]:
     for pattern in patterns():
         for match in pattern.finditer(lowered, begin):
-            yield Clue(match.start("value"), partial(_judge, text, match))
+            yield SecretCandidate(match.start("value"), partial(_judge, text, match))
 
 
 @cache
@@ -83,7 +83,7 @@ def patterns() -> list[re.Pattern[bytes]]:
     ]
 
 
-def _judge(text: bytes, match: re.Match[bytes]) -> Found | None:
+def _judge(text: bytes, match: re.Match[bytes]) -> SecretMatch | None:
     name, at = _name(text, match.start(), match.end("rest"))
     before = text[max(0, at - _BEFORE) : at]
     if before.endswith(MARK.encode("ascii")):
@@ -91,7 +91,7 @@ def _judge(text: bytes, match: re.Match[bytes]) -> Found | None:
     spot = _spot(name, before, match) if match["sign"] else _weak_spot(name, before, match)
     if spot and before.endswith(b" "):
         spot = spot._replace(name=_with_word_before(text, at, name))
-    said = telling(spot.name) if spot else None
+    said = name_hint(spot.name) if spot else None
     if spot and said is None and spot.name.lower().lstrip("-") == "key":
         return _judge_bare_key(text, match, spot)
     if spot is None or said is None:
@@ -104,7 +104,7 @@ def _judge(text: bytes, match: re.Match[bytes]) -> Found | None:
 class _Header(NamedTuple):
     """The value of a header, and what is secret in it, if anything."""
 
-    found: Found | None
+    found: SecretMatch | None
 
 
 def _judge_header(text: bytes, match: re.Match[bytes], spot: _Spot, rule: str) -> _Header | None:
@@ -125,21 +125,23 @@ def _spot(name: str, before: bytes, match: re.Match[bytes]) -> _Spot | None:
     sign, quote = match["sign"], match["quote"]
     if sign.endswith(b">") and sign != b"=>":
         return (
-            None if quote or not _is_markup(sign, before) else _Spot(name, Place.STRICT, value_spans.MARKUP)
+            None
+            if quote or not _is_markup(sign, before)
+            else _Spot(name, ValueContext.STRICT, value_spans.MARKUP)
         )
     tight = (
         sign == b"=" and match.end("rest") == match.start("sign") and match.end("sign") == _beginning(match)
     )
     if tight and before.endswith((b"?", b"&")):
-        return _Spot(name, Place.STRICT, value_spans.QUERY)
+        return _Spot(name, ValueContext.STRICT, value_spans.QUERY)
     if tight and (name.isupper() or name.startswith("--")):
-        return _Spot(name, Place.SURE, value_spans.SHELL)
+        return _Spot(name, ValueContext.SURE, value_spans.SHELL)
     if sign == b"|" and not before.rstrip(b" `*").endswith(b"|"):
         return None  # a pipe, and not a table
     if sign == b":" and before.endswith(b":"):
         return None  # a part of something long: arn:aws:secretsmanager:eu:1:secret:name
     in_list = tight and before[-2:].rstrip().endswith(b";")  # Server=db;Password=…
-    return _Spot(name, Place.STRICT if quote or in_list else Place.LOOSE, value_spans.LOOSE)
+    return _Spot(name, ValueContext.STRICT if quote or in_list else ValueContext.LOOSE, value_spans.LOOSE)
 
 
 def _is_markup(sign: bytes, before: bytes) -> bool:
@@ -151,45 +153,45 @@ def _is_markup(sign: bytes, before: bytes) -> bool:
 
 def _weak_spot(name: str, before: bytes, match: re.Match[bytes]) -> _Spot | None:
     """No sign, but `('NAME', 'value')` of a call, `PASSWORD 'value'` of SQL, or `api_key` and a long random word."""
-    said, quote = telling(name), match["quote"]
+    said, quote = name_hint(name), match["quote"]
     if said is None or said.strength is not Strength.HARD:
         return None
     if match["weak"].startswith(b","):
         call = before.replace(b" ", b"")[:-1]
-        place = Place.STRICT if call.endswith(b"define(") else Place.LOOSE
+        place = ValueContext.STRICT if call.endswith(b"define(") else ValueContext.LOOSE
         return _Spot(name, place, value_spans.LOOSE) if call.endswith(b"(") else None
     closed = match.end("rest") != match.start("weak")
     if closed or (quote and said.rule != "password"):
         return None
     in_sql = quote is not None and name == "PASSWORD"
-    return _Spot(name, Place.STRICT if in_sql else Place.LOOSE, value_spans.LOOSE)
+    return _Spot(name, ValueContext.STRICT if in_sql else ValueContext.LOOSE, value_spans.LOOSE)
 
 
 def _beginning(match: re.Match[bytes]) -> int:
     return match.start("quote" if match["quote"] else "value")
 
 
-def _judge_value(text: bytes, match: re.Match[bytes], spot: _Spot) -> Found | None:
+def _judge_value(text: bytes, match: re.Match[bytes], spot: _Spot) -> SecretMatch | None:
     start = match.start("value")
     span = value_spans.at(text, start, match["quote"], spot.ends)
     value = value_spans.value(text, start, span)
     if spot.ends == value_spans.MARKUP and text[span.end : span.end + 2] != b"</":
         return None
-    is_bare_pass = spot.place is Place.LOOSE and spot.name == "pass"  # a word that means many things
+    is_bare_pass = spot.place is ValueContext.LOOSE and spot.name == "pass"  # a word that means many things
     if len(value) < (_LONG if is_bare_pass else _SHORTEST) or (match["quote"] and _is_joined(value)):
         return None
-    rule = verdict(spot.name, value, spot.place)
-    return Found(start, span.end, rule, span.more) if rule else None
+    rule = secret_rule(spot.name, value, spot.place)
+    return SecretMatch(start, span.end, rule, span.more) if rule else None
 
 
-def _judge_bare_key(text: bytes, match: re.Match[bytes], spot: _Spot) -> Found | None:
+def _judge_bare_key(text: bytes, match: re.Match[bytes], spot: _Spot) -> SecretMatch | None:
     """`KEY=…`, `--key=…`, `?key=…`: the name alone says little, so the value must be long and random."""
     start = match.start("value")
     span = value_spans.at(text, start, match["quote"], spot.ends)
     value = value_spans.value(text, start, span)
     if spot.ends not in {value_spans.SHELL, value_spans.QUERY} or len(value) < _LONG or is_placeholder(value):
         return None
-    return Found(start, span.end, "named-secret", span.more) if looks_random(value) else None
+    return SecretMatch(start, span.end, "named-secret", span.more) if looks_random(value) else None
 
 
 def _is_joined(value: str) -> bool:
@@ -210,8 +212,8 @@ def _name(text: bytes, at: int, end: int) -> tuple[str, int]:
 
 
 def _with_word_before(text: bytes, start: int, name: str) -> str:
-    """`api key` when `api` and a space stand before `key`, if that is more telling."""
+    """`api key` when `api` and a space stand before `key`, if that is a stronger hint."""
     word, _ = _name(text, start - 1, start - 1)
     joined = f"{word}_{name}"
-    more, less = telling(joined), telling(name)
+    more, less = name_hint(joined), name_hint(name)
     return joined if more and (not less or more.strength > less.strength) else name

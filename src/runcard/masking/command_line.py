@@ -1,6 +1,6 @@
 """Masking of a command line that is known as its list of arguments.
 
-A telling option's value is masked whole, in the same argument or in the next; so are assignments (`KEY=value`),
+A secret option's value is masked whole, in the same argument or in the next; so are assignments (`KEY=value`),
 headers (`-H`), and what a few programs take as a password in a short option. Every other argument is masked as text.
 
 Invariant: as many arguments come out as went in, and each option keeps its name.
@@ -8,11 +8,11 @@ Invariant: as many arguments come out as went in, and each option keeps its name
 
 from typing import NamedTuple
 
+from runcard.masking.marks import Masked, count, mark
+from runcard.masking.masker import mask_text, may_need_masking
 from runcard.masking.named_value import mask_named
-from runcard.masking.placeholders import Masked, count, mark
-from runcard.masking.secret_names import telling
-from runcard.masking.stream import is_suspicious, mask_text
-from runcard.masking.value_forms import Place, is_placeholder
+from runcard.masking.secret_names import name_hint
+from runcard.masking.secret_values import ValueContext, is_placeholder
 
 _Counts = dict[str, int]
 
@@ -54,7 +54,7 @@ _HEADERS = ("-H", "--header", "--proxy-header")
 def mask_command(argv: list[str]) -> Masked[list[str]]:
     """A command line without its secrets."""
     counts: _Counts = {}
-    quiet = not is_suspicious("\n".join(argv))
+    quiet = not may_need_masking("\n".join(argv))
     return Masked(mask_arguments(argv, counts, quiet=quiet), counts)
 
 
@@ -78,8 +78,8 @@ def is_argument(text: str) -> bool:
 
 def _secret_argument(before: str, argument: str, words: set[str], counts: _Counts) -> str | None:
     """`argument` masked for what it means in this command; None when it means nothing special."""
-    if _is_option(before) and "=" not in before and not argument.startswith("-") and telling(before):
-        return mask_named(before, argument, counts, Place.SURE)
+    if _is_option(before) and "=" not in before and not argument.startswith("-") and name_hint(before):
+        return mask_named(before, argument, counts, ValueContext.SURE)
     if before in _HEADERS or argument.startswith("-H"):
         return _header(argument, counts)
     for short in _SHORTS if "-" in {before[:1], argument[:1]} else ():
@@ -90,8 +90,8 @@ def _secret_argument(before: str, argument: str, words: set[str], counts: _Count
         ):
             return _shortened(short, given, argument, counts)
     name, sign, value = argument.partition("=")
-    if sign and telling(name) and name.split() == [name]:
-        return name + sign + mask_named(name, value, counts, Place.SURE)
+    if sign and name_hint(name) and name.split() == [name]:
+        return name + sign + mask_named(name, value, counts, ValueContext.SURE)
     return None
 
 
@@ -110,7 +110,7 @@ def _header(argument: str, counts: _Counts) -> str:
     name, sign, value = argument.partition(":")
     bare = value.lstrip(" ")
     space = value[: len(value) - len(bare)]
-    return name + sign + space + mask_named(name.removeprefix("-H"), bare, counts, Place.SURE)
+    return name + sign + space + mask_named(name.removeprefix("-H"), bare, counts, ValueContext.SURE)
 
 
 def _given(short: _Short, before: str, argument: str) -> str:

@@ -11,14 +11,14 @@ from collections.abc import Iterator
 from functools import partial
 
 from runcard.masking import value_spans
-from runcard.masking.lazy_patterns import in_bytes
-from runcard.masking.matches import Clue, Found
-from runcard.masking.secret_names import words_of
-from runcard.masking.value_forms import is_placeholder, looks_random
-from runcard.masking.value_spans import Span
+from runcard.masking.lazy_patterns import bytes_pattern
+from runcard.masking.matches import SecretCandidate, SecretMatch
+from runcard.masking.secret_names import word_set
+from runcard.masking.secret_values import is_placeholder, looks_random
+from runcard.masking.value_spans import ValueSpan
 
 _ONE_WORD = frozenset({b"bearer", b"basic", b"token", b"bot", b"apikey", b"api-key", b"key", b"oauth"})
-_WORDS_ABOUT = words_of(
+_WORDS_ABOUT = word_set(
     "auth authentication authorization credentials error header realm scheme token tokens"
 )
 _SCHEME = (
@@ -36,73 +36,73 @@ HINTS = (b"bearer",)  # what stands in every text, in lower case, in which `patt
 
 
 def patterns() -> list[re.Pattern[bytes]]:
-    return [in_bytes(BEARER)]
+    return [bytes_pattern(BEARER)]
 
 
-def authorization(text: bytes, start: int, span: Span) -> Found | None:
+def authorization(text: bytes, start: int, span: ValueSpan) -> SecretMatch | None:
     """What is secret in the value of an `Authorization` header that begins at `start`."""
-    scheme = in_bytes(_SCHEME).match(text, start, span.end)
+    scheme = bytes_pattern(_SCHEME).match(text, start, span.end)
     at, name = (scheme.end(), scheme[1].lower()) if scheme else (start, b"")
     if scheme and name not in _ONE_WORD:
         known = is_placeholder(value_spans.value(text, at, span))
         return None if known else _whole(text, at, span)
-    if scheme is None and (other := in_bytes(_OTHER_SCHEME).match(text, start, span.end)):
+    if scheme is None and (other := bytes_pattern(_OTHER_SCHEME).match(text, start, span.end)):
         return _of_other_scheme(text, other.end(), span)
     word = value_spans.bare(text, at, value_spans.LOOSE)
     word = word._replace(end=min(word.end, span.end))
     rule = {b"bearer": "bearer-token", b"basic": "basic-auth"}.get(name, "authorization")
     return (
-        Found(at, word.end, rule, word.more)
+        SecretMatch(at, word.end, rule, word.more)
         if _is_credential(name, value_spans.value(text, at, word))
         else None
     )
 
 
-def _whole(text: bytes, at: int, span: Span) -> Found:
+def _whole(text: bytes, at: int, span: ValueSpan) -> SecretMatch:
     """A credential that goes to the end of the value, over the quotes of its parameters."""
-    parameters = in_bytes(_PARAMETERS).match(text, at)
+    parameters = bytes_pattern(_PARAMETERS).match(text, at)
     if parameters and parameters.end() > span.end:
-        return Found(at, parameters.end(), "authorization")
-    return Found(at, span.end, "authorization", span.more)
+        return SecretMatch(at, parameters.end(), "authorization")
+    return SecretMatch(at, span.end, "authorization", span.more)
 
 
-def _of_other_scheme(text: bytes, at: int, span: Span) -> Found | None:
+def _of_other_scheme(text: bytes, at: int, span: ValueSpan) -> SecretMatch | None:
     """`Authorization: SSWS …`: a word that is not a known scheme, and then something long and random."""
     word = value_spans.bare(text, at, value_spans.LOOSE)
     word = word._replace(end=min(word.end, span.end))
     value = value_spans.value(text, at, word)
     is_secret = len(value) >= _LEAST and looks_random(value) and not is_placeholder(value)
-    return Found(at, word.end, "authorization", word.more) if is_secret else None
+    return SecretMatch(at, word.end, "authorization", word.more) if is_secret else None
 
 
-def has_cookies(text: bytes, start: int, span: Span) -> bool:
+def has_cookies(text: bytes, start: int, span: ValueSpan) -> bool:
     """Whether a value has the form of a cookie header: a name, `=`, a value."""
-    return in_bytes(_PAIR).match(text, start, span.end) is not None
+    return bytes_pattern(_PAIR).match(text, start, span.end) is not None
 
 
-def cookie(text: bytes, start: int, span: Span, *, is_set: bool) -> Found | None:
+def cookie(text: bytes, start: int, span: ValueSpan, *, is_set: bool) -> SecretMatch | None:
     """What is secret in the value of a `Cookie` or `Set-Cookie` header."""
-    pair = in_bytes(_PAIR).match(text, start, span.end)
+    pair = bytes_pattern(_PAIR).match(text, start, span.end)
     if pair is None:
         return None
     if is_set:
         start, word = pair.end(), value_spans.bare(text, pair.end(), value_spans.SHELL)
         span = word._replace(end=min(word.end, span.end))
     known = is_placeholder(value_spans.value(text, start, span))
-    return None if known else Found(start, span.end, "cookie", span.more)
+    return None if known else SecretMatch(start, span.end, "cookie", span.more)
 
 
-def find_bearer(text: bytes, lowered: bytes, begin: int) -> Iterator[Clue]:
+def find_bearer(text: bytes, lowered: bytes, begin: int) -> Iterator[SecretCandidate]:
     """Bearer tokens that stand in no header: only what looks random."""
-    for match in in_bytes(BEARER).finditer(lowered, begin):
-        yield Clue(match.start(1), partial(_judge_bearer, text, match.start(1)))
+    for match in bytes_pattern(BEARER).finditer(lowered, begin):
+        yield SecretCandidate(match.start(1), partial(_judge_bearer, text, match.start(1)))
 
 
-def _judge_bearer(text: bytes, start: int) -> Found | None:
+def _judge_bearer(text: bytes, start: int) -> SecretMatch | None:
     span = value_spans.bare(text, start, value_spans.LOOSE)
     value = value_spans.value(text, start, span)
     random = looks_random(value) and not is_placeholder(value)
-    return Found(start, span.end, "bearer-token", span.more) if random else None
+    return SecretMatch(start, span.end, "bearer-token", span.more) if random else None
 
 
 def _is_credential(scheme: bytes, value: str) -> bool:

@@ -8,8 +8,8 @@ Invariant: what is decided depends on the `WINDOW` bytes after the beginning and
 
 from functools import partial
 
-from runcard.masking.lazy_patterns import in_bytes
-from runcard.masking.matches import Blocks, Clue, Found
+from runcard.masking.lazy_patterns import bytes_pattern
+from runcard.masking.matches import BlockMatches, SecretCandidate, SecretMatch
 
 WINDOW = 32 * 1024
 RULE = "private-key"
@@ -36,43 +36,45 @@ _LINE_ENDS = frozenset(bytes([byte]) for byte in b"\r\n\\\"' ")
 _WRAPPED = frozenset({64, 76})  # how long lines of base64 are
 
 
-def find_putty(text: bytes, begin: int, *, final: bool) -> Blocks:
+def find_putty(text: bytes, begin: int, *, final: bool) -> BlockMatches:
     """PuTTY's files: from each end back to the nearest beginning, so that beginnings without end cost nothing."""
-    clues: list[Clue] = []
+    clues: list[SecretCandidate] = []
     if text.find(_PUTTY_BEGIN, begin) < 0:
-        return Blocks(clues, None)
+        return BlockMatches(clues, None)
     done = begin
-    for last in in_bytes(_PUTTY_END).finditer(text, begin):
+    for last in bytes_pattern(_PUTTY_END).finditer(text, begin):
         start = text.rfind(_PUTTY_BEGIN, max(done, last.end() - WINDOW), last.start())
         if last.end() == len(text) and not final:
             break  # more digits may follow
         done = last.end()
         if start >= 0 and _is_putty(text, start, last.start()):
-            clues.append(Clue(start, partial(Found, start, done, RULE)))
+            clues.append(SecretCandidate(start, partial(SecretMatch, start, done, RULE)))
     waiting = text.rfind(_PUTTY_BEGIN, done)
-    if final or waiting < 0 or len(text) >= waiting + WINDOW or not in_bytes(PUTTY).match(text, waiting):
-        return Blocks(clues, None)
-    return Blocks(clues, waiting)
+    if final or waiting < 0 or len(text) >= waiting + WINDOW or not bytes_pattern(PUTTY).match(text, waiting):
+        return BlockMatches(clues, None)
+    return BlockMatches(clues, waiting)
 
 
 def _is_putty(text: bytes, start: int, end: int) -> bool:
-    return bool(in_bytes(PUTTY).match(text, start)) and not in_bytes(_STRUCTURE).search(text, start, end)
+    return bool(bytes_pattern(PUTTY).match(text, start)) and not bytes_pattern(_STRUCTURE).search(
+        text, start, end
+    )
 
 
-def find_in_base64(text: bytes, begin: int, *, final: bool) -> Blocks:
-    clues: list[Clue] = []
+def find_in_base64(text: bytes, begin: int, *, final: bool) -> BlockMatches:
+    clues: list[SecretCandidate] = []
     if text.find(_BASE64_BEGIN, begin) < 0:
-        return Blocks(clues, None)
+        return BlockMatches(clues, None)
     done = begin
-    for match in in_bytes(BASE64).finditer(text, begin):
+    for match in bytes_pattern(BASE64).finditer(text, begin):
         start = match.start()
         if start < done:
             continue
         done = _base64_end(text, start)
         if not final and done == len(text) and done < start + WINDOW:
-            return Blocks(clues, start)
-        clues.append(Clue(start, partial(Found, start, done, RULE, in_bytes(_RUN))))
-    return Blocks(clues, None)
+            return BlockMatches(clues, start)
+        clues.append(SecretCandidate(start, partial(SecretMatch, start, done, RULE, bytes_pattern(_RUN))))
+    return BlockMatches(clues, None)
 
 
 def _base64_end(text: bytes, start: int) -> int:
@@ -83,7 +85,7 @@ def _base64_end(text: bytes, start: int) -> int:
     while length in _WRAPPED and text[end - 1 : end] != b"=":
         if len(text) - end < 4:
             return len(text)  # half a line break
-        line = in_bytes(_NEXT_LINE).match(text, end, stop)
+        line = bytes_pattern(_NEXT_LINE).match(text, end, stop)
         following = _run_end(text, line.end(), stop) if line else end
         if line is None or not _is_line(text, line.end(), following):
             break
@@ -98,5 +100,5 @@ def _is_line(text: bytes, start: int, end: int) -> bool:
 
 
 def _run_end(text: bytes, start: int, stop: int) -> int:
-    match = in_bytes(_RUN).match(text, start, stop)
+    match = bytes_pattern(_RUN).match(text, start, stop)
     return match.end() if match else start

@@ -7,16 +7,16 @@ Invariant: a text with a digit is not a label.
 
 import re
 
-from runcard.masking.secret_names import words_of
+from runcard.masking.secret_names import word_set
 
-_WORDS = words_of(
+_WORDS = word_set(
     "passwort kennwort geheimnis schlüssel contraseña contrasena clave secreto llave passe clé jeton senha chave parola "
     "segreto chiave wachtwoord geheim sleutel lösenord hemlighet nyckel passord adgangskode kodeord nøgle nøkkel salasana "
     "avain hasło klucz heslo klíč jelszó kulcs parolă şifre anahtar пароль ключ секрет токен лозинка κωδικός κλειδί סיסמה "
     "パスワード シークレット トークン キー 密码 密碼 密钥 密鑰 口令 令牌 비밀번호 암호 키 khẩu sandi รหัสผ่าน"
 )
 _ENDS = ("passwort", "kennwort", "schlüssel", "wachtwoord", "lösenord")  # of compounds
-_ENGLISH = words_of("password passphrase passcode secret token key credentials")  # alone, only with a capital
+_ENGLISH = word_set("password passphrase passcode secret token key credentials")  # alone, only with a capital
 
 
 def is_label(value: str) -> bool:

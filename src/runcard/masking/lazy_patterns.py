@@ -5,11 +5,11 @@ from functools import cache
 
 
 @cache
-def in_bytes(source: bytes) -> re.Pattern[bytes]:
+def bytes_pattern(source: bytes) -> re.Pattern[bytes]:
     return re.compile(source)
 
 
 @cache
-def in_text(source: str) -> re.Pattern[str]:
+def text_pattern(source: str) -> re.Pattern[str]:
     """White space, digits and letters in classes are those of ASCII; a dot is any character."""
     return re.compile(source, re.ASCII | re.DOTALL)

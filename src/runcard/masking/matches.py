@@ -15,7 +15,7 @@ BEHIND = 512
 AHEAD = 4096
 
 
-class Found(NamedTuple):
+class SecretMatch(NamedTuple):
     """One secret, from `start` to `end`, and on as far as `more` goes."""
 
     start: int
@@ -24,15 +24,15 @@ class Found(NamedTuple):
     more: re.Pattern[bytes] | None = None
 
 
-class Clue(NamedTuple):
+class SecretCandidate(NamedTuple):
     """A place before which the secret does not begin, and how to find out whether there is one."""
 
     start: int
-    judge: Callable[[], Found | None]
+    judge: Callable[[], SecretMatch | None]
 
 
-class Blocks(NamedTuple):
+class BlockMatches(NamedTuple):
     """Secrets over many lines, and where one begins that cannot be judged before more of the text is there."""
 
-    clues: list[Clue]
+    clues: list[SecretCandidate]
     waiting: int | None

@@ -27,7 +27,7 @@ class UnsafePatternError(ValueError):
     """A pattern that is not allowed; the message says why."""
 
 
-class _Part(NamedTuple):
+class _RegexPart(NamedTuple):
     """A part of a pattern as it is compiled, and its measure."""
 
     text: str
@@ -63,51 +63,51 @@ class _Parser:
     def __init__(self, tokens: list[str]) -> None:
         self._tokens = tokens[::-1]  # the next one last
 
-    def whole(self) -> _Part:
+    def whole(self) -> _RegexPart:
         return self._alternatives()  # `re` has checked that the parentheses are balanced
 
-    def _alternatives(self) -> _Part:
+    def _alternatives(self) -> _RegexPart:
         branches = [self._sequence()]
         while self._tokens and self._tokens[-1] == "|":
             self._tokens.pop()
             branches.append(self._sequence())
-        return _Part(
+        return _RegexPart(
             "|".join(branch.text for branch in branches),
             sum(branch.ways for branch in branches),
             min(branch.shortest for branch in branches),
             max(branch.longest for branch in branches),
         )
 
-    def _sequence(self) -> _Part:
-        parts: list[_Part] = []
+    def _sequence(self) -> _RegexPart:
+        parts: list[_RegexPart] = []
         while self._tokens and self._tokens[-1] not in {"|", ")"}:
             parts.append(self._repeated(self._atom()))
-        return _Part(
+        return _RegexPart(
             "".join(part.text for part in parts),
             prod(part.ways for part in parts),
             sum(part.shortest for part in parts),
             sum(part.longest for part in parts),
         )
 
-    def _atom(self) -> _Part:
+    def _atom(self) -> _RegexPart:
         token = self._tokens.pop()
         if token in {"(", "(?:"}:
             inside = self._alternatives()
             self._tokens.pop()
             return inside._replace(text=f"(?:{inside.text})")
         if token.startswith("[") and len(token) > 1:
-            return _Part(_class(token))
+            return _RegexPart(_class(token))
         if token in _SIMPLE:
-            return _Part(_SIMPLE[token])
+            return _RegexPart(_SIMPLE[token])
         if (
             token in {"^", "$", "{", "{}", "{,}"}
             or token.startswith("(?")
             or (token[0] == "\\" and not re.fullmatch(_ESCAPES, token))
         ):
             raise UnsafePatternError(f"{token} is not supported")
-        return _Part(token, shortest=0, longest=0) if token == r"\b" else _Part(token)  # noqa: S105
+        return _RegexPart(token, shortest=0, longest=0) if token == r"\b" else _RegexPart(token)  # noqa: S105
 
-    def _repeated(self, part: _Part) -> _Part:
+    def _repeated(self, part: _RegexPart) -> _RegexPart:
         if not self._tokens or not re.fullmatch(_QUANTIFIER, self._tokens[-1]):
             return part
         low, high = _limits(self._tokens.pop())
@@ -118,7 +118,7 @@ class _Parser:
                 "it repeats something that can match in several ways, such as (a+)+ or (a|b)*"
             )
         ways = part.ways * (high - low + 1)
-        return _Part(f"{part.text}{{{low},{high}}}", ways, part.shortest * low, part.longest * high)
+        return _RegexPart(f"{part.text}{{{low},{high}}}", ways, part.shortest * low, part.longest * high)
 
 
 def _limits(quantifier: str) -> tuple[int, int]:

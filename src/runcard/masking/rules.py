@@ -9,7 +9,7 @@ upper one names it.
 
 from typing import NamedTuple
 
-from runcard.masking.vendor_keys import VENDORS, Form
+from runcard.masking.vendor_keys import VENDORS, KeyFormat
 
 RULES: dict[str, str] = {
     "private-key": (
@@ -24,12 +24,12 @@ RULES: dict[str, str] = {
     "jwt": "three parts of base64 that begin `eyJ`",
     "url-password": "`scheme://user:…@host`",
     "password": "what stands under password, passwd, pwd, pw, passphrase, passcode, passwort",
-    "named-secret": "what stands under any other telling name: api key, secret, token, credential, …",
+    "named-secret": "what stands under any other secret name: api key, secret, token, credential, …",
 }
 
 
-class Prefix(NamedTuple):
-    """A form of a vendor's secrets with the rule that it belongs to; the fields are those of `Form`."""
+class KeyPrefix(NamedTuple):
+    """A form of a vendor's secrets with the rule that it belongs to; the fields are those of `KeyFormat`."""
 
     rule: str
     literal: str
@@ -40,10 +40,10 @@ class Prefix(NamedTuple):
     before: tuple[str, ...] = ()
 
 
-_JWT = Form("eyJ", "[A-Za-z0-9_-]{7,1000}+\\.eyJ[A-Za-z0-9_-]{8}", ".A-Za-z0-9_-", edge="A-Za-z0-9_+/-")
+_JWT = KeyFormat("eyJ", "[A-Za-z0-9_-]{7,1000}+\\.eyJ[A-Za-z0-9_-]{8}", ".A-Za-z0-9_-", edge="A-Za-z0-9_+/-")
 
 # Every form, the longer literal first where one begins like another.
-PREFIXES: tuple[Prefix, ...] = (
-    *(Prefix(vendor.rule, *form) for vendor in VENDORS for form in vendor.forms),
-    Prefix("jwt", *_JWT),
+KEY_PREFIXES: tuple[KeyPrefix, ...] = (
+    *(KeyPrefix(vendor.rule, *form) for vendor in VENDORS for form in vendor.forms),
+    KeyPrefix("jwt", *_JWT),
 )

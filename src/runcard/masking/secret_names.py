@@ -1,9 +1,9 @@
-"""Telling names: under which names a value is a secret, and how sure that is.
+"""Secret names: under which names a value is a secret, and how sure that is.
 
 A name is taken apart into words, whatever its style: `DB_PASSWORD`, `db-password`, `dbPassword`, `db.password`. What
 the value looks like is judged in `values.py`.
 
-Invariant: a name of a number of tokens, of a token's kind or of a place where a secret lies is not telling.
+Invariant: a name of a number of tokens, of a token's kind or of a place where a secret lies is not a secret name.
 """
 
 import re
@@ -12,7 +12,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from runcard.masking.placeholders import MARK
+from runcard.masking.marks import MARK
 
 
 class Strength(IntEnum):
@@ -22,14 +22,14 @@ class Strength(IntEnum):
     HARD = 2  # nearly: anything that is not a placeholder
 
 
-class Telling(NamedTuple):
-    """What a telling name says about its value."""
+class NameHint(NamedTuple):
+    """What a secret name says about its value."""
 
     strength: Strength
     rule: str
 
 
-def words_of(text: str) -> frozenset[str]:
+def word_set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
@@ -37,11 +37,11 @@ _PASSWORDS = (
     *("password", "passwords", "passwd", "passphrase", "passcode", "pwd"),
     *("passwort", "kennwort", "wachtwoord", "lozinka", "senha"),
 )
-_PASS_OF = words_of(
+_PASS_OF = word_set(
     "account admin auth basic become bind database db ftp http keystore ldap login mail mongo mysql pg postgres "
     "proxy rabbitmq redis root smtp ssh sudo user wifi"
 )
-_VENDORS = words_of(
+_VENDORS = word_set(
     "airtable algolia anthropic asana atlassian aws azure bitbucket cf circleci claude cloudflare codecov cohere "
     "databricks datadog dd deepseek digitalocean discord doppler dropbox elastic elevenlabs exa fastly figma firecrawl "
     "fireworks fly gemini gh github gitlab google grafana groq hcloud heroku hf honeycomb hub hubspot huggingface jira "
@@ -50,11 +50,11 @@ _VENDORS = words_of(
     "render replicate resend scaleway scw sendgrid sentry serper shopify slack snyk sonar stripe supabase tailscale tavily "
     "telegram terraform together turso twilio typeform upstash vault vercel voyage vultr wandb xai zendesk"
 )
-_KEY_OF = _VENDORS | words_of(
+_KEY_OF = _VENDORS | word_set(
     "access account admin aes api app application auth cipher client consumer crypto deploy encryption fernet hmac ingest "
     "insert jwt license master private role secret service session shared signing subscription webhook write"
 )
-_TOKEN_OF = _VENDORS | words_of(
+_TOKEN_OF = _VENDORS | word_set(
     "access api auth authentication bearer bot ci csrf deploy id identity jwt oauth personal push refresh "
     "registry reset secret security session user xsrf"
 )
@@ -66,16 +66,16 @@ _HARD_ENDS = (  # a name may also be written in one word: `dbpassword`, `apikey`
 )
 _HARD_WORDS = frozenset({"pw", "dsn", "passe"})
 _SOFT = frozenset({"auth", "cookie", "cookies", "bearer", "jwt"})
-# Telling wherever they stand in a name.
+# A hint wherever they stand in a name.
 _INSIDE = (*_PASSWORDS, "secret", "secrets", "credential", "credentials", "apikey", "privatekey")
 
-# Words that end a name without making it less telling.
-_TRAILING = words_of(
+# Words that end a name without making it less of a hint.
+_TRAILING = word_set(
     "b64 backup base64 base default dev development encoded enc hash hashed live main new old plain plaintext "
     "primary prod production qa raw secondary staging stg str test text value"
 )
 # The value under a name that ends so says something about a secret, and is none.
-_HARMLESS = words_of(
+_HARMLESS = word_set(
     "age alg algorithm allowed arn at attempts available budget bytes callback chars class column command cost "
     "count counter counts date days deprecated description desc dim dir directory disabled domain embedding "
     "embeddings enabled endpoint entropy env error errors estimate estimated exists expected expired expires "
@@ -89,7 +89,7 @@ _HARMLESS = words_of(
 )
 _HARMLESS_FIRST = frozenset({"no", "without", "disable", "skip", "use", "is", "has", "with", "public"})
 # Tokens that language models, parsers and pagers speak of.
-_PLAIN_TOKENS = words_of(
+_PLAIN_TOKENS = word_set(
     "a any audio bos cached cancellation change class cls completion continuation current cursor each end eos first "
     "idempotency image input keyword last lock mask max min n next num of output pad page pagination per prefix prev previous "
     "prompt punctuation reasoning request resume sep special start starting stop string suffix sync text the thinking this total "
@@ -115,7 +115,7 @@ _RULE_BY_END = {
 
 
 @lru_cache(maxsize=4096)
-def telling(name: str) -> Telling | None:
+def name_hint(name: str) -> NameHint | None:
     """What `name` says about its value; None when it says nothing. The rule in a mark says nothing."""
     if MARK in name:
         return None
@@ -125,17 +125,17 @@ def telling(name: str) -> Telling | None:
     if not words or words[-1] in _HARMLESS or words[0] in _HARMLESS_FIRST:
         return None
     strength = _strength(words)
-    return Telling(strength, _rule(words)) if strength else None
+    return NameHint(strength, _rule(words)) if strength else None
 
 
 def names_token(name: str) -> bool:
-    """Whether a telling name is that of a token: `token`, `service_token`."""
-    return name.lower().endswith("token") and telling(name) is not None
+    """Whether a secret name is that of a token: `token`, `service_token`."""
+    return name.lower().endswith("token") and name_hint(name) is not None
 
 
-def expects_secret(name: str) -> Telling | None:
+def expects_secret(name: str) -> NameHint | None:
     """What a name says under which even a number is a secret: that of one password or key, for several are counted."""
-    said = telling(name)
+    said = name_hint(name)
     is_one = said is not None and said.strength is Strength.HARD and not name.lower().endswith(("s", "token"))
     return said if is_one else None
 

@@ -10,21 +10,21 @@ import re
 from collections.abc import Iterator
 from functools import cache, partial
 
-from runcard.masking.matches import Clue, Found
-from runcard.masking.value_forms import is_placeholder
+from runcard.masking.matches import SecretCandidate, SecretMatch
+from runcard.masking.secret_values import is_placeholder
 
 HINTS = (b"@",)  # what stands in every text in which `patterns` find something
 
 
-def find_in_addresses(text: bytes, begin: int) -> Iterator[Clue]:
+def find_in_addresses(text: bytes, begin: int) -> Iterator[SecretCandidate]:
     for pattern in patterns():
         for match in pattern.finditer(text, begin):
-            yield Clue(match.start(1), partial(_judge, match))
+            yield SecretCandidate(match.start(1), partial(_judge, match))
 
 
-def _judge(match: re.Match[bytes]) -> Found | None:
+def _judge(match: re.Match[bytes]) -> SecretMatch | None:
     known = is_placeholder(match[1].decode("latin-1"))
-    return None if known else Found(match.start(1), match.end(1), "url-password")
+    return None if known else SecretMatch(match.start(1), match.end(1), "url-password")
 
 
 @cache

@@ -10,29 +10,29 @@ from collections.abc import Iterable, Iterator
 from functools import cache, partial
 from typing import NamedTuple
 
-from runcard.masking.matches import Clue, Found
-from runcard.masking.placeholders import MARK
+from runcard.masking.marks import MARK
+from runcard.masking.matches import SecretCandidate, SecretMatch
 from runcard.masking.rules import RULES
 
 _LONGEST_MARK = 128  # names of rules are not longer
 
-_patterns: tuple["OwnPattern", ...] = ()
+_patterns: tuple["UserPattern", ...] = ()
 
 
-class OwnPattern(NamedTuple):
+class UserPattern(NamedTuple):
     """A name, which becomes that of a rule, and a pattern that `safe_patterns.safe` allows."""
 
     name: str
     pattern: str
 
 
-def use_patterns(patterns: Iterable[OwnPattern]) -> None:
+def use_patterns(patterns: Iterable[UserPattern]) -> None:
     """Mask what these patterns match too, in place of those that were used before."""
     global _patterns  # noqa: PLW0603 - secrets are masked in many places, and none may forget to ask
     _patterns = tuple(patterns)
 
 
-def own_patterns() -> tuple[OwnPattern, ...]:
+def active_patterns() -> tuple[UserPattern, ...]:
     return _patterns
 
 
@@ -41,16 +41,16 @@ def rule_names() -> tuple[str, ...]:
     return (*RULES, *(own.name for own in _patterns))
 
 
-def find_own(patterns: Iterable[OwnPattern], text: bytes, begin: int) -> Iterator[Clue]:
+def find_user_secrets(patterns: Iterable[UserPattern], text: bytes, begin: int) -> Iterator[SecretCandidate]:
     for name, pattern in patterns:
         compiled, at = _compiled(pattern), begin
         while match := compiled.search(text, at):
             at = match.start() + 1
             if not _touches_mark(text, match.start(), match.end()):
-                yield Clue(match.start(), partial(Found, match.start(), match.end(), name))
+                yield SecretCandidate(match.start(), partial(SecretMatch, match.start(), match.end(), name))
 
 
-def is_suspicious(text: bytes) -> bool:
+def may_need_masking(text: bytes) -> bool:
     """Whether an own pattern might mask anything in `text`."""
     return any(_compiled(own.pattern).search(text) for own in _patterns)
 

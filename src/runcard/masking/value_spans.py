@@ -14,7 +14,7 @@ WINDOW = 2048  # within so many bytes a quote must close
 JUDGED = 256  # so many bytes of a value are looked at; the rest belongs to it all the same
 
 
-class Span(NamedTuple):
+class ValueSpan(NamedTuple):
     """A value from where it was looked for to `end`, and on as far as `more` goes."""
 
     end: int
@@ -30,12 +30,12 @@ WORD = rb""
 HEADER = rb"\r\n"  # a header's value goes to the end of its line
 
 
-def bare(text: bytes, start: int, ends: bytes) -> Span:
+def bare(text: bytes, start: int, ends: bytes) -> ValueSpan:
     pattern = _bare(ends)
-    return Span(_end(pattern, text, start), pattern)
+    return ValueSpan(_end(pattern, text, start), pattern)
 
 
-def quoted(text: bytes, start: int, quote: bytes) -> Span | None:
+def quoted(text: bytes, start: int, quote: bytes) -> ValueSpan | None:
     """The value behind `quote`, a quote with the backslashes before it; None when it is not closed on its line."""
     escapes, mark = len(quote) - 1, quote[-1:]
     stop = _line_end(text, start)
@@ -45,20 +45,20 @@ def quoted(text: bytes, start: int, quote: bytes) -> Span | None:
             if slashes == 0 and _ends_json(text, match.end()):
                 return None  # the quotes that begin here close behind the end of a JSON string
         elif slashes < escapes or (slashes - escapes) % (2 * (escapes + 1)) == 0:
-            return Span(match.start(2) - min(slashes, escapes))
+            return ValueSpan(match.start(2) - min(slashes, escapes))
     if stop < start + WINDOW:
         return None
     pattern = _unclosed(mark, escaped=escapes > 0)
-    return Span(_end(pattern, text, start), pattern)
+    return ValueSpan(_end(pattern, text, start), pattern)
 
 
-def at(text: bytes, start: int, quote: bytes | None, ends: bytes) -> Span:
+def at(text: bytes, start: int, quote: bytes | None, ends: bytes) -> ValueSpan:
     """The value that begins at `start`, behind `quote` when there is one."""
     closed = quoted(text, start, quote) if quote else None
     return closed or bare(text, start, ends)
 
 
-def value(text: bytes, start: int, span: Span) -> str:
+def value(text: bytes, start: int, span: ValueSpan) -> str:
     """What is looked at to judge a value."""
     return text[start : min(span.end, start + JUDGED)].decode("latin-1")
 

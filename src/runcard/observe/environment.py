@@ -4,7 +4,7 @@ Each fact has a module of its own beside this one; here they are put together, i
 gathering that is cut short lacks only what takes long.
 
 Invariants: the keys are always the same, and what is not known is None. Gathering raises nothing because the world is
-odd. `Background` never keeps its caller waiting longer than it is told.
+odd. `EnvironmentGatherer` never keeps its caller waiting longer than it is told.
 """
 
 import contextlib
@@ -14,8 +14,8 @@ from collections.abc import Callable, Sequence
 
 from runcard.encoding import JsonObject
 from runcard.errors import RuncardError
-from runcard.observe.background import PATIENCE, Helper
-from runcard.observe.locations import absolute, repository_root
+from runcard.observe.background_thread import PATIENCE, BackgroundThread
+from runcard.observe.paths import absolute_path, repository_root
 from runcard.version import __version__
 
 _KEYS = (
@@ -25,33 +25,33 @@ _KEYS = (
 
 
 def environment(
-    directory: str | os.PathLike[str], *, without: Sequence[str | os.PathLike[str]] = ()
+    directory: str | os.PathLike[str], *, ignore: Sequence[str | os.PathLike[str]] = ()
 ) -> JsonObject:
     """All facts about the environment of a run that starts in a directory.
 
-    Paths of `without`, such as the store that the run is written to, do not make its repository dirty.
+    Paths of `ignore`, such as the store that the run is written to, do not make its repository dirty.
     """
-    circumstances = _Circumstances(directory, without)
+    circumstances = _Circumstances(directory, ignore)
     circumstances.gather()
     return circumstances.facts
 
 
-class Background:
+class EnvironmentGatherer:
     """The same, gathered in a thread that starts at once and ends with the program."""
 
     def __init__(
         self,
         directory: str | os.PathLike[str],
         *,
-        without: Sequence[str | os.PathLike[str]] = (),
-        tell: Callable[[JsonObject], object] | None = None,
+        ignore: Sequence[str | os.PathLike[str]] = (),
+        on_complete: Callable[[JsonObject], object] | None = None,
     ) -> None:
-        """`tell` is called in the thread with the facts when all are known; it may raise RuncardError."""
-        self.told = False  # whether `tell` has them
-        self._tell = tell
-        self._circumstances = _Circumstances(directory, without)
+        """`on_complete` is called in the thread with the facts when all are known; it may raise RuncardError."""
+        self.delivered = False  # whether `on_complete` has them
+        self._on_complete = on_complete
+        self._circumstances = _Circumstances(directory, ignore)
         self._process = os.getpid()
-        self._thread = Helper(self._work, "runcard-environment")
+        self._thread = BackgroundThread(self._work, "runcard-environment")
         try:
             self._thread.start()
         except RuntimeError:  # no more threads, or the interpreter is ending
@@ -59,10 +59,10 @@ class Background:
 
     def _work(self) -> None:
         self._circumstances.gather()
-        if (tell := self._tell) is not None:
+        if (on_complete := self._on_complete) is not None:
             with contextlib.suppress(RuncardError, OSError):  # then they are still here to be asked for
-                tell(dict(self._circumstances.facts))
-                self.told = True
+                on_complete(dict(self._circumstances.facts))
+                self.delivered = True
 
     def result(self, timeout: float = PATIENCE) -> JsonObject:
         """The facts; those still unknown after so many seconds are None, and nobody is told of them later.
@@ -72,7 +72,7 @@ class Background:
         if os.getpid() == self._process and self._thread.ident is not None:
             self._thread.wait(timeout)
             if self._thread.is_alive():
-                self._tell = (
+                self._on_complete = (
                     None  # the caller keeps what is known now, perhaps after more would have been told
                 )
         return dict(self._circumstances.facts)
@@ -81,10 +81,10 @@ class Background:
 class _Circumstances:
     """What is looked at, as it was when it began: a program may change its directory, path and variables meanwhile."""
 
-    def __init__(self, directory: str | os.PathLike[str], without: Sequence[str | os.PathLike[str]]) -> None:
+    def __init__(self, directory: str | os.PathLike[str], ignore: Sequence[str | os.PathLike[str]]) -> None:
         self.facts: JsonObject = dict.fromkeys(_KEYS)
-        self._directory = absolute(directory)
-        self._without = without
+        self._directory = absolute_path(directory)
+        self._ignored = ignore
         self._variables = dict(os.environ)
         self._path = list(sys.path)
 
@@ -103,7 +103,7 @@ class _Circumstances:
             return
         from runcard.observe import git  # noqa: PLC0415 - long to load, like what it starts
 
-        for state in git.growing(self._directory, self._variables, without=self._without):
+        for state in git.growing(self._directory, self._variables, ignore=self._ignored):
             self.facts["git"] = state  # what is known so far can be read at any time
 
     def gather_quickly(self) -> None:

@@ -12,7 +12,7 @@ from threading import Lock
 from runcard.digests import sha256_bytes
 from runcard.encoding import JsonObject
 from runcard.files import read_regular
-from runcard.observe.background import Helper
+from runcard.observe.background_thread import BackgroundThread
 
 LARGEST = 16 << 20  # bytes of a file that is counted
 MOST = 64 << 20  # bytes of all files that are counted at once
@@ -20,15 +20,15 @@ MOST = 64 << 20  # bytes of all files that are counted at once
 Entry = JsonObject
 
 
-class Counting:
+class TokenCounter:
     """Counts the tokens of files and hands over what it found, from threads of its own."""
 
     def __init__(self) -> None:
-        self._threads: list[Helper] = []
+        self._threads: list[BackgroundThread] = []
         self._turn = Lock()
         self._is_over = False
 
-    def begin(
+    def start(
         self, files: list[Entry], directory: str, model: str | None, done: Callable[[list[Entry]], object]
     ) -> None:
         """Count the files of a list as `data_sources.files` has it; without the extra `tokens`, nothing happens."""
@@ -45,12 +45,12 @@ class Counting:
                 if counted and not self._is_over:
                     done(counted)
 
-        thread = Helper(work, "runcard-tokens")
+        thread = BackgroundThread(work, "runcard-tokens")
         with contextlib.suppress(RuntimeError):  # no more threads, or the interpreter is ending
             thread.start()
             self._threads.append(thread)
 
-    def end(self, timeout: float) -> None:
+    def stop(self, timeout: float) -> None:
         """Wait for what is under way, but not for ever; whatever comes later is too late."""
         for thread in self._threads:
             thread.wait(timeout)

@@ -1,7 +1,7 @@
 """The input files of a run: which they are, and what they held when it started.
 
 Paths are recorded relative to the directory that the run started in where they lie below it, and absolute elsewhere.
-Nothing is copied. Which files a pattern means is told by `runcard.observe.file_arguments`.
+Nothing is copied. Which files a pattern means is told by `runcard.observe.input_patterns`.
 
 Invariant: an entry has the size and the digest of the same contents. A file for which both cannot be had, because it
 cannot be read or is being written to, is named in a warning and left out.
@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from runcard.encoding import JsonObject
 from runcard.errors import RuncardError
 from runcard.files import decode_name, encode_name, json_name
-from runcard.observe.locations import absolute, shown
+from runcard.observe.paths import absolute_path, display_path
 
 if TYPE_CHECKING:
-    from runcard.observe.file_arguments import Found
+    from runcard.observe.input_patterns import InputFile
 
 Progress = Callable[[int, int], object]  # files and bytes so far
 
@@ -44,10 +44,10 @@ def inputs(
     wanted = [os.fspath(pattern) for pattern in patterns]
     if not wanted:
         return [], []
-    from runcard.observe.file_arguments import find_files  # noqa: PLC0415 - most programs have no inputs
+    from runcard.observe.input_patterns import find_files  # noqa: PLC0415 - most programs have no inputs
 
     warnings: list[str] = []
-    places = _Places(absolute(directory))
+    places = _InputPaths(absolute_path(directory))
     found: dict[str, _Input] = {}
     for pattern in wanted:
         for file in find_files(pattern, places.directory, warnings.append):
@@ -57,11 +57,11 @@ def inputs(
     return [_entry(path, found[path].size, digests[path]) for path in paths], list(dict.fromkeys(warnings))
 
 
-class Watched:
+class InputWatch:
     """Inputs as they were when a run began, to be looked at again when it has ended."""
 
     def __init__(self, entries: Iterable[JsonObject], directory: str | os.PathLike[str]) -> None:
-        self._directory = absolute(directory)
+        self._directory = absolute_path(directory)
         self._seen = {path: (self._look(path), sha256) for path, sha256 in map(_recorded, entries)}
 
     def changes(self) -> list[str]:
@@ -69,9 +69,11 @@ class Watched:
         now = {path: self._look(path) for path in self._seen}
         suspects = [path for path, (before, _) in self._seen.items() if now[path] not in {before, None}]
         hexes, _ = _hash_all({self._real(path) for path in suspects}, None)
-        gone = [f"the input {shown(path)} vanished during the run" for path in now if now[path] is None]
+        gone = [
+            f"the input {display_path(path)} vanished during the run" for path in now if now[path] is None
+        ]
         changed = [path for path in suspects if hexes.get(self._real(path)) != self._seen[path][1]]
-        return gone + [f"the input {shown(path)} was changed during the run" for path in changed]
+        return gone + [f"the input {display_path(path)} was changed during the run" for path in changed]
 
     def _look(self, path: str) -> tuple[int, ...] | None:
         try:
@@ -84,7 +86,7 @@ class Watched:
         return os.path.join(self._directory, os.fsdecode(encode_name(path)))
 
 
-class _Places:
+class _InputPaths:
     """Where paths lie. Real paths of folders are kept, because finding them takes longer than hashing a small file."""
 
     def __init__(self, directory: str) -> None:
@@ -103,7 +105,7 @@ class _Places:
         real = self._real_place(path)
         return _name(real.removeprefix(self._bases[1]) if real.startswith(self._bases[1]) else plain)
 
-    def real(self, file: "Found") -> _Input:
+    def real(self, file: "InputFile") -> _Input:
         path = _real(file.path) if file.is_link else self._real_place(file.path)
         return _Input(path, file.status.st_size, file.status.st_mtime_ns)
 
@@ -121,9 +123,9 @@ def _hashed(found: dict[str, _Input], warnings: list[str], progress: Progress | 
     digests: dict[str, str] = {}
     for path, file in found.items():
         if file.real not in hexes:
-            warnings.append(f"the input {shown(path)} is left out: {troubles[file.real]}")
+            warnings.append(f"the input {display_path(path)} is left out: {troubles[file.real]}")
         elif not _is_unchanged(file):
-            warnings.append(f"the input {shown(path)} is left out: it changed while it was read")
+            warnings.append(f"the input {display_path(path)} is left out: it changed while it was read")
         else:
             digests[path] = hexes[file.real]
     return digests

@@ -13,7 +13,7 @@ from stat import S_ISREG
 
 from runcard.digests import sha256_descriptor
 from runcard.files import decode_name, json_name
-from runcard.observe.locations import repository_root
+from runcard.observe.paths import repository_root
 
 LARGEST = 64 << 20  # bytes
 _NAMES = {

@@ -32,7 +32,7 @@ _SLACK = 2 << 20  # bytes that a forked process needs before it is the command
 _USER, _SYSTEM, _WAITED_USER, _WAITED_SYSTEM = 11, 12, 13, 14  # fields of /proc/<pid>/stat after the name
 
 
-class Tree:
+class ProcessTree:
     """A process and what comes from it, as long as this process looks on."""
 
     def __init__(self, root: int) -> None:

@@ -30,7 +30,14 @@ from runcard.settings.definitions import (
     PRICES,
     Setting,
 )
-from runcard.settings.lookup import Found, Origin, Settings, SettingsError, read_settings, take_unreported
+from runcard.settings.lookup import (
+    Origin,
+    Settings,
+    SettingsError,
+    SettingValue,
+    read_settings,
+    take_unreported,
+)
 
 __all__ = [
     "ALL",
@@ -56,9 +63,9 @@ __all__ = [
     "MASKING_PATTERNS",
     "OUTPUTS",
     "PRICES",
-    "Found",
     "Origin",
     "Setting",
+    "SettingValue",
     "Settings",
     "SettingsError",
     "read_settings",

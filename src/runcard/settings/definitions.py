@@ -12,7 +12,7 @@ from runcard.settings.guards import (
     NOT_RAISED,
     SAFE,
     UNCHANGED,
-    Guard,
+    TrustGuard,
 )
 from runcard.settings.value_types import (
     BOOL,
@@ -23,12 +23,12 @@ from runcard.settings.value_types import (
     PATTERNS,
     SECRETS,
     SIZE,
-    Form,
+    ValueType,
     optional,
 )
 
 if TYPE_CHECKING:
-    from runcard.masking import OwnPattern
+    from runcard.masking import UserPattern
 
 T = TypeVar("T")
 
@@ -38,22 +38,22 @@ GIBIBYTE = 1024**3
 class Setting(Generic[T]):
     """One thing that can be set. A plain class: to make a dataclass takes as long as all the rest here."""
 
-    __slots__ = ("about", "adds_up", "default", "form", "guard", "key", "option", "use", "variables")
+    __slots__ = ("about", "adds_up", "default", "guard", "key", "option", "use", "value_type", "variables")
 
     def __init__(  # noqa: PLR0913 - the columns of a table
         self,
         key: str,  # in a file; the dots stand for tables
-        form: Form[T],
+        value_type: ValueType[T],
         default: T,
         about: str,
         variables: tuple[str, ...] = (),  # the first one that is set counts
         option: str | None = None,  # of the commands that have it
         *,
-        guard: Guard[T] | None,  # what a repository's file may not set without trust; SAFE: nothing
+        guard: TrustGuard[T] | None,  # what a repository's file may not set without trust; SAFE: nothing
         use: str | None = None,  # what a path must be good for: to "write" below it, or to "read" it
         adds_up: bool = False,  # whether the lists of all places count together, and none replaces another
     ) -> None:
-        self.key, self.form, self.default, self.about = key, form, default, about
+        self.key, self.value_type, self.default, self.about = key, value_type, default, about
         self.variables, self.option, self.guard, self.use = variables, option, guard, use
         self.adds_up = adds_up
 
@@ -203,7 +203,7 @@ ARTIFACTS_MAX_SIZE_GB: Setting[float | None] = Setting(
     guard=UNCHANGED,
 )
 
-MASKING_PATTERNS: "Setting[tuple[OwnPattern, ...]]" = Setting(
+MASKING_PATTERNS: "Setting[tuple[UserPattern, ...]]" = Setting(
     "masking.patterns",
     SECRETS,
     (),

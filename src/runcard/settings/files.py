@@ -33,13 +33,13 @@ _NAME = r"(?a)[\w.\-\"' ]+"  # compiled when it is first used: mostly there is n
 _PLACE = r"(?s)(.*) \(at line (\d+), column \d+\)"
 
 
-class BadFileError(UsageError):
+class SettingsFileError(UsageError):
     """A file of settings that cannot be read as one."""
 
     exit_code = ExitCode.FAILED  # the command line itself is right
 
 
-class Entry(NamedTuple):
+class FileEntry(NamedTuple):
     """What a file says about one key."""
 
     value: Any
@@ -51,7 +51,7 @@ class SettingsFile(NamedTuple):
 
     path: str  # as messages name it
     folder: str
-    entries: dict[str, Entry]
+    entries: dict[str, FileEntry]
     data: bytes  # the whole file
     ignored: str | None = None  # another file of the same directory that does not count
 
@@ -68,14 +68,14 @@ def find_file(directory: str) -> SettingsFile | None:
     except FileNotFoundError:  # it was removed
         return None
     while True:
-        found = in_folder(folder, start)
+        found = file_in_folder(folder, start)
         above = os.path.dirname(folder)
         if found is not None or above == folder:
             return found
         folder = above
 
 
-def in_folder(folder: str, start: str | None = None) -> SettingsFile | None:
+def file_in_folder(folder: str, start: str | None = None) -> SettingsFile | None:
     """The project's file of one directory; seen from `start`, its name is enough."""
     path, project = (name if folder == start else os.path.join(folder, name) for name in (NAME, PYPROJECT))
     table = _project(folder, project)
@@ -113,7 +113,7 @@ def _project(folder: str, shown: str) -> SettingsFile | None:
     return SettingsFile(shown, folder, dict(_flat(table, _lines(_text(data, shown), _TABLE))), data)
 
 
-def _entries(data: bytes, shown: str) -> dict[str, Entry]:
+def _entries(data: bytes, shown: str) -> dict[str, FileEntry]:
     text = _text(data, shown)
     return dict(_flat(_parsed(text, shown), _lines(text, "")))
 
@@ -131,7 +131,7 @@ def _read(path: str, shown: str, *, is_users: bool = False) -> bytes | None:
     try:
         status = os.fstat(descriptor)
         if is_users and status.st_uid not in _trusted_owners():
-            raise BadFileError(
+            raise SettingsFileError(
                 f"{printable(shown)} belongs to another user", hint="make it your own, or remove it"
             )
         if not is_users and _is_planted(path, status):
@@ -143,7 +143,7 @@ def _read(path: str, shown: str, *, is_users: bool = False) -> bytes | None:
     finally:
         os.close(descriptor)
     if len(data) > _MOST:
-        raise BadFileError(f"{printable(shown)} is larger than 1 MiB", hint="settings are a few lines")
+        raise SettingsFileError(f"{printable(shown)} is larger than 1 MiB", hint="settings are a few lines")
     return data
 
 
@@ -162,7 +162,7 @@ def _text(data: bytes, shown: str) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise BadFileError(f"{printable(shown)} is not UTF-8 text", hint="save it as UTF-8") from error
+        raise SettingsFileError(f"{printable(shown)} is not UTF-8 text", hint="save it as UTF-8") from error
 
 
 @lru_cache(maxsize=4)  # a program that records many runs asks each time
@@ -178,17 +178,17 @@ def _parsed(text: str, shown: str) -> JsonObject:
     except ValueError as error:  # also of a number with too many digits, which is no TOMLDecodeError
         placed = re.fullmatch(_PLACE, str(error))
         what, line = (placed[1], f":{placed[2]}") if placed else (str(error), "")
-        raise BadFileError(
+        raise SettingsFileError(
             f"{printable(shown)}{line}: this is not TOML: {printable(what)}",
             hint="correct the line, or remove it",
         ) from error
 
 
-def _too_deep(shown: str) -> BadFileError:
-    return BadFileError(f"{printable(shown)} is nested too deep", hint="no setting is below two tables")
+def _too_deep(shown: str) -> SettingsFileError:
+    return SettingsFileError(f"{printable(shown)} is nested too deep", hint="no setting is below two tables")
 
 
-def _flat(root: JsonObject, lines: dict[str, int]) -> Iterator[tuple[str, Entry]]:
+def _flat(root: JsonObject, lines: dict[str, int]) -> Iterator[tuple[str, FileEntry]]:
     """All values with their dotted keys; what is nested too deep to be a setting stays one value."""
     waiting = [(name, value) for name, value in reversed(root.items())]
     while waiting:
@@ -196,7 +196,7 @@ def _flat(root: JsonObject, lines: dict[str, int]) -> Iterator[tuple[str, Entry]
         if isinstance(value, dict) and value and key.count(".") < _DEEPEST:
             waiting += [(f"{key}.{name}", inner) for name, inner in reversed(value.items())]
         else:
-            yield key, Entry(value, _line(key, lines))
+            yield key, FileEntry(value, _line(key, lines))
 
 
 def _lines(text: str, root: str) -> dict[str, int]:

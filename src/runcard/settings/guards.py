@@ -14,7 +14,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 T = TypeVar("T")
 
 
-class Guard(NamedTuple, Generic[T]):
+class TrustGuard(NamedTuple, Generic[T]):
     """Which values of a setting do not count from an untrusted file."""
 
     refuses: Callable[[T, T, str], bool]  # the file's value, the value without the file, the file's folder
@@ -61,12 +61,14 @@ def _includes_more(value: tuple[str, ...], without: tuple[str, ...], _: str) -> 
     return bool(without) and not (value and set(value) <= set(without))
 
 
-INSIDE: Guard[Any] = Guard(_leads_out, "leads out of the project")
-UNCHANGED: Guard[Any] = Guard(_differs, "decides what is recorded or deleted")
-NOT_RAISED: Guard[Any] = Guard(_raises, "raises a limit")
-NOT_OFF: Guard[bool] = Guard(_switches_off, "switches a protection off")
-NOT_OPENED: Guard[int] = Guard(_opens, "opens permissions")
-NOT_BROUGHT_BACK: Guard[tuple[str, ...]] = Guard(
+INSIDE: TrustGuard[Any] = TrustGuard(_leads_out, "leads out of the project")
+UNCHANGED: TrustGuard[Any] = TrustGuard(_differs, "decides what is recorded or deleted")
+NOT_RAISED: TrustGuard[Any] = TrustGuard(_raises, "raises a limit")
+NOT_OFF: TrustGuard[bool] = TrustGuard(_switches_off, "switches a protection off")
+NOT_OPENED: TrustGuard[int] = TrustGuard(_opens, "opens permissions")
+NOT_BROUGHT_BACK: TrustGuard[tuple[str, ...]] = TrustGuard(
     _brings_back, "lets through files that your settings leave out"
 )
-NOT_INCLUDED: Guard[tuple[str, ...]] = Guard(_includes_more, "copies more files than your own settings")
+NOT_INCLUDED: TrustGuard[tuple[str, ...]] = TrustGuard(
+    _includes_more, "copies more files than your own settings"
+)

@@ -52,7 +52,7 @@ class Origin(NamedTuple):
         return f"{place}:{self.line}" if self.line else place
 
 
-class Found(NamedTuple, Generic[T]):
+class SettingValue(NamedTuple, Generic[T]):
     """A value and where it comes from."""
 
     value: T
@@ -90,7 +90,7 @@ class Settings:
         """The limits of reading a document."""
         return Limits(self[LIMITS_SIZE], self[LIMITS_DEPTH], self[LIMITS_DIGITS], self[LIMITS_EXPANSION])
 
-    def find(self, setting: Setting[T]) -> Found[T]:
+    def find(self, setting: Setting[T]) -> SettingValue[T]:
         """The value of a setting; raises SettingsError for one that it cannot have."""
         if setting.adds_up:
             return self._added_up(setting)
@@ -106,14 +106,16 @@ class Settings:
             return self._without_project(setting)
         return found
 
-    def _added_up(self, setting: Setting[Any]) -> Found[Any]:
+    def _added_up(self, setting: Setting[Any]) -> SettingValue[Any]:
         """The lists of all places as one: the user's own first; the origin is that of the last one that adds to it."""
         places = [self._without_project(setting), self._of_project(setting), self._given(setting)]
         found = [place for place in places if place is not None]
         items = dict.fromkeys(item for place in found for item in place.value)
-        return Found(tuple(items), next((place for place in reversed(found) if place.value), found[0]).origin)
+        return SettingValue(
+            tuple(items), next((place for place in reversed(found) if place.value), found[0]).origin
+        )
 
-    def refused(self, setting: Setting[T]) -> Found[T] | None:
+    def refused(self, setting: Setting[T]) -> SettingValue[T] | None:
         """What the project's file says about a setting, if that does not count because the file is not trusted."""
         try:
             if self._given(setting) is not None:
@@ -123,38 +125,38 @@ class Settings:
         except SettingsError:
             return None
 
-    def guarded(self) -> Iterator[tuple[Setting[Any], Found[Any]]]:
+    def guarded(self) -> Iterator[tuple[Setting[Any], SettingValue[Any]]]:
         """What the project's file says that counts only if the file is trusted."""
         for setting in ALL:
             found = self._of_project(setting)
             if found is not None and self._needs_trust(setting, found.value):
                 yield setting, found
 
-    def _given(self, setting: Setting[T]) -> Found[T] | None:
+    def _given(self, setting: Setting[T]) -> SettingValue[T] | None:
         """What an option or a variable says."""
         given = self._options.get(setting)
         if given is not None and given != ():
             return self._read(setting, given, Origin(OPTION, setting.option))
         for name in setting.variables:
             text = self._environ.get(name)
-            if text is not None and (setting.form.nothing or not is_nothing(text)):
+            if text is not None and (setting.value_type.nothing or not is_nothing(text)):
                 return self._read(setting, text, Origin(VARIABLE, name))
         return None
 
-    def _of_project(self, setting: Setting[T]) -> Found[T] | None:
+    def _of_project(self, setting: Setting[T]) -> SettingValue[T] | None:
         if self.file is None or setting.key not in self.file.entries:
             return None
         entry = self.file.entries[setting.key]
-        found: Found[Any] = self._read(setting, entry.value, Origin(FILE, self.file.path, entry.line))
+        found: SettingValue[Any] = self._read(setting, entry.value, Origin(FILE, self.file.path, entry.line))
         is_here = os.path.basename(self.file.path) == self.file.path
-        if setting.form.is_path and isinstance(found.value, str) and not is_here:
-            return Found(os.path.join(self.file.folder, found.value), found.origin)  # type: ignore[arg-type]
+        if setting.value_type.is_path and isinstance(found.value, str) and not is_here:
+            return SettingValue(os.path.join(self.file.folder, found.value), found.origin)  # type: ignore[arg-type]
         return found
 
-    def _without_project(self, setting: Setting[T]) -> Found[T]:
+    def _without_project(self, setting: Setting[T]) -> SettingValue[T]:
         """What the user's own file says, or else the default."""
         if self.user_file is None or setting.key not in self.user_file.entries:
-            return Found(setting.default, Origin(DEFAULT))
+            return SettingValue(setting.default, Origin(DEFAULT))
         entry = self.user_file.entries[setting.key]
         return self._read(setting, entry.value, Origin(USER_FILE, self.user_file.path, entry.line))
 
@@ -167,10 +169,12 @@ class Settings:
     def _is_refused(self, setting: Setting[T], value: T) -> bool:
         return self._needs_trust(setting, value) and not self.is_trusted
 
-    def _read(self, setting: Setting[T], given: Any, origin: Origin) -> Found[T]:  # noqa: ANN401 - text, or what TOML holds
+    def _read(self, setting: Setting[T], given: Any, origin: Origin) -> SettingValue[T]:  # noqa: ANN401 - text, or what TOML holds
         is_text = origin.kind in {OPTION, VARIABLE} and isinstance(given, str)
         try:
-            return Found((setting.form.from_text if is_text else setting.form.from_file)(given), origin)
+            return SettingValue(
+                (setting.value_type.from_text if is_text else setting.value_type.from_file)(given), origin
+            )
         except NotAllowedError as error:
             raise _wrong(setting, given, origin, str(error)) from None
 
@@ -249,8 +253,8 @@ def _wrong(setting: Setting[Any], given: object, origin: Origin, reason: str) ->
     because = f": {printable(reason)}" if reason else ""
     without = {OPTION: "leave it out", VARIABLE: "unset it"}.get(origin.kind, "remove the line")
     return SettingsError(
-        f"{place} is '{printable(str(given))}'{because}; allowed: {setting.form.allowed}",
-        hint=f"correct it, or {without} for the default: {setting.form.show(setting.default)}",
+        f"{place} is '{printable(str(given))}'{because}; allowed: {setting.value_type.allowed}",
+        hint=f"correct it, or {without} for the default: {setting.value_type.show(setting.default)}",
         exit_code=ExitCode.USAGE if origin.kind == OPTION else ExitCode.FAILED,
     )
 

@@ -19,7 +19,7 @@ _MOST = 1 << 24  # bytes
 _PATIENCE = 10.0  # seconds
 
 
-class Trusted(NamedTuple):
+class TrustEntry(NamedTuple):
     """A file that is trusted, as long as its content is the same."""
 
     path: str
@@ -28,10 +28,10 @@ class Trusted(NamedTuple):
 
 def is_trusted(file: SettingsFile) -> bool:
     """Whether the user trusts this file with this content."""
-    return Trusted(file.real_path, sha256_bytes(file.data).hex) in trusted_files()
+    return TrustEntry(file.real_path, sha256_bytes(file.data).hex) in trusted_files()
 
 
-def trusted_files() -> list[Trusted]:
+def trusted_files() -> list[TrustEntry]:
     """All files on the list, in the order of their paths."""
     folder = state_folder()
     try:
@@ -40,7 +40,7 @@ def trusted_files() -> list[Trusted]:
         return []
     if not isinstance(listed, dict):
         return []
-    return [Trusted(path, sha256) for path, sha256 in sorted(listed.items()) if isinstance(sha256, str)]
+    return [TrustEntry(path, sha256) for path, sha256 in sorted(listed.items()) if isinstance(sha256, str)]
 
 
 def trust(file: SettingsFile) -> None:

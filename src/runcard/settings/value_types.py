@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
-    from runcard.masking import OwnPattern
+    from runcard.masking import UserPattern
 
 T = TypeVar("T")
 
@@ -27,7 +27,7 @@ class NotAllowedError(ValueError):
     """A value that a setting cannot have."""
 
 
-class Form(NamedTuple, Generic[T]):
+class ValueType(NamedTuple, Generic[T]):
     """One form of value."""
 
     allowed: str  # in words, for whoever wrote something else
@@ -43,7 +43,7 @@ def is_nothing(text: str) -> bool:
     return text.strip().lower() in _NOTHING
 
 
-def optional(form: Form[T], meaning: str) -> "Form[T | None]":
+def optional(form: ValueType[T], meaning: str) -> "ValueType[T | None]":
     """The same form, with `none` as a value."""
 
     def from_text(text: str) -> T | None:
@@ -56,7 +56,7 @@ def optional(form: Form[T], meaning: str) -> "Form[T | None]":
         return "none" if value is None else form.show(value)
 
     allowed = f"{form.allowed}; or none: {meaning}"
-    return Form(allowed, from_text, from_file, show, nothing=True, is_path=form.is_path)
+    return ValueType(allowed, from_text, from_file, show, nothing=True, is_path=form.is_path)
 
 
 def _text(value: object) -> str:
@@ -171,7 +171,7 @@ def _malformed(pattern: str) -> str | None:
     return None
 
 
-def _secrets_of_text(text: str) -> "tuple[OwnPattern, ...]":
+def _secrets_of_text(text: str) -> "tuple[UserPattern, ...]":
     if is_nothing(text):
         return ()
     from json import loads  # noqa: PLC0415 - where somebody says something
@@ -182,23 +182,23 @@ def _secrets_of_text(text: str) -> "tuple[OwnPattern, ...]":
         raise NotAllowedError(*error.args if isinstance(error, NotAllowedError) else ()) from None
 
 
-def _secrets(value: object) -> "tuple[OwnPattern, ...]":
-    from runcard.masking import OwnPattern  # noqa: PLC0415 - where somebody says something
+def _secrets(value: object) -> "tuple[UserPattern, ...]":
+    from runcard.masking import UserPattern  # noqa: PLC0415 - where somebody says something
 
     if not isinstance(value, list | tuple):
         raise NotAllowedError
-    patterns: dict[str, OwnPattern] = {}
+    patterns: dict[str, UserPattern] = {}
     for item in value:
         if not isinstance(item, dict) or set(item) != {"name", "pattern"}:
             raise NotAllowedError("each entry has a name and a pattern")
-        own = OwnPattern(_text(item["name"]), _text(item["pattern"]))
+        own = UserPattern(_text(item["name"]), _text(item["pattern"]))
         if (reason := _no_secret(own, patterns)) is not None:
             raise NotAllowedError(f"'{own.name}': {reason}")
         patterns[own.name] = own
     return tuple(patterns.values())
 
 
-def _no_secret(own: "OwnPattern", others: "dict[str, OwnPattern]") -> str | None:
+def _no_secret(own: "UserPattern", others: "dict[str, UserPattern]") -> str | None:
     """Why a pattern of secrets is refused, if so."""
     from runcard.files import is_safe_id  # noqa: PLC0415
     from runcard.masking import RULES  # noqa: PLC0415
@@ -244,28 +244,28 @@ def _patterns_shown(patterns: tuple[str, ...]) -> str:
     return ", ".join(patterns) or "none"
 
 
-def _secrets_shown(patterns: "tuple[OwnPattern, ...]") -> str:
+def _secrets_shown(patterns: "tuple[UserPattern, ...]") -> str:
     return ", ".join(own.name for own in patterns) or "none"
 
 
-PATH: Form[str] = Form("a path", _path, _path, is_path=True)
-BOOL: Form[bool] = Form("true, 1, yes, on, false, 0, no or off", _bool_of_text, _bool, _bool_shown)
-SIZE: Form[int] = Form(
+PATH: ValueType[str] = ValueType("a path", _path, _path, is_path=True)
+BOOL: ValueType[bool] = ValueType("true, 1, yes, on, false, 0, no or off", _bool_of_text, _bool, _bool_shown)
+SIZE: ValueType[int] = ValueType(
     "a number of bytes from 1 on, also as 500 MB or 4 GiB", _size_of_text, _size, _size_shown
 )
-COUNT: Form[int] = Form("a whole number from 1 on", _count_of_text, _count)
-NUMBER: Form[float] = Form("a number from 1 on", _number_of_text, _number, _number_shown)
-MODE: Form[int] = Form(
+COUNT: ValueType[int] = ValueType("a whole number from 1 on", _count_of_text, _count)
+NUMBER: ValueType[float] = ValueType("a number from 1 on", _number_of_text, _number, _number_shown)
+MODE: ValueType[int] = ValueType(
     "three octal digits that let the owner read and write, such as 0700", _mode, _mode, _mode_shown
 )
-PATTERNS: Form[tuple[str, ...]] = Form(
+PATTERNS: ValueType[tuple[str, ...]] = ValueType(
     "patterns as .gitignore has them, with commas between them or as a list",
     _patterns_of_text,
     _patterns,
     _patterns_shown,
     nothing=True,
 )
-SECRETS: "Form[tuple[OwnPattern, ...]]" = Form(
+SECRETS: "ValueType[tuple[UserPattern, ...]]" = ValueType(
     'a list such as [{name = "acme-token", pattern = "acme_[a-z0-9]{20}"}], in a variable as JSON',
     _secrets_of_text,
     _secrets,

@@ -1,27 +1,31 @@
-"""Experiments on the terminal: one of them on a screen, all of them in a table."""
+"""The screen that `runcard experiment show` prints, and the table of `runcard experiment list`."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from runcard.encoding import JsonObject
 from runcard.files import printable
-from runcard.views.run_readme import duration, money, short, tokens
-from runcard.views.text_blocks import fields, section
+from runcard.views.formats import counted, duration, money, token_count, truncated
+from runcard.views.screen_parts import fields, section
 
-_MOST = 8  # settings and models
+_MAX_ROWS = 8  # of configuration and models
 
 
-def experiment_screen(said: JsonObject) -> list[str]:
-    """An experiment, line by line: what it is, what came of it, its last runs."""
-    about = [("directory", said["path"]), ("created", said["created_at"]), ("about", said["description"])]
-    settings = list((said["configuration"] or {}).items())
+def experiment_screen(summary: JsonObject) -> list[str]:
+    """An experiment, line by line."""
+    about = [
+        ("directory", summary["path"]),
+        ("created", summary["created_at"]),
+        ("about", summary["description"]),
+    ]
+    settings = list((summary["configuration"] or {}).items())
     return [
-        f"{printable(said['name'])}  {said['experiment_id']}",
+        f"{printable(summary['name'])}  {summary['experiment_id']}",
         "",
         *fields(about),
-        *section("With", fields(settings[:_MOST]) + _more(settings)),
-        *section("Runs", _sums(said) if said["runs"] else ["  none yet"]),
-        *section("Last runs", _table([_run(run) for run in said["last_runs"]])),
+        *section("Configuration", fields(settings[:_MAX_ROWS]) + _more(settings)),
+        *section("Runs", _totals(summary) if summary["runs"] else ["  none yet"]),
+        *section("Last runs", _table([_run(run) for run in summary["last_runs"]])),
     ]
 
 
@@ -33,47 +37,53 @@ def experiment_table(rows: Sequence[JsonObject]) -> list[str]:
             printable(row["name"]),
             "unknown" if row["runs"] is None else f"{row['runs']:,}",
             str(row["last_run"] or ("none" if row["runs"] == 0 else "unknown")),
-            printable(short(row["description"] or "", 60)),
+            printable(truncated(row["description"] or "", 60)),
         ]
         for row in rows
     ]
     return [line.removeprefix("  ") for line in _table([head, *cells])]
 
 
-def _sums(said: JsonObject) -> list[str]:
-    statuses = ", ".join(f"{count:,} {status}" for status, count in said["by_status"].items())
-    models = list(said["by_model"].items())
-    known = [
-        ("in all", f"{said['runs']:,}: {statuses}"),
-        ("took", _total(said["duration_seconds"], duration)),
-        ("cost", _total(said["cost_usd"], money)),
-        ("input", _total(said["input_tokens"], _tokens)),
-        ("output", _total(said["output_tokens"], _tokens)),
-        ("models", ", ".join(f"{short(model, 40)} ({_runs(count)})" for model, count in models[:_MOST])),
+def _totals(summary: JsonObject) -> list[str]:
+    models = list(summary["by_model"].items())
+    totals = [
+        ("total", _statuses(summary["runs"], summary["by_status"])),
+        ("duration", _total(summary["duration_seconds"], duration)),
+        ("cost", _total(summary["cost_usd"], money)),
+        ("input", _total(summary["input_tokens"], _tokens)),
+        ("output", _total(summary["output_tokens"], _tokens)),
+        (
+            "models",
+            ", ".join(
+                f"{truncated(model, 40)} ({counted(count, 'run')})" for model, count in models[:_MAX_ROWS]
+            ),
+        ),
     ]
-    return fields(known) + _more(models)
+    return fields(totals) + _more(models)
 
 
-def _total(total: JsonObject, words: Callable[[Any], str]) -> str:
-    """A sum of what is known, and what it leaves out."""
+def _statuses(runs: int, by_status: dict[str, int]) -> str:
+    """`20 runs, all completed`, or how many of each status."""
+    if len(by_status) == 1:
+        return f"{counted(runs, 'run')}, {'all ' if runs > 1 else ''}{next(iter(by_status))}"
+    return f"{counted(runs, 'run')}: " + ", ".join(f"{count:,} {name}" for name, count in by_status.items())
+
+
+def _total(total: JsonObject, format_amount: Callable[[Any], str]) -> str:
+    """The sum of the known amounts, and for how many runs it is unknown."""
     if total["known"] is None:
         return "unknown"
-    return words(total["known"]) + (
-        f", unknown for {_runs(total['runs_unknown'])}" if total["runs_unknown"] else ""
-    )
+    missing = total["runs_unknown"]
+    return format_amount(total["known"]) + (f", unknown for {counted(missing, 'run')}" if missing else "")
 
 
 def _tokens(count: int) -> str:
-    return f"{tokens(count)} tokens"
-
-
-def _runs(count: int) -> str:
-    return "1 run" if count == 1 else f"{count:,} runs"
+    return f"{token_count(count)} tokens"
 
 
 def _cost(run: JsonObject) -> str:
     known = run["known_cost_usd"]
-    return f"over {money(known)}" if run["cost_usd"] is None and known else money(run["cost_usd"])
+    return f"at least {money(known)}" if run["cost_usd"] is None and known else money(run["cost_usd"])
 
 
 def _run(run: JsonObject) -> list[str]:
@@ -87,7 +97,7 @@ def _run(run: JsonObject) -> list[str]:
 
 
 def _more(items: Sequence[object]) -> list[str]:
-    return [f"  … and {len(items) - _MOST:,} more"] if len(items) > _MOST else []
+    return [f"  … and {len(items) - _MAX_ROWS:,} more"] if len(items) > _MAX_ROWS else []
 
 
 def _table(rows: list[list[str]]) -> list[str]:

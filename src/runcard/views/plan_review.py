@@ -1,4 +1,4 @@
-"""The review of a spec as Markdown, for people."""
+"""The review of a spec, in Markdown."""
 
 from collections.abc import Iterator
 
@@ -7,7 +7,7 @@ from runcard.plans.spec_review import Review
 
 
 def review_page(title: str, spec: str, review: Review) -> str:
-    """The whole report."""
+    """The whole page."""
     return "\n".join(_lines(title, spec, review)) + "\n"
 
 
@@ -20,17 +20,17 @@ def _lines(title: str, spec: str, review: Review) -> Iterator[str]:
         yield ""
         yield "| characteristic | state | contexts | examples |"
         yield "|---|---|---|---|"
-    for one in review.states:
-        lines = f"line {', '.join(map(str, one.lines))}" if one.lines else "**none**"
-        yield f"| {_code(one.characteristic)} | {_code(one.state)} | {lines} | {one.examples} |"
+    for state in review.states:
+        lines = f"line {', '.join(map(str, state.lines))}" if state.lines else "**none**"
+        yield f"| {_code(state.characteristic)} | {_code(state.state)} | {lines} | {state.examples} |"
     unknown = [f"line {part.line}: {_code(part.name)}" for part in review.unknown]
-    left = [f"line {line}: {_code(text)}" for line, text in review.placeholders]
-    for heading, rows in (("Contexts that the plan does not know", unknown), ("Left to be filled in", left)):
+    unfilled = [f"line {line}: {_code(text)}" for line, text in review.placeholders]
+    for heading, rows in (("Contexts that are not in the plan", unknown), ("Placeholders left", unfilled)):
         if rows:
             yield from ("", f"## {heading}", "")
             yield from (f"* {row}" for row in rows)
 
 
 def _code(text: str) -> str:
-    """A text as code, which cannot break a table or become markup."""
+    """A text in code font that cannot break a table or become markup."""
     return "`" + printable(text).replace("|", "¦").replace("`", "'") + "`"

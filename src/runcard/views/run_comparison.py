@@ -1,17 +1,17 @@
-"""Two runs side by side, as lines for a terminal."""
+"""Two runs side by side, as `runcard rerun` prints them."""
 
 from collections.abc import Sequence
 from typing import Protocol
 
 from runcard.files import printable
-from runcard.views.run_readme import duration, money
+from runcard.views.formats import duration, money
 
-_MOST = 20  # files of a kind
-_DIFF = 40  # lines of a difference
+_MAX_FILES = 20  # of a kind
+_MAX_DIFF = 40  # lines
 
 
 class Figure(Protocol):
-    """A figure before and now."""
+    """A number of the earlier run and of the new one."""
 
     @property
     def name(self) -> str: ...
@@ -30,16 +30,16 @@ _LABELS = {
 }
 
 
-def figures(moved: Sequence[Figure]) -> list[str]:
-    """What moved, with the change where both are known; what neither run knows is left out."""
+def figure_table(figures: Sequence[Figure]) -> list[str]:
+    """Each figure before and now, with the change where both are known; unknown ones are left out."""
     rows = [
         (
             _LABELS[figure.name],
-            _said(figure.name, figure.before),
-            _said(figure.name, figure.now),
+            _amount(figure.name, figure.before),
+            _amount(figure.name, figure.now),
             _change(figure),
         )
-        for figure in moved
+        for figure in figures
         if figure.before is not None or figure.now is not None
     ]
     table = [("", "before", "now", ""), *rows]
@@ -50,7 +50,7 @@ def figures(moved: Sequence[Figure]) -> list[str]:
     ]
 
 
-def _said(name: str, value: float | None) -> str:
+def _amount(name: str, value: float | None) -> str:
     if value is None:
         return "unknown"
     if name == "cost_usd":
@@ -68,15 +68,15 @@ def _change(figure: Figure) -> str:
     return f"{(figure.now - figure.before) / figure.before:+.1%}"
 
 
-def outputs(word: str, paths: Sequence[str]) -> list[str]:
-    """The files of a kind, cut where there are many."""
-    more = len(paths) - _MOST
-    lines = [f"  {word:<7}  {printable(path)}" for path in paths[:_MOST]]
-    return [*lines, f"  {word:<7}  … and {more:,} more"] if more > 0 else lines
+def output_list(label: str, paths: Sequence[str]) -> list[str]:
+    """Output files below one label, cut where there are many."""
+    hidden = len(paths) - _MAX_FILES
+    lines = [f"  {label:<7}  {printable(path)}" for path in paths[:_MAX_FILES]]
+    return [*lines, f"  {label:<7}  … and {hidden:,} more"] if hidden > 0 else lines
 
 
-def difference(lines: Sequence[str]) -> list[str]:
-    """The lines in which two texts differ, cut where there are many."""
-    more = len(lines) - _DIFF
-    shown = [f"    {printable(line)}" for line in lines[:_DIFF]]
-    return [*shown, f"    … and {more:,} more lines"] if more > 0 else shown
+def diff_lines(lines: Sequence[str]) -> list[str]:
+    """The lines of a diff, cut where there are many."""
+    hidden = len(lines) - _MAX_DIFF
+    shown = [f"    {printable(line)}" for line in lines[:_MAX_DIFF]]
+    return [*shown, f"    … and {hidden:,} more lines"] if hidden > 0 else shown

@@ -1,14 +1,29 @@
-"""One screen of text about a run.
+"""The screen that `runcard show` prints for a run.
 
-Long lists are cut, so that it stays one screen; the whole record is in the files. What is hostile to a terminal is escaped.
+Long lists are cut, so that it stays one screen; the whole record is in the files. Control characters are escaped.
 """
 
 from collections.abc import Sequence
 from shlex import join
 
 from runcard.encoding import JsonObject
-from runcard.views.run_readme import duration, from_where, money, tokens, told, total_cost
-from runcard.views.text_blocks import MOST, Pair, cut, fields, listed, place_of, section, shortened
+from runcard.views.formats import duration, money, source_text, token_count
+from runcard.views.run_readme import problem_text, total_cost
+from runcard.views.screen_parts import (
+    MAX_LINES,
+    SECRETS_KEPT,
+    Pair,
+    cut,
+    fields,
+    file_list,
+    key_values,
+    location,
+    one_line,
+    section,
+)
+
+_CACHE = {"cache_read_tokens": "read from the cache", "cache_write_tokens": "written to the cache"}
+_PROBLEMS = {"errors": "error", "warnings": "warning"}
 
 
 def run_screen(
@@ -18,46 +33,47 @@ def run_screen(
     files: Sequence[tuple[str, int]],
     amendments: Sequence[str] = (),
 ) -> list[str]:
-    """A run, line by line: what it was, what it made, from what, with what, for how much."""
+    """A run, line by line."""
     generation = document["generation"]
     return [
         f"{generation['run_id'] or 'a run without an id'}  {status or 'unknown'}",
         "",
-        *fields(_about(path, generation, status, document.get("relations") or ())),
-        *section("With", _settings(document)),
+        *fields(_about(path, document, status)),
+        *section("Configuration", _configuration(document)),
         *section("Cost", _cost(document)),
-        *section("Inputs", listed(_inputs(document["data_sources"]))),
-        *section("Files", listed(files)),
-        *section("Trouble", cut(_trouble(document))),
-        *section("Amended", cut([f"  {shortened(said)}" for said in amendments])),
+        *section("Inputs", file_list(_inputs(document["data_sources"]))),
+        *section("Files", file_list(files)),
+        *section("Problems", cut(_problems(document))),
+        *section("Amendments", cut([f"  {one_line(amendment)}" for amendment in amendments])),
     ]
 
 
-def _about(
-    path: str, generation: JsonObject, status: str | None, relations: Sequence[JsonObject]
-) -> list[Pair]:
-    took = duration(generation["duration_seconds"])
+def _about(path: str, document: JsonObject, status: str | None) -> list[Pair]:
+    generation = document["generation"]
+    seconds = duration(generation["duration_seconds"])
     if generation.get("estimated"):
-        took += " (estimated: nobody saw the end)"
+        seconds += " (estimated: the end was not observed)"
+    relations = document.get("relations") or ()
     return [
-        place_of(path),
+        location(path),
         ("experiment", generation.get("experiment_name") or generation["experiment_id"]),
         ("started", generation["timestamp_start"]),
-        ("took", None if status == "running" else took),
+        ("duration", None if status == "running" else seconds),
         ("command", join(generation.get("command") or [])),
         ("exit code", generation.get("exit_code")),
-        ("labels", ", ".join(f"{key}={value}" for key, value in (generation.get("labels") or {}).items())),
+        ("labels", key_values(generation.get("labels"))),
         ("related", ", ".join(f"{relation['type']} {relation['id']}" for relation in relations)),
+        ("masking", SECRETS_KEPT if document.get("keep_secrets") else None),
     ]
 
 
-def _settings(document: JsonObject) -> list[str]:
-    chosen: list[Pair] = [
+def _configuration(document: JsonObject) -> list[str]:
+    values: list[Pair] = [
         (key, value) for key, value in document["configuration"].items() if value is not None
     ]
-    more = len(chosen) - MOST
-    cut: list[Pair] = [("…", f"and {more:,} more")] if more > 0 else []
-    return fields([*chosen[:MOST], *cut, *_environment(document["environment"])])
+    hidden = len(values) - MAX_LINES
+    more: list[Pair] = [("…", f"and {hidden:,} more")] if hidden > 0 else []
+    return fields([*values[:MAX_LINES], *more, *_environment(document["environment"])])
 
 
 def _environment(environment: JsonObject) -> list[Pair]:
@@ -77,37 +93,30 @@ def _cost(document: JsonObject) -> list[str]:
     if not has_calls and all(
         costs[key] is None for key in ("input_tokens", "output_tokens", "total_cost_usd")
     ):
-        return ["  nothing is known: no call of a model was recorded"]
+        return ["  no model calls recorded"]
     source = costs.get("token_source")
     lines = fields(
         [
             ("total", total_cost(document)),
-            ("input", tokens(costs["input_tokens"]) + _of_which(costs)),
-            ("output", tokens(costs["output_tokens"])),
-            ("tokens", source and from_where(source)),
+            ("input", token_count(costs["input_tokens"]) + _cached(costs)),
+            ("output", token_count(costs["output_tokens"])),
+            ("tokens", source and source_text(source)),
         ]
     )
     for name in ("step", "model"):
         parts = usage.get(f"breakdown_by_{name}") or []
         if len(parts) > 1:
-            lines += [f"  by {name}", *cut([_part(part, name) for part in parts])]
+            lines += [f"  by {name}", *cut([_cost_part(part, name) for part in parts])]
     return lines
 
 
-def _part(part: JsonObject, name: str) -> str:
-    counts = f"{tokens(part.get('input'))} in, {tokens(part.get('output'))} out"
-    return f"    {shortened(part.get(name) or f'(no {name})')}: {money(part.get('cost_usd'))}, {counts}"
+def _cost_part(part: JsonObject, name: str) -> str:
+    counts = f"{token_count(part.get('input'))} in, {token_count(part.get('output'))} out"
+    return f"    {one_line(part.get(name) or f'(no {name})')}: {money(part.get('cost_usd'))}, {counts}"
 
 
-def _of_which(costs: JsonObject) -> str:
-    parts = [
-        f"{costs[key]:,} {word}"
-        for key, word in (
-            ("cache_read_tokens", "read from the cache"),
-            ("cache_write_tokens", "written to it"),
-        )
-        if costs.get(key)
-    ]
+def _cached(costs: JsonObject) -> str:
+    parts = [f"{costs[key]:,} {label}" for key, label in _CACHE.items() if costs.get(key)]
     return f" ({', '.join(parts)})" if parts else ""
 
 
@@ -116,9 +125,9 @@ def _inputs(sources: JsonObject) -> list[tuple[str, int | None]]:
     return [(file["path"], file.get("bytes")) for file in files]
 
 
-def _trouble(document: JsonObject) -> list[str]:
+def _problems(document: JsonObject) -> list[str]:
     return [
-        f"  {word}: {shortened(told(problem))}"
-        for key, word in (("errors", "error"), ("warnings", "warning"))
+        f"  {label}: {one_line(problem_text(problem))}"
+        for key, label in _PROBLEMS.items()
         for problem in document.get(key) or ()
     ]

@@ -1,42 +1,50 @@
-"""A session on the terminal: the team as a tree, when each of its agents worked, who failed and why; and one agent.
+"""The screens that `runcard show` prints for a session, and for one of its instances.
 
-No line is wider than 80 columns, but for paths. The tree has everybody; other long lists are cut.
+No line is wider than 80 columns, except for paths. The tree lists all instances; other long lists are cut.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from runcard.documents.times import instant
+from runcard.documents.times import parse_time
 from runcard.encoding import JsonObject
 from runcard.files import printable
-from runcard.views.run_readme import duration, from_where, money, size, tokens
-from runcard.views.session_summary import brief
-from runcard.views.team_tree import branches
-from runcard.views.text_blocks import (
-    SCREEN,
-    Whole,
-    columns_of,
+from runcard.views.formats import (
+    byte_size,
     counted,
+    duration,
+    money,
+    short_duration,
+    source_text,
+    token_count,
+)
+from runcard.views.screen_parts import (
+    SCREEN,
+    SECRETS_KEPT,
+    UncutText,
+    columns_of,
     cut,
     fields,
-    fitted,
-    listed,
-    place_of,
+    file_list,
+    fit,
+    key_values,
+    location,
+    one_line,
     section,
-    shortened,
-    wrapped,
+    wrap_text,
 )
+from runcard.views.team_tree import branches
 
-_LEAST_NAME = 16  # columns that a name has in any case
-_TIMELINE = 30  # agents on the timeline
-_FAILED = 20
-_CLASSES = {
+_MIN_NAME = 16  # columns
+_MAX_TIMELINE = 30  # instances
+_MAX_FAILED = 20
+_TOKEN_CLASSES = {
     "input": "input",
     "cache_read": "read from the cache",
-    "cache_write": "written to it",
+    "cache_write": "written to the cache",
     "output": "output",
-    "reasoning": "of it reasoning",
+    "reasoning": "reasoning (in output)",
 }
 
 
@@ -52,8 +60,8 @@ def team_screen(path: str, document: JsonObject, amendments: Sequence[str] = ())
         *section("Cost", _cost(document)),
         *section("Timeline", _timeline(instances)),
         *section("Failed", _failed(instances)),
-        *section("Left out", cut(_left_out(document.get("audit") or {}))),
-        *section("Amended", cut([_clipped(said) for said in amendments])),
+        *section("Not stored", cut(_not_stored(document.get("audit") or {}))),
+        *section("Amendments", cut([_clipped(amendment) for amendment in amendments])),
     ]
 
 
@@ -63,58 +71,59 @@ def _about(path: str, document: JsonObject) -> list[tuple[str, object]]:
     stored = (document.get("resources") or {}).get("disk_bytes")
     seconds = summary.get("total_execution_time_seconds")
     return [
-        place_of(path),
+        location(path),
         ("collected", document["created_at"] + (f" by {by}" if by else "")),
-        ("took", None if seconds is None else duration(seconds)),
-        ("stored", None if stored is None else size(stored)),
-        ("labels", ", ".join(f"{key}={value}" for key, value in (document.get("labels") or {}).items())),
-        ("related", ", ".join(f"{one['type']} {one['id']}" for one in document.get("relations") or ())),
+        ("duration", None if seconds is None else duration(seconds)),
+        ("stored", None if stored is None else byte_size(stored)),
+        ("labels", key_values(document.get("labels"))),
+        ("related", ", ".join(f"{other['type']} {other['id']}" for other in document.get("relations") or ())),
+        ("masking", SECRETS_KEPT if (audit.get("options") or {}).get("keep_secrets") else None),
     ]
 
 
 def _team(instances: Sequence[JsonObject]) -> list[str]:
-    """A line for each agent: who, how it ended, as what, tokens, cost and time."""
+    """A table with one line per instance, drawn as a tree."""
     rows = [
         (
             lines + printable(entry["name"]),
             entry["status"],
             printable(entry.get("role_title") or entry["role"]),
-            _amount(entry.get("tokens_used"), tokens),
+            _amount(entry.get("tokens_used"), token_count),
             _amount(entry.get("cost"), money),
-            _took(entry),
+            _duration(entry),
         )
         for lines, entry in branches(instances)
     ]
     rows.insert(0, ("", "status", "role", "tokens", "cost", "time"))
     widths = [max(map(columns_of, column)) for column in zip(*rows, strict=True)]
     room = SCREEN - 2 - 2 * (len(widths) - 1)
-    widths[2] = min(widths[2], max(4, room - _LEAST_NAME - sum(widths[1:]) + widths[2]))
-    widths[0] = min(widths[0], max(_LEAST_NAME, room - sum(widths[1:])))
+    widths[2] = min(widths[2], max(4, room - _MIN_NAME - sum(widths[1:]) + widths[2]))
+    widths[0] = min(widths[0], max(_MIN_NAME, room - sum(widths[1:])))
     return [f"  {'  '.join(map(_cell, row, widths, range(len(row))))}".rstrip() for row in rows]
 
 
 def _cell(text: str, width: int, column: int) -> str:
-    """Numbers stand on the right; of a name that is deep in the tree, the lines that lead to it are cut first."""
+    """Numbers are right-aligned; of a name deep in the tree, the lines that lead to it are cut first."""
     if column >= 3:
         return " " * (width - columns_of(text)) + text
     if column == 0 and columns_of(text) > width:
         name = text.removeprefix("…").lstrip("│├└─ ")
-        kept = max(0, width - columns_of(name) - 1)
-        text = "…" + text[: len(text) - len(name)][-kept:] + name if kept > 3 else "…└── " + name
-    return fitted(text, width)
+        room = max(0, width - columns_of(name) - 1)
+        text = "…" + text[: len(text) - len(name)][-room:] + name if room > 3 else "…└── " + name
+    return fit(text, width)
 
 
-def _amount(value: Any, said: Any) -> str:  # noqa: ANN401 - a number, and one of two functions
-    return "?" if value is None else str(said(value))
+def _amount(value: float | None, format_amount: Callable[[Any], str]) -> str:
+    return "?" if value is None else format_amount(value)
 
 
-def _took(entry: JsonObject) -> str:
+def _duration(entry: JsonObject) -> str:
     seconds = entry.get("execution_time_seconds")
-    start, end = instant(entry["created_at"]), instant(entry["terminated_at"])
+    start, end = parse_time(entry["created_at"]), parse_time(entry["terminated_at"])
     if seconds is None and start and end:
         seconds = max(0, int((end - start).total_seconds()))
-    said = "?" if seconds is None else brief(seconds)
-    return f"{said} …" if entry["status"] == "running" else said
+    text = "?" if seconds is None else short_duration(seconds)
+    return f"{text} …" if entry["status"] == "running" else text
 
 
 def _cost(document: JsonObject) -> list[str]:
@@ -123,37 +132,39 @@ def _cost(document: JsonObject) -> list[str]:
     return fields(
         [
             ("total", _total(summary, "cost", money)),
-            ("tokens", _total(summary, "tokens", tokens)),
-            *_classes((document.get("resources") or {}).get("tokens") or {}),
-            ("counts", source and from_where(source)),
+            ("tokens", _total(summary, "tokens", token_count)),
+            *_token_classes((document.get("resources") or {}).get("tokens") or {}),
+            ("counts", source and source_text(source)),
         ]
     )
 
 
-def _total(summary: JsonObject, what: str, said: Any) -> str:  # noqa: ANN401 - one of two functions
+def _total(summary: JsonObject, what: str, format_amount: Callable[[Any], str]) -> str:
     total, known = summary.get(f"total_{what}"), summary.get(f"known_{what}")
     if total is not None:
-        return str(said(total))
-    return f"unknown; {said(known)} of it is known" if known else "unknown"
+        return format_amount(total)
+    return f"unknown; at least {format_amount(known)}" if known else "unknown"
 
 
-def _classes(by_class: JsonObject) -> list[tuple[str, object]]:
+def _token_classes(by_class: JsonObject) -> list[tuple[str, object]]:
     return [
-        (word, tokens(by_class[name])) for name, word in _CLASSES.items() if by_class.get(name) is not None
+        (label, token_count(by_class[name]))
+        for name, label in _TOKEN_CLASSES.items()
+        if by_class.get(name) is not None
     ]
 
 
 def _timeline(instances: Sequence[JsonObject]) -> list[str]:
-    """When each agent worked, as a bar below the time of the whole session."""
+    """When each instance worked, as a bar below the time of the whole session."""
     lives = [
         (start, end, entry)
         for entry in instances
-        if (start := instant(entry["created_at"])) and (end := instant(entry["terminated_at"]))
+        if (start := parse_time(entry["created_at"])) and (end := parse_time(entry["terminated_at"]))
     ]
     if not lives:
         return []
     lives.sort(key=lambda life: life[0])
-    shown = lives[:_TIMELINE]
+    shown = lives[:_MAX_TIMELINE]
     first, last = min(start for start, _, _ in lives), max(end for _, end, _ in lives)
     names = [printable(entry["name"]) for _, _, entry in shown]
     width = min(20, max(map(columns_of, names)))
@@ -166,7 +177,7 @@ def _timeline(instances: Sequence[JsonObject]) -> list[str]:
         bar = "━" * min(length, room - begin)
         if entry["status"] == "running":
             bar = bar[:-1] + "▶"
-        lines.append(f"  {fitted(name, width)}  {' ' * begin}{bar}")
+        lines.append(f"  {fit(name, width)}  {' ' * begin}{bar}")
     more = len(lives) - len(shown)
     return [*lines, f"  … and {more:,} more"] if more else lines
 
@@ -179,47 +190,48 @@ def _scale(first: datetime, last: datetime, room: int) -> str:
 
 def _failed(instances: Sequence[JsonObject]) -> list[str]:
     failed = [entry for entry in instances if entry["status"] not in {"completed", "running"}]
-    told = [f"{shortened(entry['name'])}: {_why(entry)}" for entry in failed[:_FAILED]]
-    more = len(failed) - len(told)
-    return [line for one in told for line in wrapped(one)] + ([f"  … and {more:,} more"] if more else [])
+    reasons = [f"{one_line(entry['name'])}: {_failure(entry)}" for entry in failed[:_MAX_FAILED]]
+    more = len(failed) - len(reasons)
+    return [line for reason in reasons for line in wrap_text(reason)] + (
+        [f"  … and {more:,} more"] if more else []
+    )
 
 
-def _why(entry: JsonObject) -> str:
-    """How an agent failed: its status, the category of its error where that is known, and the message."""
+def _failure(entry: JsonObject) -> str:
+    """How an instance failed: its status, the category of its error where known, and the message."""
     details = entry.get("error_details") or {}
     message = details.get("message") or entry.get("error_message") or entry.get("error")
-    again = {True: "can be tried again", False: "is not worth trying again", None: None}[
-        details.get("retryable")
-    ]
-    kind = ", ".join(printable(word) for word in (entry["status"], details.get("category"), again) if word)
-    return f"{kind}: {shortened(message)}" if message else kind
+    retry = {True: "retryable", False: "not retryable", None: None}[details.get("retryable")]
+    kind = ", ".join(printable(word) for word in (entry["status"], details.get("category"), retry) if word)
+    return f"{kind}: {one_line(message)}" if message else kind
 
 
-def _left_out(audit: JsonObject) -> list[str]:
+def _not_stored(audit: JsonObject) -> list[str]:
     omissions = [
-        _clipped(f"{one.get('path') or 'a part of the session'}: {one['reason']}")
-        for one in audit.get("omissions") or ()
+        _clipped(f"{omission.get('path') or 'a part of the session'}: {omission['reason']}")
+        for omission in audit.get("omissions") or ()
     ]
-    by_pattern = [
-        _clipped(f"{one['pattern']}: {one['count']:,} by this pattern") for one in audit.get("excluded") or ()
+    excluded = [
+        _clipped(f"{rule['pattern']}: {counted(rule['count'], 'file')} excluded by this pattern")
+        for rule in audit.get("excluded") or ()
     ]
-    return omissions + by_pattern
+    return omissions + excluded
 
 
 def _clipped(text: str) -> str:
-    return fitted(f"  {shortened(text)}", SCREEN).rstrip()
+    return fit(f"  {one_line(text)}", SCREEN).rstrip()
 
 
 def instance_screen(
     session: str, document: JsonObject, names: dict[str, str], files: Sequence[tuple[str, int]]
 ) -> list[str]:
-    """One agent of a session, line by line; `names` are those of its relatives, by id."""
+    """One instance of a session, line by line; `names` are those of its parent and children, by id."""
     return [
         f"{printable(document['name'])}  {document['status']}",
         "",
         *fields(_about_instance(session, document, names), SCREEN),
         *section("Cost", _instance_cost(document)),
-        *section("Workspace", _workspace(document.get("workspace") or {}) + listed(files, SCREEN)),
+        *section("Workspace", _workspace(document.get("workspace") or {}) + file_list(files, SCREEN)),
         *section("Transcript", _output(document.get("output") or {})),
         *section("Failed", _failed([document])),
     ]
@@ -227,20 +239,20 @@ def instance_screen(
 
 def _about_instance(session: str, document: JsonObject, names: dict[str, str]) -> list[tuple[str, object]]:
     parent = document.get("parent_instance_id")
-    took = _took(document)
+    seconds = _duration(document)
     if document.get("terminated_at_source") == "collected":
-        took += " (until it was collected: nobody saw its end)"
+        seconds += " (until it was collected: the end was not observed)"
     children = document.get("children_instance_ids") or []
     return [
-        ("session", Whole(session)),
+        ("session", UncutText(session)),
         ("instance", document["instance_id"]),
         ("role", _role(document)),
         ("model", document["model"]),
         ("parent", parent and names.get(parent, parent)),
         ("children", ", ".join(names.get(child, child) for child in children)),
         ("started", document["created_at"]),
-        ("took", took),
-        ("labels", ", ".join(f"{key}={value}" for key, value in (document.get("labels") or {}).items())),
+        ("duration", seconds),
+        ("labels", key_values(document.get("labels"))),
     ]
 
 
@@ -251,25 +263,29 @@ def _role(document: JsonObject) -> str:
 
 def _instance_cost(document: JsonObject) -> list[str]:
     cost, source = document.get("cost"), document.get("cost_source")
-    counted = document.get("token_source")
+    token_source = document.get("token_source")
     return fields(
         [
-            ("total", money(cost) + (f" ({from_where(source)})" if source else "")),
-            ("tokens", tokens(document.get("tokens_used"))),
-            *_classes(document.get("tokens") or {}),
-            ("counts", counted and from_where(counted)),
+            ("total", money(cost) + (f" ({source_text(source)})" if source else "")),
+            ("tokens", token_count(document.get("tokens_used"))),
+            *_token_classes(document.get("tokens") or {}),
+            ("counts", token_source and source_text(token_source)),
         ]
     )
 
 
 def _workspace(workspace: JsonObject) -> list[str]:
     count, total, types = (workspace.get(key) for key in ("files_count", "total_size_bytes", "file_types"))
-    by_type = ", ".join(f"{many:,} {suffix or 'without a suffix'}" for suffix, many in (types or {}).items())
-    stored = None if count is None else counted(count, "file") + ("" if total is None else f", {size(total)}")
-    return fields([("from", Whole(workspace.get("path") or "")), ("stored", stored), ("types", by_type)])
+    by_type = ", ".join(
+        f"{number:,} {suffix or 'without suffix'}" for suffix, number in (types or {}).items()
+    )
+    stored = (
+        None if count is None else counted(count, "file") + ("" if total is None else f", {byte_size(total)}")
+    )
+    return fields([("from", UncutText(workspace.get("path") or "")), ("stored", stored), ("types", by_type)])
 
 
 def _output(output: JsonObject) -> list[str]:
     lines, total = output.get("lines"), output.get("size_bytes")
-    said = [None if lines is None else counted(lines, "line"), None if total is None else size(total)]
-    return fields([(output.get("file") or "", ", ".join(word for word in said if word))]) if output else []
+    parts = [None if lines is None else counted(lines, "line"), None if total is None else byte_size(total)]
+    return fields([(output.get("file") or "", ", ".join(part for part in parts if part))]) if output else []

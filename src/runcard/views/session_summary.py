@@ -1,13 +1,15 @@
-"""Markdown for people who browse: summary.md of a session.
+"""summary.md of a session, in Markdown.
 
-It is made of the team document and a few figures. Names are escaped: none can break the table, the tree or the terminal.
+It is made of the team document and a few figures. Names are escaped: none can break a table, the tree or the terminal.
 
-**Notable files** of an instance are at most five: files of a type that people open (see `READ`), none of them hidden or
-empty; first those nearest to the top of the workspace, of these the types in the order of `READ`, then the larger ones.
+A column of the table of instances is a row of `_COLUMNS`.
+
+**NotableFile files** of an instance are at most five: files of the types in `FILE_TYPES`, none of them hidden or
+empty; first those nearest to the top of the workspace, of these the types in the order of `FILE_TYPES`, then the larger ones.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from heapq import nsmallest
@@ -15,10 +17,11 @@ from typing import Any, NamedTuple
 
 from runcard.encoding import JsonObject
 from runcard.files import encode_name, file_type, printable
-from runcard.views.run_readme import code, escape, money, short, size, tokens
+from runcard.views.formats import byte_size, long_duration, money, short_duration, token_count, truncated
+from runcard.views.markdown import code, escape
 from runcard.views.team_tree import branches
 
-READ = {
+FILE_TYPES = {
     ".md": "Markdown",
     ".rst": "reStructuredText",
     ".adoc": "AsciiDoc",
@@ -40,47 +43,49 @@ READ = {
     ".jpg": "picture",
     ".pptx": "presentation",
 }
-_RANK = {suffix: rank for rank, suffix in enumerate(READ)}
-_WITHIN = re.compile(r"(?<=[^\W_])\\_(?=[^\W_])")
-_NOTABLE = 5
-_ERRORS = 100
-_MARKS = {"completed": "✅", "error": "❌", "timeout": "⏰", "terminated": "⏹️", "running": "🏃"}
+_RANK = {suffix: rank for rank, suffix in enumerate(FILE_TYPES)}
+_UNDERSCORE_IN_WORD = re.compile(r"(?<=[^\W_])\\_(?=[^\W_])")
+_MAX_NOTABLE = 5
+_MAX_ERRORS = 100
+_STATUS = {"completed": "✅", "error": "❌", "timeout": "⏰", "terminated": "⏹️", "running": "🏃"}
 
 
-class Notable(NamedTuple):
-    """A file that people may want to open first."""
+class NotableFile(NamedTuple):
+    """A file worth opening first."""
 
     path: str
     size: int
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
-    """What the summary tells beside the team document."""
+class SummaryFigures:
+    """What the summary shows beside the team document."""
 
-    path: str  # where the session lies
+    path: str  # of the session
     size: int
     workspace_files: int
     output_lines: int
-    notable: Mapping[str, Sequence[Notable]] = field(default_factory=dict)  # by instance
+    notable: Mapping[str, Sequence[NotableFile]] = field(default_factory=dict)  # by instance
 
 
-def notable(files: Iterable[tuple[str, int]]) -> list[Notable]:
-    """The notable ones of a workspace's files, each with its size."""
-    candidates = (Notable(path, count) for path, count in files if count and file_type(path) in READ)
-    return nsmallest(_NOTABLE, (file for file in candidates if not _is_hidden(file.path)), key=_order)
+def notable_files(files: Iterable[tuple[str, int]]) -> list[NotableFile]:
+    """The notable files of a workspace; `files` are all of them with their sizes."""
+    candidates = (
+        NotableFile(path, count) for path, count in files if count and file_type(path) in FILE_TYPES
+    )
+    return nsmallest(_MAX_NOTABLE, (file for file in candidates if not _is_hidden(file.path)), key=_order)
 
 
 def _is_hidden(path: str) -> bool:
     return f"/{path}".count("/.") > 0
 
 
-def _order(file: Notable) -> tuple[int, int, int, bytes]:
+def _order(file: NotableFile) -> tuple[int, int, int, bytes]:
     return file.path.count("/"), _RANK[file_type(file.path)], -file.size, encode_name(file.path)
 
 
-def summary(document: JsonObject, figures: Figures, producer: JsonObject) -> str:
-    """The page that greets whoever opens a session's directory."""
+def summary(document: JsonObject, figures: SummaryFigures, producer: JsonObject) -> str:
+    """The whole file."""
     sections = [
         _head(document),
         _statistics(document["execution_summary"]),
@@ -95,8 +100,8 @@ def summary(document: JsonObject, figures: Figures, producer: JsonObject) -> str
 
 
 def _plain(text: str) -> str:
-    """A text that can break nothing; an underscore within a word means nothing in Markdown, and stays."""
-    return _WITHIN.sub("_", escape(text))
+    """A text escaped for Markdown; an underscore inside a word needs no escape."""
+    return _UNDERSCORE_IN_WORD.sub("_", escape(text))
 
 
 def _head(document: JsonObject) -> str:
@@ -121,50 +126,35 @@ def _statistics(figures: JsonObject) -> str:
         f"**Total Instances**: {figures['total_instances']:,}",
         f"**Completed**: {figures['completed_instances']:,} ✅",
         f"**Failed**: {failed:,}" + (" ❌" if failed else ""),
-        f"**Total Tokens**: {_total(figures, 'tokens', tokens)}",
+        f"**Total Tokens**: {_total(figures, 'tokens', token_count)}",
         f"**Total Cost**: {_total(figures, 'cost', money)}",
-        f"**Duration**: {spoken(figures['total_execution_time_seconds'])}",
+        f"**Duration**: {long_duration(figures['total_execution_time_seconds'])}",
     ]
     return "## Execution Statistics\n\n" + "\n".join(f"- {line}" for line in lines)
 
 
-def _total(figures: JsonObject, what: str, said: Any) -> str:  # noqa: ANN401 - one of two functions
+def _total(figures: JsonObject, what: str, format_amount: Callable[[Any], str]) -> str:
     total, known = figures.get(f"total_{what}"), figures.get(f"known_{what}")
     if total is not None:
-        return str(said(total))
-    return f"unknown ({said(known)} of it is known)" if known else "unknown"
-
-
-def spoken(seconds: int) -> str:
-    """A time span in words: `32 minutes`, `1 hour 5 minutes`."""
-    minutes, rest = divmod(seconds, 60)
-    hours, minutes = divmod(minutes, 60)
-    days, hours = divmod(hours, 24)
-    parts = [(days, "day"), (hours, "hour"), (minutes, "minute"), (rest, "second")]
-    said = [f"{count:,} {word}{'s' if count != 1 else ''}" for count, word in parts if count][:2]
-    return " ".join(said) or "0 seconds"
-
-
-def brief(seconds: int) -> str:
-    """A time span for a table: `32m`, `1h 05m`, `45s`."""
-    minutes, rest = divmod(seconds, 60)
-    hours, minutes = divmod(minutes, 60)
-    if hours:
-        return f"{hours:,}h {minutes:02}m" if minutes else f"{hours:,}h"
-    if minutes:
-        return f"{minutes}m {rest:02}s" if rest else f"{minutes}m"
-    return f"{rest}s"
+        return format_amount(total)
+    return f"unknown (at least {format_amount(known)})" if known else "unknown"
 
 
 def _breakdown(instances: Sequence[JsonObject]) -> str:
-    rows = [
-        f"| {_plain(short(entry['name'], 80))} | {entry['role']} | {_MARKS[entry['status']]}"
-        f" | {tokens(entry.get('tokens_used'))} | {money(entry.get('cost'))}"
-        f" | {brief(entry['execution_time_seconds'])} |"
-        for entry in instances
-    ]
-    header = "| Name | Role | Status | Tokens | Cost | Duration |\n|------|------|--------|--------|------|----------|"
-    return "## Instance Breakdown\n\n" + "\n".join([header, *rows])
+    head = "| " + " | ".join(_COLUMNS) + " |"
+    line = "|" + "|".join("-" * (len(name) + 2) for name in _COLUMNS) + "|"
+    rows = ["| " + " | ".join(cell(entry) for cell in _COLUMNS.values()) + " |" for entry in instances]
+    return "## Instance Breakdown\n\n" + "\n".join([head, line, *rows])
+
+
+_COLUMNS: dict[str, Callable[[JsonObject], str]] = {
+    "Name": lambda entry: _plain(truncated(entry["name"], 80)),
+    "Role": lambda entry: str(entry["role"]),
+    "Status": lambda entry: _STATUS[entry["status"]],
+    "Tokens": lambda entry: token_count(entry.get("tokens_used")),
+    "Cost": lambda entry: money(entry.get("cost")),
+    "Duration": lambda entry: short_duration(entry["execution_time_seconds"]),
+}
 
 
 def _hierarchy(instances: Sequence[JsonObject]) -> str:
@@ -175,17 +165,17 @@ def _hierarchy(instances: Sequence[JsonObject]) -> str:
 
 
 def tree(instances: Sequence[JsonObject]) -> list[str]:
-    """The team as a tree, a line for each instance."""
+    """The team as a tree, one line per instance."""
     return [
-        f"{lines}{printable(short(entry['name'], 80))}" + ("" if lines else " (root)")
+        f"{lines}{printable(truncated(entry['name'], 80))}" + ("" if lines else " (root)")
         for lines, entry in branches(instances)
     ]
 
 
-def _location(document: JsonObject, figures: Figures) -> str:
+def _location(document: JsonObject, figures: SummaryFigures) -> str:
     lines = [
         f"**Path**: {code(figures.path)}",
-        f"**Size**: {size(figures.size)}",
+        f"**Size**: {byte_size(figures.size)}",
         f"**Instance Count**: {document['total_instances']:,}",
         f"**Workspace Files**: {figures.workspace_files:,}",
         f"**Output Lines**: {figures.output_lines:,}",
@@ -193,23 +183,24 @@ def _location(document: JsonObject, figures: Figures) -> str:
     return "## Artifacts Location\n\n" + "\n".join(f"- {line}" for line in lines)
 
 
-def _notable_files(instances: Sequence[JsonObject], found: Mapping[str, Sequence[Notable]]) -> str:
+def _notable_files(instances: Sequence[JsonObject], notable: Mapping[str, Sequence[NotableFile]]) -> str:
     parts = []
     for entry in instances:
-        files = found.get(entry["instance_id"])
+        files = notable.get(entry["instance_id"])
         if files:
-            name = short(entry["name"], 80)
+            name = truncated(entry["name"], 80)
             lines = [
-                f"- {code(file.path)} - {READ[file_type(file.path)]}, {size(file.size)}" for file in files
+                f"- {code(file.path)} - {FILE_TYPES[file_type(file.path)]}, {byte_size(file.size)}"
+                for file in files
             ]
             parts.append(f"### From {_plain(name[:1].upper() + name[1:])}\n" + "\n".join(lines))
-    return "## Notable Files\n\n" + ("\n\n".join(parts) or "None.")
+    return "## NotableFile Files\n\n" + ("\n\n".join(parts) or "None.")
 
 
-def _errors(said: Sequence[str]) -> str:
-    if not said:
+def _errors(errors: Sequence[str]) -> str:
+    if not errors:
         return "## Errors\n\nNone encountered during execution."
-    more = len(said) - _ERRORS
-    lines = [f"- {_plain(short(error, 300))}" for error in said[:_ERRORS]]
-    rest = f"\n\n… and {more:,} more; `metadata.json` has them all." if more > 0 else ""
+    hidden = len(errors) - _MAX_ERRORS
+    lines = [f"- {_plain(truncated(error, 300))}" for error in errors[:_MAX_ERRORS]]
+    rest = f"\n\n… and {hidden:,} more; `metadata.json` lists them all." if hidden > 0 else ""
     return "## Errors\n\n" + "\n".join(lines) + rest

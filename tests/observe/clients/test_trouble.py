@@ -318,7 +318,7 @@ def test_a_client_that_is_built_in_another_way_goes_on_unseen(
     def changed(*_: object) -> None:
         raise AttributeError("nothing of this name")
 
-    monkeypatch.setattr("runcard.observe.clients.stainless.watch_sending", changed)
+    monkeypatch.setattr("runcard.observe.clients.anthropic_openai.watch_sending", changed)
     warned = pytest.warns(runcard.RuncardWarning, match="could not be recorded: AttributeError")
     with runcard.record(outputs) as run, warned:
         assert make("claude", server).content[0].text == replies.WORDS
@@ -333,7 +333,7 @@ def test_a_reply_that_is_read_in_another_way_goes_on_unseen(
     def changed(*_: object) -> None:
         raise AttributeError("nothing of this name")
 
-    monkeypatch.setattr("runcard.observe.clients.call.Whole.feed", changed)
+    monkeypatch.setattr("runcard.observe.clients.call.JsonReply.feed", changed)
     warned = pytest.warns(runcard.RuncardWarning, match="could not be recorded: AttributeError")
     with runcard.record(outputs) as run, warned:
         assert make("claude", server).content[0].text == replies.WORDS

@@ -15,7 +15,7 @@ from observe.clients import replies
 from observe.clients.clients import CLAUDE, claude
 from observe.clients.conftest import calls
 from observe.clients.server import Answer, ModelServer
-from runcard.observe.clients.reply_stream import DONE, AmazonStream, EventStream, MalformedError, Whole
+from runcard.observe.clients.reply_stream import DONE, AmazonStream, EventStream, JsonReply, MalformedError
 
 EVENTS: list[Any] = [{"type": "ping"}, {"text": "Füchse 🦊"}, {"lines": "a\nb"}, DONE]
 
@@ -81,14 +81,14 @@ def test_a_stream_of_bedrock_is_read_like_any_other(server: ModelServer, run: ru
 
 
 def test_a_whole_reply_is_one_json_text() -> None:
-    reader = Whole()
+    reader = JsonReply()
     assert list(reader.feed(b'{"a": [1,')) == list(reader.feed(b" 2]}")) == []
     assert list(reader.end()) == [{"a": [1, 2]}]
 
 
 @pytest.mark.parametrize("data", [b"", b"{", b"<html>", b"\xff\xfe", b"[" * 100_000])
 def test_what_is_no_json_is_told_as_such(data: bytes) -> None:
-    reader = Whole()
+    reader = JsonReply()
     list(reader.feed(data))
     with pytest.raises(MalformedError):
         list(reader.end())

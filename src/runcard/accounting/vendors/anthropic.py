@@ -6,7 +6,7 @@ are calls of their own, which the counts of the message leave out.
 
 from runcard.accounting.tokens import Tokens, split_writes
 from runcard.accounting.usage import Usage
-from runcard.accounting.vendors.fields import ReplyFields
+from runcard.accounting.vendors.reply_fields import ReplyFields
 
 _OWN = (
     "cache_creation_input_tokens",

@@ -7,7 +7,7 @@ without a reason to finish belongs to a stream that goes on; a prompt that was r
 
 from runcard.accounting.tokens import Tokens
 from runcard.accounting.usage import Usage
-from runcard.accounting.vendors.fields import ReplyFields
+from runcard.accounting.vendors.reply_fields import ReplyFields
 
 METADATA = ("usageMetadata", "usage_metadata")
 

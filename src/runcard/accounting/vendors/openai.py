@@ -6,7 +6,7 @@ Many servers speak the first of the two. Where a total shows that reasoning stan
 
 from runcard.accounting.tokens import Tokens, split_writes
 from runcard.accounting.usage import Source, Usage
-from runcard.accounting.vendors.fields import ReplyFields
+from runcard.accounting.vendors.reply_fields import ReplyFields
 
 _UNFINISHED = {"in_progress", "queued", "cancelled"}
 _USUAL = {"default", "standard", "on_demand"}

@@ -14,15 +14,15 @@ from typing import Protocol
 
 from runcard.accounting.tokens import Tokens
 from runcard.accounting.usage import Usage
-from runcard.accounting.vendors import anthropic, caller, google, openai
-from runcard.accounting.vendors.fields import ReplyFields, as_mapping
+from runcard.accounting.vendors import anthropic, google, manual_counts, openai
+from runcard.accounting.vendors.reply_fields import ReplyFields, as_mapping
 from runcard.accounting.vendors.streams import joined
 from runcard.errors import UsageError
 
 Reader = Callable[[ReplyFields, ReplyFields], Usage]
 
 
-class _Vendor(Protocol):
+class _VendorReader(Protocol):
     """What a module of `vendors` has."""
 
     def is_reply(self, reply: ReplyFields) -> bool: ...
@@ -32,7 +32,7 @@ class _Vendor(Protocol):
 
 _USAGE = ("usage", *google.METADATA)
 _WRAPPED = ("message", "response")  # events of a stream hold the reply under these names
-_VENDORS: tuple[_Vendor, ...] = (google, anthropic, openai)
+_VENDORS: tuple[_VendorReader, ...] = (google, anthropic, openai)
 _NOTHING = ReplyFields({})
 _EXPECTED = (
     "a reply of Anthropic Messages, OpenAI Chat Completions or Responses, or Gemini; the usage object of one; or a "
@@ -93,8 +93,8 @@ def _reader(reply: ReplyFields, usage: ReplyFields) -> Reader:
     for vendor in _VENDORS:
         if vendor.is_usage(usage):
             return vendor.read
-    if caller.is_usage(usage):
-        return caller.read
+    if manual_counts.is_usage(usage):
+        return manual_counts.read
     raise _unknown(_described(usage.data))
 
 

@@ -7,8 +7,8 @@ to stop; of the words nothing. A stream that was cut leaves a reply without a re
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from runcard.accounting.vendors.fields import ReplyFields, as_mapping
 from runcard.accounting.vendors.google import METADATA
+from runcard.accounting.vendors.reply_fields import ReplyFields, as_mapping
 
 _FACTS = ("id", "model", "service_tier", "modelVersion", "model_version", "responseId", "response_id")
 _ENDS = {"response.completed", "response.incomplete", "response.failed", "response.cancelled"}
@@ -16,7 +16,7 @@ _REASON = ("finishReason", "finish_reason")
 _FEEDBACK = ("promptFeedback", "prompt_feedback")
 
 
-class Streamed:
+class StreamedReply:
     """What a stream has said so far."""
 
     def __init__(self) -> None:
@@ -111,9 +111,9 @@ class Streamed:
             self._reasons[index] = part.text(*_REASON) or self._reasons.get(index)
 
 
-def joined(events: Iterable[object]) -> Streamed | None:
+def joined(events: Iterable[object]) -> StreamedReply | None:
     """A stream from its events; None when something among them is no event, or they say nothing."""
-    stream = Streamed()
+    stream = StreamedReply()
     for event in events:
         data = as_mapping(event)
         if data is None or not stream.add(ReplyFields(data)):

@@ -76,9 +76,9 @@ def _refusal(record: str, error: RuncardError) -> JsonObject:
 
 
 def _line(archived: "Archived") -> str:
-    from runcard.views.run_readme import size  # noqa: PLC0415
+    from runcard.views.formats import byte_size  # noqa: PLC0415
 
-    packed = size(archived.bytes)
+    packed = byte_size(archived.bytes)
     if archived.uncompressed_bytes is None:
         return f"{archived.archive}: {packed}"
-    return f"{archived.archive}: {packed} ({size(archived.uncompressed_bytes)} unpacked)"
+    return f"{archived.archive}: {packed} ({byte_size(archived.uncompressed_bytes)} unpacked)"

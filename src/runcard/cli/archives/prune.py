@@ -165,6 +165,6 @@ def _total(candidates: "Sequence[Candidate]") -> str:
 
 
 def _size(count: int) -> str:
-    from runcard.views.run_readme import size  # noqa: PLC0415
+    from runcard.views.formats import byte_size  # noqa: PLC0415
 
-    return size(count)
+    return byte_size(count)

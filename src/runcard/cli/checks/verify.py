@@ -4,15 +4,16 @@ from typing import TYPE_CHECKING
 
 import click
 
+from runcard.cli.exit_codes import ExitCode, code_for_severity, worst
 from runcard.cli.options import PATH, json_option, progress_option
 from runcard.cli.printing import say_done, say_json
-from runcard.errors import ExitCode
 
 if TYPE_CHECKING:
     from runcard.cli.many import Many
+    from runcard.documents.findings import Finding
     from runcard.operations.checks.pin import PinCheck
     from runcard.operations.checks.verify_result import Verified
-    from runcard.store.verification import Discrepancy, Verdict
+    from runcard.store.verification import Verdict
 
 _NOT_SIGNED = "Not signed: anyone able to write to this folder, its sender included, could have forged it."
 
@@ -39,7 +40,7 @@ def command(paths: tuple[str, ...], pin: str | None, shows_progress: bool, as_js
     from runcard.cli.progress import ByteProgress  # noqa: PLC0415
     from runcard.operations.checks.measure import measure  # noqa: PLC0415
     from runcard.operations.checks.pin import check_pins, read_pins  # noqa: PLC0415
-    from runcard.operations.checks.verify import summary, verify, worst  # noqa: PLC0415
+    from runcard.operations.checks.verify import summary, verify  # noqa: PLC0415
     from runcard.settings import read_settings  # noqa: PLC0415
 
     if pin is not None:
@@ -56,18 +57,22 @@ def command(paths: tuple[str, ...], pin: str | None, shows_progress: bool, as_js
         _add(many, result)
     if as_json:
         say_json(summary(results, pinned))
-        return _code(worst(results), pinned)
-    if any(result.verdict.exit_code != ExitCode.FAILED for result in results):
+        return _code(worst(_code_of(result.verdict) for result in results), pinned)
+    if any(_code_of(result.verdict) != ExitCode.FAILED for result in results):
         say_done(_NOT_SIGNED)
     if pinned is not None:
         _add_pins(many, pinned)
     return many.finish()
 
 
-def _code(worst: ExitCode, pinned: "PinCheck | None") -> ExitCode:
+def _code(code: ExitCode, pinned: "PinCheck | None") -> ExitCode:
     if pinned is not None and not pinned.is_updated:
         return ExitCode.FAILED
-    return ExitCode.WARNINGS if pinned is not None and not pinned.ledgers and worst == ExitCode.OK else worst
+    return ExitCode.WARNINGS if pinned is not None and not pinned.ledgers and code == ExitCode.OK else code
+
+
+def _code_of(checked: "Verdict | Finding") -> ExitCode:
+    return code_for_severity(checked.severity)
 
 
 def _add_pins(many: "Many", pinned: "PinCheck") -> None:
@@ -87,27 +92,27 @@ def _add(many: "Many", result: "Verified") -> None:
     from runcard.files import printable  # noqa: PLC0415
 
     verdict = result.verdict
-    if verdict.exit_code == ExitCode.FAILED:
+    if _code_of(verdict) == ExitCode.FAILED:
         only = verdict.findings[0] if len(verdict.findings) == 1 and not verdict.records else None
         if only is not None and only.kind == "missing" and only.record == printable(result.path):
-            many.complain(only.message, "name a run or a session, or a folder of them")
+            many.complain(only.message, result.hint or "name a run or a session, or a folder of them")
             return
-        findings = sorted(verdict.findings, key=lambda finding: finding.exit_code != ExitCode.FAILED)
+        findings = sorted(verdict.findings, key=lambda finding: _code_of(finding) != ExitCode.FAILED)
         many.complain(f"{result.path}: {_words(verdict)}", details=[_line(one, result) for one in findings])
         return
-    known = [_line(finding, result) for finding in verdict.findings if finding.exit_code == ExitCode.OK]
+    known = [_line(finding, result) for finding in verdict.findings if _code_of(finding) == ExitCode.OK]
     if verdict.records:
         many.done(f"{result.path}: {_words(verdict)}", known)
     for finding in verdict.findings:
-        if finding.exit_code != ExitCode.OK:
+        if _code_of(finding) != ExitCode.OK:
             many.warn(f"{result.path}: {_line(finding, result)}")
 
 
-def _line(finding: "Discrepancy", result: "Verified") -> str:
+def _line(finding: "Finding", result: "Verified") -> str:
     """A finding about a store names the record, one about a file that file, and one about a whole record neither."""
     place = finding.path if finding.kind not in {"open", "ledger"} else ""
     if not result.verdict.records:
-        place = finding.record
+        place = finding.record or ""
     return f"{place}: {finding.message} [{finding.kind}]" if place else f"{finding.message} [{finding.kind}]"
 
 
@@ -119,7 +124,7 @@ def _words(verdict: "Verdict") -> str:
         (True, False): "incomplete (nothing changed)",
         (False, False): "changed and incomplete",
     }[verdict.intact, verdict.complete]
-    if verdict.exit_code == ExitCode.FAILED:
+    if _code_of(verdict) == ExitCode.FAILED:
         word, *rest = words.split(" ")
         words = words.upper() if rest[0] == "and" else " ".join([word.upper(), *rest])
     return words if verdict.records else f"the store is {words}"

@@ -9,7 +9,7 @@ from runcard.cli.printing import complain, say_done, say_json
 from runcard.errors import ExitCode
 
 if TYPE_CHECKING:
-    from runcard.operations.experiments.delete import Doomed
+    from runcard.operations.experiments.delete import ExperimentContents
 
 
 @click.command("delete")
@@ -26,7 +26,7 @@ def command(name: str, yes: bool, as_json: bool) -> int:
     Exit codes: 0 deleted, 1 not deleted, 64 confirmation needed: pass --yes.
     """
     from runcard.operations.experiments.delete import delete, examine  # noqa: PLC0415
-    from runcard.views.text_blocks import counted  # noqa: PLC0415
+    from runcard.views.formats import counted  # noqa: PLC0415
 
     doomed = examine(name)
     if doomed is not None and not yes and not _is_agreed(doomed):
@@ -44,10 +44,9 @@ def command(name: str, yes: bool, as_json: bool) -> int:
     return ExitCode.OK
 
 
-def _is_agreed(doomed: "Doomed") -> bool:
+def _is_agreed(doomed: "ExperimentContents") -> bool:
     from runcard.cli.confirm import is_agreed  # noqa: PLC0415
-    from runcard.views.run_readme import size  # noqa: PLC0415
-    from runcard.views.text_blocks import counted  # noqa: PLC0415
+    from runcard.views.formats import byte_size, counted  # noqa: PLC0415
 
-    contents = f"{counted(doomed.runs, 'run')}, {counted(doomed.files, 'file')}, {size(doomed.bytes)}"
+    contents = f"{counted(doomed.runs, 'run')}, {counted(doomed.files, 'file')}, {byte_size(doomed.bytes)}"
     return is_agreed(f"Permanently delete {doomed.path} ({contents})?")

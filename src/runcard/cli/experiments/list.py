@@ -17,10 +17,10 @@ def command(as_json: bool) -> int:
     Exit codes: 0 listed, 2 one of them has a problem.
     """
     from runcard.operations.experiments.delete import unfinished  # noqa: PLC0415
-    from runcard.operations.experiments.list import experiments  # noqa: PLC0415
+    from runcard.operations.experiments.list import list_experiments  # noqa: PLC0415
     from runcard.views.experiment_screen import experiment_table  # noqa: PLC0415
 
-    summaries, half_deleted = experiments(), unfinished()
+    summaries, half_deleted = list_experiments(), unfinished()
     if as_json:
         say_json({"experiments": [summary.to_dict() for summary in summaries], "half_deleted": half_deleted})
     else:

@@ -11,7 +11,7 @@ from runcard.encoding import JsonObject
 from runcard.errors import RuncardError, StoreError
 
 if TYPE_CHECKING:
-    from runcard.operations.runs.close import Closing
+    from runcard.recording.closing import CloseResult
 
 
 @click.command("close")
@@ -30,7 +30,7 @@ def command(runs: tuple[str, ...], outputs: str | None, as_json: bool) -> int:
     """
     from runcard.cli.many import Many  # noqa: PLC0415
     from runcard.files import printable  # noqa: PLC0415
-    from runcard.operations.runs.close import dead_runs  # noqa: PLC0415
+    from runcard.operations.runs.close import find_unclosed_runs  # noqa: PLC0415
     from runcard.settings import OUTPUTS, read_settings  # noqa: PLC0415
 
     settings = read_settings({OUTPUTS: outputs})
@@ -41,7 +41,7 @@ def command(runs: tuple[str, ...], outputs: str | None, as_json: bool) -> int:
         )
     many = Many("runs", None, as_json=as_json, json_list="runs", refusal=_refusal)
     is_any_open = False
-    for run in many.over(runs or dead_runs(outputs)):
+    for run in many.over(runs or find_unclosed_runs(outputs)):
         with many.catching(run):
             closing = _close(run)
             if not runs and closing.status != "running" and not closing.closed:
@@ -59,7 +59,7 @@ def command(runs: tuple[str, ...], outputs: str | None, as_json: bool) -> int:
 class _Result:
     """What became of a run, for people and as JSON."""
 
-    def __init__(self, closing: "Closing") -> None:
+    def __init__(self, closing: "CloseResult") -> None:
         self._closing = closing
 
     @property
@@ -87,22 +87,34 @@ def _refusal(run: str, error: RuncardError) -> JsonObject:
     return {"path": printable(run), "closed": False, "status": None, "reason": error.message}
 
 
-def _close(run: str) -> "Closing":
+def _close(run: str) -> "CloseResult":
     """Close one run; an OSError becomes an error like any other, so that the next run has its turn."""
     from runcard.files import failure  # noqa: PLC0415
     from runcard.operations.runs.close import close  # noqa: PLC0415
-    from runcard.store.no_record import no_record  # noqa: PLC0415
 
-    if not os.path.isdir(run):
-        raise no_record(run)
     try:
-        (closing,) = close(run)
+        (closing,) = close(_directory(run))
     except OSError as error:
         raise failure(error, os.fsdecode(error.filename or run), "close") from error
     return closing
 
 
-def _is_elsewhere(closing: "Closing") -> bool:
+def _directory(run: str) -> str:
+    """The directory of a run that is named in any way, or that has lost its document."""
+    from runcard.files import printable  # noqa: PLC0415
+    from runcard.store.find_record import open_record  # noqa: PLC0415
+
+    if os.path.isdir(run):
+        return run
+    record = open_record(run)
+    if record.is_archived:
+        raise StoreError(
+            f"{printable(run)} is archived, so it is closed", hint=f"to see it: runcard show {printable(run)}"
+        )
+    return record.path
+
+
+def _is_elsewhere(closing: "CloseResult") -> bool:
     """Whether the process of a run cannot be looked up here: it is on another host."""
     from runcard.operations.checks.show import ELSEWHERE, show  # noqa: PLC0415
 

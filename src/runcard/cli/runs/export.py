@@ -33,7 +33,7 @@ def command(run: str, form: str, output: str | None, including: tuple[str, ...],
 
     Exit codes: 0 packed, 1 the run fails verification, 2 packed with warnings.
     """
-    from runcard.operations.runs.bundle import export_bundle  # noqa: PLC0415
+    from runcard.operations.runs.export_bundle import export_bundle  # noqa: PLC0415
 
     path, warnings = export_bundle(run, output, including=including)
     if as_json:

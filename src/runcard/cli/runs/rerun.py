@@ -13,8 +13,8 @@ from runcard.cli.printing import complain, say, say_json
 from runcard.errors import ExitCode, StoreError
 
 if TYPE_CHECKING:
-    from runcard.operations.runs.compare import Comparison
-    from runcard.operations.runs.rerun import Plan
+    from runcard.operations.runs.compare import RunComparison
+    from runcard.operations.runs.rerun import RerunPlan
 
 _LONG = 1000  # characters: more may have scrolled out of sight
 
@@ -44,7 +44,7 @@ def command(run: str, outputs: str | None, dry_run: bool, yes: bool, as_json: bo
 
     plan = plan_rerun(run, outputs=outputs)
     for difference in plan.differences:
-        complain("Warning", difference.words())
+        complain("Warning", difference.message())
     if plan.trust.damage is not None:
         complain("Warning", f"{plan.path} fails verification: {plan.trust.damage}")
     if dry_run:
@@ -55,7 +55,7 @@ def command(run: str, outputs: str | None, dry_run: bool, yes: bool, as_json: bo
         complain("Error", "nothing was run")
         return ExitCode.FAILED
     with _output_aside(wanted=as_json):
-        ran, comparison = plan.carry_out()
+        ran, comparison = plan.rerun()
     for warning in ran.warnings:
         complain("Warning", warning)
     for problem in ran.problems:
@@ -69,17 +69,17 @@ def command(run: str, outputs: str | None, dry_run: bool, yes: bool, as_json: bo
     return ExitCode.OK if comparison.identical and not _is_changed(plan) else ExitCode.WARNINGS
 
 
-def _is_changed(plan: "Plan") -> bool:
+def _is_changed(plan: "RerunPlan") -> bool:
     return bool(plan.differences) or plan.trust.damage is not None
 
 
-def _command_line(plan: "Plan") -> str:
+def _command_line(plan: "RerunPlan") -> str:
     import shlex  # noqa: PLC0415
 
     return shlex.join(plan.command)
 
 
-def _announce(plan: "Plan") -> None:
+def _announce(plan: "RerunPlan") -> None:
     """Show the command on stderr, and what is not taken from a record that is not trusted."""
     from runcard.files import printable  # noqa: PLC0415
 
@@ -93,7 +93,7 @@ def _announce(plan: "Plan") -> None:
     click.echo(f"runcard: command: {printable(_command_line(plan))}", err=True)
 
 
-def _is_agreed(plan: "Plan") -> bool:
+def _is_agreed(plan: "RerunPlan") -> bool:
     """Ask whether to run a command that a stranger may have written; StoreError without a terminal."""
     from runcard.cli.confirm import can_ask, is_agreed  # noqa: PLC0415
     from runcard.files import printable  # noqa: PLC0415
@@ -108,7 +108,7 @@ def _is_agreed(plan: "Plan") -> bool:
     return is_agreed(f"Run this command{size} in {os.getcwd()}?")
 
 
-def _show_comparison(comparison: "Comparison", plan: "Plan", *, as_json: bool) -> None:
+def _show_comparison(comparison: "RunComparison", plan: "RerunPlan", *, as_json: bool) -> None:
     if as_json:
         differences = [difference._asdict() for difference in plan.differences]
         say_json({**comparison.to_dict(), "differences": differences})
@@ -117,7 +117,7 @@ def _show_comparison(comparison: "Comparison", plan: "Plan", *, as_json: bool) -
         say(line)
 
 
-def _show_plan(plan: "Plan", *, as_json: bool) -> None:
+def _show_plan(plan: "RerunPlan", *, as_json: bool) -> None:
     if as_json:
         say_json(plan.to_dict())
         return
@@ -129,7 +129,7 @@ def _show_plan(plan: "Plan", *, as_json: bool) -> None:
     say(f"trusted     {'yes' if plan.trust.is_trusted else 'no: asks first, or needs --yes'}")
 
 
-def _report(comparison: "Comparison") -> Iterator[str]:
+def _report(comparison: "RunComparison") -> Iterator[str]:
     from runcard.views import run_comparison as view  # noqa: PLC0415
 
     yield ""
@@ -138,19 +138,19 @@ def _report(comparison: "Comparison") -> Iterator[str]:
     yield ""
     yield "Outputs"
     listed = [
-        *view.outputs("same", comparison.same),
-        *view.outputs("gone", comparison.gone),
-        *view.outputs("new", comparison.added),
+        *view.output_list("same", comparison.same),
+        *view.output_list("gone", comparison.gone),
+        *view.output_list("new", comparison.added),
     ]
     yield from listed
     for file in comparison.differing:
-        yield from view.outputs("differs", [file.path])
-        yield from view.difference(file.diff)
+        yield from view.output_list("differs", [file.path])
+        yield from view.diff_lines(file.diff)
     if not listed and not comparison.differing:
         yield "  none"
     yield ""
     yield "Figures"
-    yield from view.figures(comparison.moved)
+    yield from view.figure_table(comparison.moved)
 
 
 @contextmanager

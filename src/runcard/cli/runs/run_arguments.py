@@ -15,7 +15,7 @@ from runcard.encoding import JsonObject
 from runcard.errors import ExitCode, RuncardError, UsageError
 
 if TYPE_CHECKING:
-    from runcard.operations.experiments import Experiment
+    from runcard.store.experiments import Experiment
 
 
 class Option(NamedTuple):
@@ -140,7 +140,7 @@ def _folder_of(experiment: str | None) -> "Experiment | None":
     """The folder of an experiment; an experiment may be nothing but a name."""
     if experiment is None:
         return None
-    from runcard.operations.experiments import find  # noqa: PLC0415
+    from runcard.operations.experiments.find import find  # noqa: PLC0415
 
     return find(experiment)
 
@@ -148,7 +148,7 @@ def _folder_of(experiment: str | None) -> "Experiment | None":
 def _configuration(configs: tuple[str, ...], assignments: tuple[str, ...], base: JsonObject) -> JsonObject:
     if not configs and not assignments:
         return base
-    from runcard.operations.runs.configuration import read_configuration  # noqa: PLC0415
+    from runcard.store.runs.configuration import read_configuration  # noqa: PLC0415
 
     return read_configuration(configs, assignments, base)
 

@@ -1,13 +1,14 @@
 """runcard collect"""
 
 import sys
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from runcard.cli.options import PATH_OR_DASH, artifacts_option, json_option, progress_option
 from runcard.cli.printing import complain, complain_about, say, say_json
-from runcard.cli.verbosity import show_traceback
+from runcard.cli.verbosity import is_quiet, show_traceback
 from runcard.errors import ExitCode, RuncardError, UsageError
 
 if TYPE_CHECKING:
@@ -77,23 +78,43 @@ def command(spec: str | None, template: bool, shows_progress: bool, as_json: boo
     return _show(collected, spec, as_json=as_json)
 
 
-_HOW_TO_KEEP = "--mask-workspaces stores it with the secret masked, --exclude '!NAME' stores it as it is"
+_HOW_TO_KEEP = (
+    "pass --mask-workspaces to store it with the secret masked, --exclude '!NAME' to store it unchanged"
+)
+_SHOWN_PATTERNS = 8
 
 
 def _show(collected: "CollectedSession", spec: str, *, as_json: bool) -> int:
-    from runcard.store.sessions.copying.omission_reasons import HOLDS_KEY  # noqa: PLC0415
+    from runcard.store.sessions.copying.omission_reasons import HAS_KEY  # noqa: PLC0415
 
     if as_json:
         say_json(collected.to_dict())
     else:
         say(str(collected.path))
     sys.stdout.flush()
+    if not as_json and not is_quiet():
+        for line in _counts(collected):
+            click.echo(line, err=True)
     for finding in collected.findings:
         complain_about(finding, spec)
-    secret = next((omission for omission in reversed(collected.omissions) if HOLDS_KEY in omission), None)
-    for sentence in (*collected.omissions, *collected.remarks):
-        complain("Warning", sentence, hint=_HOW_TO_KEEP if sentence is secret else None)
+    last_secret = next((text for text in reversed(collected.omissions) if HAS_KEY in text), None)
+    for text in (*collected.omissions, *collected.remarks):
+        complain("Warning", text, hint=_HOW_TO_KEEP if text is last_secret else None)
     return ExitCode.OK if collected.is_whole else ExitCode.WARNINGS
+
+
+def _counts(collected: "CollectedSession") -> Iterator[str]:
+    """A line for what was excluded, and one for what was masked."""
+    from runcard.files import printable  # noqa: PLC0415
+    from runcard.views.formats import counted  # noqa: PLC0415
+
+    if patterns := list(collected.excluded):
+        more = ", …" if len(patterns) > _SHOWN_PATTERNS else ""
+        shown = ", ".join(map(printable, patterns[:_SHOWN_PATTERNS])) + more
+        yield f"excluded: {counted(sum(collected.excluded.values()), 'path')} ({shown})"
+    if collected.masked:
+        secrets, files = sum(collected.masked.values()), len(collected.masked)
+        yield f"masked: {counted(secrets, 'secret')} in {counted(files, 'file')}"
 
 
 def _refuse(error: RuncardError, spec: str, *, as_json: bool) -> int:

@@ -2,7 +2,7 @@
 
 Whoever sees a part of it says so: `sending` for each attempt, `replying` when a reply begins, `feed` for its bytes or `add`
 for its events, `read` when all are there; then `returned`, `end`, `close` or `fail`. The first of these that leaves nothing
-to wait for settles the call: what was seen goes to its keeper, once. What comes later changes nothing.
+to wait for settles the call: what was seen goes to its listener, once. What comes later changes nothing.
 
 Invariants: a call is told of once; nothing that goes wrong here reaches the user's code, unless they asked for strictness.
 """
@@ -18,20 +18,20 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol
 
-from runcard.accounting.vendors.fields import ReplyFields
-from runcard.accounting.vendors.streams import Streamed
+from runcard.accounting.vendors.reply_fields import ReplyFields
+from runcard.accounting.vendors.streams import StreamedReply
 from runcard.encoding import JsonObject
 from runcard.errors import RuncardWarning
-from runcard.observe.clients.endpoints import Api, find, overlooked
+from runcard.observe.clients.endpoints import Api, find, unrecorded_api
 from runcard.observe.clients.reply_stream import (
     DONE,
     AmazonStream,
     EventStream,
+    JsonReply,
     MalformedError,
-    Whole,
     decoded,
 )
-from runcard.observe.clients.reply_text import Words
+from runcard.observe.clients.reply_text import ReplyText
 
 if TYPE_CHECKING:
     from contextvars import Token
@@ -40,7 +40,7 @@ Rest = ParamSpec("Rest")
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class CallFacts:
     """What was seen of one call."""
 
     api: str
@@ -50,7 +50,7 @@ class Seen:
     reply: Mapping[str, Any] | None  # as its vendor shapes it, or what the events of a stream make up
     content: Any  # the words of the reply, when they are kept
     streamed: bool
-    begun: bool  # whether a good reply began to come
+    reply_began: bool  # whether a good reply began to come
     complete: bool  # whether it came to its end
     latency: float
     first_token: float | None
@@ -58,33 +58,35 @@ class Seen:
     error: Mapping[str, Any] | None
 
 
-class Keeper(Protocol):
+class CallListener(Protocol):
     """Who is told of calls."""
 
     @property
     def strict(self) -> bool: ...  # a failure to record is the user's trouble
     @property
     def keep_content(self) -> bool: ...
-    def overlooked(self, way: str) -> None: ...
-    def opened(self, call: "Call") -> None: ...
-    def settled(self, call: "Call", seen: Seen) -> None: ...
+    def unrecorded(self, way: str) -> None: ...
+    def call_started(self, call: "ModelCall") -> None: ...
+    def call_finished(self, call: "ModelCall", seen: CallFacts) -> None: ...
 
 
-Find = Callable[[], Keeper | None]
+FindListener = Callable[[], CallListener | None]
 
 
-def unseen(step: "Callable[Concatenate[Call, Rest], None]") -> "Callable[Concatenate[Call, Rest], None]":
+def unseen(
+    step: "Callable[Concatenate[ModelCall, Rest], None]",
+) -> "Callable[Concatenate[ModelCall, Rest], None]":
     """A step in the middle of a call, whose failure is a warning: the client would take an exception for one of its own.
 
     Where it should raise, it is kept for the last step.
     """
 
     @functools.wraps(step)
-    def guarded(self: "Call", /, *args: Rest.args, **kwargs: Rest.kwargs) -> None:
+    def guarded(self: "ModelCall", /, *args: Rest.args, **kwargs: Rest.kwargs) -> None:
         try:
             step(self, *args, **kwargs)
         except Exception as error:  # noqa: BLE001 - the call goes on, whatever goes wrong here
-            if self.keeper.strict:
+            if self.listener.strict:
                 self.trouble = self.trouble or error
             else:
                 _warn(error)
@@ -92,12 +94,14 @@ def unseen(step: "Callable[Concatenate[Call, Rest], None]") -> "Callable[Concate
     return guarded
 
 
-def last(step: "Callable[Concatenate[Call, Rest], None]") -> "Callable[Concatenate[Call, Rest], None]":
+def last(
+    step: "Callable[Concatenate[ModelCall, Rest], None]",
+) -> "Callable[Concatenate[ModelCall, Rest], None]":
     """A step that may end a call: what went wrong until then is raised where it should be."""
     guarded = unseen(step)
 
     @functools.wraps(step)
-    def raising(self: "Call", /, *args: Rest.args, **kwargs: Rest.kwargs) -> None:
+    def raising(self: "ModelCall", /, *args: Rest.args, **kwargs: Rest.kwargs) -> None:
         guarded(self, *args, **kwargs)
         trouble, self.trouble = self.trouble, None
         if trouble is not None:
@@ -107,10 +111,10 @@ def last(step: "Callable[Concatenate[Call, Rest], None]") -> "Callable[Concatena
 
 
 @dataclass(eq=False, slots=True)
-class Call:
+class ModelCall:
     """A call on its way."""
 
-    keeper: Keeper
+    listener: CallListener
     api: Api
     requested_model: str | None
     provider: str | None
@@ -126,18 +130,18 @@ class Call:
     _error: Mapping[str, Any] | None = None
     _refusal: Mapping[str, Any] | None = None  # by the last attempt that was
     _first: float | None = None
-    _wire: EventStream | AmazonStream | Whole | None = None
+    _wire: EventStream | AmazonStream | JsonReply | None = None
     _reply: Mapping[str, Any] | None = None
-    _stream: Streamed = field(default_factory=Streamed)
-    _words: Words = field(init=False)
+    _stream: StreamedReply = field(default_factory=StreamedReply)
+    _words: ReplyText = field(init=False)
     _started: float = field(default_factory=time.monotonic)
     _pid: int = field(default_factory=os.getpid)
     _turn: threading.Lock = field(default_factory=threading.Lock)
     _told: bool = False
-    _token: "Token[Call | None]" = field(init=False)
+    _token: "Token[ModelCall | None]" = field(init=False)
 
     def __post_init__(self) -> None:
-        self._words = Words(kept=self.keeper.keep_content)
+        self._words = ReplyText(kept=self.listener.keep_content)
 
     def __enter__(self) -> None:
         """While the client works on the call, it can be found by what the client uses."""
@@ -187,7 +191,7 @@ class Call:
         elif "event-stream" in content_type or (self.streamed and "json" not in content_type):
             self._wire = EventStream()
         else:
-            self._wire = Whole()
+            self._wire = JsonReply()
 
     @unseen
     def refused(self, status: int, reason: str) -> None:
@@ -213,7 +217,7 @@ class Call:
         except MalformedError as error:
             self._error = self._error or {"type": "malformed-reply", "message": str(error)}
 
-    def _event(self, event: Any) -> None:  # noqa: ANN401 - whatever a server sends
+    def _event(self, event: Any) -> None:
         if event == DONE:
             self._complete = True
         elif not isinstance(event, Mapping):
@@ -280,10 +284,10 @@ class Call:
             if self._told:
                 return
             self._told = True
-        self.keeper.settled(self, self._seen())
+        self.listener.call_finished(self, self._seen())
 
-    def _seen(self) -> Seen:
-        return Seen(
+    def _seen(self) -> CallFacts:
+        return CallFacts(
             api=self.api.name,
             requested_model=self.requested_model,
             provider=self.provider,
@@ -291,7 +295,7 @@ class Call:
             reply=self._reply or self._stream.reply or None,
             content=self._words.content,
             streamed=self.streamed,
-            begun=self._begun,
+            reply_began=self._begun,
             complete=self._complete,
             latency=self._elapsed(),
             first_token=self._first,
@@ -312,24 +316,24 @@ class Call:
         return round(time.monotonic() - self._started, 6)
 
 
-current: ContextVar[Call | None] = ContextVar("runcard_call", default=None)
+current: ContextVar[ModelCall | None] = ContextVar("runcard_call", default=None)
 
 
 def begin(
-    keeper: Find, apis: tuple[Api, ...], method: str, path: str, facts: Callable[[], JsonObject]
-) -> Call | None:
+    listener: FindListener, apis: tuple[Api, ...], method: str, path: str, facts: Callable[[], JsonObject]
+) -> ModelCall | None:
     """The call that this request is, with these facts; None when it is none, or nobody keeps it."""
     kept = None
     try:
         api = find(apis, method, path)
-        way = overlooked(method, path) if api is None else None
-        kept = keeper() if api or way else None
+        way = unrecorded_api(method, path) if api is None else None
+        kept = listener() if api or way else None
         if kept is not None and way is not None:
-            kept.overlooked(way)
+            kept.unrecorded(way)
         if kept is None or api is None:
             return None
-        call = Call(kept, api, **facts())
-        kept.opened(call)
+        call = ModelCall(kept, api, **facts())
+        kept.call_started(call)
     except Exception as error:
         if kept is not None and kept.strict:
             raise

@@ -86,7 +86,7 @@ def find(apis: tuple[Api, ...], method: str, path: str) -> Api | None:
     return next((api for api in apis if api.path.search(bare)), None)
 
 
-def overlooked(method: str, path: str) -> str | None:
+def unrecorded_api(method: str, path: str) -> str | None:
     """In which way a request calls a model, when it is one that is not recorded."""
     found = _OVERLOOKED.search(path.partition("?")[0]) if method.lower() == "post" else None
     return found and (found[1] or found[2])

@@ -8,24 +8,24 @@ import re
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
-from runcard.accounting.vendors.fields import ReplyFields, as_mapping
+from runcard.accounting.vendors.reply_fields import ReplyFields, as_mapping
 from runcard.encoding import JsonObject
-from runcard.observe.clients import interactions
-from runcard.observe.clients.call import Call, Find, begin, current
+from runcard.observe.clients import google_interactions
+from runcard.observe.clients.call import FindListener, ModelCall, begin, current
 from runcard.observe.clients.endpoints import GOOGLE, provider_at
 from runcard.observe.clients.subclassing import base_of, subclass
 
 _MODEL = re.compile(r"([^/]+):[^:/]+$")
 
 
-def exchange(client: Any, keeper: Find) -> None:  # noqa: ANN401
+def exchange(client: Any, listener: FindListener) -> None:
     """Watch a client, or watch it in another way from now on."""
     sender = client._api_client  # noqa: SLF001 - what all its parts share
     base = base_of(type(sender))
-    own = {"request": _request(base, keeper), "request_streamed": _streamed(base, keeper)}
+    own = {"request": _request(base, listener), "request_streamed": _streamed(base, listener)}
     own |= {
-        "async_request": _async_request(base, keeper),
-        "async_request_streamed": _async_streamed(base, keeper),
+        "async_request": _async_request(base, listener),
+        "async_request_streamed": _async_streamed(base, listener),
     }
     if hasattr(base, "_request_once"):
         own["_request_once"] = _once(base._request_once)  # noqa: SLF001
@@ -34,10 +34,12 @@ def exchange(client: Any, keeper: Find) -> None:  # noqa: ANN401
     sender.__class__ = subclass(base, own)
     for half in (client, getattr(client, "_aio", None)):
         if half is not None:
-            interactions.exchange(half, keeper)
+            google_interactions.exchange(half, listener)
 
 
-def _begun(sender: Any, keeper: Find, method: str, path: str, body: Any, *, stream: bool) -> Call | None:  # noqa: ANN401
+def _begun(
+    sender: Any, listener: FindListener, method: str, path: str, body: Any, *, stream: bool
+) -> ModelCall | None:
     def facts() -> JsonObject:
         named = _MODEL.search(path.partition("?")[0])
         options = ReplyFields(as_mapping(sender._http_options) or {})  # noqa: SLF001 - no other name leads to them
@@ -49,13 +51,13 @@ def _begun(sender: Any, keeper: Find, method: str, path: str, body: Any, *, stre
             "on_wire": False,
         }
 
-    return begin(keeper, GOOGLE, method, path, facts)
+    return begin(listener, GOOGLE, method, path, facts)
 
 
 def _once(once: Callable[..., Any]) -> Callable[..., Any]:
     """One attempt."""
 
-    def attempt(self: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+    def attempt(self: Any, *args: Any, **kwargs: Any) -> Any:
         if (call := current.get()) is not None:
             call.sending(None)
         return once(self, *args, **kwargs)
@@ -66,7 +68,7 @@ def _once(once: Callable[..., Any]) -> Callable[..., Any]:
 def _async_once(once: Callable[..., Any]) -> Callable[..., Any]:
     """One attempt; who tries again looks whether this is a coroutine function."""
 
-    async def attempt(self: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+    async def attempt(self: Any, *args: Any, **kwargs: Any) -> Any:
         if (call := current.get()) is not None:
             call.sending(None)
         return await once(self, *args, **kwargs)
@@ -74,9 +76,9 @@ def _async_once(once: Callable[..., Any]) -> Callable[..., Any]:
     return attempt
 
 
-def _request(base: Any, keeper: Find) -> Callable[..., Any]:  # noqa: ANN401
-    def request(self: Any, method: str, path: str, body: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-        call = _begun(self, keeper, method, path, body, stream=False)
+def _request(base: Any, listener: FindListener) -> Callable[..., Any]:
+    def request(self: Any, method: str, path: str, body: Any, *args: Any, **kwargs: Any) -> Any:
+        call = _begun(self, listener, method, path, body, stream=False)
         if call is None:
             return base.request(self, method, path, body, *args, **kwargs)
         with call:
@@ -88,9 +90,9 @@ def _request(base: Any, keeper: Find) -> Callable[..., Any]:  # noqa: ANN401
     return request
 
 
-def _async_request(base: Any, keeper: Find) -> Callable[..., Any]:  # noqa: ANN401
-    async def request(self: Any, method: str, path: str, body: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-        call = _begun(self, keeper, method, path, body, stream=False)
+def _async_request(base: Any, listener: FindListener) -> Callable[..., Any]:
+    async def request(self: Any, method: str, path: str, body: Any, *args: Any, **kwargs: Any) -> Any:
+        call = _begun(self, listener, method, path, body, stream=False)
         if call is None:
             return await base.async_request(self, method, path, body, *args, **kwargs)
         with call:
@@ -102,10 +104,10 @@ def _async_request(base: Any, keeper: Find) -> Callable[..., Any]:  # noqa: ANN4
     return request
 
 
-def _streamed(base: Any, keeper: Find) -> Callable[..., Any]:  # noqa: ANN401
-    def request(self: Any, method: str, path: str, body: Any, *args: Any, **kwargs: Any) -> Iterator[Any]:  # noqa: ANN401
+def _streamed(base: Any, listener: FindListener) -> Callable[..., Any]:
+    def request(self: Any, method: str, path: str, body: Any, *args: Any, **kwargs: Any) -> Iterator[Any]:
         """Like its base, it sends nothing before somebody asks for the first event."""
-        call = _begun(self, keeper, method, path, body, stream=True)
+        call = _begun(self, listener, method, path, body, stream=True)
         events = base.request_streamed(self, method, path, body, *args, **kwargs)
         if call is None:
             yield from events
@@ -125,9 +127,9 @@ def _streamed(base: Any, keeper: Find) -> Callable[..., Any]:  # noqa: ANN401
     return request
 
 
-def _async_streamed(base: Any, keeper: Find) -> Callable[..., Any]:  # noqa: ANN401
-    async def request(self: Any, method: str, path: str, body: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-        call = _begun(self, keeper, method, path, body, stream=True)
+def _async_streamed(base: Any, listener: FindListener) -> Callable[..., Any]:
+    async def request(self: Any, method: str, path: str, body: Any, *args: Any, **kwargs: Any) -> Any:
+        call = _begun(self, listener, method, path, body, stream=True)
         if call is None:
             return await base.async_request_streamed(self, method, path, body, *args, **kwargs)
         with call:
@@ -138,7 +140,7 @@ def _async_streamed(base: Any, keeper: Find) -> Callable[..., Any]:  # noqa: ANN
     return request
 
 
-async def _followed(call: Call, events: AsyncIterator[Any]) -> AsyncIterator[Any]:
+async def _followed(call: ModelCall, events: AsyncIterator[Any]) -> AsyncIterator[Any]:
     try:
         while True:
             with call:
@@ -151,6 +153,6 @@ async def _followed(call: Call, events: AsyncIterator[Any]) -> AsyncIterator[Any
         call.close()
 
 
-def _text(reply: Any) -> Any:  # noqa: ANN401
+def _text(reply: Any) -> Any:
     """What came back, as text; older versions of the library hand it on as data."""
     return getattr(reply, "body", reply) or "{}"

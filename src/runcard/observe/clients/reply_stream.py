@@ -64,7 +64,7 @@ class AmazonStream:
             frame, self._rest = self._rest[:size], self._rest[size:]
             yield self._event(decoded(frame[_PRELUDE.size + headers : size - _CHECK]))
 
-    def _event(self, said: Any) -> Any:  # noqa: ANN401
+    def _event(self, said: Any) -> Any:
         if isinstance(said, dict) and isinstance(said.get("bytes"), str):
             return decoded(base64.b64decode(said["bytes"]))
         return {"type": "error", "error": said}
@@ -73,7 +73,7 @@ class AmazonStream:
         yield from ()
 
 
-class Whole:
+class JsonReply:
     """One JSON text."""
 
     def __init__(self) -> None:
@@ -91,7 +91,7 @@ class Whole:
             yield decoded(b"".join(self._pieces))
 
 
-def decoded(text: bytes | str) -> Any:  # noqa: ANN401 - whatever a server sends
+def decoded(text: bytes | str) -> Any:
     """JSON, read as forgivingly as the vendors' libraries do."""
     try:
         return json.loads(text, parse_constant=str)

@@ -22,7 +22,7 @@ _GROWING = (
 )
 
 
-class Words:
+class ReplyText:
     """What a reply says, as far as it came."""
 
     def __init__(self, *, kept: bool) -> None:
@@ -31,7 +31,7 @@ class Words:
         self._parts: dict[str, JsonObject] = {}
 
     @property
-    def content(self) -> Any:  # noqa: ANN401 - as the vendor shapes it
+    def content(self) -> Any:
         return self._whole if self._whole is not None else list(self._parts.values()) or None
 
     def whole(self, reply: Mapping[str, Any]) -> None:

@@ -12,7 +12,7 @@ from runcard.encoding import JsonObject
 _MARK = "_runcard_base"
 
 
-def base_of(kind: type) -> Any:  # noqa: ANN401 - a class, of which only its user knows what it has
+def base_of(kind: type) -> Any:
     """The class that was there before."""
     return kind.__dict__.get(_MARK, kind)
 

@@ -14,7 +14,7 @@ from runcard.files import json_name
 from runcard.observe.git.changes import diff_sha256
 from runcard.observe.git.command import GitError
 from runcard.observe.git.worktree import WorkTree
-from runcard.observe.locations import absolute
+from runcard.observe.paths import absolute_path
 
 TIMEOUT = 10.0  # seconds for everything
 
@@ -24,15 +24,15 @@ __all__ = ["TIMEOUT", "git", "growing"]
 def git(
     directory: str | os.PathLike[str],
     *,
-    without: Sequence[str | os.PathLike[str]] = (),
+    ignore: Sequence[str | os.PathLike[str]] = (),
     timeout: float = TIMEOUT,
 ) -> JsonObject | None:
     """`commit`, `branch`, `dirty` and `diff_sha256` of the repository that a directory lies in; None without one.
 
-    `branch` is None for a detached HEAD, `commit` before the first one. Paths of `without` do not make a work tree
+    `branch` is None for a detached HEAD, `commit` before the first one. Paths of `ignore` do not make a work tree
     dirty: what a run writes into its own store is no change of what it was made from.
     """
-    states = growing(absolute(directory), dict(os.environ), without=without, timeout=timeout)
+    states = growing(absolute_path(directory), dict(os.environ), ignore=ignore, timeout=timeout)
     return next(reversed(list(states)), None)
 
 
@@ -40,11 +40,11 @@ def growing(
     directory: str,
     variables: Mapping[str, str],
     *,
-    without: Sequence[str | os.PathLike[str]] = (),
+    ignore: Sequence[str | os.PathLike[str]] = (),
     timeout: float = TIMEOUT,
 ) -> Iterator[JsonObject]:
     """The same for an absolute directory, with more known at each step; what takes longest comes last."""
-    left_out = [os.path.realpath(os.path.join(os.fsencode(directory), os.fsencode(path))) for path in without]
+    left_out = [os.path.realpath(os.path.join(os.fsencode(directory), os.fsencode(path))) for path in ignore]
     tree = WorkTree.find(os.fsencode(directory), variables, time.monotonic() + timeout, left_out)
     if tree is None:
         return

@@ -22,7 +22,7 @@ from stat import S_ISLNK, S_ISREG
 from runcard.digests import sha256_bytes, sha256_descriptor
 from runcard.files import decode_name
 from runcard.observe.git.command import GitError
-from runcard.observe.git.worktree import Examined
+from runcard.observe.git.worktree import WorkTreeStatus
 
 MOST_DIFF = 64 << 20  # bytes that git prints
 MOST_CHANGED = 1 << 20  # bytes of the paths of changed files, since they are given on the command line
@@ -39,7 +39,7 @@ _DIFF = (
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
-def diff_sha256(seen: Examined) -> str | None:
+def diff_sha256(seen: WorkTreeStatus) -> str | None:
     """The digest as bare hex; None for a clean work tree, and where it cannot be known or is too much work."""
     if not seen.is_dirty:
         return None
@@ -49,7 +49,7 @@ def diff_sha256(seen: Examined) -> str | None:
         return None
 
 
-def _digest(seen: Examined) -> str:
+def _digest(seen: WorkTreeStatus) -> str:
     if seen.filtered:
         raise GitError("what a filter would make of these files is not known")
     from runcard.checksums import Listing  # noqa: PLC0415 - brings more along than a clean work tree needs
@@ -63,7 +63,7 @@ def _digest(seen: Examined) -> str:
     return hasher.hexdigest()
 
 
-def _diff_command(seen: Examined) -> tuple[bytes | str, ...]:
+def _diff_command(seen: WorkTreeStatus) -> tuple[bytes | str, ...]:
     """The changed paths are named: git would otherwise look at all, and write down what it saw in its index."""
     if sum(map(len, seen.tracked)) > MOST_CHANGED:
         raise GitError("too many files have changed")
@@ -71,7 +71,7 @@ def _diff_command(seen: Examined) -> tuple[bytes | str, ...]:
     return ("--literal-pathspecs", *_DIFF, base, "--", *seen.tracked)
 
 
-def _untracked(seen: Examined) -> dict[bytes, str]:
+def _untracked(seen: WorkTreeStatus) -> dict[bytes, str]:
     if not seen.has_untracked:
         return {}
     printed = seen.git.read("ls-files", "-z", "--others", "--exclude-standard", *seen.tree.pathspecs)
@@ -86,7 +86,7 @@ def _untracked(seen: Examined) -> dict[bytes, str]:
     return digests
 
 
-def _hash(seen: Examined, path: bytes, most: int) -> tuple[str, int]:
+def _hash(seen: WorkTreeStatus, path: bytes, most: int) -> tuple[str, int]:
     if S_ISLNK(os.lstat(path).st_mode):
         target = os.readlink(path)
         return sha256_bytes(target).hex, len(target)
@@ -101,7 +101,7 @@ def _hash(seen: Examined, path: bytes, most: int) -> tuple[str, int]:
         os.close(descriptor)
 
 
-def _submodules(seen: Examined) -> dict[bytes, str]:
+def _submodules(seen: WorkTreeStatus) -> dict[bytes, str]:
     digests: dict[bytes, str] = {}
     for path, module in seen.submodules.items():
         if module is None or module.is_dirty is not False:

@@ -29,38 +29,38 @@ _FIELDS = {b"1": 8, b"2": 9, b"u": 10}  # of a line of `git status`, before the 
 
 
 class WorkTree:
-    """One work tree; `top` is its top directory. Paths of `without` are not looked at."""
+    """One work tree; `top` is its top directory. Paths of `ignore` are not looked at."""
 
-    def __init__(self, git: Git, commit: str | None, branch: str | None, without: Sequence[bytes]) -> None:
+    def __init__(self, git: Git, commit: str | None, branch: str | None, ignore: Sequence[bytes]) -> None:
         self.top = git.directory
         self.commit, self.branch = commit, branch
-        self._git, self._without = git, without
+        self._git, self._ignored = git, ignore
 
     @classmethod
     def find(
-        cls, directory: bytes, variables: Mapping[str, str], deadline: float, without: Sequence[bytes] = ()
+        cls, directory: bytes, variables: Mapping[str, str], deadline: float, ignore: Sequence[bytes] = ()
     ) -> Self | None:
         """The work tree that a directory lies in; None when there is none, or git refuses to look at it."""
         git = Git(directory, variables, deadline)
         try:
             lines = git.read(*_FIND, accept=(0, _FATAL)).split(b"\n")[:-1]
             if len(lines) == 4 and _COMMIT.fullmatch(lines[2]):
-                return cls(git.at(*lines[:2]), lines[2].decode(), _branch(lines[3]), without)
+                return cls(git.at(*lines[:2]), lines[2].decode(), _branch(lines[3]), ignore)
             if len(lines) == 3:  # no commit yet, so git repeats the word and fails
                 git = git.at(*lines[:2])
                 reference = git.read("symbolic-ref", "--quiet", "HEAD", accept=(0, 1, _FATAL))
-                return cls(git, None, _branch(reference.strip()), without)
+                return cls(git, None, _branch(reference.strip()), ignore)
         except GitError:
             pass
         return None
 
-    def examine(self) -> "Examined":
+    def examine(self) -> "WorkTreeStatus":
         """Compare the work tree with its commit; raises GitError."""
         drivers = self._drivers()
         git = self._git.without_filters(drivers)
         entries = git.read(*_STATUS, *self.pathspecs).split(b"\0")
         tracked = [entry.split(b" ", _FIELDS[entry[:1]])[-1] for entry in entries if entry[:1] in _FIELDS]
-        return Examined(
+        return WorkTreeStatus(
             tree=self,
             git=git,
             tracked=tracked,
@@ -72,7 +72,7 @@ class WorkTree:
     @property
     def pathspecs(self) -> tuple[bytes | str, ...]:
         """What the commands look at: everything but what is to be left out."""
-        inside = [path for path in self._without if path.startswith(self.top + b"/")]
+        inside = [path for path in self._ignored if path.startswith(self.top + b"/")]
         left_out = [b":(top,exclude,literal)" + path[len(self.top) + 1 :] for path in inside]
         return ("--", ":(top)", *left_out)
 
@@ -98,18 +98,18 @@ class WorkTree:
         place = os.path.join(self.top, path)
         if check_relative(decode_name(path)) or not os.path.lexists(os.path.join(place, b".git")):
             return None
-        tree = self.find(place, self._git.variables, self._git.deadline, self._without)
+        tree = self.find(place, self._git.variables, self._git.deadline, self._ignored)
         # Git looks upwards: where nothing usable lies here it would find this work tree again.
         return tree if tree is not None and tree.top == place else None
 
-    def _examined(self) -> "Examined | None":
+    def _examined(self) -> "WorkTreeStatus | None":
         try:
             return self.examine()
         except GitError:
             return None
 
 
-class Examined(NamedTuple):
+class WorkTreeStatus(NamedTuple):
     """What was found in a work tree. `filtered` are those of the `tracked` changes that a filter applies to."""
 
     tree: WorkTree
@@ -117,7 +117,7 @@ class Examined(NamedTuple):
     tracked: list[bytes]
     filtered: set[bytes]
     has_untracked: bool
-    submodules: dict[bytes, "Examined | None"]
+    submodules: dict[bytes, "WorkTreeStatus | None"]
 
     @property
     def is_dirty(self) -> bool | None:

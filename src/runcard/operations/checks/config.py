@@ -6,7 +6,7 @@ from typing import Any
 
 from runcard.encoding import JsonObject
 from runcard.files import printable
-from runcard.settings import ALL, Found, Origin, Setting, Settings, SettingsError, read_settings
+from runcard.settings import ALL, Origin, Setting, Settings, SettingsError, SettingValue, read_settings
 from runcard.settings.value_types import MODE
 
 
@@ -18,12 +18,12 @@ class Configured:
     value: Any = None
     origin: Origin | None = None
     error: SettingsError | None = None
-    refused: Found[Any] | None = None  # what the project's file says, and does not count
+    refused: SettingValue[Any] | None = None  # what the project's file says, and does not count
 
     @property
     def text(self) -> str:
         """The value as a person would write it."""
-        return printable(self.setting.form.show(self.value))
+        return printable(self.setting.value_type.show(self.value))
 
     def to_dict(self) -> JsonObject:
         setting, origin = self.setting, self.origin
@@ -32,7 +32,7 @@ class Configured:
             "value": None if self.error else _as_data(setting, self.value),
             "origin": origin._asdict() if origin else None,
             "about": setting.about,
-            "allowed": setting.form.allowed,
+            "allowed": setting.value_type.allowed,
             "variables": list(setting.variables),
             "option": setting.option,
             "error": {"message": self.error.message, "hint": self.error.hint} if self.error else None,
@@ -40,12 +40,12 @@ class Configured:
         }
 
 
-def _refused(setting: Setting[Any], found: Found[Any]) -> JsonObject:
+def _refused(setting: Setting[Any], found: SettingValue[Any]) -> JsonObject:
     return {"value": _as_data(setting, found.value), "origin": found.origin._asdict()}
 
 
 def _as_data(setting: Setting[Any], value: Any) -> Any:  # noqa: ANN401 - whatever the setting holds
-    return printable(setting.form.show(value)) if setting.form is MODE else value
+    return printable(setting.value_type.show(value)) if setting.value_type is MODE else value
 
 
 def config(settings: Settings | None = None) -> tuple[list[Configured], list[tuple[str, str]]]:

@@ -11,17 +11,17 @@ from runcard.digests import sha256_bytes
 from runcard.encoding import JsonObject
 from runcard.errors import StoreError
 from runcard.files import printable
-from runcard.settings import Found, Setting, Settings
-from runcard.settings.files import NAME, PYPROJECT, SettingsFile, find_file, in_folder
-from runcard.settings.trust import Trusted, is_trusted, revoke, trust, trusted_files
+from runcard.settings import Setting, Settings, SettingValue
+from runcard.settings.files import NAME, PYPROJECT, SettingsFile, file_in_folder, find_file
+from runcard.settings.trust import TrustEntry, is_trusted, revoke, trust, trusted_files
 
 
 @dataclass(frozen=True, slots=True)
 class TrustedFile:
     """A file that is trusted now, and what it may set because of that."""
 
-    file: Trusted
-    allowed: tuple[tuple[Setting[Any], Found[Any]], ...]
+    file: TrustEntry
+    allowed: tuple[tuple[Setting[Any], SettingValue[Any]], ...]
     is_new: bool  # whether it was not trusted before
 
     def to_dict(self) -> JsonObject:
@@ -29,9 +29,9 @@ class TrustedFile:
         return {**self.file._asdict(), "new": self.is_new, "allowed": allowed}
 
 
-def shown(setting: Setting[Any], found: Found[Any]) -> str:
+def shown(setting: Setting[Any], found: SettingValue[Any]) -> str:
     """A value as a person would write it."""
-    return printable(setting.form.show(found.value))
+    return printable(setting.value_type.show(found.value))
 
 
 def trust_file(path: str | None = None) -> TrustedFile:
@@ -46,15 +46,15 @@ def trust_file(path: str | None = None) -> TrustedFile:
     allowed = tuple(Settings({}, os.environ, file).guarded())
     is_new = not is_trusted(file)
     trust(file)
-    return TrustedFile(Trusted(file.real_path, sha256_bytes(file.data).hex), allowed, is_new)
+    return TrustedFile(TrustEntry(file.real_path, sha256_bytes(file.data).hex), allowed, is_new)
 
 
-def list_trust() -> list[tuple[Trusted, str]]:
+def list_trust() -> list[tuple[TrustEntry, str]]:
     """The files on the list of trusted files, each with its state: `trusted`, `changed` or `gone`."""
     return [(file, _state(file)) for file in trusted_files()]
 
 
-def _state(file: Trusted) -> str:
+def _state(file: TrustEntry) -> str:
     if not os.path.exists(file.path):
         return "gone"
     current = _file_at(file.path)
@@ -76,9 +76,9 @@ def _file_at(path: str | None) -> SettingsFile | None:
         return find_file(".")
     folder = os.path.abspath(path)
     if os.path.isdir(folder):
-        return in_folder(folder)
+        return file_in_folder(folder)
     folder, name = os.path.split(folder)
-    found = in_folder(folder)
+    found = file_in_folder(folder)
     return found if found is not None and os.path.basename(found.path) == name else None
 
 

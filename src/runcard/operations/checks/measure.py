@@ -1,6 +1,6 @@
 """Measure: how many bytes a command about records will read, so that it can show how long that takes.
 
-An estimate: it opens nothing but the index of archives, and skips what cannot be looked at.
+An estimate: it opens nothing but the index of archives, and skips what cannot be read.
 """
 
 import contextlib
@@ -9,22 +9,18 @@ from collections.abc import Iterable, Iterator
 
 from runcard.errors import RuncardError
 from runcard.files import walk_files
-from runcard.operations.archives.find import find_archive
 from runcard.store import layout
-from runcard.store.archives.index import Shelf
+from runcard.store.archives.index import ArchiveFolder
+from runcard.store.find_record import open_record
 
 
-def measure(records: Iterable[str]) -> int:
+def measure(words: Iterable[str]) -> int:
     """The bytes of records: directories, archives (unpacked), or folders with records at any depth."""
     total = 0
-    for record in records:
+    for word in words:
         with contextlib.suppress(OSError, RuncardError):
-            if os.path.isdir(record):
-                total += sum(_sizes_below(record))
-            elif os.path.basename(record) == layout.METADATA and os.path.isfile(record):
-                total += sum(_sizes_below(os.path.dirname(record) or "."))
-            else:
-                total += _unpacked_size(find_archive(record).path)
+            path = word if os.path.isdir(word) else open_record(word).path
+            total += sum(_sizes_below(path)) if os.path.isdir(path) else _unpacked_size(path)
     return total
 
 
@@ -44,6 +40,6 @@ def _sizes_below(folder: str) -> Iterator[int]:
 
 def _unpacked_size(archive: str) -> int:
     """What the index says; for an archive that it does not list, the size of the file."""
-    entry = Shelf(layout.folder_of_archive(archive)).at(archive)
+    entry = ArchiveFolder(layout.folder_of_archive(archive)).at(archive)
     size = entry.fields.get("uncompressed_bytes") if entry else None
     return size or os.path.getsize(archive)

@@ -9,13 +9,13 @@ import stat
 from heapq import heappop, heappush
 from typing import NamedTuple
 
-from runcard.checksums.progress import Progress, Tally
-from runcard.checksums.worker import Folder
 from runcard.errors import StoreError
-from runcard.files import Kind, encode_name, failure, printable, reach, walk
+from runcard.files import FileKind, encode_name, failure, printable, short_path, walk
+from runcard.parallel.progress import Progress, file_counter
+from runcard.parallel.worker import DirectoryCursor
 from runcard.store.archives import tar
 from runcard.store.archives.gzip_members import NO_HEADER, SIZE, MemberWriter
-from runcard.store.archives.tar import Member
+from runcard.store.archives.tar import TarMember
 
 _PADDING = bytes(tar.BLOCK)
 
@@ -51,36 +51,36 @@ class _Packing:
     """A record on its way into an archive."""
 
     def __init__(self, top: int, name: bytes, writer: MemberWriter, progress: Progress | None) -> None:
-        self._top, self._name, self._writer, self._tally = top, name, writer, Tally(progress)
-        self._folder = Folder(top)
+        self._top, self._name, self._writer, self._counter = top, name, writer, file_counter(progress)
+        self._folder = DirectoryCursor(top)
         self._parts: list[bytes] = []
         self._filled, self._first = 0, NO_HEADER
         self._waiting: list[tuple[bytes, os.stat_result]] = []  # directories whose turn it is not yet
         self.others: list[str] = []
 
-    def add(self, path: str, kind: Kind) -> None:
+    def add(self, path: str, kind: FileKind) -> None:
         raw = encode_name(path)
         while self._waiting and self._waiting[0][0] < raw:
             self._add_directory(*heappop(self._waiting))
-        if kind is Kind.FILE:
+        if kind is FileKind.FILE:
             self._add_file(raw, path)
-        elif kind is Kind.OTHER:
+        elif kind is FileKind.OTHER:
             self.others.append(path)
         else:
-            with reach(self._top, path) as (place, rest):
+            with short_path(self._top, path) as (place, rest):
                 status = os.lstat(rest, dir_fd=place)
-                target = os.readlink(rest, dir_fd=place) if kind is Kind.SYMLINK else b""
-            if kind is Kind.DIRECTORY:
+                target = os.readlink(rest, dir_fd=place) if kind is FileKind.SYMLINK else b""
+            if kind is FileKind.DIRECTORY:
                 heappush(self._waiting, (raw + b"/", status))
             else:
-                self._begin(Member(tar.SYMLINK, self._named(raw), 0, 0o777, int(status.st_mtime), target))
+                self._begin(TarMember(tar.SYMLINK, self._named(raw), 0, 0o777, int(status.st_mtime), target))
 
     def begin(self) -> None:
         self._add_directory(b"", os.fstat(self._top))
 
     def _add_directory(self, path: bytes, status: os.stat_result) -> None:
         mode = stat.S_IMODE(status.st_mode)
-        self._begin(Member(tar.DIRECTORY, self._named(path), 0, mode, int(status.st_mtime), b""))
+        self._begin(TarMember(tar.DIRECTORY, self._named(path), 0, mode, int(status.st_mtime), b""))
 
     def end(self) -> None:
         self._folder.close()
@@ -88,7 +88,7 @@ class _Packing:
             self._add_directory(*heappop(self._waiting))
         self._put(tar.END)
         self._flush()
-        self._tally.finish()
+        self._counter.finish()
 
     def _named(self, path: bytes) -> bytes:
         return b"%b/%b" % (self._name, path)
@@ -101,7 +101,7 @@ class _Packing:
             if not stat.S_ISREG(status.st_mode):
                 raise _unsteady(path)
             mode = stat.S_IMODE(status.st_mode)
-            self._begin(Member(tar.FILE, self._named(raw), size, mode, int(status.st_mtime), b""))
+            self._begin(TarMember(tar.FILE, self._named(raw), size, mode, int(status.st_mtime), b""))
             left = size
             while left:
                 data = os.read(
@@ -111,17 +111,17 @@ class _Packing:
                 if not data or left < 0:
                     raise _unsteady(path)
                 self._put(data)
-                self._tally.add(0, len(data))
-                self._tally.tell()
+                self._counter.add(0, len(data))
+                self._counter.report()
             if size >= SIZE and os.read(descriptor, 1):
                 raise _unsteady(path)
             if missing := -size % tar.BLOCK:
                 self._put(_PADDING[:missing])
         finally:
             os.close(descriptor)
-        self._tally.add(1, 0)
+        self._counter.add(1, 0)
 
-    def _begin(self, member: Member) -> None:
+    def _begin(self, member: TarMember) -> None:
         if self._filled >= SIZE:
             self._flush()
         if self._first == NO_HEADER:

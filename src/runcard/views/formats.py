@@ -1,0 +1,87 @@
+"""Numbers as text for people: durations, sizes, money, tokens, counts. Unknown is never shown as zero."""
+
+from json import dumps
+
+_SMALLEST_AMOUNT = 0.000001  # dollars
+_SOURCES = {
+    "priced": "by the price table",
+    "given": "given by the caller",
+    "reported": "reported by the vendor",
+    "partial": "partly reported: a stream was cut",
+    "estimated": "estimated",
+}
+
+
+def duration(seconds: float | None) -> str:
+    """`1.5 s`, `2 min 05 s`, `3 h 20 min`."""
+    if seconds is None:
+        return "unknown"
+    if seconds < 60:
+        return f"{seconds:.3g} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s"
+
+
+def long_duration(seconds: int) -> str:
+    """A duration in words: `32 minutes`, `1 hour 5 minutes`."""
+    minutes, rest = divmod(seconds, 60)
+    hours, minutes = divmod(minutes, 60)
+    days, hours = divmod(hours, 24)
+    units = [(days, "day"), (hours, "hour"), (minutes, "minute"), (rest, "second")]
+    return " ".join([counted(count, unit) for count, unit in units if count][:2]) or "0 seconds"
+
+
+def short_duration(seconds: int) -> str:
+    """A duration for a table: `32m`, `1h 05m`, `45s`."""
+    minutes, rest = divmod(seconds, 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours:,}h {minutes:02}m" if minutes else f"{hours:,}h"
+    if minutes:
+        return f"{minutes}m {rest:02}s" if rest else f"{minutes}m"
+    return f"{rest}s"
+
+
+def byte_size(count: int) -> str:
+    """`512 B`, `1.2 MB`."""
+    if count < 1000:
+        return f"{count} B"
+    amount = float(count)
+    for unit in ("kB", "MB", "GB", "TB"):
+        amount /= 1000
+        if amount < 999.95 or unit == "TB":
+            break
+    return f"{amount:.1f} {unit}"
+
+
+def money(amount: float | None) -> str:
+    """Dollars, with as many digits as needed."""
+    if amount is None:
+        return "unknown"
+    if 0 < amount < _SMALLEST_AMOUNT:
+        return f"less than ${_SMALLEST_AMOUNT:f}"
+    if amount >= 1:
+        return f"${amount:,.2f}"
+    whole, _, fraction = f"{amount:.6f}".partition(".")
+    return f"${whole}.{fraction.rstrip('0'):0<2}"
+
+
+def token_count(count: int | None) -> str:
+    return "unknown" if count is None else f"{count:,}"
+
+
+def counted(count: int, noun: str) -> str:
+    """`1 file`, `2 files`."""
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")
+
+
+def truncated(value: object, length: int) -> str:
+    """A value on one line, at most so long: text as it is, everything else as JSON."""
+    text = value if isinstance(value, str) else dumps(value, ensure_ascii=False)
+    return text if len(text) <= length else text[: length - 1] + "…"
+
+
+def source_text(source: str) -> str:
+    """The `cost_source` or `token_source` of a document in words."""
+    return _SOURCES.get(source, source)
