@@ -69,7 +69,12 @@ def test_a_typical_run_fits_on_one_screen(cli: Cli, closed: Path) -> None:
         "  personas/1.json  16 B",
     ):
         assert said in lines
-    assert [line for line in lines if line and line[0] != " "][1:] == ["Configuration", "Cost", "Inputs", "Files"]
+    assert [line for line in lines if line and line[0] != " "][1:] == [
+        "Configuration",
+        "Cost",
+        "Inputs",
+        "Files",
+    ]
 
 
 def test_for_programs_there_is_the_whole_document(cli: Cli, closed: Path) -> None:

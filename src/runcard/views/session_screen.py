@@ -276,7 +276,9 @@ def _instance_cost(document: JsonObject) -> list[str]:
 
 def _workspace(workspace: JsonObject) -> list[str]:
     count, total, types = (workspace.get(key) for key in ("files_count", "total_size_bytes", "file_types"))
-    by_type = ", ".join(f"{number:,} {suffix or 'without suffix'}" for suffix, number in (types or {}).items())
+    by_type = ", ".join(
+        f"{number:,} {suffix or 'without suffix'}" for suffix, number in (types or {}).items()
+    )
     stored = (
         None if count is None else counted(count, "file") + ("" if total is None else f", {byte_size(total)}")
     )

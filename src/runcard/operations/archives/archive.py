@@ -16,7 +16,7 @@ from runcard.documents.times import instant
 from runcard.encoding import JsonObject, Limits
 from runcard.errors import RuncardError, StoreError
 from runcard.files import printable
-from runcard.observe.clock import Clock, long_ago
+from runcard.observe.clock import Clock, time_before
 from runcard.operations.checks.load import load
 from runcard.store import layout
 from runcard.store.archives.index import Shelf, entry
@@ -199,7 +199,7 @@ def begun(document: Document) -> datetime | None:
 
 def old_records(stores: list[str], age: timedelta, limits: Limits | None = None) -> Iterator[str]:
     """The closed records of stores that began at least so long ago, oldest first."""
-    limit = long_ago(age)
+    limit = time_before(age)
     found = []
     for store in stores:
         for path in layout.records(store):

@@ -191,7 +191,7 @@ class _Errand:
         signals.begin(relay.receive)
         try:
             child.go()
-            tree.look()
+            tree.sample()
             status = relay.run()
         finally:
             signals.end()

@@ -138,7 +138,7 @@ class Relay:
             while status is None:
                 self._wait(self._tree.due - time.monotonic())
                 if time.monotonic() >= self._tree.due:
-                    self._tree.look()
+                    self._tree.sample()
                     self._tree.count_orphans()
                     status = (
                         self._child.poll()
