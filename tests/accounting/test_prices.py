@@ -357,11 +357,11 @@ IN_MODEL = "/providers/p/models/0"
         ),
         (
             table({"model": "m", **RATE, "tiers": [{"above_input_tokens": 0, **RATE}]}),
-            f"{IN_MODEL}/tiers/0/above_input_tokens should be a whole number from 1 on, but is a int",
+            f"{IN_MODEL}/tiers/0/above_input_tokens should be a whole number of at least 1, but is a int",
         ),
         (
             table({"model": "m", **RATE, "tiers": [{"above_input_tokens": 5, **RATE}] * 2}),
-            f"{IN_MODEL}/tiers/1/above_input_tokens should be a whole number from 6 on, but is a int",
+            f"{IN_MODEL}/tiers/1/above_input_tokens should be a whole number of at least 6, but is a int",
         ),
         (table({"model": "m", **RATE, "from": "2026-13-01"}), f"{IN_MODEL}/from should be a date"),
         (

@@ -131,11 +131,11 @@ def test_a_pattern_never_goes_over_the_end_of_a_line() -> None:
     ("value", "reason"),
     [
         ('"acme"', "allowed: a list such as"),
-        ('["acme"]', "each entry has a name and a pattern"),
-        ('[{name = "a"}]', "each entry has a name and a pattern"),
+        ('["acme"]', "each entry needs a name and a pattern"),
+        ('[{name = "a"}]', "each entry needs a name and a pattern"),
         ('[{name = "a b", pattern = "abcd"}]', "'a b': a name has letters"),
-        ('[{name = "password", pattern = "abcd"}]', "'password': the name is taken"),
-        ('[{name = "a", pattern = "abcd"}, {name = "a", pattern = "efgh"}]', "'a': the name is taken"),
+        ('[{name = "password", pattern = "abcd"}]', "'password': the name is already used"),
+        ('[{name = "a", pattern = "abcd"}, {name = "a", pattern = "efgh"}]', "'a': the name is already used"),
         ('[{name = "a", pattern = "(a+)+"}]', "'a': the pattern is refused"),
     ],
 )

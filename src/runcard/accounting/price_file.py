@@ -145,7 +145,7 @@ def _tiers(node: _FileNode, below: Rates) -> tuple[Tier, ...]:
         above = tier["above_input_tokens"]
         least = tiers[-1].above_input_tokens + 1 if tiers else 1
         if isinstance(above.value, bool) or not isinstance(above.value, int) or above.value < least:
-            above.refuse(f"a whole number from {least:,} on")
+            above.refuse(f"a whole number of at least {least:,}")
         tiers.append(Tier(above.value, below))
     return tuple(tiers)
 
