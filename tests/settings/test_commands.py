@@ -176,9 +176,7 @@ def test_a_key_that_does_not_exist_is_told_where_the_settings_decide(cli: Cli, c
     Path("runcard.toml").write_text('output = "runs"\n')
     done = cli(*command)
     assert (done.code, done.out) == (2, good.out)
-    assert done.err == (
-        "Warning: runcard.toml:1: unknown setting output\n  hint: did you mean outputs?\n"
-    )
+    assert done.err == ("Warning: runcard.toml:1: unknown setting output\n  hint: did you mean outputs?\n")
     quiet = {"close": ["close", "outputs/none"], "ledger": ["ledger", "outputs"]}.get(command[0])
     assert quiet is None or "setting" not in cli(*quiet).err
 

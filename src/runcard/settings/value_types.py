@@ -202,14 +202,14 @@ def _secret_pattern_problem(entry: "UserPattern", others: "dict[str, UserPattern
     """What is wrong with a secret pattern, if anything."""
     from runcard.files import is_safe_id  # noqa: PLC0415
     from runcard.masking import RULES  # noqa: PLC0415
-    from runcard.masking.pattern_safety import UnsafePatternError, safe  # noqa: PLC0415
+    from runcard.masking.pattern_safety import UnsafePatternError, safe_pattern  # noqa: PLC0415
 
     if not is_safe_id(entry.name) or len(entry.name) > _MAX_NAME:
         return f"a name has letters, digits, dots, dashes and underscores, at most {_MAX_NAME}"
     if entry.name in RULES or entry.name in others:
         return "the name is already used"
     try:
-        safe(entry.pattern)
+        safe_pattern(entry.pattern)
     except UnsafePatternError as error:
         return f"the pattern is refused: {error}"
     return None
