@@ -1,11 +1,11 @@
-# Each target makes .venv when it is missing or when what it is made from has changed.
+# Each target creates .venv if it is missing or out of date.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help demo test lint bench docs clean
-help: ## what can be made here
+.PHONY: help demo check test lint bench docs clean
+help: ## list the targets
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
 
 $(READY): pyproject.toml constraints.txt
@@ -16,24 +16,27 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m compileall -q $(VENV)/lib src || true
 	touch $(READY)
 
-demo: $(READY) ## a guided first run, without network and keys
+demo: $(READY) ## a guided tour, without network and API keys
 	@$(BIN)/runcard demo "$$(mktemp -d)"
+
+check: lint ## before each commit: lint and the fast tests, in less than a minute
+	$(BIN)/python -m pytest --numprocesses auto -q -m 'not slow' $(ARGS)
 
 test: $(READY) ## all tests, on all cores, with branch coverage
 	$(BIN)/python -m pytest --numprocesses auto --cov --cov-report=term-missing:skip-covered $(ARGS)
 
-lint: $(READY) ## formatting, style, types, and who may import whom
+lint: $(READY) ## formatting, style, types, and import layers
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: $(READY) ## speed beside the peers, as ratios
+bench: $(READY) ## compare the speed with other programs
 	$(BIN)/python -m compileall -q $(VENV)/lib src
 	$(BIN)/python bench/run.py $(ARGS)
 
 docs: $(READY) ## run every sample in README.md and docs/
 	$(BIN)/python -m pytest tests/docs --no-header -q $(ARGS)
 
-clean: ## forget .venv and what tools left behind
+clean: ## remove .venv and all caches
 	rm -rf $(VENV) .coverage .coverage.* .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

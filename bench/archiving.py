@@ -15,9 +15,9 @@ from itertools import count
 from pathlib import Path
 
 from hashing import race, timed, two_cores
-from runcard.store.archives.member_index import Places
+from runcard.store.archives.member_index import MemberOffsets
 from runcard.store.archives.pack import pack
-from runcard.store.archives.read_files import read_file
+from runcard.store.archives.read_files import read_archived
 from runcard.store.archives.scan import scan
 from table import Row, print_table
 
@@ -73,11 +73,11 @@ def packing(record: Path, *, rounds: int) -> Iterator[Row]:
 
 def one_file(record: Path, *, rounds: int) -> Iterator[Row]:
     packed = record.with_name("ours.tar.gz")
-    places = Places.of(scan(str(packed)))
+    places = MemberOffsets.of(scan(str(packed)))
     path = max(str(file.relative_to(record)) for file in record.rglob("*.txt"))
     best = race(
         {
-            "ours": lambda: timed(read_file, str(packed), places, path),
+            "ours": lambda: timed(read_archived, str(packed), places, path),
             "tar": lambda: timed(take_out, packed, f"{record.name}/{path}"),
         },
         rounds,

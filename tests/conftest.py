@@ -16,6 +16,8 @@ from runcard.cli.main import main
 settings.register_profile("runcard", deadline=None)  # how long something takes is for bench/ to say
 settings.load_profile("runcard")
 
+pytest_plugins = ["slow_tests"]
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:

@@ -1,9 +1,11 @@
-"""The library as its users see it: a dozen names, typed results, nothing printed."""
+"""The library as its users see it: public names, typed results, nothing printed."""
 
+import ast
 import subprocess
 import sys
 from decimal import Decimal
 from pathlib import Path
+from typing import Any, assert_type
 
 import pytest
 
@@ -33,9 +35,22 @@ def test_a_star_import_gives_the_library_and_nothing_else() -> None:
     assert set(names) - {"__builtins__"} == set(runcard.__all__)
 
 
+def test_type_checkers_and_editors_see_the_names_that_are_imported_on_first_use() -> None:
+    tree = ast.parse(Path(runcard.__file__).read_text("utf-8"))
+    block = next(node for node in tree.body if isinstance(node, ast.If))
+    static = {
+        (alias.name, node.module)
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    assert static == {(name, f"runcard.{module}") for name, module in runcard._HOMES.items()}
+    assert {name for name, _ in static} == set(runcard.__all__) - {"__version__"}
+
+
 def test_an_unknown_attribute_is_an_attribute_error_that_names_it() -> None:
     with pytest.raises(AttributeError, match="module 'runcard' has no attribute 'lode'"):
-        runcard.lode  # noqa: B018
+        runcard.lode  # type: ignore[attr-defined]  # noqa: B018
 
 
 _RECORDS_MUCH = """
@@ -82,9 +97,54 @@ def test_load_gives_a_document_of_its_own_class(put: Put, kind: str, model: str)
     assert document.to_dict() == samples.VALID[kind]()
 
 
+def test_load_with_a_kind_is_typed_as_the_class_of_that_kind(put: Put) -> None:
+    """The first of each pair is checked by mypy, the second by running this."""
+    path = {kind: put(f"{kind}.json", make()) for kind, make in samples.VALID.items()}
+    assert_type(runcard.load(path["generation"], kind="generation"), runcard.Generation)
+    assert_type(runcard.load(path["team"], kind="team"), runcard.Team)
+    assert_type(runcard.load(path["instance"], kind="instance"), runcard.Instance)
+    assert_type(runcard.load(path["manifest"], kind="manifest"), runcard.Manifest)
+    assert_type(runcard.load(path["archive-index"], kind="archive-index"), runcard.ArchiveIndex)
+    assert_type(runcard.load(path["team"]), runcard.Document)
+    assert_type(runcard.load(path["team"]).total_cost, Decimal | None)
+    for kind, file in path.items():
+        assert type(runcard.load(file, kind=kind)) is type(runcard.load(file))
+
+
+def test_load_refuses_a_document_of_another_kind(put: Put) -> None:
+    with pytest.raises(runcard.InvalidDocument):
+        runcard.load(put("x.json", samples.team()), kind="generation")
+
+
+@pytest.mark.parametrize(
+    ("data", "cost"),
+    [
+        (samples.VALID["generation"](), Decimal("0.42")),
+        (samples.team(), Decimal("0.5")),
+        ({**samples.VALID["instance"](), "cost": 0.25}, Decimal("0.25")),
+        (samples.VALID["instance"](), None),
+        (samples.VALID["manifest"](), Decimal("0.5")),
+        (samples.VALID["archive-index"](), None),
+    ],
+)
+def test_every_document_has_a_total_cost_which_may_be_unknown(
+    put: Put, data: dict[str, Any], cost: Decimal | None
+) -> None:
+    assert runcard.load(put("x.json", data)).total_cost == cost
+
+
+def test_inputs_are_texts_or_paths(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    for name in ("a.txt", "b.txt", "c.txt"):
+        (tmp_path / "in" / name).write_text(name)
+    with runcard.record(tmp_path / "out", inputs=[tmp_path / "in" / "a.txt", f"{tmp_path}/in/b*"]) as run:
+        run.add_input(tmp_path / "in" / "c.txt")
+    sources = runcard.load(run.path / "metadata.json").to_dict()["data_sources"]
+    assert [Path(file["path"]).name for file in sources["files"]] == ["a.txt", "b.txt", "c.txt"]
+
+
 def test_a_document_answers_in_types(put: Put) -> None:
-    team = runcard.load(put("x.json", samples.team()))
-    assert isinstance(team, runcard.Team)
+    team = runcard.load(put("x.json", samples.team()), kind="team")
     assert team.session_id == "docs-team-001"
     assert team.total_cost == Decimal("0.5")
     assert [one["name"] for one in team.instances] == ["lead", "writer"]

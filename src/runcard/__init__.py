@@ -1,31 +1,34 @@
-"""runcard: every AI run leaves a record that you can trust.
+"""runcard: a verifiable record of every AI run.
 
-The record lies in the output directory as plain files. Data flows one way, and imports point the other way only:
+A record is a directory of plain files. The packages are layers; a module imports only from its own layer or from below:
 
-    cli                   the command line
-    operations            one module for each thing a user can do; returns results, never prints
-    views                 how people see records
-    store, observe        how records live on disk and stay true; where facts come from
-    plans                 test plans: names, freshness, ownership, order, and the Ruby they are about
-    redaction, accounting masking of secrets; usage, tokens and prices
-    settings              what can be set, and where each value comes from
-    documents             what a record says: models, schemas, rules, versions. Pure
-    checksums             SHA256SUMS: making, reading, comparing
-    files                 atomic writing, hostile names, locks, a walk in stable order
-    digests, encoding     digests as values; bytes ⇄ plain data
-    errors                who must act, and the exit codes
+    cli                   the command line: arguments, output, exit codes
+    operations            one module for each public verb; returns results, never prints
+    recording             recording a run while it happens, and closing it
+    views, child_process  records as Markdown and on the terminal; starting a command
+    store, observe        records on disk; facts about the machine, git, the process and API clients
+    plans                 test plans and the Ruby source they describe
+    settings              configuration
+    accounting            token usage and prices
+    masking               finding and masking secrets
+    documents             document models, schemas, rules, versions. No input or output
+    checksums             SHA256SUMS: create, read, compare
+    parallel              work on many files at once
+    files                 atomic writes, safe opening, locks, directory walks
+    digests, encoding     SHA-256 values; JSON and YAML
+    errors                error classes
 
-The names below are the library; each is imported when it is first used, so that `import runcard` costs next to nothing.
+The names in `__all__` are the public library. Each is imported on first use, which keeps `import runcard` fast.
 """
 
-from importlib import import_module
+from importlib import import_module as _import_module
 
 from runcard.version import __version__
 
-TYPE_CHECKING = False  # as in typing, whose import alone would take longer than all of this
+# False at run time. `typing`, which has a constant of this name, takes longer to import than all of this module; and a
+# plain False would hide the imports below from editors that evaluate it.
+TYPE_CHECKING = not __name__
 if TYPE_CHECKING:
-    from typing import Any
-
     from runcard.documents.archive_index import ArchiveIndex
     from runcard.documents.document import Document
     from runcard.documents.findings import Finding, InvalidDocument, Report
@@ -45,11 +48,12 @@ if TYPE_CHECKING:
     from runcard.operations.checks.validate import validate
     from runcard.operations.checks.verify import verify
     from runcard.operations.plans.open import open_plan
-    from runcard.operations.runs.metadata_recorder import MetadataRecorder
-    from runcard.operations.runs.record import Run, current_run, record
+    from runcard.operations.runs.record import record
     from runcard.operations.runs.watch import watch
     from runcard.operations.sessions.collect import collect
     from runcard.plans.plan import Plan
+    from runcard.recording.metadata_recorder import MetadataRecorder
+    from runcard.recording.run import Run, current_run
 
 _HOMES = {
     "ArchiveIndex": "documents.archive_index",
@@ -60,10 +64,10 @@ _HOMES = {
     "InvalidDocument": "documents.findings",
     "Limits": "encoding",
     "Manifest": "documents.session.manifest",
-    "MetadataRecorder": "operations.runs.metadata_recorder",
+    "MetadataRecorder": "recording.metadata_recorder",
     "Plan": "plans.plan",
     "Report": "documents.findings",
-    "Run": "operations.runs.record",
+    "Run": "recording.run",
     "RuncardError": "errors",
     "RuncardWarning": "errors",
     "Team": "documents.session.team",
@@ -71,7 +75,7 @@ _HOMES = {
     "amend": "operations.amendments.amend",
     "archive": "operations.archives.archive",
     "collect": "operations.sessions.collect",
-    "current_run": "operations.runs.record",
+    "current_run": "recording.run",
     "load": "operations.checks.load",
     "migrate": "operations.amendments.migrate",
     "open_plan": "operations.plans.open",
@@ -117,11 +121,13 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> "Any":  # noqa: ANN401
-    if name not in _HOMES:
-        raise AttributeError(f"module 'runcard' has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(f"runcard.{_HOMES[name]}"), name)
-    return value
+if not TYPE_CHECKING:  # a type checker that saw this function would accept any name
+
+    def __getattr__(name: str) -> object:
+        if name not in _HOMES:
+            raise AttributeError(f"module 'runcard' has no attribute {name!r}")
+        value = globals()[name] = getattr(_import_module(f"runcard.{_HOMES[name]}"), name)
+        return value
 
 
 def __dir__() -> list[str]:

@@ -87,8 +87,9 @@ def finished(
 _AS_USER = """\
 import io, os, sys
 import runcard.files.rename_noreplace, runcard.operations.amendments.migrate
-from runcard.cli import app, main, migrate
-from runcard.documents.codec import KINDS, examine
+from runcard.cli import app, main
+from runcard.cli.amendments import migrate
+from runcard.documents.reader import KINDS, parse_document
 streams = sys.stdout, sys.stderr
 sys.stdout = sys.stderr = io.TextIOWrapper(io.BytesIO())
 app.run(["validate", "--json", "/dev/null"])
@@ -96,7 +97,7 @@ app.run(["validate", "/dev/null"])
 sys.stdout, sys.stderr = streams
 for kind in KINDS.values():
     for version in kind.versions:
-        examine(b'{"%s": "%s"}' % (kind.version_key.encode(), version.encode()), kind=kind.name)
+        parse_document(b'{"%s": "%s"}' % (kind.version_key.encode(), version.encode()), kind=kind.name)
 if os.geteuid() == 0:
     os.setgroups([])
     os.setgid(65534)

@@ -160,9 +160,9 @@ def test_a_wrong_value_where_a_list_or_an_object_belongs_is_a_finding_at_every_l
 @pytest.mark.parametrize("key", ["metadata_version", "execution_summary", "instances_index", "archived_runs"])
 def test_a_document_of_nothing_but_its_telling_key_is_a_finding(key: str, value: bytes) -> None:
     """In this process: 20 documents are no matter of how a process starts."""
-    from runcard.documents.codec import examine  # noqa: PLC0415
+    from runcard.documents.reader import parse_document  # noqa: PLC0415
 
-    report = examine(b'{"%s": %s}' % (key.encode(), value)).report
+    report = parse_document(b'{"%s": %s}' % (key.encode(), value)).report
     assert report.kind is not None
     assert report.valid is (key == "archived_runs" and value == b"[]")
 

@@ -9,7 +9,7 @@ import pytest
 from acceptance.command import TIMEOUT, environment, finished, runcard
 from cli.commands import EVERY_COMMAND
 from runcard import __version__
-from runcard.cli.main import module_of, root_help
+from runcard.cli.commands import module_of, root_help
 
 _NEW_MODULES = """\
 import sys
@@ -79,11 +79,11 @@ def test_a_plain_command_is_run_with_what_it_needs_and_no_more(tmp_path: Path) -
     own = {
         "accounting",
         "checksums.comparison",
-        "checksums.helper_pool",
-        "documents.codec",
+        "parallel.helper_pool",
+        "documents.reader",
         "documents.run.generation",
     }
-    own |= {"observe.git", "observe.input_patterns", "observe.clients", "operations.runs.command.terminal"}
+    own |= {"observe.git", "observe.input_patterns", "observe.clients", "child_process.terminal"}
     assert not modules & {f"runcard.{name}" for name in own}
 
 
@@ -92,7 +92,7 @@ def test_the_help_of_a_command_does_not_load_the_engines(command: str) -> None:
     modules = _modules(*command.split(), "--help")
     first, *rest = command.split()
     assert ".".join([module_of(first), *rest]) in modules
-    assert not modules & {"jsonschema_rs", "runcard.documents.codec", "tree_sitter"}
+    assert not modules & {"jsonschema_rs", "runcard.documents.reader", "tree_sitter"}
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from runcard.accounting import CLASSES, Tokens, sum_tokens, weakest
 from runcard.accounting.tokens import MAX_COUNT, split_writes
-from runcard.documents.run.digests import TOKEN_SOURCES
+from runcard.documents.token_sources import TOKEN_SOURCES
 from runcard.errors import UsageError
 
 COUNTS = st.none() | st.integers(0, 10**9)

@@ -53,7 +53,7 @@ def test_a_ledger_that_does_not_hold_is_shown_with_a_warning(cli: Cli, run: Path
     path.write_bytes(path.read_bytes().replace(b'"kind":"run"', b'"kind":"ran"') + b'{"seq"')
     done = cli("ledger", run.parent)
     assert done.code == 2
-    assert "line 1: the payload is not what its digest says" in done.err
+    assert "line 1: the payload does not match its digest" in done.err
     assert "the last line is torn" in done.err
     assert "closed" in done.out
 

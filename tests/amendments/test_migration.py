@@ -115,7 +115,7 @@ def test_a_document_that_was_changed_is_not_migrated(session: Path) -> None:
 def test_a_folder_that_is_no_closed_record_is_refused(cli: Cli, tmp_path: Path) -> None:
     done = cli("migrate", tmp_path, "--to", "1.0.0")
     assert done.code == 1
-    assert "is no record" in done.err
+    assert "is not a record" in done.err
 
 
 def test_a_session_that_nobody_sealed_is_migrated_file_by_file(cli: Cli, session: Path) -> None:

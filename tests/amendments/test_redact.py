@@ -150,9 +150,7 @@ def test_amendments_that_do_not_hold_are_not_continued(run: Path) -> None:
     redact(run, files=["notes.txt"], reason="x")
     path = run / "amendments.jsonl"
     path.write_bytes(path.read_bytes().replace(b'"why":"x"', b'"why":"y"'))
-    with pytest.raises(
-        StoreError, match=r"amendments\.jsonl line 1: the payload is not what its digest says"
-    ):
+    with pytest.raises(StoreError, match=r"amendments\.jsonl line 1: the payload does not match its digest"):
         redact(run, files=["plain.txt"], reason="x")
 
 
@@ -374,7 +372,7 @@ def test_a_run_that_is_not_closed_is_not_amended(cli: Cli, tmp_path: Path) -> No
 def test_what_is_no_record_is_said(cli: Cli, tmp_path: Path) -> None:
     done = cli("redact", tmp_path, "--file", "x", *WHY)
     assert done.code == 1
-    assert "is no record" in done.err
+    assert "is not a record" in done.err
 
 
 def test_a_record_in_a_store_without_a_ledger_gets_none(run: Path, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from runs.harness import environment, harness, in_memory
 PROGRAM = """
 import sys
 from runcard.errors import RuncardError
-from runcard.operations.{job} import {job}
+from runcard.operations.archives.{job} import {job}
 try:
     {job}(sys.argv[1])
 except RuncardError as error:

@@ -165,7 +165,7 @@ def test_a_link_is_judged_by_where_it_leads(bundle: Path, tmp_path: Path, what: 
 
 
 def empty_file(path: bytes) -> bytes:
-    return tar.header(tar.Member(tar.FILE, path, 0, 0o644, 0, b""))
+    return tar.header(tar.TarMember(tar.FILE, path, 0, 0o644, 0, b""))
 
 
 def test_a_bundle_of_very_many_members_is_refused_in_seconds(tmp_path: Path) -> None:

@@ -172,14 +172,14 @@ def kill_helpers(process: "subprocess.Popen[str]") -> int:
 
 
 def children(pid: int) -> set[str]:
-    """The helpers of a process: those of its children that run the script for copying."""
+    """The helpers of a process: those of its children that run the script of the helpers."""
     found: set[str] = set()
     for task in Path(f"/proc/{pid}/task").glob("*/children"):
         try:
             found |= set(task.read_text().split())
         except OSError:
             continue
-    return {child for child in found if "copying/worker.py" in command_line(child)}
+    return {child for child in found if "parallel/worker.py" in command_line(child)}
 
 
 def command_line(pid: str) -> str:

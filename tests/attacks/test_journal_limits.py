@@ -11,10 +11,12 @@ from typing import Any
 import pytest
 
 import runcard
-from runcard.documents.run import fold, size_limit
+from runcard.documents.run import size_limit
+from runcard.documents.run.events import INPUTS_ADDED
 from runcard.documents.run.size_limit import MOST
 from runcard.encoding.shorten import fitted, shortened, size
 from runcard.errors import UsageError
+from runcard.recording.recorder import events_of
 from runs.harness import assert_closed, document_of, environment, lines_of, runs_of, warnings_of
 
 MIB = 1 << 20
@@ -175,7 +177,7 @@ def recorded(**counts: int) -> dict[str, Any]:
         recorder.add_usage({"input": 1, "output": 1}, step=f"step-{number}", cost=0.5)
     for number in range(counts.get("inputs", 0)):
         file = {"path": f"data/{number}/{'long-name' * 20}", "bytes": 1, "sha256": "0" * 64, "tokens": None}
-        recorder.emit(fold.INPUTS, {"files": [file]})
+        events_of(recorder).emit(INPUTS_ADDED, {"files": [file]})
     recorder.finish()
     document = recorder.document()
     assert document.warnings == ()

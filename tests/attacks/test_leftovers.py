@@ -14,7 +14,7 @@ import pytest
 import runcard as library
 from attacks.victims import contents, runcard
 from plans.projects import RubyProject
-from runcard.files.temporaries import HOUR
+from runcard.files.temporary_files import HOUR
 from runcard.operations.archives.archive import archive
 from runcard.operations.archives.restore import restore
 
@@ -22,7 +22,7 @@ LONG_AGO = time.time() - HOUR - 60
 DIES = """
 import os, signal, sys
 from runcard.files import atomic, write_atomic
-atomic._take_name = lambda *args, **more: os.kill(os.getpid(), signal.SIGKILL)
+atomic._rename = lambda *args, **more: os.kill(os.getpid(), signal.SIGKILL)
 write_atomic(sys.argv[1], b"half")
 """
 

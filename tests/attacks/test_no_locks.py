@@ -115,7 +115,7 @@ def test_a_living_run_is_left_alone(place: Path) -> None:
         assert process.stdout.readline() == "begun\n"
         (recorded,) = runs_of(place / "outputs")
         closing = run(place, *RUNCARD, "close")
-        assert f"{recorded.relative_to(place)}: running, left alone: its process is at work" in closing.stdout
+        assert f"{recorded.relative_to(place)}: running, left alone: its process is running" in closing.stdout
         assert "running" in run(place, *RUNCARD, "show", recorded).stdout
         run(place, *RUNCARD, "run", "--quiet", "--", "true")  # the next recording closes what is dead
         assert document_of(recorded)["generation"]["status"] == "running"
@@ -180,7 +180,7 @@ def test_a_session_is_collected_and_what_a_killed_collection_left_is_removed(pla
     line["payload"]["process"]["pid"] = int(dead.stdout)
     (left / "audit.jsonl").write_text(json.dumps(line) + "\n")
     done = run(place, *RUNCARD, "collect", spec, code=2)
-    assert "removed what an interrupted collection left behind" in done.stderr
+    assert "removed an interrupted collection" in done.stderr
     assert not left.exists()
     run(place, *RUNCARD, "verify", "artifacts")
     assert_no_lock_files(place)

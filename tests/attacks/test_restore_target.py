@@ -11,8 +11,8 @@ import pytest
 import runcard as library
 from attacks.victims import contents, precious, runcard
 from runcard.operations.archives.archive import archive
-from runcard.operations.archives.find import find_archive
 from runcard.operations.archives.restore import restore
+from runcard.store.find_record import open_archive
 from runcard.store.ledger import ledgers
 
 Index = dict[str, Any]
@@ -112,8 +112,7 @@ def test_an_archive_elsewhere_goes_back_to_the_store_whose_ledger_has_it(here: P
     assert Path(restore(packed).path) == run.path
     shutil.rmtree(run.path)
     (here / "archives/archive_index.json").unlink()  # by its ledger alone
-    found = find_archive(run.path)
-    assert found.listed_by == str(run.path.parent)
+    assert open_archive(run.path).store == str(run.path.parent)
     assert Path(restore(run.path).path) == run.path
     assert runcard(here, "redact", run.path, *REDACT).returncode in {0, 2}
 

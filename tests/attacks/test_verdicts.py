@@ -10,7 +10,7 @@ import runcard
 from attacks.edited import kinds, ledger_of, messages, session, small_run, verify
 from runcard.operations.archives.archive import archive
 from runcard.operations.archives.restore import restore
-from runcard.operations.checks.verify import summary, worst
+from runcard.operations.checks.verify import summary
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def test_one_flipped_bit_anywhere_in_the_index(store: Path) -> None:
         index(store).write_bytes(data[:place] + bytes([data[place] ^ 1 << place % 7]) + data[place + 1 :])
         results = list(runcard.verify(store))
         assert summary(results)["records"] == 3, place
-        told += worst(results) != 0
+        told += any(one.verdict.exit_code for one in results)
     assert told > len(places) / 2
 
 

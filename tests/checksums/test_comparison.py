@@ -25,7 +25,7 @@ from runcard.checksums.comparison import (
 )
 from runcard.digests import sha256_bytes
 from runcard.errors import StoreError
-from runcard.files import Kind
+from runcard.files import FileKind
 
 OWN = ("SHA256SUMS", "metadata.json")
 
@@ -134,9 +134,9 @@ class TestComparing:
         (record / "link").symlink_to("sub/c")
         assert compare(record, listing, exclude=OWN).differences == (
             Changed("a", sha256_bytes(b"a"), sha256_bytes(b"A")),
-            NotRegular("fifo", Kind.OTHER),
-            NotRegular("folder", Kind.DIRECTORY),
-            NotRegular("link", Kind.SYMLINK),
+            NotRegular("fifo", FileKind.OTHER),
+            NotRegular("folder", FileKind.DIRECTORY),
+            NotRegular("link", FileKind.SYMLINK),
             Missing("sub/b", sha256_bytes(b"b")),
             Unexpected("sub/metadata.json"),
             Unexpected("sub/new"),
@@ -171,8 +171,8 @@ class TestComparing:
         ("swap", "expected"),
         [
             (lambda _: None, Missing("a", sha256_bytes(b"a"))),
-            (os.mkfifo, NotRegular("a", Kind.OTHER)),
-            (lambda path: path.symlink_to("sub/b"), NotRegular("a", Kind.SYMLINK)),
+            (os.mkfifo, NotRegular("a", FileKind.OTHER)),
+            (lambda path: path.symlink_to("sub/b"), NotRegular("a", FileKind.SYMLINK)),
         ],
     )
     def test_a_file_that_is_swapped_between_listing_and_hashing_is_a_difference(
@@ -270,7 +270,7 @@ def swap_for_a_link(path: Path, _: bytes) -> Difference:
     """Even a link to the same bytes is not the file."""
     path.rename(path.with_name("kept"))
     path.symlink_to("kept")
-    return NotRegular("", Kind.SYMLINK)
+    return NotRegular("", FileKind.SYMLINK)
 
 
 @given(TREES, st.sampled_from([flip, remove, add, swap_for_a_link]), st.data())

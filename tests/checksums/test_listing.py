@@ -216,7 +216,7 @@ class TestReading:
         assert caught.value.hint
 
     def test_a_file_that_was_cut_is_noticed(self) -> None:
-        with pytest.raises(EncodingError, match="cut") as caught:
+        with pytest.raises(EncodingError, match="truncated") as caught:
             read(f"{HEX}  a\n{HEX}  long-na".encode())
         assert caught.value.line == 2
 

@@ -11,7 +11,7 @@ from cli.commands import EVERY_COMMAND
 from conftest import Cli
 from runcard import __version__
 from runcard.cli.app import root, run
-from runcard.cli.main import COMMANDS, module_of, root_help
+from runcard.cli.commands import COMMANDS, module_of, root_help
 
 _DEFINED = r'^(@click\.(command|group)\(\n? *"|command = click\.Command\()'
 
@@ -59,6 +59,11 @@ def test_every_command_has_help_on_stdout(cli: Cli, name: str, flag: str) -> Non
     assert done.out.startswith(f"Usage: runcard {name} [OPTIONS]")
 
 
+@pytest.mark.parametrize("name", ["plan", "experiment"])
+def test_a_group_of_commands_alone_prints_its_help(cli: Cli, name: str) -> None:
+    assert cli(name) == cli(name, "--help")
+
+
 @pytest.mark.parametrize("name", EVERY_COMMAND)
 def test_every_option_says_what_it_is_for(name: str) -> None:
     for option in EVERY_COMMAND[name].params:
@@ -67,7 +72,9 @@ def test_every_option_says_what_it_is_for(name: str) -> None:
             assert re.fullmatch(r"[A-Z].*\.", option.help), option.help
 
 
-@pytest.mark.parametrize("arguments", [["--version"], ["--version", "--help"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "arguments", [["--version"], ["-V"], ["-V", "--help"], ["--version", "--help"]], ids=" ".join
+)
 def test_the_version_is_the_packages_also_by_the_long_way(cli: Cli, arguments: list[str]) -> None:
     done = cli(*arguments)
     assert (done.code, done.out, done.err) == (0, f"runcard {__version__}\n", "")
@@ -80,10 +87,6 @@ def test_the_version_is_the_packages_also_by_the_long_way(cli: Cli, arguments: l
         (["validate"], "Error: Missing argument 'PATH...'.\n  hint: see `runcard validate --help`\n"),
         (["redact", "x"], "Error: Missing option '--reason'.\n  hint: see `runcard redact --help`\n"),
         (["--colour"], "Error: No such option '--colour'.\n  hint: see `runcard --help`\n"),
-        (
-            ["experiment"],
-            "Error: Missing command. Choose from: create, delete, list, show\n  hint: see `runcard experiment --help`\n",
-        ),
         (["plan", "bogus"], "Error: No such command 'bogus'.\n  hint: see `runcard plan --help`\n"),
         (
             ["valdate", "x"],
@@ -99,7 +102,6 @@ def test_the_version_is_the_packages_also_by_the_long_way(cli: Cli, arguments: l
         "argument",
         "required option",
         "option",
-        "group",
         "command of a group",
         "typo",
         "in a group",

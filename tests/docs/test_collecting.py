@@ -4,18 +4,18 @@ import re
 
 from docs.pages import ROOT, rows
 from runcard.store.sessions.copying import MAX_FILE_SIZE, MAX_SIZE
-from runcard.store.sessions.copying.default_excludes import CREDENTIALS, RUBBISH
-from runcard.store.sessions.copying.options import size_text
+from runcard.store.sessions.copying.copy_rules import size_text
+from runcard.store.sessions.copying.default_excludes import CREDENTIALS, GENERATED
 
 PAGE = ROOT / "docs" / "collecting.md"
 
 
 def test_the_patterns_are_those_of_the_code() -> None:
-    told = [
+    documented = [
         tuple(re.findall("`([^`]+)`", row["patterns, at any depth"]))
-        for row in rows(PAGE, "left out", "patterns, at any depth")
+        for row in rows(PAGE, "excluded", "patterns, at any depth")
     ]
-    assert told == [RUBBISH, CREDENTIALS]
+    assert documented == [GENERATED, CREDENTIALS]
 
 
 def test_the_limits_are_those_of_the_code() -> None:

@@ -9,9 +9,9 @@ import pytest
 
 from docs.fields import Field, fields, shared
 from docs.pages import PAGES, ROOT, Block, blocks, code, name, prose, rows
-from runcard.documents import codec
+from runcard.documents import reader
 from runcard.documents.findings import RULES
-from runcard.documents.kinds import KINDS, Kind
+from runcard.documents.kinds import KINDS, DocumentKind
 from runcard.documents.schema import schema_bytes
 
 FORMATS = ROOT / "docs" / "formats"
@@ -24,7 +24,7 @@ EXAMPLES = [
 ]
 
 
-def page_of(kind: Kind) -> Path:
+def page_of(kind: DocumentKind) -> Path:
     return FORMATS / f"{kind.name}.md"
 
 
@@ -36,13 +36,13 @@ def documented(page: Path) -> dict[str, Field]:
 
 
 @EVERY_KIND
-def test_a_page_has_a_row_for_each_field_of_the_newest_schema(kind: Kind) -> None:
+def test_a_page_has_a_row_for_each_field_of_the_newest_schema(kind: DocumentKind) -> None:
     schema = json.loads(schema_bytes(kind.name))
     assert documented(page_of(kind)) == fields(schema)
 
 
 @EVERY_KIND
-def test_a_page_says_which_version_added_a_field(kind: Kind) -> None:
+def test_a_page_says_which_version_added_a_field(kind: DocumentKind) -> None:
     since: dict[str, str] = {}
     for version in kind.versions:
         for path in fields(json.loads(schema_bytes(kind.name, version))):
@@ -64,7 +64,7 @@ def test_the_shared_parts_have_a_row_for_each_of_their_fields() -> None:
 def test_the_overview_names_every_kind_and_its_versions() -> None:
     told = {
         re.sub(r"\[(.*)\].*", r"\1", row["kind"]): row["versions"]
-        for row in rows(FORMATS / "index.md", "kind", "says")
+        for row in rows(FORMATS / "index.md", "kind", "describes")
     }
     assert told == {kind.name: ", ".join(kind.versions) for kind in KINDS.values()}
 
@@ -72,10 +72,10 @@ def test_the_overview_names_every_kind_and_its_versions() -> None:
 def test_the_overview_says_how_a_kind_is_told() -> None:
     told = {
         row["kind"]: (
-            set(row["decided by one of"].split(", ")),
-            set(row["or by three of"].split(", ")) - {""},
+            set(row["one of these keys"].split(", ")),
+            set(row["or three of these"].split(", ")) - {""},
         )
-        for row in rows(FORMATS / "index.md", "kind", "decided by one of")
+        for row in rows(FORMATS / "index.md", "kind", "one of these keys")
     }
     assert list(told) == list(KINDS)
     assert told == {
@@ -89,26 +89,28 @@ def test_the_overview_says_how_a_kind_is_told() -> None:
 )
 def test_an_example_is_what_it_is_said_to_be(page: Path, block: Block) -> None:
     """A valid document of the page's kind, with no finding but the one that its first line announces."""
-    report = codec.examine(block.text.encode()).report
+    report = reader.parse_document(block.text.encode()).report
     announced = [word.partition("=")[2] for word in block.words if word.startswith("warns=")]
     assert (report.kind, report.valid) == (page.stem, True)
     assert [found.rule for found in report.findings] == announced
 
 
 @EVERY_KIND
-def test_a_page_has_an_example_of_the_newest_version(kind: Kind) -> None:
+def test_a_page_has_an_example_of_the_newest_version(kind: DocumentKind) -> None:
     versions = {
-        codec.examine(block.text.encode()).report.version for page, block in EXAMPLES if page == page_of(kind)
+        reader.parse_document(block.text.encode()).report.version
+        for page, block in EXAMPLES
+        if page == page_of(kind)
     }
     assert kind.latest in versions
 
 
 @EVERY_KIND
-def test_a_page_names_the_rules_of_its_kind(kind: Kind) -> None:
+def test_a_page_names_the_rules_of_its_kind(kind: DocumentKind) -> None:
     """At least those that stand in the code of its model."""
     told = {code(row["rule"]) for row in rows(page_of(kind), "rule", "what is checked")}
     assert told <= RULES.keys()
-    source = Path(inspect.getfile(codec.MODELS[kind.name])).read_text("utf-8")
+    source = Path(inspect.getfile(reader.MODELS[kind.name])).read_text("utf-8")
     assert {rule for rule in RULES if f'"{rule}"' in source} <= told
 
 

@@ -9,10 +9,10 @@ from jsonschema_rs import Draft7Validator
 from documents.samples import CORPUS, at, decoded, every_file, is_harmless, is_yaml
 from encoding.plain_data import line_and_column, offsets, yaml_offsets
 from runcard.documents import schema
-from runcard.documents.codec import MODELS, Examined, examine, load
 from runcard.documents.document import Document
 from runcard.documents.findings import MOST, RULES, InvalidDocument, Report, Severity
 from runcard.documents.kinds import KINDS
+from runcard.documents.reader import MODELS, ParsedDocument, load_document, parse_document
 from runcard.encoding import Limits, as_text
 from runcard.errors import EncodingError
 
@@ -23,12 +23,12 @@ def each(folder: str) -> pytest.MarkDecorator:
     )
 
 
-def examined(path: Path) -> Examined:
-    return examine(path.read_bytes(), is_yaml=is_yaml(path))
+def examined(path: Path) -> ParsedDocument:
+    return parse_document(path.read_bytes(), is_yaml=is_yaml(path))
 
 
 def loaded(path: Path) -> Document:
-    return load(path.read_bytes(), is_yaml=is_yaml(path))
+    return load_document(path.read_bytes(), is_yaml=is_yaml(path))
 
 
 def rules(report: Report) -> set[str]:
@@ -47,7 +47,7 @@ def test_a_valid_document_has_no_findings_and_its_kind_and_version_are_told(path
     document = loaded(path)
     assert (document.kind.name, document.version, document.upgraded) == (kind, version, False)
     assert document.to_bytes() == path.read_bytes()
-    assert examine(path.read_bytes(), kind=kind).report == Report((), kind, version)
+    assert parse_document(path.read_bytes(), kind=kind).report == Report((), kind, version)
 
 
 @each("warnings")
@@ -144,7 +144,7 @@ def other_demand() -> str:
     """A demand that no published schema makes."""
     validator = Draft7Validator({"properties": {"a": {"maxItems": 1}}})
     (error,) = validator.iter_errors({"a": [1, 2]})
-    return schema._said(error, ["a"], {"a": [1, 2]}, KINDS["team"]).rule
+    return schema._finding(error, ["a"], {"a": [1, 2]}, KINDS["team"]).rule
 
 
 def not_plain() -> str:
@@ -156,13 +156,13 @@ def not_plain() -> str:
 def many_findings() -> str:
     document = decoded(CORPUS / "valid" / "generation-1.0" / "specification.json")
     document["errors"] = ["boom"] * (MOST + 5)
-    return MODELS["generation"].judge(document).findings[-1].rule
+    return MODELS["generation"].check(document).findings[-1].rule
 
 
 # Rules that no file of this corpus can break, and how each is broken here.
 BY_HAND: dict[str, Callable[[], str]] = {
     "findings.many": many_findings,
-    "encoding.too-big": lambda: examine(b"[1, 2]", limits=Limits(size=5)).report.findings[0].rule,
+    "encoding.too-big": lambda: parse_document(b"[1, 2]", limits=Limits(size=5)).report.findings[0].rule,
     "json.not-plain": not_plain,
     "schema.other": other_demand,
 }

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from runcard.documents.differences import differences
-from runcard.documents.run import fold
-from runcard.documents.run.refold import is_newer, refold
+from runcard.documents.run import events
+from runcard.documents.run.journal_check import compare_with_journal, is_newer
 from runcard.version import __version__
 
 
@@ -46,27 +46,27 @@ def line(event: str, payload: Any = None, **more: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("lines", "trouble"),
+    ("lines", "obstacle"),
     [
-        ([], "the journal does not tell how the run began"),
-        ([line(fold.STARTED)], "the payload of its first event was withheld"),
+        ([], "the journal has no start event"),
+        ([line(events.RUN_STARTED)], "the payload of the first event was withheld"),
         (
-            [line(fold.STARTED, {}, truncated={"original_bytes": 9})],
-            "its first event was too large, and was cut",
+            [line(events.RUN_STARTED, {}, truncated={"original_bytes": 9})],
+            "the first event was too large and was cut",
         ),
         (
-            [line(fold.STARTED, {"producer": {"name": "runcard", "version": "999.0"}})],
+            [line(events.RUN_STARTED, {"producer": {"name": "runcard", "version": "999.0"}})],
             "a newer version of runcard recorded the run",
         ),
     ],
 )
-def test_what_cannot_be_compared_is_said(lines: list[dict[str, Any]], trouble: str) -> None:
-    assert refold({}, lines).trouble == trouble
+def test_what_cannot_be_compared_is_said(lines: list[dict[str, Any]], obstacle: str) -> None:
+    assert compare_with_journal({}, lines).obstacle == obstacle
 
 
 @pytest.mark.parametrize("start", [[], "x", 3, {"generation": 1}, {"generation": {}, "configuration": []}])
 def test_a_start_that_nobody_wrote(start: object) -> None:
-    assert refold({}, [line(fold.STARTED, start)]).is_foreign
+    assert compare_with_journal({}, [line(events.RUN_STARTED, start)]).is_foreign
 
 
 def test_newer_versions() -> None:

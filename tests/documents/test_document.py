@@ -14,10 +14,10 @@ from documents import samples
 from documents.samples import CORPUS, at, every_file, files, is_yaml, put
 from encoding.plain_data import objects, randoms, spelled
 from runcard.documents.archive_index import ArchiveIndex
-from runcard.documents.codec import MODELS, Examined, examine, load, migrated
 from runcard.documents.document import Document
 from runcard.documents.findings import InvalidDocument, Report
-from runcard.documents.run.digests import config_digest
+from runcard.documents.reader import MODELS, ParsedDocument, load_document, migrate_document, parse_document
+from runcard.documents.run.config_digest import config_digest
 from runcard.documents.run.generation import Generation
 from runcard.documents.session.instance import Instance
 from runcard.documents.session.manifest import Manifest
@@ -38,7 +38,7 @@ def test_a_new_document_is_written_as_it_will_be_read(path: Any) -> None:
     document = model_of(path).from_dict(data)
     assert document.to_dict() == data
     assert list(document.to_dict()) == list(data)
-    again = load(document.to_bytes())
+    again = load_document(document.to_bytes())
     assert (again, again.to_bytes()) == (document, document.to_bytes())
 
 
@@ -61,7 +61,7 @@ def test_a_document_is_born_valid_or_not_at_all_and_all_its_faults_are_told(
         model.from_dict(data)
     report = refused.value.report
     assert len(report.errors) >= len(damages)
-    examined = examine(encode_json(data), kind=model.kind.name).report
+    examined = parse_document(encode_json(data), kind=model.kind.name).report
     assert {(f.rule, f.path, f.message) for f in report.findings} == {
         (f.rule, f.path, f.message) for f in examined.findings
     }
@@ -110,7 +110,7 @@ def test_unknown_fields_survive_with_every_byte(
     at(base, inside).update({f"x-{key}": value for key, value in inner.items()})
     data = base | extra
     source = spelled(data, random).text.encode()
-    document = load(source, kind=kind)
+    document = load_document(source, kind=kind)
     assert document.to_bytes() == source
     assert document.to_dict() == data
     assert list(document.to_dict()) == list(data)
@@ -119,14 +119,14 @@ def test_unknown_fields_survive_with_every_byte(
 
 def test_a_document_that_is_not_changed_keeps_its_bytes() -> None:
     for path in every_file("valid"):
-        document = load(path.read_bytes(), is_yaml=is_yaml(path))
+        document = load_document(path.read_bytes(), is_yaml=is_yaml(path))
         assert document.changed(document.to_dict()).to_bytes() == path.read_bytes()
 
 
 @pytest.mark.parametrize("mark", [b"", BOM])
 def test_a_change_changes_only_what_differs(mark: bytes) -> None:
     source = mark + (CORPUS / "valid/team-1.0.0/specification.json").read_bytes().replace(b"\n", b"\r\n")
-    document = load(source)
+    document = load_document(source)
     data = document.to_dict()
     data["instances"][1]["name"] = "the résearcher"
     changed = document.changed(data)
@@ -136,7 +136,7 @@ def test_a_change_changes_only_what_differs(mark: bytes) -> None:
 
 
 def test_a_change_that_breaks_a_rule_is_refused_and_the_document_stays() -> None:
-    document = load((CORPUS / "valid/team-1.0.0/specification.json").read_bytes())
+    document = load_document((CORPUS / "valid/team-1.0.0/specification.json").read_bytes())
     data = document.to_dict()
     data["total_instances"] = 5
     with pytest.raises(InvalidDocument):
@@ -148,13 +148,13 @@ def test_a_change_that_breaks_a_rule_is_refused_and_the_document_stays() -> None
     "name", ["future/minor--team-2.7.0", "future/minor--generation-1.1", "legacy/flat", "legacy/0.1.0"]
 )
 def test_documents_of_another_time_are_never_rewritten(name: str) -> None:
-    document = load((CORPUS / f"{name}.json").read_bytes())
+    document = load_document((CORPUS / f"{name}.json").read_bytes())
     with pytest.raises(DocumentError, match="is not rewritten"):
         document.changed(document.to_dict())
 
 
 def test_an_index_without_a_version_can_be_changed() -> None:
-    document = load((CORPUS / "valid/archive-index-1.0.0/empty.json").read_bytes())
+    document = load_document((CORPUS / "valid/archive-index-1.0.0/empty.json").read_bytes())
     assert json.loads(document.changed({"archived_runs": [], "x": 1}).to_bytes()) == {
         "archived_runs": [],
         "x": 1,
@@ -164,7 +164,7 @@ def test_an_index_without_a_version_can_be_changed() -> None:
 @pytest.mark.parametrize("name", ["valid/team-1.0.0/specification", "legacy/flat--unknown-fields"])
 def test_nobody_changes_a_document_from_outside(name: str) -> None:
     source = (CORPUS / f"{name}.json").read_bytes()
-    document = load(source)
+    document = load_document(source)
     before = deepcopy(document.to_dict())
     mine = document.to_dict()
     for value in mine.values():
@@ -225,8 +225,8 @@ def test_a_document_that_nobody_could_read_back_is_not_born() -> None:
 
 def test_what_higher_limits_let_in_can_be_looked_at_and_changed() -> None:
     source = encode_json(samples.team() | {"x": "HERE"}).replace(b'"HERE"', b"[" * 1500 + b"]" * 1500)
-    assert [found.rule for found in examine(source).report.findings] == ["json.too-deep"]
-    document = load(source, limits=Limits(depth=2000))
+    assert [found.rule for found in parse_document(source).report.findings] == ["json.too-deep"]
+    document = load_document(source, limits=Limits(depth=2000))
     data = document.to_dict()
     data["errors"] = ["changed"]
     assert document.changed(data).to_bytes() == source.replace(
@@ -243,9 +243,9 @@ def test_what_is_deeper_than_the_schema_looks_is_left_alone() -> None:
         samples.run() | {"x": deep},
     ):
         data["checksums"] = dict.fromkeys(("config", "data", "output"))
-        assert examine(canonical_json(data)).report.findings == ()
+        assert parse_document(canonical_json(data)).report.findings == ()
         data["generation"] = {"run_id": deep}
-        rules = [found.rule for found in examine(canonical_json(data)).report.findings]
+        rules = [found.rule for found in parse_document(canonical_json(data)).report.findings]
         assert sorted(rules) == ["schema.required"] * 4 + ["schema.type"]
 
 
@@ -256,27 +256,27 @@ def test_the_config_digest_of_deep_data_is_computed() -> None:
     configuration = {"model": "m", "provider": "p", "x": deep}
     data = samples.run() | {"configuration": configuration}
     data["checksums"]["config"] = config_digest(configuration)
-    assert examine(encode_json(data)).report.findings == ()
+    assert parse_document(encode_json(data)).report.findings == ()
 
 
 def test_generation_documents_tell_what_is_asked_most() -> None:
-    document = load(encode_json(samples.run()))
+    document = load_document(encode_json(samples.run()))
     assert isinstance(document, Generation)
     assert document.run_id == "run-def456"
     assert document.model == "claude-sonnet-4-5-20250929"
     assert document.total_cost == Decimal("0.42")
     assert document.started is not None
     assert document.started.isoformat() == "2025-12-14T10:30:00+00:00"
-    unknown = load((CORPUS / "valid/generation-1.0/nothing-known.json").read_bytes())
+    unknown = load_document((CORPUS / "valid/generation-1.0/nothing-known.json").read_bytes())
     assert isinstance(unknown, Generation)
     assert (unknown.run_id, unknown.model, unknown.total_cost, unknown.started) == (None,) * 4
-    free = load((CORPUS / "valid/generation-1.0/free.json").read_bytes())
+    free = load_document((CORPUS / "valid/generation-1.0/free.json").read_bytes())
     assert isinstance(free, Generation)
     assert free.total_cost == 0
 
 
 def test_team_and_instance_documents_tell_what_is_asked_most() -> None:
-    document = load(encode_json(samples.team()))
+    document = load_document(encode_json(samples.team()))
     assert isinstance(document, Team)
     assert document.session_id == "research-team-001"
     assert document.total_cost == Decimal("1.25")
@@ -284,10 +284,10 @@ def test_team_and_instance_documents_tell_what_is_asked_most() -> None:
     assert document.created_at.isoformat() == "2025-11-06T14:32:45.123456+00:00"
     poor = Team.from_dict(samples.team() | {"execution_summary": {}})
     assert poor.total_cost is None
-    instance = load(encode_json(samples.instance()))
+    instance = load_document(encode_json(samples.instance()))
     assert isinstance(instance, Instance)
     assert (instance.instance_id, instance.name) == ("550e8400-e29b-41d4-a716-446655440001", "researcher")
-    manifest = load(encode_json(samples.manifest()))
+    manifest = load_document(encode_json(samples.manifest()))
     assert isinstance(manifest, Manifest)
     assert manifest.session_id == "research-team-001"
 
@@ -295,15 +295,15 @@ def test_team_and_instance_documents_tell_what_is_asked_most() -> None:
 def test_what_was_not_recognised_cannot_be_migrated() -> None:
     for data in (b"[]", b"{}", b"{"):
         with pytest.raises(InvalidDocument):
-            migrated(examine(data), "1.0")
+            migrate_document(parse_document(data), "1.0")
     with pytest.raises(InvalidDocument):
-        migrated(Examined(Report(examine(b"{").report.findings, "team")), "1.0.0")
+        migrate_document(ParsedDocument(Report(parse_document(b"{").report.findings, "team")), "1.0.0")
 
 
 def test_a_kind_that_is_named_decides_what_is_missing() -> None:
-    report = examine(b'{"version": "1.0.0"}', kind="team").report
+    report = parse_document(b'{"version": "1.0.0"}', kind="team").report
     assert report.kind == "team"
     assert {found.rule for found in report.findings} == {"schema.required"}
     assert len(report.findings) == 5
-    assert examine(b"[]", kind="team").report.kind == "team"
-    assert examine(b"[", kind="team").report.kind == "team"
+    assert parse_document(b"[]", kind="team").report.kind == "team"
+    assert parse_document(b"[", kind="team").report.kind == "team"

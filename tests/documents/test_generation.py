@@ -11,9 +11,10 @@ from documents import samples
 from documents.samples import put
 from encoding.plain_data import objects
 from runcard.digests import sha256_bytes
-from runcard.documents.codec import examine
-from runcard.documents.run.digests import TOKEN_SOURCES, config_digest
-from runcard.documents.sums import all_known, exact_sum, plain_number, whole_sum
+from runcard.documents.exact_sums import all_known, exact_sum, plain_number, whole_sum
+from runcard.documents.reader import parse_document
+from runcard.documents.run.config_digest import config_digest
+from runcard.documents.token_sources import TOKEN_SOURCES
 from runcard.encoding import canonical_json, encode_json
 
 
@@ -22,7 +23,7 @@ def findings(**changes: object) -> list[tuple[str, str]]:
     document = samples.closed_run()
     for name, value in changes.items():
         put(document, "/" + name.replace("__", "/"), value)
-    return [(found.rule, found.path) for found in examine(encode_json(document)).report.findings]
+    return [(found.rule, found.path) for found in parse_document(encode_json(document)).report.findings]
 
 
 @pytest.mark.parametrize(
@@ -155,18 +156,18 @@ def test_sums_too_long_to_write_are_told_nevertheless() -> None:
     document["data_sources"]["files"] *= 2
     for file in document["data_sources"]["files"]:
         file |= {"bytes": huge, "tokens": huge}
-    report = examine(encode_json(document)).report
+    report = parse_document(encode_json(document)).report
     assert len(report.errors) >= 6
     for found in report.findings:
         assert len(found.message) < 300
         encode_json(found.to_dict())
     manifest = samples.manifest()
     manifest["summary"] |= {"completed": huge, "failed": huge}
-    (found,) = examine(encode_json(manifest)).report.findings
+    (found,) = parse_document(encode_json(manifest)).report.findings
     assert found.rule == "count.completed"
     instance = samples.instance()
     instance["workspace"]["file_types"] = {".a": huge, ".b": huge, ".c": 1e300}
-    (found,) = examine(encode_json(instance)).report.findings
+    (found,) = parse_document(encode_json(instance)).report.findings
     assert found.rule == "count.files"
 
 

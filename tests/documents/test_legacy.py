@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from documents.samples import Fields, at, data, files, is_harmless
 from encoding.plain_data import exactly, values
-from runcard.documents.codec import examine, load
 from runcard.documents.migrations import migrate
-from runcard.documents.times import instant
+from runcard.documents.reader import load_document, parse_document
+from runcard.documents.times import parse_time
 from runcard.encoding import encode_json
 
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -72,9 +72,9 @@ def test_a_time_without_a_zone_is_null_and_kept_until_the_zone_is_named(name: st
     assert "--timezone" in note
     assert old[field] in note
     zoned = migrate("generation", old, old.get("version"), "1.0", BERLIN)
-    assert instant(zoned.data["generation"]["timestamp_end"]) == datetime.fromisoformat(old[field]).replace(
-        tzinfo=BERLIN
-    )
+    assert parse_time(zoned.data["generation"]["timestamp_end"]) == datetime.fromisoformat(
+        old[field]
+    ).replace(tzinfo=BERLIN)
     assert "legacy" not in zoned.data
     assert zoned.notes == ()
 
@@ -109,13 +109,13 @@ def test_nonsense_for_a_time_is_kept_and_told_in_a_line(text: str, zone: tzinfo 
     (note,) = moved.notes
     assert is_harmless(note)
     assert len(note) < 300
-    assert examine(encode_json(old)).report.valid
+    assert parse_document(encode_json(old)).report.valid
 
 
 def test_the_note_is_part_of_the_finding() -> None:
     (older,) = [
         found
-        for found in examine(encode_json(data("legacy/flat--no-time-at-all"))).report.findings
+        for found in parse_document(encode_json(data("legacy/flat--no-time-at-all"))).report.findings
         if found.rule == "version.older"
     ]
     assert "without a version" in older.message
@@ -140,7 +140,7 @@ PLACES = {
 
 
 def moment(value: str, zone: tzinfo | None) -> datetime | None:
-    return instant(value) or (datetime.fromisoformat(value).replace(tzinfo=zone) if zone else None)
+    return parse_time(value) or (datetime.fromisoformat(value).replace(tzinfo=zone) if zone else None)
 
 
 def assert_nothing_is_lost(old: Fields, new: Fields, zone: tzinfo | None = None) -> None:
@@ -152,7 +152,7 @@ def assert_nothing_is_lost(old: Fields, new: Fields, zone: tzinfo | None = None)
             assert value.items() <= new["configuration"].items()
         elif field != "version":
             found = at(new, PLACES[field])
-            same_time = PLACES[field].endswith("_end") and instant(found) == moment(value, zone)
+            same_time = PLACES[field].endswith("_end") and parse_time(found) == moment(value, zone)
             assert same_time or exactly(found) == exactly(value)
 
 
@@ -160,7 +160,7 @@ def assert_nothing_is_lost(old: Fields, new: Fields, zone: tzinfo | None = None)
 def test_every_value_of_an_older_document_is_somewhere_in_the_new_one(path: Any) -> None:
     old = data(f"legacy/{path.stem}")
     assert_nothing_is_lost(old, upgraded(old))
-    assert_nothing_is_lost(old, load(path.read_bytes()).to_dict())
+    assert_nothing_is_lost(old, load_document(path.read_bytes()).to_dict())
 
 
 times = st.sampled_from(["2024-11-02T09:15:00Z", "2024-11-02T09:15:00", "2024-11-02 09:15+02:00", "soon"])
@@ -207,9 +207,9 @@ def test_whatever_an_older_document_holds_it_is_read_and_nothing_is_lost(
     new = upgraded(old, zone)
     assert exactly(old) == before
     assert_nothing_is_lost(old, new, zone)
-    report = examine(encode_json(new)).report
+    report = parse_document(encode_json(new)).report
     assert report.valid, report.errors
-    assert examine(encode_json(old)).report.valid
+    assert parse_document(encode_json(old)).report.valid
 
 
 @settings(deadline=None, max_examples=60)

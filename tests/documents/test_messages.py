@@ -7,7 +7,6 @@ import pytest
 
 from documents import samples
 from documents.samples import at, is_harmless, put
-from runcard.documents.codec import examine, load
 from runcard.documents.findings import (
     ERROR,
     RULES,
@@ -20,6 +19,7 @@ from runcard.documents.findings import (
     shown,
     sorted_findings,
 )
+from runcard.documents.reader import load_document, parse_document
 from runcard.encoding import encode_json
 
 HOSTILE = {
@@ -106,20 +106,20 @@ PLACES: dict[str, Any] = {
 @pytest.mark.parametrize("place", PLACES)
 def test_names_are_shown_escaped(place: str, name: str, escaped: str) -> None:
     data = encode_json(PLACES[place](name))
-    report = examine(data).report
+    report = parse_document(data).report
     assert report.findings
     said = [text for found in report.findings for text in (found.message, found.hint or "")]
     assert all(is_harmless(text) for text in said)
     assert any(escaped in text for text in said)
     if not report.valid:
         with pytest.raises(InvalidDocument) as refused:
-            load(data)
+            load_document(data)
         assert is_harmless(refused.value.message)
 
 
 @pytest.mark.parametrize("place", PLACES)
 def test_names_are_shown_short(place: str) -> None:
-    report = examine(encode_json(PLACES[place]("|" * 100_000))).report
+    report = parse_document(encode_json(PLACES[place]("|" * 100_000))).report
     assert report.findings
     for found in report.findings:
         assert len(found.message) < 500
@@ -232,7 +232,7 @@ def test_every_rule_has_a_meaning_in_a_line() -> None:
     ],
 )
 def test_the_common_mistakes_are_told_in_the_words_of_the_specification(document: Any, message: str) -> None:
-    assert message in [found.message for found in examine(encode_json(document)).report.findings]
+    assert message in [found.message for found in parse_document(encode_json(document)).report.findings]
 
 
 @pytest.mark.parametrize(
@@ -251,13 +251,13 @@ def test_the_common_mistakes_are_told_in_the_words_of_the_specification(document
     ],
 )
 def test_a_hint_speaks_of_null_only_where_null_is_allowed(document: Any, said: str | None) -> None:
-    (found,) = examine(encode_json(document)).report.errors
+    (found,) = parse_document(encode_json(document)).report.errors
     assert found.hint is not None
     assert ("null" in found.hint) == (said is not None)
 
 
 def test_a_status_that_does_not_exist_is_told_with_those_that_do() -> None:
-    (found,) = examine(encode_json(_team("/instances/3/status", "complete"))).report.findings
+    (found,) = parse_document(encode_json(_team("/instances/3/status", "complete"))).report.findings
     assert found.message.startswith("'complete' is not one of 'completed', 'error', 'timeout'")
     assert found.hint is not None
     assert "'completed'" in found.hint

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from documents.samples import Fields, at, data, decoded, every_file, files, rich_instance, rich_team
 from encoding.plain_data import exactly, objects
-from runcard.documents.codec import MODELS, examine, migrated
 from runcard.documents.migrations import STEPS, migrate
+from runcard.documents.reader import MODELS, migrate_document, parse_document
 from runcard.encoding import encode_json
 from runcard.errors import DocumentError
 
@@ -42,7 +42,7 @@ def test_every_step_ends_valid_and_leaves_its_input_alone(kind: str, begin: str 
         before = exactly(document)
         moved = migrate(kind, document, begin, end)
         assert exactly(document) == before
-        report = examine(encode_json(moved.data), kind=kind).report
+        report = parse_document(encode_json(moved.data), kind=kind).report
         assert (report.valid, report.kind, report.version) == (True, kind, end)
 
 
@@ -109,7 +109,7 @@ def test_the_way_may_have_no_step_and_may_not_exist() -> None:
     assert refused.value.hint == "possible: 1.0.0"
     with pytest.raises(DocumentError, match=r"version none cannot be migrated to 2\.0\.0") as refused:
         migrate("manifest", {}, None, "2.0.0")
-    assert refused.value.hint == "there are no steps from this version"
+    assert refused.value.hint == "no migration exists for this version"
 
 
 def test_steps_are_joined_to_a_way_and_what_they_say_is_collected(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,9 +122,9 @@ def test_steps_are_joined_to_a_way_and_what_they_say_is_collected(monkeypatch: p
     assert len(moved.notes) == 1
 
 
-def test_the_codec_migrates_what_it_examined() -> None:
-    examined = examine(encode_json(rich_team()))
-    assert migrated(examined, "1.0.0").data["version"] == "1.0.0"
+def test_a_parsed_document_can_be_migrated() -> None:
+    examined = parse_document(encode_json(rich_team()))
+    assert migrate_document(examined, "1.0.0").data["version"] == "1.0.0"
     assert examined.data == rich_team()
 
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from documents import samples
 from documents.samples import at, files, is_harmless
 from encoding.plain_data import line_and_column, offsets, values
-from runcard.documents.codec import MODELS, Examined, examine, load
 from runcard.documents.findings import ERROR, RULES, InvalidDocument
+from runcard.documents.reader import MODELS, ParsedDocument, load_document, parse_document
 from runcard.encoding import as_text, decode_json, encode_json
 from runcard.errors import EncodingError
 
@@ -66,8 +66,8 @@ telling: st.SearchStrategy[Any] = st.sampled_from(  # copied, since what is draw
 ).map(deepcopy)
 
 
-def check(data: bytes, kind: str | None) -> Examined:
-    examined = examine(data, kind=kind)
+def check(data: bytes, kind: str | None) -> ParsedDocument:
+    examined = parse_document(data, kind=kind)
     report = examined.report
     assert (
         report.valid == (not report.errors) == (not any(found.severity is ERROR for found in report.findings))
@@ -87,7 +87,7 @@ def check(data: bytes, kind: str | None) -> Examined:
     return examined
 
 
-def check_places(examined: Examined, text: str) -> None:
+def check_places(examined: ParsedDocument, text: str) -> None:
     """Every path resolves or at least its parent does, and the position is that of what resolves."""
     places = offsets(text)
     for found in examined.report.findings:
@@ -101,7 +101,7 @@ def check_places(examined: Examined, text: str) -> None:
 
 def check_loading(data: bytes, kind: str | None, *, valid: bool) -> None:
     try:
-        document = load(data, kind=kind)
+        document = load_document(data, kind=kind)
     except InvalidDocument:
         assert not valid
     else:
@@ -185,7 +185,7 @@ def test_documents_with_damaged_bytes_are_examined(source: bytes, drawn: st.Data
 @settings(deadline=None, max_examples=100)
 @given(damaged(), st.sampled_from(sorted(MODELS)))
 def test_a_document_is_born_exactly_when_its_bytes_are_valid(document: Any, kind: str) -> None:
-    report = MODELS[kind].judge(decode_json(encode_json(document)))
+    report = MODELS[kind].check(decode_json(encode_json(document)))
     try:
         born = MODELS[kind].from_dict(document)
     except InvalidDocument as error:
@@ -193,7 +193,7 @@ def test_a_document_is_born_exactly_when_its_bytes_are_valid(document: Any, kind
     except EncodingError:
         raise AssertionError from None
     else:
-        found = Examined(report).report
+        found = ParsedDocument(report).report
         assert born.to_dict() == document
     assert found == report
 
@@ -205,7 +205,7 @@ def test_the_damage_is_of_every_sort() -> None:
     @settings(deadline=None, max_examples=150, database=None)
     @given(damaged())
     def look(document: Any) -> None:
-        seen.update(found.rule for found in examine(encode_json(document)).report.findings)
+        seen.update(found.rule for found in parse_document(encode_json(document)).report.findings)
 
     look()
     assert len(seen) > 12, seen

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from runcard.documents.testplan.ruby_names import is_class_name, is_method_name
+from runcard.documents.testplan.plan import is_class_name, is_method_name
 
 CLASSES = ["A", "Foo", "Foo::Bar", "::Foo", "::Foo::Bar2", "HTTP_Client", "Élan", "Größe::Ω"]
 NO_CLASSES = [

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from documents.samples import at, decoded, every_file, rich_instance, rich_team
 from encoding.plain_data import values
 from runcard.documents import schema
-from runcard.documents.codec import examine
 from runcard.documents.kinds import PUBLISHED
+from runcard.documents.reader import parse_document
 from runcard.documents.session.roles import ROLES
 from runcard.encoding import encode_json, join_pointer
 from runcard.errors import EncodingError, UsageError
@@ -150,7 +150,7 @@ def test_the_rich_documents_use_every_addition() -> None:
 @given(st.dictionaries(st.text("=+-01~/a \u0663", max_size=4), st.integers() | st.just("good"), max_size=4))
 @example({"": 1, "0": 1, "00": 1, "+0": 1, "=": 1, "=0": 1, "==": 1, "~1": 1, "/": 1})
 def test_a_fault_is_found_under_its_key_whatever_the_key_looks_like(labels: dict[str, Any]) -> None:
-    report = examine(encode_json(rich_team() | {"labels": labels})).report
+    report = parse_document(encode_json(rich_team() | {"labels": labels})).report
     wrong = {join_pointer(["labels", key]) for key, value in labels.items() if value != "good"}
     assert {(found.rule, found.path) for found in report.findings} == {
         ("schema.type", path) for path in wrong
@@ -159,9 +159,12 @@ def test_a_fault_is_found_under_its_key_whatever_the_key_looks_like(labels: dict
 
 def test_what_the_schema_finds_fault_with_is_set_to_none_without_touching_the_data() -> None:
     data = {"a": {"b": [1, {"c": 2}]}, "d": 3}
-    assert schema._without(data, [["a", "b", 1, "c"], ["d"], []]) == {"a": {"b": [1, {"c": None}]}, "d": None}
-    assert schema._without(data, [["a", "b", 0], ["a"], ["a", "b", 1]]) == {"a": None, "d": 3}
-    assert schema._without(data, [["d"], ["d", "e", "f"]]) == {"a": {"b": [1, {"c": 2}]}, "d": None}
+    assert schema._with_none_at(data, [["a", "b", 1, "c"], ["d"], []]) == {
+        "a": {"b": [1, {"c": None}]},
+        "d": None,
+    }
+    assert schema._with_none_at(data, [["a", "b", 0], ["a"], ["a", "b", 1]]) == {"a": None, "d": 3}
+    assert schema._with_none_at(data, [["d"], ["d", "e", "f"]]) == {"a": {"b": [1, {"c": 2}]}, "d": None}
     assert data == {"a": {"b": [1, {"c": 2}]}, "d": 3}
 
 

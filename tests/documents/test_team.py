@@ -12,18 +12,18 @@ from hypothesis import strategies as st
 
 from documents import samples
 from documents.samples import Fields, put, team_of
-from runcard.documents.codec import examine
 from runcard.documents.findings import Finding
+from runcard.documents.reader import parse_document
 from runcard.documents.session.roles import ROLES, SYNONYMS, known_role
 from runcard.encoding import encode_json
 
 
 def findings(document: Fields) -> list[tuple[str, str]]:
-    return [(found.rule, found.path) for found in examine(encode_json(document)).report.findings]
+    return [(found.rule, found.path) for found in parse_document(encode_json(document)).report.findings]
 
 
 def cycles(document: Fields) -> list[Finding]:
-    found = list(examine(encode_json(document)).report.findings)
+    found = list(parse_document(encode_json(document)).report.findings)
     assert {one.rule for one in found} <= {"parent.cycle"}
     return found
 
@@ -110,7 +110,7 @@ def test_a_cycle_is_found_at_the_parent_that_closes_it() -> None:
 def test_a_very_large_team_takes_seconds(parents: dict[str, str | None], count: int) -> None:
     data = json.dumps(team_of(parents)).encode()
     began = time.monotonic()
-    report = examine(data).report
+    report = parse_document(data).report
     assert time.monotonic() - began < 30
     assert len(report.findings) == count
     assert all(len(found.message) < 3000 for found in report.findings)
@@ -262,7 +262,7 @@ HUGE = [int("9" * 4000), int("9" * 4300), 1e300, 10**400]
 def test_huge_numbers_are_a_finding_in_a_few_words(pointer: str, number: float) -> None:
     document = samples.rich_team()
     put(document, pointer, number)
-    report = examine(encode_json(document)).report
+    report = parse_document(encode_json(document)).report
     assert report.valid == (pointer == "/instances/0/execution_time_seconds")
     for found in report.findings:
         assert len(found.message) < 400
@@ -274,7 +274,7 @@ def test_huge_numbers_are_added_up(number: float) -> None:
     document = samples.team()
     for instance in document["instances"]:
         instance |= {"tokens_used": number, "cost": number}
-    report = examine(encode_json(document)).report
+    report = parse_document(encode_json(document)).report
     assert {found.rule for found in report.findings} == {"sum.tokens", "sum.cost"}
     for found in report.findings:
         assert len(found.message) < 400
@@ -372,6 +372,6 @@ def test_words_for_roles_are_mapped_and_others_are_general() -> None:
 def test_a_hint_names_the_role_that_a_word_stands_for(word: str, role: str) -> None:
     document = samples.team()
     document["instances"][3]["role"] = word
-    (found,) = examine(encode_json(document)).report.findings
+    (found,) = parse_document(encode_json(document)).report.findings
     assert found.hint is not None
     assert f"'{role}'" in found.hint

@@ -3,9 +3,9 @@
 import pytest
 
 from documents import samples
-from runcard.documents.codec import examine
 from runcard.documents.kinds import KINDS, detect
-from runcard.documents.versions import settle
+from runcard.documents.reader import parse_document
+from runcard.documents.versions import check_version
 from runcard.encoding import encode_json
 
 
@@ -44,10 +44,10 @@ from runcard.encoding import encode_json
 def test_a_version_decides_by_which_schema_a_document_is_read(
     kind: str, stated: str, schema: str | None, rule: str | None
 ) -> None:
-    settled = settle(KINDS[kind], {KINDS[kind].version_key: stated})
-    assert (settled.stated, settled.schema) == (stated, schema)
-    assert [found.rule for found in settled.findings] == ([rule] if rule else [])
-    for found in settled.findings:
+    version = check_version(KINDS[kind], {KINDS[kind].version_key: stated})
+    assert (version.stated, version.schema) == (stated, schema)
+    assert [found.rule for found in version.findings] == ([rule] if rule else [])
+    for found in version.findings:
         assert found.path == f"/{KINDS[kind].version_key}"
         assert found.found == stated
         assert kind in found.message
@@ -77,7 +77,7 @@ def test_what_has_not_the_form_of_a_version_is_refused_by_the_schema(stated: str
         (samples.instance(), "instance"),
         (samples.manifest(), "manifest"),
     ):
-        report = examine(encode_json(data | {"version": stated})).report
+        report = parse_document(encode_json(data | {"version": stated})).report
         assert [(found.rule, found.path) for found in report.findings] == [("schema.enum", "/version")]
         assert (report.kind, report.version) == (kind, stated)
         assert len(report.findings[0].message) < 200
@@ -86,44 +86,44 @@ def test_what_has_not_the_form_of_a_version_is_refused_by_the_schema(stated: str
 @pytest.mark.parametrize("stated", [None, 1, 1.0, True, [], {}, ["1.0.0"]])
 def test_a_version_that_is_no_text_is_an_error_at_the_version(stated: object) -> None:
     for data in (samples.team(), samples.archive_index()):
-        report = examine(encode_json(data | {"version": stated})).report
+        report = parse_document(encode_json(data | {"version": stated})).report
         assert {found.path for found in report.errors} == {"/version"}
         assert report.version is None
-    report = examine(encode_json(samples.run() | {"metadata_version": stated})).report
+    report = parse_document(encode_json(samples.run() | {"metadata_version": stated})).report
     assert [(found.rule, found.path) for found in report.errors] == [("schema.enum", "/metadata_version")]
 
 
 def test_a_document_without_a_version_says_that_it_needs_one_unless_it_never_had_one() -> None:
     data = samples.team()
     del data["version"]
-    (found,) = examine(encode_json(data)).report.findings
+    (found,) = parse_document(encode_json(data)).report.findings
     assert (found.rule, found.path, found.hint) == (
         "schema.required",
         "",
         'add the version: "version": "2.0.0"',
     )
-    assert examine(encode_json(samples.archive_index())).report.version == "1.0.0"
+    assert parse_document(encode_json(samples.archive_index())).report.version == "1.0.0"
 
 
 def test_the_rest_of_a_document_of_an_unknown_version_is_still_checked() -> None:
     data = samples.team() | {"version": "0.5.0", "total_instances": 9}
-    assert {found.rule for found in examine(encode_json(data)).report.errors} == {
+    assert {found.rule for found in parse_document(encode_json(data)).report.errors} == {
         "version.unknown",
         "count.instances",
     }
 
 
 def test_the_rest_of_a_newer_minor_is_checked_by_the_newest_schema_of_its_major() -> None:
-    report = examine(encode_json(samples.team() | {"version": "1.5.0", "total_instances": "4"})).report
+    report = parse_document(encode_json(samples.team() | {"version": "1.5.0", "total_instances": "4"})).report
     assert [found.rule for found in report.errors] == ["schema.type"]
     assert [found.rule for found in report.warnings] == ["version.newer-minor"]
     labels = {"labels": 5}  # a word that 2.0.0 knows and 1.x does not
-    assert examine(encode_json(samples.team() | {"version": "1.5.0"} | labels)).report.valid
-    assert not examine(encode_json(samples.team() | {"version": "2.5.0"} | labels)).report.valid
+    assert parse_document(encode_json(samples.team() | {"version": "1.5.0"} | labels)).report.valid
+    assert not parse_document(encode_json(samples.team() | {"version": "2.5.0"} | labels)).report.valid
 
 
 def test_nothing_else_is_said_of_a_newer_major() -> None:
-    report = examine(b'{"version": "7.0.0", "execution_summary": 1}').report
+    report = parse_document(b'{"version": "7.0.0", "execution_summary": 1}').report
     assert [found.rule for found in report.findings] == ["version.newer-major"]
     assert (report.kind, report.version) == ("team", "7.0.0")
 

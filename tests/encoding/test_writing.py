@@ -53,8 +53,8 @@ REFUSED: dict[str, tuple[Any, str, str]] = {
     "a set": ({1}, "json.not-plain", "set is not plain data, at the root"),
     "a number as key": ({"a": {1: 2}}, "json.not-plain", "a key must be text, found 1 (int)"),
     "None as key": ({None: 2}, "json.not-plain", "a key must be text, found None (NoneType)"),
-    "half a pair": (["\ud83d"], "json.lone-surrogate", "'\\ud83d' is half of a surrogate pair"),
-    "half a pair in a key": ({"\udc80": 1}, "json.lone-surrogate", "'\\udc80' is half of a surrogate pair"),
+    "half a pair": (["\ud83d"], "json.lone-surrogate", "'\\ud83d' is a lone surrogate"),
+    "half a pair in a key": ({"\udc80": 1}, "json.lone-surrogate", "'\\udc80' is a lone surrogate"),
     "too many digits": ([10**4300], "json.too-many-digits", "an integer of too many digits, at /0"),
 }
 
@@ -74,7 +74,7 @@ def test_what_json_cannot_say_is_refused_with_its_place(
 def test_data_that_holds_itself_is_refused(write: Any) -> None:
     ring: dict[str, Any] = {"a": [1]}
     ring["a"].append(ring)
-    with pytest.raises(EncodingError, match=r"a container that holds itself, at /a/1") as refused:
+    with pytest.raises(EncodingError, match=r"a container that contains itself, at /a/1") as refused:
         write(ring)
     assert refused.value.rule == "json.not-plain"
 

@@ -7,7 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from runcard.encoding import BOM, Limits, as_text
-from runcard.encoding.yaml import decode_yaml, locate_yaml, reading_1_1
+from runcard.encoding.yaml import decode_yaml, locate_yaml, yaml_1_1_type
 from runcard.encoding.yaml.composer import compose
 from runcard.encoding.yaml.nodes import to_data
 from runcard.errors import EncodingError
@@ -453,4 +453,4 @@ READINGS = {
 
 @pytest.mark.parametrize("kind", READINGS)
 def test_what_older_readers_take_an_unquoted_scalar_for(kind: str) -> None:
-    assert {text: reading_1_1(text) for text in READINGS[kind]} == dict.fromkeys(READINGS[kind], kind)
+    assert {text: yaml_1_1_type(text) for text in READINGS[kind]} == dict.fromkeys(READINGS[kind], kind)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from encoding.plain_data import exactly, randoms, values
 from runcard.encoding import BOM
 from runcard.encoding.yaml import decode_yaml, edit_yaml
-from runcard.encoding.yaml.writer import block, flow, inline, written_key
+from runcard.encoding.yaml.writer import block, encode_key, flow, inline
 from runcard.errors import EncodingError
 
 PLAN = """\
@@ -207,7 +207,7 @@ def spelled(value: Any, random: Random) -> str:
     lines: list[str] = []
     members = value.items() if isinstance(value, dict) else ((None, item) for item in value)
     for key, child in members:
-        lead = "-" if key is None else f"{written_key(key)}:"
+        lead = "-" if key is None else f"{encode_key(key)}:"
         text = inline(child) if random.random() < 0.5 else flow(child)
         lines += random.choice([[], [], ["# about"], [""]])
         if text is None or (isinstance(child, dict | list) and child and random.random() < 0.5):

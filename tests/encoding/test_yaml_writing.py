@@ -120,7 +120,7 @@ def test_nesting_costs_no_stack() -> None:
 REFUSED: dict[str, tuple[object, str, str]] = {
     "not a number": ({"a": [float("nan")]}, "json.not-finite", "/a/0"),
     "an object": ({"a": object()}, "json.not-plain", "/a"),
-    "a key that is no text": ({1: 2}, "json.not-plain", "1"),
+    "a key that is not text": ({1: 2}, "json.not-plain", "1"),
     "half of a surrogate pair": (["\ud800"], "json.lone-surrogate", ""),
     "more digits than Python writes": ([10**5000], "json.too-many-digits", "/0"),
 }
@@ -135,8 +135,8 @@ def test_what_plain_data_is_not_is_refused(name: str) -> None:
     assert said in refused.value.message
 
 
-def test_a_container_that_holds_itself_is_refused() -> None:
+def test_a_container_that_contains_itself_is_refused() -> None:
     value: dict[str, Any] = {}
     value["a"] = [value]
-    with pytest.raises(EncodingError, match="holds itself, at /a/0"):
+    with pytest.raises(EncodingError, match="contains itself, at /a/0"):
         encode_yaml(value)

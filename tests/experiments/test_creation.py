@@ -94,7 +94,7 @@ def test_a_folder_made_by_hand_gets_what_it_lacks(cli: Cli) -> None:
 def test_hostile_names_are_refused(cli: Cli, command: str, name: str) -> None:
     done = cli("experiment", command, "--", name)
     assert done.code == 64
-    assert "cannot be a name" in done.err
+    assert "is not a valid name" in done.err
     assert not Path("experiments").exists()
 
 

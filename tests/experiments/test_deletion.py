@@ -19,7 +19,7 @@ from runcard.operations.experiments.delete import delete
 
 DIE = """
 import os, shutil, sys
-from runcard.operations.experiments import deletion
+from runcard.operations.experiments import delete
 from runcard.store import ledger
 
 def die(*_, **__):
@@ -39,7 +39,7 @@ elif sys.argv[1] == "before the files":
     shutil.rmtree = die
 else:
     os.rmdir = die
-deletion.delete("x")
+delete.delete("x")
 """
 
 
@@ -174,7 +174,7 @@ def test_a_run_that_is_at_work_stops_it(cli: Cli, runs: list[Path]) -> None:
     with runcard.record("experiments/x/outputs", experiment="x", strict=True) as going:
         done = cli("experiment", "delete", "x", "--yes")
         assert done.code == 1
-        assert f"{going.path.relative_to(Path.cwd())} is at work" in done.err
+        assert f"{going.path.relative_to(Path.cwd())} is running" in done.err
     assert all(run.exists() for run in runs)
     assert cli("experiment", "delete", "x", "--yes").code == 0
 

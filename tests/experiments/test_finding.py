@@ -12,8 +12,8 @@ import runcard
 from conftest import Cli
 from experiments.folders import config_of, metadata, record
 from runcard.errors import DocumentError, RuncardWarning, StoreError
-from runcard.operations.experiments import find
-from runcard.store.experiments import id_of_name
+from runcard.operations.experiments.find import find
+from runcard.store.experiments import id_from_name
 
 
 def written(text: str, name: str = "x") -> Path:
@@ -36,7 +36,7 @@ def only_run(store: str) -> Path:
 def test_without_a_folder_the_id_follows_from_the_name() -> None:
     assert find("x") is None
     generation = metadata(record("x", "outputs"))["generation"]
-    assert (generation["experiment_id"], generation["experiment_name"]) == (id_of_name("x"), "x")
+    assert (generation["experiment_id"], generation["experiment_name"]) == (id_from_name("x"), "x")
     assert not Path("experiments").exists()
 
 
@@ -115,7 +115,7 @@ BROKEN = {
     "a: !ruby/object:Foo {}\n": "config.yaml:1:4: the tag '!ruby/object:Foo'",
     "a: &a [*a]\n": "config.yaml:1:8: &a holds itself",
     "1: x\n": "config.yaml:1:1: a key must be text",
-    "- a\n": "config.yaml: it is no YAML object, but a list",
+    "- a\n": "config.yaml: expected an object, found a list",
     "a: .nan\n": "config.yaml:1:4: ",
     "a: \x00\n": "config.yaml:1:4: control character",
     "x: 1\nexperiment_id: ../../etc\n": "config.yaml:2:16: experiment_id must be an id",
@@ -171,7 +171,7 @@ def test_what_is_no_file_is_not_waited_for(kind: str) -> None:
         path.mkdir()
     else:
         path.symlink_to("nowhere")
-    with pytest.raises(StoreError, match="is no file"):
+    with pytest.raises(StoreError, match="is not a file"):
         find("x")
 
 

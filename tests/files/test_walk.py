@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from files.unprivileged import as_nobody, everybodys_directory
 from runcard.errors import StoreError
-from runcard.files import Entry, Kind, decode_name, encode_name, walk, walk_files
+from runcard.files import FileEntry, FileKind, decode_name, encode_name, walk, walk_files
 
 NAMES = st.binary(min_size=1, max_size=4).map(
     lambda raw: raw.translate(bytes.maketrans(b"\0/", b"-.")).replace(b"..", b"+").replace(b".", b"!")
@@ -51,12 +51,12 @@ def test_every_entry_has_its_kind(tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(str(tmp_path / "socket"))
         assert list(walk(tmp_path)) == [
-            Entry("folder", Kind.DIRECTORY),
-            Entry("folder/file", Kind.FILE),
-            Entry("link", Kind.SYMLINK),
-            Entry("nowhere", Kind.SYMLINK),
-            Entry("pipe", Kind.OTHER),
-            Entry("socket", Kind.OTHER),
+            FileEntry("folder", FileKind.DIRECTORY),
+            FileEntry("folder/file", FileKind.FILE),
+            FileEntry("link", FileKind.SYMLINK),
+            FileEntry("nowhere", FileKind.SYMLINK),
+            FileEntry("pipe", FileKind.OTHER),
+            FileEntry("socket", FileKind.OTHER),
         ]
 
 
@@ -67,7 +67,7 @@ def test_the_kind_is_the_one_that_a_mode_tells(tmp_path: Path, name: str) -> Non
     (tmp_path / "link").symlink_to("file")
     os.mkfifo(tmp_path / "pipe")
     kinds = {entry.path: entry.kind for entry in walk(tmp_path)}
-    assert Kind.of_mode((tmp_path / name).lstat().st_mode) is kinds[name]
+    assert FileKind.of_mode((tmp_path / name).lstat().st_mode) is kinds[name]
 
 
 def test_links_are_never_followed(tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_the_root_may_be_a_link(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "real" / "file").touch()
     (tmp_path / "root").symlink_to("real")
-    assert list(walk(tmp_path / "root")) == [Entry("file", Kind.FILE)]
+    assert list(walk(tmp_path / "root")) == [FileEntry("file", FileKind.FILE)]
 
 
 @pytest.mark.parametrize("name", ["nothing", "file"])

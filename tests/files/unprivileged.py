@@ -14,8 +14,9 @@ NOBODY = 65534
 _PRELUDE = f"""
 import os, sys
 from runcard import checksums, errors, files
-from runcard.checksums import helper, thorough  # while they can be read
-from runcard.store import copying
+from runcard.checksums import large_files  # while they can be read
+from runcard.parallel import helper_pool
+from runcard.store.sessions import copying
 {{imports}}
 if os.geteuid() == 0:
     os.setgroups([])

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from runcard.documents.times import instant, written
+from runcard.documents.times import format_time, parse_time
 from runcard.files import processes
 from runcard.observe import process as module
 from runcard.observe.process import is_alive, resources, this_process
@@ -65,7 +65,7 @@ def test_this_process_says_who_it_is() -> None:
 
 
 def test_the_start_is_that_of_the_process_and_not_of_the_question(other: Other) -> None:
-    started = instant(other.described["started"])
+    started = parse_time(other.described["started"])
     assert started is not None
     assert other.described["started"].endswith("Z")
     assert timedelta(0) <= datetime.now(UTC) - started < timedelta(seconds=30)
@@ -96,9 +96,9 @@ def test_a_pid_that_is_used_again_does_not_look_alive() -> None:
 @pytest.mark.parametrize("seconds", [-3, -1, 0, 1, 3])
 def test_without_ticks_a_clock_that_was_set_by_some_seconds_does_no_harm(seconds: int) -> None:
     mine = this_process()
-    started = instant(mine["started"])
+    started = parse_time(mine["started"])
     assert started is not None
-    shifted = written(started + timedelta(seconds=seconds) * 0.9)
+    shifted = format_time(started + timedelta(seconds=seconds) * 0.9)
     assert is_alive(without(mine, "start_ticks", started=shifted)) is True
 
 

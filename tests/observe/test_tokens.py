@@ -139,7 +139,7 @@ def test_a_count_of_older_contents_is_passed_over(monkeypatch: pytest.MonkeyPatc
     recorder = runcard.MetadataRecorder()
     recorder.start()
     recorder.add_data_source("a.md")
-    for thread in recorder._counting._threads:
+    for thread in recorder._events._token_counts._threads:
         thread.join(60)
     monkeypatch.setattr(token_estimate, "can_count", lambda: False)
     Path("a.md").write_text("Other contents.\n")

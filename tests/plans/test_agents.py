@@ -1,4 +1,4 @@
-"""Agents: their order, what each may write, and what a mark says."""
+"""Agents: their order, what each may write, and their reports."""
 
 import json
 from typing import Any
@@ -149,7 +149,7 @@ class TestPipeline:
     def test_the_analyzer_may_always_begin(self, cli: Cli, project: RubyProject) -> None:
         assert cli("plan", "begin", "analyzer", project.source).code == 0
         done = cli("plan", "begin", "validator", project.source)
-        assert (done.code, "there is no plan yet" in done.err) == (1, True)
+        assert (done.code, "no plan yet" in done.err) == (1, True)
 
     def test_begin_says_everything_that_is_missing(self, cli: Cli, project: RubyProject) -> None:
         data = project.plan_of()
@@ -348,7 +348,7 @@ class TestNewAnalysis:
 def test_the_guide_says_what_an_agent_reads_writes_and_does(cli: Cli, agent: str) -> None:
     said = json.loads(cli("plan", "guide", "--json", agent).out)
     assert said["agent"] == agent
-    assert said["writes"] == list(AGENTS[agent].places)
+    assert said["writes"] == list(AGENTS[agent].writable)
     assert (said["after"], said["before"]) == (
         ORDER[ORDER.index(agent) - 1] if agent != "analyzer" else None,
         ORDER[ORDER.index(agent) + 1] if agent != "reviewer" else None,

@@ -1,4 +1,4 @@
-"""Changing a plan: in place, whole, and never over somebody else's change."""
+"""Changing a plan: in place, atomically, and never over the change of another writer."""
 
 import difflib
 import os
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import runcard
 from documents.samples import CORPUS, every_file, is_yaml
 from plans.projects import SOURCE, Fields, RubyProject
-from runcard.documents.codec import examine
+from runcard.documents.reader import parse_document
 from runcard.encoding.yaml import decode_yaml, encode_yaml
 from runcard.errors import DocumentError, EncodingError, MachineError, StoreError
 
@@ -133,12 +133,12 @@ class TestANewPlan:
         data["characteristics"][1] |= {"when_parent": "yes"}
         runcard.open_plan(project.source).write("analyzer", data)
         assert project.read()["characteristics"][0]["states"] == words
-        assert examine(project.plan.read_bytes()).report.valid
+        assert parse_document(project.plan.read_bytes()).report.valid
 
     def test_one_that_is_not_valid_is_not_written(self, project: RubyProject) -> None:
         data = self.data(project)
         data["characteristics"][1]["depends_on"] = "nobody"
-        with pytest.raises(runcard.InvalidDocument, match="would become"):
+        with pytest.raises(runcard.InvalidDocument, match=r"the new .* is not valid"):
             runcard.open_plan(project.source).write("analyzer", data)
         assert not project.plan.exists()
 
@@ -153,7 +153,7 @@ class TestANewPlan:
         with pytest.raises(runcard.InvalidDocument):
             plan.mark("skeleton")
         plan.write("analyzer", self.data(project))
-        assert examine(project.plan.read_bytes()).report.valid
+        assert parse_document(project.plan.read_bytes()).report.valid
 
 
 def _umask() -> int:
@@ -201,7 +201,7 @@ class TestVersions:
         runcard.open_plan(project.source).mark("skeleton")
         after = project.plan.read_bytes()
         assert lines_changed(older, after) == ["+   skeleton_generated: true", "+   skeleton_completed: true"]
-        assert examine(after).report.version == "1.2"
+        assert parse_document(after).report.version == "1.2"
 
     @pytest.mark.parametrize("name", ["major--testplan-3.0", "major--testplan-2.1", "minor--testplan-1.4"])
     def test_a_newer_plan_is_never_rewritten(self, project: RubyProject, name: str) -> None:

@@ -15,7 +15,8 @@ from runcard.documents import chain
 from runcard.errors import ExitCode
 from runcard.operations.checks.show import status_now
 from runcard.operations.checks.verify import verify
-from runcard.operations.runs.close import Closing, close
+from runcard.operations.runs.close import close
+from runcard.recording.closing import CloseResult
 from runcard.store.ledger import entries, ledgers
 
 TESTS = Path(__file__).parent.parent
@@ -107,7 +108,7 @@ def warnings_of(run: Path) -> list[str]:
     return [warning["type"] for warning in document_of(run)["warnings"]]
 
 
-def close_all(*runs: Path) -> list[Closing]:
+def close_all(*runs: Path) -> list[CloseResult]:
     return list(close(*runs))
 
 

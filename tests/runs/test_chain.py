@@ -141,7 +141,7 @@ def test_a_payload_and_its_salt_go_together(kept: str) -> None:
     del lines[1]["salt" if kept == "payload" else "payload"]
     (fault,) = chain.check(chain.parse(written(lines)), RECORD).faults
     assert (fault.number, fault.writer, fault.seq) == (2, "w-5f2c", 2)
-    assert fault.reason == "a payload and its salt stand or go together"
+    assert fault.reason == "a payload without its salt, or a salt without its payload"
 
 
 def test_the_chain_of_another_record_or_another_writer_is_a_fault() -> None:
@@ -176,7 +176,7 @@ def test_a_line_that_is_none_is_damaged_and_the_others_are_read(bad: bytes) -> N
     journal = chain.parse(first + bad + b"\n" + b"".join(rest))
     assert (journal.damaged, [entry.number for entry in journal.entries]) == ([2], [1, 3, 4])
     (fault,) = chain.check(journal, RECORD).faults
-    assert (fault.number, fault.reason) == (2, "the line cannot be read")
+    assert (fault.number, fault.reason) == (2, "the line cannot be parsed")
 
 
 @pytest.mark.parametrize("whole", [0, 1, 3])

@@ -4,6 +4,8 @@ import json
 import os
 import subprocess
 import sys
+import time
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -53,6 +55,41 @@ def test_a_named_run_is_closed_and_the_others_stay(cli: Cli, store: Path) -> Non
     assert verdict(first)["findings"] == []
 
 
+def last_event(run: Path) -> datetime:
+    lines = (run / "experiment.jsonl").read_bytes().splitlines()
+    return datetime.fromisoformat(json.loads(lines[-1])["timestamp"])
+
+
+def test_the_estimated_end_is_that_of_the_newest_file(cli: Cli, store: Path) -> None:
+    first, second = by_status(store, "running")
+    later = last_event(first) + timedelta(seconds=0.2)
+    time.sleep(max(0.0, (later - datetime.now(UTC)).total_seconds()))
+    for name in ("metadata.json", "experiment.jsonl"):  # closing writes them: they say nothing
+        os.utime(first / name)
+    os.utime(first / "half.txt", (later.timestamp(), later.timestamp()))
+    future = time.time() + 3600
+    os.utime(second / "half.txt", (future, future))
+    assert cli("close").code == 0
+    ends = [datetime.fromisoformat(read(run)["generation"]["timestamp_end"]) for run in (first, second)]
+    assert abs(ends[0] - later) < timedelta(seconds=0.002)
+    assert ends[1] == last_event(second)
+    assert read(first)["generation"]["duration_seconds"] >= 0.2
+    assert verdict(first)["findings"] == verdict(second)["findings"] == []
+
+
+def test_an_estimated_end_before_the_last_event_is_forged(cli: Cli, store: Path) -> None:
+    first, _ = by_status(store, "running")
+    assert cli("close", first).code == 0
+    document = read(first)
+    document["generation"] |= {
+        "timestamp_end": document["generation"]["timestamp_start"],
+        "duration_seconds": 0,
+    }
+    (first / "metadata.json").write_text(json.dumps(document))
+    messages = [finding["message"] for finding in verdict(first)["findings"]]
+    assert any(message.startswith("/generation/timestamp_end: the journal says") for message in messages)
+
+
 def test_all_of_a_store_are_closed_and_only_those_are_told(cli: Cli, store: Path) -> None:
     dead = by_status(store, "running")
     done = cli("close")
@@ -78,12 +115,12 @@ def test_a_run_at_work_is_left_alone(cli: Cli, store: Path) -> None:
         for arguments in ([], [run.path]):
             done = cli("close", *arguments)
             assert (done.code, done.err) == (0, "")
-            assert done.out == f"{run.path}: running, left alone: its process is at work\n"
+            assert done.out == f"{run.path}: running, left alone: its process is running\n"
         (said,) = json.loads(cli("close", "--json", run.path).out)["runs"]
         assert (said["closed"], said["status"], said["reason"]) == (
             False,
             "running",
-            "its process is at work",
+            "its process is running",
         )
         assert read(run.path)["generation"]["status"] == "running"
     assert read(run.path)["generation"]["status"] == "completed"
@@ -123,10 +160,10 @@ def test_what_is_no_run_is_an_error_and_the_others_are_closed(cli: Cli, store: P
     done = cli("close", first, tmp_path / "no-run", second)
     assert done.code == 1
     assert done.out == f"{first}: closed as interrupted\n{second}: closed as interrupted\n"
-    assert done.err.startswith(f"Error: {tmp_path / 'no-run'} is no run\n")
+    assert done.err.startswith(f"Error: {tmp_path / 'no-run'} is not a run\n")
     said = json.loads(cli("close", "--json", first, tmp_path / "no-run").out)["runs"]
     assert [(one["closed"], one["status"]) for one in said] == [(False, "interrupted"), (False, None)]
-    assert said[1]["reason"] == f"{tmp_path / 'no-run'} is no run"
+    assert said[1]["reason"] == f"{tmp_path / 'no-run'} is not a run"
 
 
 def test_a_store_that_does_not_exist_is_an_error(

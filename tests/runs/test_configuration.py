@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from runcard.errors import DocumentError, StoreError, UsageError
-from runcard.operations.runs.configuration import read_configuration
+from runcard.store.runs.configuration import read_configuration
 
 
 def test_the_last_one_wins_and_objects_are_merged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -41,10 +41,10 @@ def test_the_last_one_wins_and_objects_are_merged(tmp_path: Path, monkeypatch: p
     [
         ("a.json", b"seed: 1\n", "a.json:1:1: "),
         ("a.json", b'{"a": 1,\n "a": 2}', "a.json:2:2: "),
-        ("a.json", b"[1, 2]", "a.json: it is no JSON object, but a list"),
+        ("a.json", b"[1, 2]", "a.json: expected an object, found a list"),
         ("a.json", b"", "a.json:1:1: "),
         ("a.yaml", b"a: [1\nb: 2\n", "a.yaml:2:"),
-        ("a.yml", b"just words", "a.yml: it is no YAML object, but a text"),
+        ("a.yml", b"just words", "a.yml: expected an object, found a text"),
         ("a.toml", b'{"a": 1}', "a.toml:1:1: "),
         ("a.toml", b"a = 1\nb = \n", "a.toml:2:5: "),
         ("a.toml", b"a = [", "a.toml:1:6: "),
@@ -73,7 +73,7 @@ def test_a_file_without_a_suffix_that_says_anything(tmp_path: Path, monkeypatch:
     with pytest.raises(StoreError, match="does not exist"):
         read_configuration(["config.ini"], [])
     Path("config.ini").touch()
-    with pytest.raises(UsageError, match="the suffix does not say how to read it"):
+    with pytest.raises(UsageError, match="unknown suffix"):
         read_configuration(["config.ini"], [])
 
 

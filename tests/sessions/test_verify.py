@@ -12,10 +12,11 @@ import pytest
 
 import runcard
 from conftest import Cli
+from runcard.cli.exit_codes import code_for_severity, worst
 from runcard.documents import chain
 from runcard.encoding import COMPACT, encode_json
-from runcard.operations.checks.verify import summary, verify, worst
-from runcard.store.sessions.directory import Collection, Modes
+from runcard.operations.checks.verify import summary, verify
+from runcard.store.sessions.directory import Modes, SessionDirectory
 from sessions.build import CODER, LEAD, change, make_session
 
 Kinds = set[tuple[str, str]]
@@ -23,7 +24,7 @@ Kinds = set[tuple[str, str]]
 
 def judged(*paths: Path) -> tuple[dict[str, Any], int]:
     results = list(verify(*paths))
-    return summary(results), int(worst(results))
+    return summary(results), int(worst(code_for_severity(one.verdict.severity) for one in results))
 
 
 def kinds(*paths: Path) -> Kinds:
@@ -298,7 +299,7 @@ def test_what_a_collection_left_is_open(cli: Cli, session: Path) -> None:
 
 def test_a_session_that_is_being_collected_is_open(cli: Cli, tmp_path: Path) -> None:
     store = tmp_path / "artifacts"
-    with Collection(str(store), "team-1", datetime.now(UTC), Modes(0o700, 0o600)):
+    with SessionDirectory(str(store), "team-1", datetime.now(UTC), Modes(0o700, 0o600)):
         done = cli("verify", store)
         assert done.code == 2
         assert done.err.endswith(": the session is not complete: it is being collected [open]\n")

@@ -64,7 +64,7 @@ def sum_tokens(parts: Iterable[Tokens]) -> Tokens:
 
 def weakest(sources: Iterable[str | None]) -> str | None:
     """The source of a sum of counts from these sources: the least reliable one; None without sources, or with an unknown one."""
-    from runcard.documents.run.digests import TOKEN_SOURCES  # noqa: PLC0415
+    from runcard.documents.token_sources import TOKEN_SOURCES  # noqa: PLC0415
 
     all_sources = list(sources)
     if unknown := [source for source in all_sources if source not in TOKEN_SOURCES]:

@@ -1,12 +1,11 @@
-"""SHA256SUMS: making, reading and comparing the listing that fixes every file of a record.
+"""SHA256SUMS: create, read and compare the listing with the digest of every file of a record.
 
-`sha256sum -c SHA256SUMS` checks the same without runcard. Comparing is a module of its own, `comparison`, which those who
-only make a listing need not load. Which names a record leaves out of its listing, and whether a
-difference is forgiven, is decided by those who know records.
+`sha256sum -c SHA256SUMS` checks the same without runcard. Comparing is a separate module, `comparison`, so that creating a
+listing does not load it. Callers decide which files of a record are not listed and which differences are allowed.
 """
 
+from runcard.checksums.directory_listing import DirectoryContents, Symlink, make
 from runcard.checksums.hashing import hash_files
 from runcard.checksums.listing import Listing, read
-from runcard.checksums.make_listing import Contents, Symlink, make
 
-__all__ = ["Contents", "Listing", "Symlink", "hash_files", "make", "read"]
+__all__ = ["DirectoryContents", "Listing", "Symlink", "hash_files", "make", "read"]

@@ -1,27 +1,25 @@
-"""A directory beside the listing that was made of it: all that differs.
+"""Compare a directory with its listing, and report every difference.
 
-Symbolic links and everything else that is no regular file are handed back beside, for the one who wrote them down to
-compare. Nothing here raises because of a difference.
+Symbolic links and special files are returned separately, for the caller to compare. A difference never raises.
 
-Invariant: on a directory that nobody touched, `compare(root, make(root).listing)` has no differences.
+Invariant: on an unchanged directory, `compare(root, make(root).listing)` has no differences.
 """
 
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from runcard.checksums.hashing import hash_files
+from runcard.checksums.directory_listing import FILE, DirectoryWalk, Symlink
+from runcard.checksums.file_errors import NotRegularError, VanishedError
+from runcard.checksums.hashing import Progress, hash_files
 from runcard.checksums.listing import Listing
-from runcard.checksums.make_listing import FILE, Survey, Symlink
-from runcard.checksums.problems import NotRegularError, VanishedError
-from runcard.checksums.progress import Progress
 from runcard.digests import Digest
 from runcard.errors import RuncardError, StoreError
-from runcard.files import Entry, Kind, encode_name
+from runcard.files import FileEntry, FileKind, encode_name
 
 
 class Changed(NamedTuple):
-    """The file has other bytes than listed."""
+    """The file does not have the listed digest."""
 
     path: str
     expected: Digest
@@ -29,27 +27,27 @@ class Changed(NamedTuple):
 
 
 class Missing(NamedTuple):
-    """The file is listed and not there."""
+    """The file is listed and does not exist."""
 
     path: str
     expected: Digest
 
 
 class Unexpected(NamedTuple):
-    """The file is there and not listed."""
+    """The file exists and is not listed."""
 
     path: str
 
 
 class NotRegular(NamedTuple):
-    """What is listed as a file is something else now."""
+    """The path is listed and is no longer a regular file."""
 
     path: str
-    found_kind: Kind
+    found_kind: FileKind
 
 
 class Unreadable(NamedTuple):
-    """Nobody can tell: a file or directory that could not be read, or was written to meanwhile."""
+    """The file or directory could not be read, or was written to meanwhile."""
 
     path: str
     reason: str
@@ -58,8 +56,8 @@ class Unreadable(NamedTuple):
 Difference = Changed | Missing | Unexpected | NotRegular | Unreadable
 
 
-class Comparison(NamedTuple):
-    """All differences by path, and the links and other things that are there now."""
+class ListingComparison(NamedTuple):
+    """All differences by path, and the symbolic links and special files that exist now."""
 
     differences: tuple[Difference, ...]
     symlinks: tuple[Symlink, ...]
@@ -72,40 +70,42 @@ def compare(
     *,
     exclude: Collection[str] = (),
     progress: Progress | None = None,
-) -> Comparison:
-    """Hash every listed file and tell all that differs; files in `exclude` need not be listed."""
-    judge = _Judge(listing, exclude)
-    survey = Survey(root, judge.unreadable)
-    judge.conclude(hash_files(root, judge.listed(survey), progress=progress, on_error=judge.not_hashed))
-    return Comparison(judge.verdict(), tuple(survey.symlinks), tuple(survey.others))
+) -> ListingComparison:
+    """Hash every listed file and report all differences; files in `exclude` need not be listed."""
+    differences = _DifferenceCollector(listing, exclude)
+    tree = DirectoryWalk(root, differences.add_unreadable)
+    paths = differences.check_entries(tree)
+    hashed = hash_files(root, paths, progress=progress, on_error=differences.add_error)
+    differences.check_digests(hashed)
+    return ListingComparison(differences.sorted(), tuple(tree.symlinks), tuple(tree.others))
 
 
-def judge(
-    entries: Iterable[Entry],
-    found: Listing,
+def compare_hashed(
+    entries: Iterable[FileEntry],
+    hashed: Listing,
     listing: Listing,
     exclude: Collection[str],
     unreadable: Mapping[str, str],
 ) -> tuple[Difference, ...]:
-    """All that differs from a listing, when what is there was found and hashed by somebody else."""
-    judge = _Judge(listing, exclude)
+    """All differences from a listing, for entries that the caller has hashed already."""
+    differences = _DifferenceCollector(listing, exclude)
     for path, reason in unreadable.items():
-        judge.unreadable(path, StoreError(reason))
-    for _ in judge.listed(entry for entry in entries if entry.path not in unreadable):
+        differences.add_unreadable(path, StoreError(reason))
+    for _ in differences.check_entries(entry for entry in entries if entry.path not in unreadable):
         pass
-    judge.conclude(found)
-    return judge.verdict()
+    differences.check_digests(hashed)
+    return differences.sorted()
 
 
-class _Judge:
+class _DifferenceCollector:
     """Collects the differences, at most one for each path."""
 
     def __init__(self, listing: Listing, exclude: Collection[str]) -> None:
         self._listing, self._exclude = listing, exclude
         self._differences: dict[str, Difference] = {}
 
-    def listed(self, entries: Iterable[Entry]) -> Iterator[str]:
-        """The files to be hashed."""
+    def check_entries(self, entries: Iterable[FileEntry]) -> Iterator[str]:
+        """Yield the files that must be hashed."""
         for path, kind in entries:
             if path in self._listing:
                 if kind is FILE:
@@ -115,32 +115,32 @@ class _Judge:
             elif kind is FILE and path not in self._exclude:
                 self._differences[path] = Unexpected(path)
 
-    def unreadable(self, path: str, problem: RuncardError) -> None:
+    def add_unreadable(self, path: str, problem: RuncardError) -> None:
         self._differences[path] = Unreadable(path, problem.message)
 
-    def not_hashed(self, path: str, problem: RuncardError) -> None:
+    def add_error(self, path: str, problem: RuncardError) -> None:
         if isinstance(problem, VanishedError):
             self._differences[path] = Missing(path, self._listing[path])
         elif isinstance(problem, NotRegularError):
             self._differences[path] = NotRegular(path, problem.kind)
         else:
-            self.unreadable(path, problem)
+            self.add_unreadable(path, problem)
 
-    def conclude(self, found: Listing) -> None:
-        for path in self._listing.differing(found):
-            self._differences[path] = Changed(path, self._listing[path], found[path])
-        closed = {path: entry for path, entry in self._differences.items() if isinstance(entry, Unreadable)}
+    def check_digests(self, hashed: Listing) -> None:
+        for path in self._listing.differing(hashed):
+            self._differences[path] = Changed(path, self._listing[path], hashed[path])
+        unreadable = {path: each for path, each in self._differences.items() if isinstance(each, Unreadable)}
         for path in self._listing:
-            if path not in found and path not in self._differences:
-                self._differences[path] = self._not_seen(path, closed)
+            if path not in hashed and path not in self._differences:
+                self._differences[path] = self._absent(path, unreadable)
 
-    def _not_seen(self, path: str, closed: Mapping[str, Unreadable]) -> Difference:
-        """Missing, unless it lies in a directory that could not be looked into."""
+    def _absent(self, path: str, unreadable: Mapping[str, Unreadable]) -> Difference:
+        """Missing, or Unreadable when it is in a directory that could not be read."""
         parts = path.split("/")
         for depth in range(1, len(parts)):
-            if (above := closed.get("/".join(parts[:depth]))) is not None:
-                return Unreadable(path, above.reason)
+            if (parent := unreadable.get("/".join(parts[:depth]))) is not None:
+                return Unreadable(path, parent.reason)
         return Missing(path, self._listing[path])
 
-    def verdict(self) -> tuple[Difference, ...]:
+    def sorted(self) -> tuple[Difference, ...]:
         return tuple(self._differences[path] for path in sorted(self._differences, key=encode_name))

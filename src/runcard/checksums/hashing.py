@@ -1,47 +1,24 @@
-"""Hashing many files below a directory, on all cores.
+"""Hash many files below a directory, on all cores.
 
-Each file is first tried in passing, which is all that a small one needs; helper processes share that work when it
-lasts. What is large or odd is left for threads that look closely. The caller sees none of this.
+Small files are hashed first, shared with helper processes when there are many. Large files and those that could not be
+hashed at once follow in threads; see `large_files`. It hashes the files that it is given: which files belong to a record
+is up to the caller.
 
-It hashes what it is told to: which files belong to a record, and what a difference means, is decided elsewhere.
-
-Invariant: every path given has a digest in the result, or an error that names it.
+Invariant: every path has a digest in the result, or an error that names it.
 """
 
 import os
-from collections.abc import Iterable, Iterator
-from itertools import islice
+from collections.abc import Callable, Iterable
+from functools import partial
 
-from runcard.checksums import worker
 from runcard.checksums.listing import Listing
-from runcard.checksums.progress import Progress, Tally
-from runcard.checksums.worker import ANSWER, ELSEWHERE, Folder, hash_small
-from runcard.files import OnError, encode_name, failure
+from runcard.files import OnError, failure
+from runcard.parallel import cores
+from runcard.parallel.chunks import FileChunk, HelperTask, process_chunks, split_paths
+from runcard.parallel.progress import ProgressCounter
+from runcard.parallel.worker import HASH_TOTALS, NOT_HASHED, DirectoryCursor, hash_small
 
-_CHUNK = 256  # files: some milliseconds of work
-
-
-class _Chunk:
-    """Some files, and their digests one after the other."""
-
-    __slots__ = ("_tally", "digests", "paths")
-
-    def __init__(self, paths: list[str], tally: Tally) -> None:
-        self.paths, self._tally = paths, tally
-        self.digests: bytes | None = None
-
-    @property
-    def question(self) -> bytes:
-        return encode_name("\0".join(self.paths))
-
-    @property
-    def length(self) -> int:
-        return ANSWER.size + len(self.paths) * len(ELSEWHERE)
-
-    def answer(self, reply: bytes) -> None:
-        files, size = ANSWER.unpack_from(reply)
-        self.digests = reply[ANSWER.size :]
-        self._tally.add(files, size)
+Progress = Callable[[int, int], object]  # (files, bytes) so far
 
 
 def hash_files(
@@ -51,86 +28,66 @@ def hash_files(
     progress: Progress | None = None,
     on_error: OnError | None = None,
 ) -> Listing:
-    """The digests of regular files below `root`, by the plain relative paths that `walk` and `read` give.
+    """The digests of regular files below `root`, by the plain relative paths that `walk` and `read` return.
 
-    A file that cannot be hashed raises StoreError (VanishedError, NotRegularError, UnsteadyError) or MachineError; with
-    `on_error` that is called with the path and the error instead, and the listing lacks the file. `progress` is called
-    with the files and bytes so far, at most ten times a second and once at the end.
+    A file that cannot be hashed raises StoreError (VanishedError, NotRegularError, UnsteadyError) or MachineError. With
+    `on_error`, that is called with the path and the error instead, and the file is not in the listing. `progress` is
+    called with the files and bytes so far, at most ten times a second and once at the end.
     """
     try:
         top = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError as error:
         raise failure(error, os.fspath(root), "read the directory") from error
-    tally = Tally(progress)
+    counter = ProgressCounter(progress and (lambda amount: progress(amount.files, amount.bytes)))
     try:
-        digests, rest = _sort_out(_in_passing(top, paths, tally))
-        if rest:
-            digests |= _thoroughly(top, rest, tally, on_error)
+        digests, remaining = _split_replies(_hash_small_files(top, paths, counter))
+        if remaining:
+            digests |= _hash_remaining(top, remaining, counter, on_error)
     finally:
         os.close(top)
-    tally.finish()
+    counter.finish()
     return Listing.from_hex(digests)
 
 
-def _in_passing(top: int, paths: Iterable[str], tally: Tally) -> list[_Chunk]:
-    folder, source = Folder(top), _chunks(paths, tally)
+def _hash_small_files(top: int, paths: Iterable[str], counter: ProgressCounter) -> list[FileChunk]:
+    def count(reply: bytes) -> None:
+        counter.add(*HASH_TOTALS.unpack_from(reply))
+
+    chunks = (
+        FileChunk(some, HASH_TOTALS.size + len(some) * len(NOT_HASHED), count) for some in split_paths(paths)
+    )
+    cursor = DirectoryCursor(top)
     try:
-        chunks = list(islice(source, 1))
-        for first in chunks:
-            first.answer(hash_small(folder, first.question))
-        if chunks and len(chunks[0].paths) == _CHUNK:
-            chunks += _with_help(top, folder, source, tally)
+        return process_chunks(
+            chunks, HelperTask("hash", (str(top),), (top,)), partial(hash_small, cursor), counter
+        )
     finally:
-        folder.close()
-    return chunks
+        cursor.close()
 
 
-def _with_help(top: int, folder: Folder, source: Iterator[_Chunk], tally: Tally) -> list[_Chunk]:
-    from runcard.checksums.helper_pool import Crew, Task, cores  # noqa: PLC0415 - few directories need it
+def _hash_remaining(
+    top: int, paths: list[str], counter: ProgressCounter, on_error: OnError | None
+) -> dict[str, str]:
+    from runcard.checksums.large_files import LargeFileHasher  # noqa: PLC0415 - few directories need it
 
-    chunks: list[_Chunk] = []
-    with Crew[_Chunk](Task(worker.__file__, (str(top),), (top,)), cores()) as crew:
-        for chunk in source:
-            chunks.append(chunk)
-            if not crew.offer(chunk):
-                chunk.answer(hash_small(folder, chunk.question))
-            tally.tell()
-        while (waiting := crew.take_back()) is not None:
-            waiting.answer(hash_small(folder, waiting.question))
-    for chunk in chunks:
-        if chunk.digests is None:  # its helper died
-            chunk.answer(hash_small(folder, chunk.question))
-    return chunks
-
-
-def _thoroughly(top: int, paths: list[str], tally: Tally, on_error: OnError | None) -> dict[str, str]:
-    from runcard.checksums.helper_pool import cores  # noqa: PLC0415 - few directories need it
-    from runcard.checksums.large_files import Thorough  # noqa: PLC0415
-
-    thorough = Thorough(top, paths, tally, stop_at_error=on_error is None)
-    thorough.run(cores())
-    for path, problem in sorted(thorough.errors.items()):
+    hasher = LargeFileHasher(top, paths, counter, stop_at_error=on_error is None)
+    hasher.run(cores())
+    for path, problem in sorted(hasher.errors.items()):
         if on_error is None:
             raise problem
         on_error(path, problem)
-    return {path: digest.hex for path, digest in thorough.digests.items()}
+    return {path: digest.hex for path, digest in hasher.digests.items()}
 
 
-def _chunks(paths: Iterable[str], tally: Tally) -> Iterator[_Chunk]:
-    source = iter(paths)
-    while some := list(islice(source, _CHUNK)):
-        yield _Chunk(some, tally)
-
-
-def _sort_out(chunks: list[_Chunk]) -> tuple[dict[str, str], list[str]]:
-    """The digests there are, and the paths still to do."""
+def _split_replies(chunks: list[FileChunk]) -> tuple[dict[str, str], list[str]]:
+    """The digests by path, and the paths that have none yet."""
     digests: dict[str, str] = {}
     for chunk in chunks:
-        hexes = (chunk.digests or b"").hex()
+        hexes = (chunk.reply or b"")[HASH_TOTALS.size :].hex()
         each = [hexes[start : start + 64] for start in range(0, len(hexes), 64)]
         digests.update(zip(chunk.paths, each, strict=True))
-    elsewhere = ELSEWHERE.hex()
-    rest = [path for path, digest in digests.items() if digest == elsewhere]
-    for path in rest:
+    not_hashed = NOT_HASHED.hex()
+    remaining = [path for path, digest in digests.items() if digest == not_hashed]
+    for path in remaining:
         del digests[path]
-    return digests, rest
+    return digests, remaining

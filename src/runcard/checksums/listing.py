@@ -1,12 +1,12 @@
-r"""SHA256SUMS: the listing as a value, its writer and its reader.
+r"""The contents of a SHA256SUMS file as a value, with its writer and its reader.
 
-The format is that of coreutils: `<hex>  <relative path>` on a line for each file, here sorted by the path's bytes. A
+The format is that of coreutils: `<hex>  <relative path>` on a line for each file, here sorted by the bytes of the path. A
 name with a backslash, a newline or a carriage return is written `\\`, `\n`, `\r`, and its line begins with a backslash.
-The one name that `sha256sum -c` would misread is `-`, its word for standard input: it is written `./-`.
+The name `-` is written `./-`, since `sha256sum -c` would read `-` as standard input.
 
-Reading is strict, because a listing decides what is believed. Accepted beside what the writer writes are ` *` before
-the name (binary mode), a leading `./`, any order, and CRLF when every line ends with it: then a text tool has converted
-the whole file. A carriage return anywhere else is refused, since it may belong to a name or to a line end.
+Reading is strict, because a listing decides what is trusted. Besides the writer's own format the reader accepts ` *`
+before the name (binary mode), a leading `./`, any order, and CRLF when every line ends with it, as when a text tool has
+converted the whole file. A carriage return anywhere else is refused, since it may belong to a name or to a line end.
 
 Invariant: `read(listing.to_bytes()) == listing`.
 """
@@ -26,9 +26,9 @@ _UNESCAPES = {"\\": "\\", "n": "\n", "r": "\r"}
 
 
 class Listing(Mapping[str, Digest]):
-    """The digest of each file by its path, in the order of the paths' bytes. It never changes."""
+    """The digest of each file by its path, in the order of the bytes of the paths. Immutable."""
 
-    # The digests are kept as bare hex: a value object for each of a million files would cost more than hashing them.
+    # Digests are stored as hex strings: an object for each of a million files would cost more than hashing them.
     __slots__ = ("_hexes",)
 
     def __init__(self, digests: Mapping[str, Digest]) -> None:
@@ -36,7 +36,7 @@ class Listing(Mapping[str, Digest]):
 
     @classmethod
     def from_hex(cls, hexes: Mapping[str, str]) -> Self:
-        """A listing of digests that come from hashing or were checked."""
+        """A listing of digests that were just computed or already checked."""
         listing = cls({})
         listing._hexes = _sorted(hexes)
         return listing
@@ -62,22 +62,22 @@ class Listing(Mapping[str, Digest]):
         return [path for path, digits in self._hexes.items() if theirs.get(path, digits) != digits]
 
     def to_bytes(self) -> bytes:
-        """What `sha256sum` prints for these files in this order."""
+        """The output of `sha256sum` for these files in this order."""
         names = "".join(self._hexes)
         if "-" in self._hexes or "\\" in names or "\n" in names or "\r" in names:
             lines = [_line(path, digits) for path, digits in self._hexes.items()]
-        else:  # nothing to look at line by line
+        else:  # no name needs escaping
             lines = [f"{digits}  {path}\n" for path, digits in self._hexes.items()]
         return encode_name("".join(lines))
 
     @property
     def digest(self) -> Digest:
-        """The digest of `to_bytes()`. A file that was read can say the same in other bytes: hash those themselves."""
+        """The digest of `to_bytes()`. A file that was read can differ from that byte for byte: hash its own bytes."""
         return sha256_bytes(self.to_bytes())
 
 
 def read(data: bytes) -> Listing:
-    """Read a SHA256SUMS file; raises EncodingError with the number of the line that is wrong."""
+    """Parse a SHA256SUMS file; raises EncodingError with the number of the wrong line."""
     hexes: dict[str, str] = {}
     for number, line in enumerate(_lines(data), start=1):
         path, digits = _parse(line, number)
@@ -86,14 +86,14 @@ def read(data: bytes) -> Listing:
                 "checksums.duplicate",
                 f"{printable(path)} is listed twice",
                 line=number,
-                hint="remove one of the two lines, or make the listing again",
+                hint="remove one of the two lines, or create the listing again",
             )
         hexes[path] = digits
     return Listing.from_hex(hexes)
 
 
 def _sorted(hexes: Mapping[str, str]) -> dict[str, str]:
-    if "".join(hexes).isascii():  # then text has the order of its bytes, and is sorted faster
+    if "".join(hexes).isascii():  # then sorting text and sorting bytes agree, and text is faster
         return {path: hexes[path] for path in sorted(hexes)}
     return {path: hexes[path] for path in sorted(hexes, key=encode_name)}
 
@@ -108,7 +108,7 @@ def _line(path: str, digits: str) -> str:
 def _lines(data: bytes) -> list[str]:
     *lines, rest = decode_name(data).split("\n")
     if rest:
-        raise _malformed("the last line has no end: the file was cut", len(lines) + 1)
+        raise _malformed("the last line has no newline: the file is truncated", len(lines) + 1)
     if all(line.endswith("\r") for line in lines):
         return [line[:-1] for line in lines]
     return lines
@@ -117,7 +117,7 @@ def _lines(data: bytes) -> list[str]:
 def _parse(line: str, number: int) -> tuple[str, str]:
     match = _LINE.fullmatch(line)
     if match is None:
-        raise _malformed("this is not 64 lower-case hex digits, two blanks and a path", number)
+        raise _malformed("expected 64 lower-case hex digits, two spaces and a path", number)
     escaped, digits, path = match.groups()
     if escaped:
         path = _unescape(path, number)
@@ -127,7 +127,7 @@ def _parse(line: str, number: int) -> tuple[str, str]:
             "checksums.path",
             f"the path {printable(path)!r} is refused: {reason}",
             line=number,
-            hint="a listing names files below its own directory",
+            hint="a listing contains only files below its own directory",
         )
     return path, digits
 
@@ -136,10 +136,13 @@ def _unescape(path: str, number: int) -> str:
     try:
         return _ESCAPED.sub(lambda match: _UNESCAPES[match[1]], path)
     except KeyError:
-        raise _malformed("after a backslash only \\, n and r can stand", number) from None
+        raise _malformed("a backslash must be followed by \\, n or r", number) from None
 
 
-def _malformed(what: str, number: int) -> EncodingError:
+def _malformed(message: str, number: int) -> EncodingError:
     return EncodingError(
-        "checksums.line", what, line=number, hint="restore the file from a copy, or make the listing again"
+        "checksums.line",
+        message,
+        line=number,
+        hint="restore the file from a backup, or create the listing again",
     )

@@ -5,29 +5,44 @@ import sys
 
 import click
 
+from runcard.cli.commands import ABOUT, COMMANDS, EXAMPLE, EXITS, GROUPS, module_of
 from runcard.cli.groups import Group
-from runcard.cli.main import ABOUT, COMMANDS, EXITS, module_of
+from runcard.cli.options import verbosity_options
 from runcard.cli.printing import AS_JSON, complain, say_json
+from runcard.cli.verbosity import reset_verbosity, show_traceback
 from runcard.errors import ExitCode, RuncardError
 from runcard.version import __version__
 
 BROKEN_PIPE = 141
 
 
+class _Root(Group):
+    """All commands, listed by group."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        width = max(map(len, COMMANDS))
+        for title, commands in GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl([(f"{name:<{width}}", about) for name, (_, about) in commands.items()])
+
+
 @click.group(
-    cls=Group,
+    name="runcard",
+    cls=_Root,
     module_of=module_of,
     table=COMMANDS,
+    params=list(verbosity_options()),
     help=ABOUT,
-    epilog=EXITS,
+    epilog=f"\b\nExample:\n  {EXAMPLE}\n\n{EXITS}",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-@click.version_option(__version__, message="%(prog)s %(version)s")
+@click.version_option(__version__, "-V", "--version", message="%(prog)s %(version)s")
 def root() -> None: ...
 
 
 def run(arguments: list[str]) -> int:
     """Run a command and return its exit code."""
+    reset_verbosity()
     _refused_settings()  # what a program asked for before is not about this command
     code = _run(arguments)
     refused = _refused_settings()
@@ -49,6 +64,7 @@ def _run(arguments: list[str]) -> int:
         return ExitCode.USAGE
     except RuncardError as error:
         complain("Error", error.message, hint=error.hint)
+        show_traceback(error)
         return error.exit_code
     except BrokenPipeError:  # whoever read our output has left
         _drop_output()
@@ -104,6 +120,7 @@ def _failed(error: OSError) -> int:
         return ExitCode.FAILED
     problem = failure(error, os.fsdecode(error.filename), "use")
     complain("Error", problem.message, hint=problem.hint)
+    show_traceback(error)
     return problem.exit_code
 
 

@@ -1,10 +1,14 @@
-"""A group of commands, each loaded when it is called."""
+"""A group of commands. Each command is imported when it is called, and gets what all commands share."""
 
 from collections.abc import Callable
+from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
 
 import click
+
+from runcard.cli.examples import EXAMPLES
+from runcard.cli.options import verbosity_options
 
 
 class Group(click.Group):
@@ -22,11 +26,15 @@ class Group(click.Group):
         if cmd_name not in self._table:
             return None
         command: click.Command = import_module(self._module_of(cmd_name)).command
+        command.short_help = self._table[cmd_name]
+        command.epilog = command.epilog or _example(f"{self.name} {cmd_name}".removeprefix("runcard "))
+        if not any("--quiet" in option.opts for option in command.params):
+            command.params.extend(verbosity_options())
         return command
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if not args and not ctx.resilient_parsing:
-            raise click.UsageError(f"Missing command. Choose from: {', '.join(self._table)}", ctx)
+        if not args and not self.invoke_without_command and not ctx.resilient_parsing:
+            args = ["--help"]
         return super().parse_args(ctx, args)
 
     def resolve_command(
@@ -38,12 +46,19 @@ class Group(click.Group):
         return super().resolve_command(ctx, args)
 
     def _suggestion(self, name: str) -> str:
-        from difflib import get_close_matches  # noqa: PLC0415
-
         close = get_close_matches(name, self._table, n=1)
         return f" Did you mean '{close[0]}'?" if close else ""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        """The same list that click would print, without loading every command for it."""
+        """The list that click would print, without importing every command for it."""
         with formatter.section("Commands"):
             formatter.write_dl(list(self._table.items()))
+
+
+def _example(command: str) -> str | None:
+    """The end of a command's help; each line of an example is kept as it is."""
+    lines = EXAMPLES.get(command)
+    if lines is None:
+        return None
+    title = "Example:" if len(lines) == 1 else "Examples:"
+    return "\n".join(["\b", title, *(f"  {line}" for line in lines)])

@@ -7,7 +7,9 @@ from typing import Any, TypeVar
 
 import click
 
+from runcard.cli import commands
 from runcard.cli.printing import AS_JSON
+from runcard.cli.verbosity import set_verbosity
 from runcard.documents.kinds import KINDS
 
 PATH = click.Path(readable=False)  # what cannot be read is said by whoever reads it, and stops no other path
@@ -28,6 +30,38 @@ def _remembered(context: click.Context, _: click.Parameter, value: bool) -> bool
 json_option = click.option(
     "--json", "as_json", is_flag=True, callback=_remembered, help="Print the result as JSON."
 )
+
+
+def _set_quiet(_: click.Context, __: click.Parameter, value: bool) -> None:
+    if value:
+        set_verbosity(quiet=True)
+
+
+def _set_verbose(_: click.Context, __: click.Parameter, value: bool) -> None:
+    if value:
+        set_verbosity(verbose=True)
+
+
+def verbosity_options() -> tuple[click.Option, click.Option]:
+    """`-q` and `-v`: every command takes them, and `cli.verbosity` has their values."""
+    texts = commands.OPTIONS
+    return (
+        click.Option(
+            ["-q", "--quiet"],
+            is_flag=True,
+            expose_value=False,
+            callback=_set_quiet,
+            help=texts["-q, --quiet"],
+        ),
+        click.Option(
+            ["-v", "--verbose"],
+            is_flag=True,
+            expose_value=False,
+            callback=_set_verbose,
+            help=texts["-v, --verbose"],
+        ),
+    )
+
 
 Decorated = TypeVar("Decorated", bound=Callable[..., object])
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 from runcard.cli.printing import is_dumb
 
 if TYPE_CHECKING:
-    from runcard.operations.sessions.copying import Advance
+    from runcard.operations.sessions.assembly import CollectionProgress
 
 T = TypeVar("T")
 
@@ -88,7 +88,7 @@ class CopyProgress(Progress):
         self._number = 0
         self._began = 0.0
 
-    def advance(self, now: "Advance") -> None:
+    def advance(self, now: "CollectionProgress") -> None:
         """Show where a collection is."""
         moment = time.monotonic()
         if now.number != self._number:
@@ -97,7 +97,7 @@ class CopyProgress(Progress):
             self._show(self._line(now, moment - self._began))
 
     @staticmethod
-    def _line(now: "Advance", seconds: float) -> str:
+    def _line(now: "CollectionProgress", seconds: float) -> str:
         from runcard.files import printable  # noqa: PLC0415
         from runcard.views.formats import byte_size, duration, truncated  # noqa: PLC0415
 

@@ -1,4 +1,5 @@
-"""What a record says. Pure: no files, no clock, no network.
+"""The documents of a record: models, rules, schemas, versions. Pure: no files, no clock, no network.
 
-`codec` is the way in; a module for each kind of document holds its model and its rules; `schemas/` the published schemas.
+`reader` parses and checks documents of all kinds. Each kind has a module with its model and its rules; `schemas/` has the
+published schemas.
 """

@@ -1,12 +1,12 @@
-"""The chain that joins the lines of a journal, so that no line can be changed, moved or taken out unseen.
+"""The hash chain of a journal: a line cannot be changed, moved or removed without breaking it.
 
-Each line has `seq`, `writer`, `prev`, `payload_sha256`, `salt`, `payload` and `hash` beside what it says:
+Each line has `seq`, `writer`, `prev`, `payload_sha256`, `salt`, `payload` and `hash` besides its own fields:
 
 * `payload_sha256` is the SHA-256 of the salt's text followed by the canonical JSON of the payload;
 * `hash` is the SHA-256 of the canonical JSON of the line without `payload`, `salt` and `hash`;
-* `prev` is the `hash` of the same writer's line before; the first one is fixed by the record and the writer.
+* `prev` is the `hash` of the same writer's previous line; the first one follows from the record and the writer.
 
-A payload can be taken out together with its salt: the chain still holds, and the digest cannot be guessed back.
+A payload can be removed together with its salt: the chain stays valid, and the payload cannot be guessed from its digest.
 All digests here are bare hex. Nothing here reads or writes files.
 """
 
@@ -28,7 +28,7 @@ class Head(NamedTuple):
     """The end of one writer's chain."""
 
     writer: str
-    count: int  # type: ignore[assignment] # of lines; nobody counts in a tuple of three
+    count: int  # type: ignore[assignment] # of lines; `tuple.count` is not used
     head: str
 
     def to_dict(self) -> JsonObject:
@@ -40,33 +40,33 @@ def first_link(record_id: str, writer: str) -> str:
     return sha256_bytes(f"runcard-journal-1:{record_id}:{writer}".encode()).hex
 
 
-class Written(NamedTuple):
-    """A line of a journal as it is written."""
+class EncodedLine(NamedTuple):
+    """A line of a journal as bytes, with its hash."""
 
     raw: bytes  # with the newline
     hash: str
 
 
-def write_line(fields: Mapping[str, Any], payload: Any, salt: str, prev: str) -> Written:  # noqa: ANN401
-    """A line of a journal; `fields` has `seq`, `writer` and whatever else the line says, `salt` is hex digits."""
-    said = both_forms(payload)
-    line = both_forms({**fields, "prev": prev, "payload_sha256": _salted(salt, said.canonical)})
+def write_line(fields: Mapping[str, Any], payload: Any, salt: str, prev: str) -> EncodedLine:  # noqa: ANN401
+    """A line of a journal; `fields` has `seq`, `writer` and the line's own fields, `salt` is hex digits."""
+    forms = both_forms(payload)
+    line = both_forms({**fields, "prev": prev, "payload_sha256": _salted_digest(salt, forms.canonical)})
     digest = sha256_bytes(line.canonical).hex
-    ends = (salt.encode(), said.compact, digest.encode())
-    return Written(b'%b,"salt":"%b","payload":%b,"hash":"%b"}\n' % (line.compact[:-1], *ends), digest)
+    ends = (salt.encode(), forms.compact, digest.encode())
+    return EncodedLine(b'%b,"salt":"%b","payload":%b,"hash":"%b"}\n' % (line.compact[:-1], *ends), digest)
 
 
 def make_line(fields: Mapping[str, Any], payload: Any, salt: str, prev: str) -> Line:  # noqa: ANN401
-    """The same as data."""
+    """The same, parsed."""
     line: Line = decode_json(write_line(fields, payload, salt, prev).raw)
     return line
 
 
 def payload_digest(salt: str, payload: Any) -> str:  # noqa: ANN401
-    return _salted(salt, canonical_json(payload))
+    return _salted_digest(salt, canonical_json(payload))
 
 
-def _salted(salt: str, canonical: bytes) -> str:
+def _salted_digest(salt: str, canonical: bytes) -> str:
     return sha256_bytes(salt.encode() + canonical).hex
 
 
@@ -75,8 +75,8 @@ def line_hash(line: Mapping[str, Any]) -> str:
     return sha256_bytes(canonical_json(hashed)).hex
 
 
-class Entry(NamedTuple):
-    """A line of a journal as it was found."""
+class JournalEntry(NamedTuple):
+    """A line that was read from a journal."""
 
     number: int  # in its file, from 1
     raw: bytes  # without the newline
@@ -84,41 +84,41 @@ class Entry(NamedTuple):
 
 
 class Journal(NamedTuple):
-    """The lines of a journal as they were found."""
+    """The lines that were read from a journal."""
 
-    entries: list[Entry]
+    entries: list[JournalEntry]
     torn: bytes = b""  # an unfinished last line
-    damaged: Sequence[int] = ()  # numbers of lines that cannot be read
+    damaged: Sequence[int] = ()  # numbers of lines that cannot be parsed
 
 
 def parse(data: bytes) -> Journal:
-    """Read a journal. A last line without its newline is torn: the writer died over it."""
+    """Parse a journal. A last line without a newline is torn: its writer was killed."""
     whole, newline, torn = data.rpartition(b"\n")
     entries, damaged = [], []
     for number, raw in enumerate(whole.split(b"\n"), 1) if newline else ():
-        line = _line(raw)
+        line = _parse_line(raw)
         if line is None:
             damaged.append(number)
         else:
-            entries.append(Entry(number, raw, line))
+            entries.append(JournalEntry(number, raw, line))
     return Journal(entries, torn, damaged)
 
 
-def _line(raw: bytes) -> Line | None:
+def _parse_line(raw: bytes) -> Line | None:
     try:
         line = decode_json(raw)
     except EncodingError:
         return None
     has_shape = (
         isinstance(line, dict)
-        and type(line.get("seq")) is int  # true is none
+        and type(line.get("seq")) is int  # not a bool
         and all(isinstance(line.get(key), str) for key in ("writer", "prev", "payload_sha256", "hash"))
     )
     return line if has_shape else None
 
 
 class Fault(NamedTuple):
-    """A place where a chain does not hold."""
+    """A line at which a chain is broken."""
 
     number: int  # of the line in the file
     writer: str
@@ -126,65 +126,65 @@ class Fault(NamedTuple):
     reason: str
 
 
-class Checked(NamedTuple):
-    """What the chains of a journal say."""
+class ChainCheck(NamedTuple):
+    """The result of checking the chains of a journal."""
 
     heads: tuple[Head, ...]
     faults: tuple[Fault, ...]
-    withheld: tuple[Entry, ...]  # lines whose payload was taken out
+    withheld: tuple[JournalEntry, ...]  # lines without their payload
 
 
-def check(journal: Journal, record_id: str, *, first: str | None = None) -> Checked:
-    """Follow every writer's chain; `first` is the first link where it is not made of record and writer."""
+def check(journal: Journal, record_id: str, *, first: str | None = None) -> ChainCheck:
+    """Check every writer's chain; `first` replaces the first link that follows from record and writer."""
     heads: dict[str, Head] = {}
-    faults = [Fault(number, "", 0, "the line cannot be read") for number in journal.damaged]
+    faults = [Fault(number, "", 0, "the line cannot be parsed") for number in journal.damaged]
     withheld = []
     for entry in journal.entries:
         writer, seq = entry.line["writer"], entry.line["seq"]
-        before = heads.get(writer) or Head(writer, 0, first or first_link(record_id, writer))
-        faults += [Fault(entry.number, writer, seq, reason) for reason in _reasons(entry.line, before)]
+        previous = heads.get(writer) or Head(writer, 0, first or first_link(record_id, writer))
+        faults += [Fault(entry.number, writer, seq, reason) for reason in _reasons(entry.line, previous)]
         if "payload" not in entry.line and "salt" not in entry.line:
             withheld.append(entry)
         heads[writer] = Head(writer, seq, entry.line["hash"])
-    return Checked(tuple(heads.values()), tuple(faults), tuple(withheld))
+    return ChainCheck(tuple(heads.values()), tuple(faults), tuple(withheld))
 
 
-def _reasons(line: Line, before: Head) -> Iterable[str]:
-    if line["seq"] != before.count + 1:
-        yield f"seq {line['seq']} follows {before.count}"
-    elif line["prev"] != before.head:
-        yield "prev is not the hash of the line before"
+def _reasons(line: Line, previous: Head) -> Iterable[str]:
+    if line["seq"] != previous.count + 1:
+        yield f"seq {line['seq']} follows {previous.count}"
+    elif line["prev"] != previous.head:
+        yield "prev is not the hash of the previous line"
     if line["hash"] != line_hash(line):
-        yield "the line is not what its hash says"
+        yield "the line does not match its hash"
     if "payload" in line or "salt" in line:
         salt = line.get("salt")
         if not isinstance(salt, str) or not _SALT.fullmatch(salt) or "payload" not in line:
-            yield "a payload and its salt stand or go together"
+            yield "a payload without its salt, or a salt without its payload"
         elif line["payload_sha256"] != payload_digest(salt, line["payload"]):
-            yield "the payload is not what its digest says"
+            yield "the payload does not match its digest"
 
 
-def heads(entries: Iterable[Entry]) -> tuple[Head, ...]:
-    """Where each writer's chain ends, by what its last line says."""
+def heads(entries: Iterable[JournalEntry]) -> tuple[Head, ...]:
+    """The end of each writer's chain, according to its last line."""
     last = {entry.line["writer"]: entry.line for entry in entries}
     return tuple(Head(writer, line["seq"], line["hash"]) for writer, line in last.items())
 
 
-def merge(journals: Iterable[Journal]) -> list[Entry]:
-    """The lines of all writers in one order: by time, each writer's in its own order, none twice."""
-    queues: dict[str, list[Entry]] = {}
+def merge(journals: Iterable[Journal]) -> list[JournalEntry]:
+    """Merge the lines of all writers by time; each writer's stay in their order, and none occurs twice."""
+    queues: dict[str, list[JournalEntry]] = {}
     for journal in journals:
         for entry in journal.entries:
             queue = queues.setdefault(entry.line["writer"], [])
             if not queue or entry.line["seq"] > queue[-1].line["seq"]:
                 queue.append(entry)
-    merged: list[Entry] = []
-    waiting = {writer: iter(queue) for writer, queue in queues.items()}
-    heads = {writer: next(entries) for writer, entries in waiting.items()}
+    merged: list[JournalEntry] = []
+    queued = {writer: iter(queue) for writer, queue in queues.items()}
+    heads = {writer: next(entries) for writer, entries in queued.items()}
     while heads:
         writer = min(heads, key=lambda name: (str(heads[name].line.get("timestamp", "")), name))
         merged.append(heads.pop(writer))
-        following = next(waiting[writer], None)
+        following = next(queued[writer], None)
         if following is not None:
             heads[writer] = following
     return merged

@@ -1,6 +1,6 @@
-"""Where two pieces of plain data differ, by JSON pointer. Nothing here recurses: data can be nested deeper than Python allows.
+"""Compare two pieces of plain data, by JSON pointer. No recursion: data can be nested deeper than Python allows.
 
-A key that is absent and one that is null count as the same: neither says anything.
+An absent key and a null value count as equal.
 """
 
 from collections.abc import Collection, Iterator
@@ -12,21 +12,20 @@ from runcard.encoding import join_pointer
 Path = tuple[str | int, ...]
 
 
-class Difference(NamedTuple):
-    """One value that is not the same in both."""
+class ValueDifference(NamedTuple):
+    """A value that differs."""
 
     pointer: str
     expected: Any
     found: Any
 
-    def told(self, source: str) -> str:
-        """What `source` says, and what the document says."""
-        says = f"{source} says {shown(self.expected)}, the document says {shown(self.found)}"
-        return f"{self.pointer}: {says}"
+    def describe(self, source: str) -> str:
+        """A message for people; `source` is what the document was compared with."""
+        return f"{self.pointer}: {source} says {shown(self.expected)}, the document says {shown(self.found)}"
 
 
-def differences(expected: Any, found: Any, exempt: Collection[str] = ()) -> Iterator[Difference]:  # noqa: ANN401
-    """The smallest parts that differ, in the order of their pointers; what lies at or below `exempt` is left out."""
+def differences(expected: Any, found: Any, exempt: Collection[str] = ()) -> Iterator[ValueDifference]:  # noqa: ANN401
+    """The smallest parts that differ, in the order of their pointers; those at or below `exempt` are left out."""
     waiting: list[tuple[Path, Any, Any]] = [((), expected, found)]
     while waiting:
         path, left, right = waiting.pop()
@@ -40,13 +39,13 @@ def differences(expected: Any, found: Any, exempt: Collection[str] = ()) -> Iter
             waiting += [((*path, key), left.get(key), right.get(key)) for key in keys]
         elif isinstance(left, list) and isinstance(right, list) and len(left) == len(right):
             pairs = list(zip(left, right, strict=True))
-            waiting += [((*path, place), *pairs[place]) for place in reversed(range(len(pairs)))]
+            waiting += [((*path, index), *pairs[index]) for index in reversed(range(len(pairs)))]
         else:
-            yield Difference(pointer, left, right)
+            yield ValueDifference(pointer, left, right)
 
 
 def _is_same(left: Any, right: Any) -> bool:  # noqa: ANN401
-    """Whether two scalars are the same JSON value: true is not 1, but 1 and 1.0 are one number."""
+    """Whether two scalars are the same JSON value: true is not 1, but 1 and 1.0 are equal."""
     if isinstance(left, dict | list) or isinstance(right, dict | list):
         return left is right
     if isinstance(left, bool) or isinstance(right, bool):

@@ -1,16 +1,17 @@
-"""What all documents have in common: they are born valid, keep every field, and write back the bytes they were read from.
+"""What all documents have in common: they are valid, keep every field, and write back the bytes they were read from.
 
-A document is a value. Its bytes are the truth; `to_dict` reads them anew, so nobody can change a document from outside.
+A document is a value. `to_dict` parses its bytes again, so a caller cannot change the document itself.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any, ClassVar, Self
 
 from runcard.documents import schema
 from runcard.documents.findings import Finding, InvalidDocument, Report, bounded
-from runcard.documents.kinds import Kind
-from runcard.documents.versions import settle
+from runcard.documents.kinds import DocumentKind
+from runcard.documents.versions import check_version
 from runcard.encoding import JsonObject, decode_json, encode_json
 from runcard.encoding.json.edit import edit_json
 from runcard.encoding.limits import DEFAULT, NONE, Limits
@@ -21,40 +22,41 @@ from runcard.errors import DocumentError
 class Document:
     """A document that satisfies its schema and rules."""
 
-    kind: ClassVar[Kind]
+    kind: ClassVar[DocumentKind]
+    cost_path: ClassVar[tuple[str, ...]] = ()  # the keys that lead to the total cost
 
     source: bytes = field(repr=False)  # as it was read, or as it will be written
     version: str | None  # as the source states it
     warnings: tuple[Finding, ...] = ()
-    upgraded: bool = False  # whether the data were brought to a newer version than the source has
+    upgraded: bool = False  # whether the data is in a newer version than the source
     _data: JsonObject = field(repr=False)
 
     @staticmethod
     def rules(_: JsonObject) -> Iterator[Finding]:
-        """What the schema cannot say."""
+        """The rules beyond the schema."""
         yield from ()
 
     @classmethod
-    def judge(cls, data: JsonObject) -> Report:
-        """Everything that is wrong with this data as a document of this kind."""
-        settled = settle(cls.kind, data)
-        if settled.schema is None:
-            return Report(settled.findings, cls.kind.name, settled.stated)
-        if settled.findings:
-            data = {**data, cls.kind.version_key: settled.schema}
-        findings, sound = schema.check(cls.kind, settled.schema, data)
-        found = (*settled.findings, *findings, *bounded(cls.rules(sound)))
-        return Report(found, cls.kind.name, settled.stated)
+    def check(cls, data: JsonObject) -> Report:
+        """All findings about this data as a document of this kind."""
+        version = check_version(cls.kind, data)
+        if version.schema is None:
+            return Report(version.findings, cls.kind.name, version.stated)
+        if version.findings:
+            data = {**data, cls.kind.version_key: version.schema}
+        schema_findings, valid_data = schema.check(cls.kind, version.schema, data)
+        findings = (*version.findings, *schema_findings, *bounded(cls.rules(valid_data)))
+        return Report(findings, cls.kind.name, version.stated)
 
     @classmethod
     def from_dict(cls, data: JsonObject) -> Self:
-        """A new document; raises InvalidDocument with all findings when the data are not valid."""
+        """A new document; raises InvalidDocument with all findings if the data is not valid."""
         source = cls.encode(data)
-        return cls._born(source, cls.decode(source))
+        return cls._validated(source, cls.decode(source))
 
     @staticmethod
     def decode(source: bytes, limits: Limits = DEFAULT) -> Any:  # noqa: ANN401
-        """The data that a text of this kind says; raises EncodingError."""
+        """Parse the text of a document of this kind; raises EncodingError."""
         return decode_json(source, limits)
 
     @staticmethod
@@ -63,32 +65,40 @@ class Document:
 
     @staticmethod
     def edit(source: bytes, old: JsonObject, new: JsonObject) -> bytes:
-        """The text `source`, which says `old`, changed to say `new`, and nowhere else."""
+        """Change the text `source` from the data `old` to `new`, only where they differ."""
         return edit_json(source, old, new)
 
     @classmethod
-    def _born(cls, source: bytes, data: JsonObject) -> Self:
-        """What is judged is what was written, so that nothing but plain data is ever looked at."""
-        report = cls.judge(data)
+    def _validated(cls, source: bytes, data: JsonObject) -> Self:
+        """Check the parsed source, not the caller's objects, so that only plain data is checked."""
+        report = cls.check(data)
         if not report.valid:
             raise InvalidDocument(report, f"the {cls.kind.name} document")
         return cls(source=source, version=report.version, warnings=report.findings, _data=data)
 
+    @property
+    def total_cost(self) -> Decimal | None:
+        """The total cost in dollars: 0 for free, None for unknown or for a kind of document without costs."""
+        value: Any = self._data if self.cost_path else None
+        for key in self.cost_path:
+            value = (value or {}).get(key)
+        return None if value is None else Decimal(str(value))
+
     def to_dict(self) -> JsonObject:
-        """The data, the caller's own to change."""
+        """A copy of the data."""
         data: JsonObject = self.decode(self.encode(self._data) if self.upgraded else self.source, NONE)
         return data
 
     def to_bytes(self) -> bytes:
-        """The bytes that were read; the same bytes as long as nothing was changed."""
+        """The bytes that were read, unchanged."""
         return self.source
 
     def changed(self, data: JsonObject) -> Self:
-        """This document with other data: its text changes only where the data differ."""
+        """This document with other data; its text changes only where the data differs."""
         if self.upgraded or any(found.rule == "version.newer-minor" for found in self.warnings):
             raise DocumentError(
                 f"a {self.kind.name} document of version {self.version} is not rewritten",
-                hint="`runcard migrate` brings older documents up to date; newer ones need a newer runcard",
+                hint="run `runcard migrate` for an older document; install a newer runcard for a newer one",
             )
         source = self.edit(self.source, self._data, data)
-        return self._born(source, self.decode(source, NONE))
+        return self._validated(source, self.decode(source, NONE))

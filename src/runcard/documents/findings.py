@@ -1,6 +1,6 @@
-"""What a check found, as data. Printing and raising are somebody else's job.
+"""The findings of checks, as data. Nothing here prints or raises.
 
-Every rule has an id, a severity and a meaning in `RULES`, its only owner; the page of rules in the docs is held to it.
+Every rule has its id, severity and meaning in `RULES` and nowhere else; a test compares the page of rules in the docs.
 """
 
 from collections.abc import Iterable, Iterator
@@ -12,7 +12,7 @@ from typing import Any, Self
 
 from runcard.encoding import JsonObject
 from runcard.errors import DocumentError
-from runcard.files import printable
+from runcard.files import json_name, printable
 
 
 class Severity(StrEnum):
@@ -20,9 +20,21 @@ class Severity(StrEnum):
 
     ERROR = "error"
     WARNING = "warning"
+    NOTE = "note"  # worth knowing, and nothing is wrong
 
 
-ERROR, WARNING = Severity.ERROR, Severity.WARNING
+ERROR, WARNING, NOTE = Severity.ERROR, Severity.WARNING, Severity.NOTE
+
+INTACT, COMPLETE = "intact", "complete"  # the two verdicts on a record
+
+# The kinds of findings about a record: how bad each is, and which verdict it makes false. Those about a ledger differ.
+RECORD_RULES: dict[str, tuple[Severity, str | None]] = {
+    **dict.fromkeys(("changed", "unexpected", "link", "chain", "document", "signature"), (ERROR, INTACT)),
+    **dict.fromkeys(("missing", "tail"), (ERROR, COMPLETE)),
+    "open": (WARNING, COMPLETE),
+    **dict.fromkeys(("amended", "withheld", "limits"), (NOTE, None)),
+}
+LEDGER = "ledger"
 
 RULES: dict[str, tuple[Severity, str]] = {
     "file.missing": (ERROR, "the path does not exist"),
@@ -32,47 +44,47 @@ RULES: dict[str, tuple[Severity, str]] = {
     "encoding.utf-8": (ERROR, "the bytes are not UTF-8 text"),
     "encoding.bom": (WARNING, "the text begins with a byte order mark"),
     "json.syntax": (ERROR, "the text is not JSON"),
-    "json.duplicate-key": (ERROR, "a key stands twice in one object"),
-    "json.not-finite": (ERROR, "NaN, Infinity, or a number beyond the largest"),
-    "json.lone-surrogate": (ERROR, "half of a surrogate pair"),
+    "json.duplicate-key": (ERROR, "a key occurs twice in one object"),
+    "json.not-finite": (ERROR, "NaN, Infinity, or a number that is too large"),
+    "json.lone-surrogate": (ERROR, "a lone surrogate: half of a pair"),
     "json.too-deep": (ERROR, "nested deeper than the limit"),
     "json.too-many-digits": (ERROR, "an integer longer than the limit"),
-    "json.not-plain": (ERROR, "a value that JSON has no word for"),
+    "json.not-plain": (ERROR, "a value that JSON cannot represent"),
     "yaml.syntax": (ERROR, "the text is not YAML"),
     "yaml.documents": (ERROR, "several documents in one file"),
-    "yaml.key": (ERROR, "a key that is no text"),
-    "yaml.duplicate-key": (ERROR, "a key stands twice in one map"),
+    "yaml.key": (ERROR, "a key that is not text"),
+    "yaml.duplicate-key": (ERROR, "a key occurs twice in one map"),
     "yaml.merge": (ERROR, "a merge key without a map"),
-    "yaml.alias": (ERROR, "an alias of nothing, of itself, or of more than the limit"),
-    "yaml.tag": (ERROR, "a tag that asks for an object, or is not true"),
-    "yaml.not-finite": (ERROR, "not a number, infinity, or a number beyond the largest"),
+    "yaml.alias": (ERROR, "an alias without an anchor, of itself, or beyond the limit"),
+    "yaml.tag": (ERROR, "a tag that asks for an object, or does not match its value"),
+    "yaml.not-finite": (ERROR, "not a number, infinity, or a number that is too large"),
     "yaml.too-deep": (ERROR, "nested deeper than the limit of YAML documents"),
     "yaml.too-many-digits": (ERROR, "an integer longer than the limit of YAML documents"),
     "yaml.unquoted": (ERROR, "an unquoted text that YAML 1.1, and so Ruby, reads as something else"),
     "document.not-an-object": (ERROR, "the document is a list, a string or a number"),
-    "document.unknown-kind": (ERROR, "no known kind of document"),
+    "document.unknown-kind": (ERROR, "not a known kind of document"),
     "version.newer-major": (ERROR, "a major version that this runcard does not know"),
     "version.newer-minor": (WARNING, "a newer minor version of a known major: read, never rewritten"),
-    "version.unknown": (ERROR, "no version that was ever published"),
-    "version.older": (WARNING, "an older shape, read by upgrading it in memory"),
-    "findings.many": (ERROR, "more findings than are listed; a warning when all of those are"),
+    "version.unknown": (ERROR, "not a published version"),
+    "version.older": (WARNING, "an older format, upgraded in memory"),
+    "findings.many": (ERROR, "more findings than are listed; a warning if all the others are warnings"),
     "schema.required": (ERROR, "a required field is missing"),
     "schema.type": (ERROR, "a value of the wrong type"),
     "schema.enum": (ERROR, "a value that is not one of the allowed ones"),
-    "schema.minimum": (ERROR, "a number below the least allowed"),
+    "schema.minimum": (ERROR, "a number below the minimum"),
     "schema.min-length": (ERROR, "a text that is too short"),
     "schema.pattern": (ERROR, "a text of the wrong form"),
     "schema.format": (ERROR, "not a time with a zone as RFC 3339 writes it"),
-    "schema.other": (ERROR, "another demand of the schema is not met"),
+    "schema.other": (ERROR, "another requirement of the schema is not met"),
     "id.form": (
         ERROR,
-        "an id that may become a file name has a character or length that names must not have",
+        "an id that is used as a file name has a forbidden character or length",
     ),
-    "id.duplicate": (ERROR, "an id stands twice"),
+    "id.duplicate": (ERROR, "an id occurs twice"),
     "path.hostile": (ERROR, "a path that leads out of its directory"),
     "path.duplicate": (ERROR, "two entries name the same file"),
-    "time.order": (ERROR, "an end before its beginning"),
-    "time.duration": (WARNING, "a duration that is not the time between beginning and end"),
+    "time.order": (ERROR, "an end before its start"),
+    "time.duration": (WARNING, "a duration that is not the time between start and end"),
     "count.instances": (ERROR, "a count of instances that is not the number of instances"),
     "count.completed": (ERROR, "a count by status that is not the number of instances with that status"),
     "count.files": (ERROR, "a count or size that does not agree with the files listed"),
@@ -85,49 +97,49 @@ RULES: dict[str, tuple[Severity, str]] = {
     "source.tokens": (ERROR, "a token total that claims a better source than its parts"),
     "source.cost": (ERROR, "a computed cost without the price rows it was computed from"),
     "digest.config": (ERROR, "checksums.config is not the digest of the configuration"),
-    "parent.missing": (ERROR, "a parent that the team does not have"),
+    "parent.missing": (ERROR, "a parent that is not in the team"),
     "parent.cycle": (ERROR, "instances that are each other's parents"),
     "parent.ambiguous": (ERROR, "a parent whose name several instances have, or two different parents"),
     "summary.times": (ERROR, "start, end or duration that do not agree with the instances"),
-    "session.manifest": (ERROR, "a manifest that says something else than the team document of its session"),
-    "session.instance": (ERROR, "an instance document that says something else than the team document"),
+    "session.manifest": (ERROR, "a manifest that contradicts the team document of its session"),
+    "session.instance": (ERROR, "an instance document that contradicts the team document"),
     "session.file-missing": (ERROR, "a file that a document of the session names does not exist"),
     "session.figures": (
         ERROR,
-        "figures of a workspace or a transcript that are not those of the stored files",
+        "workspace or transcript figures that do not match the stored files",
     ),
     "status.running": (WARNING, "not finished"),
-    "expected.absent": (WARNING, "a field that is expected is missing"),
-    "spec.unknown-key": (WARNING, "a key that a SPEC does not have: what stands there is not collected"),
-    "spec.conflict": (WARNING, "two fields of a SPEC that say different things"),
+    "expected.absent": (WARNING, "an expected field is missing"),
+    "spec.unknown-key": (WARNING, "an unknown key in a SPEC: its value is not collected"),
+    "spec.conflict": (WARNING, "two fields of a SPEC that contradict each other"),
     "spec.usage": (ERROR, "usage that cannot be read"),
-    "spec.secret": (ERROR, "an id that holds what looks like a secret"),
+    "spec.secret": (ERROR, "an id that seems to contain a secret"),
     "spec.price": (WARNING, "no price is known, so the cost stays unknown"),
     "name.file-type": (WARNING, "a file type that is not a lower-case suffix with its dot"),
     "name.timezone": (WARNING, "a timezone that is not an IANA name"),
-    "name.language": (WARNING, "a language that is not written as POSIX writes it"),
+    "name.language": (WARNING, "a language that is not a POSIX locale name"),
     "name.class": (ERROR, "not the name of a Ruby class"),
     "name.method": (ERROR, "not the name of a Ruby method"),
-    "section.absent": (WARNING, "a section that plans of later versions have is missing"),
-    "analysis.incomplete": (ERROR, "the analyzer has not said that it is done"),
-    "validation.incomplete": (ERROR, "the validator has not said that it is done"),
+    "section.absent": (WARNING, "a section of later versions is missing"),
+    "analysis.incomplete": (ERROR, "the analysis is not completed"),
+    "validation.incomplete": (ERROR, "the validation is not completed"),
     "validation.errors": (ERROR, "the validator found errors in this plan"),
-    "agent.lists": (WARNING, "errors or warnings that are no list of texts"),
+    "agent.lists": (WARNING, "errors or warnings are not a list of strings"),
     "characteristic.none": (WARNING, "a plan without characteristics"),
     "characteristic.single": (WARNING, "a plan with a single characteristic"),
     "characteristic.duplicate": (ERROR, "two characteristics have the same name"),
-    "characteristic.explosion": (WARNING, "so many characteristics or contexts that the tests explode"),
+    "characteristic.explosion": (WARNING, "too many characteristics or contexts (combinatorial explosion)"),
     "state.few": (ERROR, "fewer than two states"),
     "state.binary": (WARNING, "a binary characteristic without exactly two states"),
-    "state.duplicate": (WARNING, "a state stands twice"),
+    "state.duplicate": (WARNING, "a state is listed twice"),
     "state.default": (ERROR, "a default that is not one of the states"),
     "state.terminal": (ERROR, "a terminal state that is not one of the states"),
     "state.terminal-parent": (WARNING, "a child under a terminal state"),
-    "dependency.missing": (ERROR, "a dependency on a characteristic that the plan does not have"),
+    "dependency.missing": (ERROR, "a dependency on a characteristic that is not in the plan"),
     "dependency.cycle": (ERROR, "characteristics that depend on each other"),
     "dependency.state": (ERROR, "a when_parent that is not a state of the parent"),
-    "dependency.root": (ERROR, "a when_parent although there is no parent"),
-    "dependency.level": (WARNING, "roots that are numbered although a level is a depth"),
+    "dependency.root": (ERROR, "a when_parent without a parent"),
+    "dependency.level": (WARNING, "roots are numbered, but a level is a depth"),
     "mistake.factory": (WARNING, "common mistake: factory information inside a characteristic"),
     "mistake.mtime": (ERROR, "common mistake: source_file_mtime was not updated to a real time"),
     "mistake.when-parent": (ERROR, "common mistake: depends_on without when_parent"),
@@ -136,39 +148,49 @@ RULES: dict[str, tuple[Severity, str]] = {
     "target.class": (ERROR, "the class of the target is not in its file"),
     "target.method": (ERROR, "the method of the target is not in its class"),
     "target.short-name": (WARNING, "the class of the target is named without its modules"),
-    "target.unchecked": (WARNING, "class and method of the target were not looked for"),
+    "target.unchecked": (WARNING, "the class and method of the target were not checked"),
 }
 
 
 _MANY = "findings.many"
-MOST = 10_000  # findings of one document that are listed; nobody reads more, and each takes its time
+MOST = 10_000  # findings that are listed for one document
 
 _LONG = 10**200
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that is wrong, where, and how to mend it."""
+    """One problem of a document or a record: what is wrong, where, and how to fix it."""
 
-    rule: str
+    rule: str  # of a record: the kind of finding, such as `changed`
     severity: Severity
-    path: str  # JSON pointer
+    path: str  # a JSON pointer in a document; of a record, a file
     message: str
     hint: str | None = None
     expected: Any = None
     found: Any = None
     line: int | None = None
     column: int | None = None
+    record: str | None = None  # None for a finding about a document
+    breaks: str | None = None  # which verdict on the record it makes false, if any
+
+    @property
+    def kind(self) -> str:
+        """The rule, as findings about records call it."""
+        return self.rule
 
     def to_dict(self) -> JsonObject:
-        said: JsonObject = {
+        if self.record is not None:
+            names = ("kind", "record", "path", "expected", "found", "message")
+            return {name: getattr(self, name) for name in names}
+        fields: JsonObject = {
             "rule": self.rule,
             "path": self.path,
             "message": self.message,
             "hint": self.hint,
         }
         extra = {"expected": self.expected, "found": self.found, "line": self.line, "column": self.column}
-        return said | {key: value for key, value in extra.items() if value is not None}
+        return fields | {key: value for key, value in extra.items() if value is not None}
 
 
 def finding(
@@ -180,35 +202,68 @@ def finding(
     expected: object = None,
     found: object = None,
 ) -> Finding:
-    """A finding with the severity that its rule has."""
+    """A finding with the severity of its rule."""
     expected = brief(expected) if isinstance(expected, str | int) else expected
     return Finding(rule, RULES[rule][0], path, message, hint, expected, brief(found))
 
 
+def record_finding(
+    kind: str,
+    record: str,
+    path: str,
+    message: str,
+    *,
+    expected: str | None = None,
+    found: str | None = None,
+) -> Finding:
+    """A finding about a file of a record, with the effect that its kind has."""
+    severity, breaks = RECORD_RULES[kind]
+    name = json_name(path).text
+    return Finding(
+        kind, severity, name, message, expected=expected, found=found, record=record, breaks=breaks
+    )
+
+
+def ledger_finding(
+    record: str,
+    path: str,
+    message: str,
+    *,
+    breaks: str | None = None,
+    expected: str | None = None,
+    found: str | None = None,
+) -> Finding:
+    """A finding about what a ledger says: an error when it makes a verdict false, else a warning."""
+    severity = WARNING if breaks is None else ERROR
+    return Finding(
+        LEDGER, severity, path, message, expected=expected, found=found, record=record, breaks=breaks
+    )
+
+
 def left_out(count: int, severity: Severity = ERROR) -> Finding:
-    """What stands for the findings beyond those that are listed."""
-    told = finding(
+    """A finding for the number of findings that are not listed."""
+    summary = finding(
         _MANY,
         "",
-        f"{count:,} more findings are left out: {MOST:,} are listed",
-        hint="mend those that are listed, and check again",
+        f"{count:,} more findings; only {MOST:,} are listed",
+        hint="fix the listed ones, then check again",
         found=count,
     )
-    return replace(told, severity=severity)
+    return replace(summary, severity=severity)
 
 
 def bounded(findings: Iterable[Finding]) -> Iterator[Finding]:
-    """The first findings of each severity, and how many there are beyond them."""
+    """The first findings of each severity, and a finding for the number of the others."""
     counts = dict.fromkeys(Severity, 0)
-    for one in findings:
-        counts[one.severity] += 1
-        if counts[one.severity] <= MOST:
-            yield one
+    for each in findings:
+        counts[each.severity] += 1
+        if counts[each.severity] <= MOST:
+            yield each
     yield from (left_out(count - MOST, severity) for severity, count in counts.items() if count > MOST)
 
 
 def shown(value: object, limit: int = 60) -> str:
-    """A value as it may stand in a message: on one line, short, and harmless to a terminal."""
+    """A value for a message: on one line, short, and safe to print on a terminal."""
     if isinstance(value, dict | list):
         return f"{'an object' if isinstance(value, dict) else 'a list'} of {len(value):,}"
     text = printable(value[: limit + 1]) if isinstance(value, str) else _literal(value)
@@ -224,14 +279,14 @@ def _literal(value: object) -> str:
 
 
 def brief(value: object) -> object:
-    """A value as it may stand in a report: itself when it is small."""
+    """A value for a report: itself if it is small, else shortened."""
     is_long = len(value) > 200 if isinstance(value, str) else isinstance(value, int) and abs(value) >= _LONG
     return shown(value, 200) if isinstance(value, dict | list) or is_long else value
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """All that was found about one document."""
+    """All findings about one document."""
 
     findings: tuple[Finding, ...] = ()
     kind: str | None = None
@@ -250,12 +305,12 @@ class Report:
         return not any(f.severity is ERROR for f in self.findings)
 
     def strict(self) -> Self:
-        """The same report with every warning taken as an error."""
+        """The same report with every warning as an error."""
         return replace(self, findings=tuple(replace(f, severity=ERROR) for f in self.findings))
 
 
 class InvalidDocument(DocumentError):  # noqa: N818 - reads as what it is
-    """A document that breaks its schema or a rule; `report` says everything that was found."""
+    """A document that violates its schema or a rule; `report` has all findings."""
 
     def __init__(self, report: Report, name: str = "the document") -> None:
         self.report = report
@@ -267,13 +322,17 @@ class InvalidDocument(DocumentError):  # noqa: N818 - reads as what it is
 
 
 def sorted_findings(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """In the order of the text, errors before warnings at the same place; what was left out comes last."""
+    """In the order of the text, errors before warnings at the same position; the number of unlisted ones last."""
     return tuple(sorted(findings, key=lambda f: (f.rule == _MANY, f.line or 0, f.column or 0, f.severity)))
 
 
 __all__ = [
+    "COMPLETE",
     "ERROR",
+    "INTACT",
     "MOST",
+    "NOTE",
+    "RECORD_RULES",
     "RULES",
     "WARNING",
     "Finding",
@@ -283,6 +342,8 @@ __all__ = [
     "bounded",
     "brief",
     "finding",
+    "ledger_finding",
     "left_out",
+    "record_finding",
     "shown",
 ]

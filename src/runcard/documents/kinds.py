@@ -1,6 +1,6 @@
-"""The kinds of document and their versions: plain facts, light to import.
+"""The kinds of document and their versions; light to import.
 
-A kind is told by the keys that only it has, never by a file's name.
+A kind is detected by the keys that only it has, never by a file's name.
 """
 
 from collections.abc import Mapping
@@ -9,24 +9,24 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class DocumentKind:
     """One kind of document."""
 
     name: str
     about: str
     version_key: str
     versions: tuple[str, ...]  # published, oldest first
-    sure: frozenset[str]  # any one of these keys decides
-    likely: frozenset[str]  # three of these decide as well
-    unversioned: str | None = None  # what a document without a version is
-    reads_newer: bool = True  # whether a minor above the newest published one is read, with a warning
+    sure: frozenset[str]  # any of these keys decides
+    likely: frozenset[str]  # three of these keys decide as well
+    unversioned: str | None = None  # the version of a document that states none
+    reads_newer: bool = True  # whether a newer minor version is read, with a warning
 
     @property
     def latest(self) -> str:
         return self.versions[-1]
 
 
-GENERATION = Kind(
+GENERATION = DocumentKind(
     name="generation",
     about="one LLM generation: metadata.json of a run",
     version_key="metadata_version",
@@ -34,7 +34,7 @@ GENERATION = Kind(
     sure=frozenset({"metadata_version"}),
     likely=frozenset({"generation", "configuration", "data_sources", "environment", "costs", "checksums"}),
 )
-TEAM = Kind(
+TEAM = DocumentKind(
     name="team",
     about="a team of agents: metadata.json of a session",
     version_key="version",
@@ -42,7 +42,7 @@ TEAM = Kind(
     sure=frozenset({"execution_summary"}),
     likely=frozenset({"team_session_id", "instances", "total_instances", "system_info", "created_at"}),
 )
-INSTANCE = Kind(
+INSTANCE = DocumentKind(
     name="instance",
     about="one agent of a team: instances/<id>/metadata.json of a session",
     version_key="version",
@@ -50,7 +50,7 @@ INSTANCE = Kind(
     sure=frozenset({"children_instance_ids"}),
     likely=frozenset({"instance_id", "role", "model", "status", "created_at", "terminated_at", "workspace"}),
 )
-MANIFEST = Kind(
+MANIFEST = DocumentKind(
     name="manifest",
     about="the index of a session's instances: manifest.json",
     version_key="version",
@@ -58,16 +58,16 @@ MANIFEST = Kind(
     sure=frozenset({"instances_index"}),
     likely=frozenset({"team_session_id", "timestamp", "summary"}),
 )
-ARCHIVE_INDEX = Kind(
+ARCHIVE_INDEX = DocumentKind(
     name="archive-index",
-    about="what an archive holds: archive_index.json",
+    about="the contents of an archive: archive_index.json",
     version_key="version",
     versions=("1.0.0",),
     sure=frozenset({"archived_sessions", "archived_runs"}),
     likely=frozenset(),
     unversioned="1.0.0",
 )
-TESTPLAN = Kind(
+TESTPLAN = DocumentKind(
     name="testplan",
     about="what the tests of one method must cover: metadata_*.yml of a project",
     version_key="format_version",
@@ -77,28 +77,28 @@ TESTPLAN = Kind(
     reads_newer=False,
 )
 
-# What `runcard collect` is told. It is no part of any record, and so none of the kinds below.
-SESSION_SPEC = Kind(
+# The input of `runcard collect`. It is not part of a record, and so not one of the kinds below.
+SESSION_SPEC = DocumentKind(
     name="session-spec",
-    about="what a session to be collected consists of: the SPEC of runcard collect",
+    about="the session to collect: the SPEC of runcard collect",
     version_key="",
     versions=("1.0.0",),
     sure=frozenset(),
     likely=frozenset(),
 )
 
-# The surest first: a manifest has a team_session_id as well.
+# In the order of detection: a manifest has a team_session_id as well.
 KINDS = {kind.name: kind for kind in (MANIFEST, ARCHIVE_INDEX, GENERATION, TEAM, INSTANCE, TESTPLAN)}
-PUBLISHED = KINDS | {SESSION_SPEC.name: SESSION_SPEC}  # what has a schema
+PUBLISHED = KINDS | {SESSION_SPEC.name: SESSION_SPEC}  # the kinds that have a schema
 
-# The older shapes of a generation document, which name no schema: the keys that give them away.
+# The keys of the two older formats of a generation document, which have no schema.
 _FLAT = frozenset(
     {"generated_at", "persona_count", "source_files", "input_tokens", "output_tokens", "total_tokens"}
 )
 _FLAT_0_1_0 = frozenset({"experiment", "input_files", "generation_parameters", "timestamp"})
 
 
-def detect(data: Mapping[str, Any]) -> Kind | None:
+def detect(data: Mapping[str, Any]) -> DocumentKind | None:
     """The kind of a document, by its keys."""
     keys = data.keys()
     for kind in KINDS.values():
@@ -111,7 +111,7 @@ def detect(data: Mapping[str, Any]) -> Kind | None:
 
 
 def is_legacy(data: Mapping[str, Any]) -> bool:
-    """Whether this is a generation document of one of the two older, flat shapes."""
+    """Whether this is a generation document in one of the two older, flat formats."""
     keys = data.keys()
     if "metadata_version" in keys:
         return False

@@ -1,7 +1,7 @@
-"""From one version of a document to another, in small steps, each pure: data in, data and what was dropped out.
+"""Migrate a document from one version to another, in small pure steps.
 
-Nothing is changed in place: what a step keeps, it shares with the data it was given. Whoever runs a migration checks the
-result and records where it came from (`origin`); no step invents a value that the older document did not have.
+Nothing is changed in place: unchanged values are shared with the old data. No step invents a value that the older document
+does not have. The caller checks the result and records its `origin`.
 """
 
 from collections.abc import Callable, Iterable
@@ -9,23 +9,23 @@ from dataclasses import dataclass, replace
 from datetime import tzinfo
 
 from runcard.documents.run import legacy
-from runcard.documents.testplan import migration
+from runcard.documents.testplan import versions as testplan_versions
 from runcard.encoding import JsonObject
 from runcard.errors import DocumentError
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
-    """Data in another version, with what had no room there and what could not be carried over as it was."""
+class MigratedData:
+    """Data in another version, with the fields that were dropped and notes about those that were changed."""
 
     data: JsonObject
     dropped: tuple[str, ...] = ()  # JSON pointers into the older data
     notes: tuple[str, ...] = ()
 
 
-Step = Callable[[JsonObject, tzinfo | None], Moved]
+Step = Callable[[JsonObject, tzinfo | None], MigratedData]
 
-# What 2.0.0 added, and 1.0.0 therefore has no room for.
+# The fields that 2.0.0 added: they are dropped on the way to 1.0.0.
 _ADDED_TO_BOTH = ("performance", "resources", "price_rows", "token_source", "labels", "trace")
 _ADDED_TO_INSTANCE = (
     *_ADDED_TO_BOTH,
@@ -49,11 +49,11 @@ _ADDED_TO_TEAM = (
 _ADDED_TO_SUMMARY = ("status_counts", "known_cost", "known_tokens")
 
 
-def _team_up(data: JsonObject, _: tzinfo | None) -> Moved:
-    return Moved({**data, "version": "2.0.0"})
+def _team_up(data: JsonObject, _: tzinfo | None) -> MigratedData:
+    return MigratedData({**data, "version": "2.0.0"})
 
 
-def _team_down(data: JsonObject, _: tzinfo | None) -> Moved:
+def _team_down(data: JsonObject, _: tzinfo | None) -> MigratedData:
     dropped = [f"/{name}" for name in _ADDED_TO_TEAM if name in data]
     instances = []
     for index, instance in enumerate(data["instances"]):
@@ -66,38 +66,38 @@ def _team_down(data: JsonObject, _: tzinfo | None) -> Moved:
         "instances": instances,
         "execution_summary": _without(summary, _ADDED_TO_SUMMARY),
     }
-    return Moved(older, tuple(dropped))
+    return MigratedData(older, tuple(dropped))
 
 
-def _instance_up(data: JsonObject, _: tzinfo | None) -> Moved:
-    return Moved({**data, "version": "2.0.0"})
+def _instance_up(data: JsonObject, _: tzinfo | None) -> MigratedData:
+    return MigratedData({**data, "version": "2.0.0"})
 
 
-def _instance_down(data: JsonObject, _: tzinfo | None) -> Moved:
+def _instance_down(data: JsonObject, _: tzinfo | None) -> MigratedData:
     names = (*_ADDED_TO_INSTANCE, "producer", "checksums", "origin")
     dropped = tuple(f"/{name}" for name in names if name in data)
-    return Moved(_without(data, names) | {"version": "1.0.0"}, dropped)
+    return MigratedData(_without(data, names) | {"version": "1.0.0"}, dropped)
 
 
 def _without(data: JsonObject, names: Iterable[str]) -> JsonObject:
-    gone = frozenset(names)
-    return {key: value for key, value in data.items() if key not in gone}
+    removed = frozenset(names)
+    return {key: value for key, value in data.items() if key not in removed}
 
 
-def _flat_up(data: JsonObject, zone: tzinfo | None) -> Moved:
-    return Moved(*legacy.from_flat(data, zone))
+def _flat_up(data: JsonObject, zone: tzinfo | None) -> MigratedData:
+    return MigratedData(*legacy.from_flat(data, zone))
 
 
-def _flat_0_1_0_up(data: JsonObject, zone: tzinfo | None) -> Moved:
-    return Moved(*legacy.from_0_1_0(data, zone))
+def _flat_0_1_0_up(data: JsonObject, zone: tzinfo | None) -> MigratedData:
+    return MigratedData(*legacy.from_0_1_0(data, zone))
 
 
-def _plan_up(data: JsonObject, _: tzinfo | None) -> Moved:
-    return Moved(*migration.to_2_0(data))
+def _plan_up(data: JsonObject, _: tzinfo | None) -> MigratedData:
+    return MigratedData(*testplan_versions.to_2_0(data))
 
 
-def _plan_down(data: JsonObject, _: tzinfo | None) -> Moved:
-    return Moved(*migration.to_1_3(data))
+def _plan_down(data: JsonObject, _: tzinfo | None) -> MigratedData:
+    return MigratedData(*testplan_versions.to_1_3(data))
 
 
 STEPS: dict[tuple[str, str | None, str], Step] = {
@@ -114,36 +114,36 @@ STEPS: dict[tuple[str, str | None, str], Step] = {
 
 def migrate(
     kind: str, data: JsonObject, source: str | None, target: str, zone: tzinfo | None = None
-) -> Moved:
-    """The data in another version; raises DocumentError when no steps lead there."""
-    moved = Moved(data)
-    for step in _way(kind, source, target):
-        taken = step(moved.data, zone)
-        moved = replace(taken, dropped=(*moved.dropped, *taken.dropped), notes=(*moved.notes, *taken.notes))
-    return moved
+) -> MigratedData:
+    """The data in another version; raises DocumentError if there are no steps to it."""
+    result = MigratedData(data)
+    for step in _steps_between(kind, source, target):
+        last = step(result.data, zone)
+        result = replace(last, dropped=(*result.dropped, *last.dropped), notes=(*result.notes, *last.notes))
+    return result
 
 
 _NO_STEPS = {
-    "testplan": "a new analysis makes a plan of today: `runcard plan analyze --write`; nothing is invented for the old one",
+    "testplan": "make a new plan with `runcard plan analyze --write`",
 }
 
 
-def _way(kind: str, source: str | None, target: str) -> list[Step]:
-    """The shortest chain of steps from one version to another."""
-    ways: dict[str | None, list[Step]] = {source: []}
+def _steps_between(kind: str, source: str | None, target: str) -> list[Step]:
+    """The fewest steps from one version to another."""
+    paths: dict[str | None, list[Step]] = {source: []}
     frontier = [source]
-    while frontier and target not in ways:
-        here = frontier.pop(0)
+    while frontier and target not in paths:
+        version = frontier.pop(0)
         for (name, begin, end), step in STEPS.items():
-            if name == kind and begin == here and end not in ways:
-                ways[end] = [*ways[here], step]
+            if name == kind and begin == version and end not in paths:
+                paths[end] = [*paths[version], step]
                 frontier.append(end)
-    if target not in ways:
-        reachable = sorted(version for version in ways if version is not None and version != source)
+    if target not in paths:
+        reachable = sorted(version for version in paths if version is not None and version != source)
         raise DocumentError(
             f"a {kind} document of version {source or 'none'} cannot be migrated to {target}",
             hint=f"possible: {', '.join(reachable)}"
             if reachable
-            else _NO_STEPS.get(kind, "there are no steps from this version"),
+            else _NO_STEPS.get(kind, "no migration exists for this version"),
         )
-    return ways[target]
+    return paths[target]

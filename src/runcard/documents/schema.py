@@ -1,7 +1,7 @@
-"""The published JSON Schemas, and what they have to say about a document.
+"""The published JSON Schemas, and checking documents against them.
 
-The schema files are the authority and never change once published; a new version is a new file. The messages here
-are ours, so that they are short, name the field, and come with a hint.
+A schema file never changes once it is published; a new version is a new file. The messages are written here, so that they
+are short, name the field, and come with a hint.
 """
 
 import json
@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from runcard.documents.findings import MOST, Finding, finding, left_out, shown
-from runcard.documents.kinds import PUBLISHED, Kind
+from runcard.documents.kinds import PUBLISHED, DocumentKind
 from runcard.documents.session.roles import SYNONYMS
 from runcard.encoding import JsonObject, join_pointer
 from runcard.errors import UsageError
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 _FOLDER = os.path.join(os.path.dirname(__file__), "schemas")
 
-# jsonschema-rs hands no value over that is nested deeper than 255 levels; no schema looks deeper than this.
-_DEEP_ENOUGH = 100
-# Nor does it tell a key that looks like an index ("7", "+7") from an index, or the empty key from none.
-_MISTAKEN = re.compile(r"[=+0-9]|\Z")
-_MARK = "="
+# jsonschema-rs refuses values nested deeper than 255 levels; no schema looks deeper than this.
+_MAX_DEPTH = 100
+# Its error paths do not distinguish a key like "7" or "+7" from an index, or the empty key from no key: mark such keys.
+_AMBIGUOUS_KEY = re.compile(r"[=+0-9]|\Z")
+_KEY_MARK = "="
 
-_FORMS = {
+_PATTERNS = {
     "^sha256:[0-9a-f]{64}$": ("schema.pattern", "'sha256:' and 64 lower-case hex digits"),
     "^[0-9a-f]{64}$": ("schema.pattern", "64 lower-case hex digits without a prefix"),
     "^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$": (
@@ -39,7 +39,7 @@ _FORMS = {
 
 
 def schema_bytes(kind: str, version: str | None = None) -> bytes:
-    """A published schema as it was published; the latest version unless one is named."""
+    """A published schema; the latest version unless one is named."""
     if kind not in PUBLISHED:
         raise UsageError(f"no such kind: {kind}", hint=f"one of {', '.join(sorted(PUBLISHED))}")
     versions = PUBLISHED[kind].versions
@@ -55,19 +55,19 @@ def _bytes(kind: str, version: str) -> bytes:
 
 
 @lru_cache(maxsize=16)
-def known_fields(kind: Kind) -> JsonObject:
-    """The names that the newest schema of a kind knows, as a tree: what has no names of its own leads to None."""
+def known_fields(kind: DocumentKind) -> JsonObject:
+    """The field names of the newest schema of a kind, as a tree; None for a field without named fields of its own."""
     schema = json.loads(_bytes(kind.name, kind.latest))
     return _names(schema, schema.get("definitions", {})) or {}
 
 
-def _names(schema: JsonObject, parts: JsonObject) -> JsonObject | None:
-    schema = parts[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
+def _names(schema: JsonObject, definitions: JsonObject) -> JsonObject | None:
+    schema = definitions[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
     if "items" in schema:
-        return _names(schema["items"], parts)
+        return _names(schema["items"], definitions)
     if "properties" not in schema or schema.get("additionalProperties"):
         return None
-    return {name: _names(value, parts) for name, value in schema["properties"].items()}
+    return {name: _names(value, definitions) for name, value in schema["properties"].items()}
 
 
 @lru_cache(maxsize=16)
@@ -77,68 +77,71 @@ def _validator(kind: str, version: str) -> "Draft7Validator":
     return Draft7Validator(_bytes(kind, version).decode(), validate_formats=True)
 
 
-def check(kind: Kind, version: str, data: JsonObject) -> tuple[list[Finding], JsonObject]:
-    """What the schema finds, and the data with every value that it found fault with set to None.
+def check(kind: DocumentKind, version: str, data: JsonObject) -> tuple[list[Finding], JsonObject]:
+    """The findings of the schema, and the data with None for every value that it refuses.
 
-    The rules beyond the schema are asked about the second, so they need not fear a wrong type.
+    The other rules check that data, so they never meet a value of the wrong type.
     """
     validator = _validator(kind.name, version)
     if validator.is_valid(data):
         return [], data
-    errors = [(error, _path(error)) for error in validator.iter_errors(_handed_over(data))]
+    errors = [(error, _path(error)) for error in validator.iter_errors(_for_validator(data))]
     mistyped = {path for error, path in errors if error.kind.name == "type"}
-    told = [(error, path) for error, path in errors if error.kind.name != "enum" or path not in mistyped]
-    found = [_said(error, path, data, kind) for error, path in told[:MOST]]
-    if len(told) > MOST:
-        found.append(left_out(len(told) - MOST))
-    faulty = [path for error, path in errors if error.kind.name not in {"required", "anyOf"}]
-    return found, _without(data, faulty)
+    reported = [(error, path) for error, path in errors if error.kind.name != "enum" or path not in mistyped]
+    findings = [_finding(error, path, data, kind) for error, path in reported[:MOST]]
+    if len(reported) > MOST:
+        findings.append(left_out(len(reported) - MOST))
+    refused = [path for error, path in errors if error.kind.name not in {"required", "anyOf"}]
+    return findings, _with_none_at(data, refused)
 
 
 def _path(error: "ValidationError") -> tuple[str | int, ...]:
-    """Where an error is in our data."""
-    return tuple(step.removeprefix(_MARK) if isinstance(step, str) else step for step in error.instance_path)
+    """The path of an error in the document."""
+    return tuple(
+        step.removeprefix(_KEY_MARK) if isinstance(step, str) else step for step in error.instance_path
+    )
 
 
-def _handed_over(data: JsonObject) -> JsonObject:
-    """The data as jsonschema-rs can speak of them: nothing that no schema looks at, no key that it would mistake."""
-    flat: JsonObject = {}
-    stack: list[tuple[Any, Any, int]] = [(data, flat, 1)]
+def _for_validator(data: JsonObject) -> JsonObject:
+    """The data as jsonschema-rs can handle it: not too deep, and with ambiguous keys marked."""
+    result: JsonObject = {}
+    stack: list[tuple[Any, Any, int]] = [(data, result, 1)]
     while stack:
         source, copy, depth = stack.pop()
         for key, value in source.items() if isinstance(source, dict) else enumerate(source):
             child = {} if isinstance(value, dict) else [] if isinstance(value, list) else value
             if isinstance(copy, dict):
-                copy[f"{_MARK}{key}" if _MISTAKEN.match(str(key)) else key] = child
+                copy[f"{_KEY_MARK}{key}" if _AMBIGUOUS_KEY.match(str(key)) else key] = child
             else:
                 copy.append(child)
-            if isinstance(value, dict | list) and depth < _DEEP_ENOUGH:
+            if isinstance(value, dict | list) and depth < _MAX_DEPTH:
                 stack.append((value, child, depth + 1))
-    return flat
+    return result
 
 
-def _without(data: JsonObject, paths: Iterable[Sequence[str | int]]) -> JsonObject:
-    """The data with None at these paths; only what lies on the way to them is copied."""
+def _with_none_at(data: JsonObject, paths: Iterable[Sequence[str | int]]) -> JsonObject:
+    """The data with None at these paths; only the containers on the way to them are copied."""
     root = dict(data)
     copies: dict[tuple[str | int, ...], Any] = {(): root}
     for path in paths:
         node: Any = root
         for depth, step in enumerate(path[:-1], 1):
-            place = tuple(path[:depth])
-            if place not in copies:
+            prefix = tuple(path[:depth])
+            if prefix not in copies:
                 value = node[step]
                 if not isinstance(value, dict | list):
-                    break  # a value above was faulty already
-                copies[place] = node[step] = value.copy()
-            node = copies[place]
+                    break  # a value above it was refused already
+                copies[prefix] = node[step] = value.copy()
+            node = copies[prefix]
         else:
             if path:
                 node[path[-1]] = None
     return root
 
 
-def _said(error: "ValidationError", path: Sequence[str | int], data: JsonObject, kind: Kind) -> Finding:
-    """A finding in our words."""
+def _finding(
+    error: "ValidationError", path: Sequence[str | int], data: JsonObject, kind: DocumentKind
+) -> Finding:
     pointer, value = join_pointer(path), _at(data, path)
     facts: JsonObject = error.kind.as_dict()
     field = f" for field {shown(str(path[-1]))}" if path else ""
@@ -154,8 +157,8 @@ def _said(error: "ValidationError", path: Sequence[str | int], data: JsonObject,
             return _enum(pointer, value, facts["options"], field)
         case "const":
             return _enum(pointer, value, [facts["expected_value"]], field)
-        case "pattern" if facts["pattern"] in _FORMS:
-            rule, form = _FORMS[facts["pattern"]]
+        case "pattern" if facts["pattern"] in _PATTERNS:
+            rule, form = _PATTERNS[facts["pattern"]]
             return finding(
                 rule,
                 pointer,
@@ -171,14 +174,19 @@ def _said(error: "ValidationError", path: Sequence[str | int], data: JsonObject,
                 "schema.minimum",
                 pointer,
                 f"{shown(value)} is less than {facts['limit']}{field}",
-                hint="leave the field out when it is not known"
+                hint="leave the field out if it is not known"
                 if facts["limit"] == 0
-                else f"at least {facts['limit']} is needed",
+                else f"write at least {facts['limit']}",
                 expected=f">= {facts['limit']}",
                 found=value,
             )
         case "minLength":
-            return finding("schema.min-length", pointer, f"the text is empty{field}", hint="say what it is")
+            return finding(
+                "schema.min-length",
+                pointer,
+                f"the text is empty{field}",
+                hint="write a value, or leave the field out",
+            )
         case _:
             return finding("schema.other", pointer, error.message[:200], found=value)
 
@@ -189,19 +197,19 @@ def _at(data: object, path: Sequence[str | int]) -> Any:  # noqa: ANN401
     return data
 
 
-def _required(pointer: str, options: list[str], kind: Kind) -> Finding:
+def _required(pointer: str, options: list[str], kind: DocumentKind) -> Finding:
     if kind.version_key in options:
         hint = f'add the version: "{kind.version_key}": "{kind.latest}"'
     else:
         is_in_section = kind.name == "generation" and pointer.removeprefix("/") in kind.likely
-        hint = f'add "{options[0]}" here' + " (null is allowed when it is not known)" * is_in_section
+        hint = f'add "{options[0]}" here' + " (null if it is not known)" * is_in_section
     quoted = " or ".join(f"'{option}'" for option in options)
     return finding(
         "schema.required", pointer, f"{quoted} is a required property", hint=hint, expected=options[0]
     )
 
 
-_HOW = {
+_TYPE_HINTS = {
     "integer": "write a whole number, without quotes and without a fraction",
     "number": "write a number without quotes",
     "string": "write a text in double quotes",
@@ -215,12 +223,12 @@ _HOW = {
 def _type(pointer: str, value: object, types: list[str], field: str) -> Finding:
     types = sorted(types, key=lambda name: name == "null")
     quoted = " or ".join(f"'{name}'" for name in types)
-    null = ", or null when it is not known" if "null" in types[1:] else ""
+    null = ", or null if it is not known" if "null" in types[1:] else ""
     return finding(
         "schema.type",
         pointer,
         f"{shown(value)} is not of type {quoted}{field}",
-        hint=_HOW[types[0]] + null,
+        hint=_TYPE_HINTS[types[0]] + null,
         expected=types[0] if len(types) == 1 else types,
         found=value,
     )
@@ -228,14 +236,14 @@ def _type(pointer: str, value: object, types: list[str], field: str) -> Finding:
 
 @lru_cache(maxsize=1024)
 def nearest(value: str, options: tuple[str, ...]) -> str | None:
-    """The option that was probably meant; remembered, for the same mistake is often made a thousand times."""
+    """The option that was probably meant; cached, since the same mistake is often repeated."""
     from difflib import get_close_matches  # noqa: PLC0415 - only for a document that is wrong
 
     return next(iter(get_close_matches(value[:100], options, 1)), None)
 
 
 def _enum(pointer: str, value: object, options: list[Any], field: str) -> Finding:
-    listed = ", ".join(shown(option) for option in options)
+    allowed = ", ".join(shown(option) for option in options)
     hint = "use one of these values"
     if isinstance(value, str):
         role = SYNONYMS.get(value) if pointer.endswith("/role") else None
@@ -245,7 +253,7 @@ def _enum(pointer: str, value: object, options: list[Any], field: str) -> Findin
     return finding(
         "schema.enum",
         pointer,
-        f"{shown(value)} is not one of {listed}{field}",
+        f"{shown(value)} is not one of {allowed}{field}",
         hint=hint,
         expected=options,
         found=value,
@@ -254,12 +262,11 @@ def _enum(pointer: str, value: object, options: list[Any], field: str) -> Findin
 
 def _time(pointer: str, value: object) -> Finding:
     form = "a time with a zone, such as 2025-11-06T14:05:00Z"
-    what = f"{shown(value)} is not {form}"
     return finding(
         "schema.format",
         pointer,
-        what,
-        hint="add the zone: Z for UTC, or an offset such as +01:00; runcard does not guess it",
+        f"{shown(value)} is not {form}",
+        hint="add the zone: Z for UTC, or an offset such as +01:00",
         expected="date-time",
         found=value,
     )

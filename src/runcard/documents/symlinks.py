@@ -6,11 +6,11 @@ from runcard.files import json_name
 
 
 def symlink_entry(link: Symlink) -> JsonObject:
-    """Path and target; with their bytes beside, where they are not UTF-8."""
+    """Path and target, and their bytes in base64 if they are not UTF-8."""
     path, target = json_name(link.path), json_name(link.target)
-    said: JsonObject = {"path": path.text, "target": target.text}
+    entry: JsonObject = {"path": path.text, "target": target.text}
     if path.base64 is not None:
-        said["path_base64"] = path.base64
+        entry["path_base64"] = path.base64
     if target.base64 is not None:
-        said["target_base64"] = target.base64
-    return said
+        entry["target_base64"] = target.base64
+    return entry

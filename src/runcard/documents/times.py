@@ -5,19 +5,19 @@ from datetime import UTC, datetime, timedelta
 SECOND = timedelta(seconds=1)
 
 
-def instant(text: str | None) -> datetime | None:
-    """The moment that a time names; None for what is no time or has no zone."""
+def parse_time(text: str | None) -> datetime | None:
+    """Parse a time; None if it is not a time or has no zone."""
     if text is None:
         return None
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
-        return _unusual(text)
+        return _parse_unusual(text)
     return moment if moment.tzinfo else None
 
 
-def _unusual(text: str) -> datetime | None:
-    """What RFC 3339 allows and Python does not read: lower-case letters and leap seconds."""
+def _parse_unusual(text: str) -> datetime | None:
+    """Parse what RFC 3339 allows and Python does not: lower-case letters and leap seconds."""
     upper = text.upper()
     leap = upper[16:19] == ":60"
     try:
@@ -32,15 +32,15 @@ def whole_seconds(start: datetime, end: datetime) -> int:
     return (end - start) // SECOND
 
 
-def written(moment: datetime) -> str:
-    """A time as runcard writes it: UTC with Z, with a fraction only where there is one.
+def format_time(moment: datetime) -> str:
+    """A time as runcard writes it: UTC with Z, and a fraction only if there is one.
 
     Raises OverflowError within a day of the first and the last year.
     """
     return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
-def written_briefly(moment: datetime) -> str:
-    """The same in milliseconds, where these say it all."""
-    text = written(moment)
+def format_time_ms(moment: datetime) -> str:
+    """The same, with milliseconds if they are exact."""
+    text = format_time(moment)
     return text[:-4] + "Z" if moment.microsecond and moment.microsecond % 1000 == 0 else text

@@ -1,45 +1,45 @@
-"""Which version a document has, and whether this runcard may read it.
+"""The version of a document, and whether this runcard can read it.
 
-A newer major is refused; a newer minor of a known major is read with a warning by the newest schema of that major; a
-version that was never published is an error, and the rest of the document is still checked. Of a kind that agents act on
-blindly (a test plan), everything above the newest version is refused.
+A newer major version is refused. A newer minor version of a known major is read with a warning, by the newest schema of
+that major. A version that was never published is an error, and the rest of the document is still checked. For test plans,
+which agents follow without checking, every version above the newest one is refused.
 """
 
 import re
 from typing import NamedTuple
 
 from runcard.documents.findings import Finding, finding, shown
-from runcard.documents.kinds import Kind
+from runcard.documents.kinds import DocumentKind
 from runcard.encoding import JsonObject
 
 _VERSION = re.compile(r"(\d{1,99})(?:\.(\d{1,99}))?(?:\.(\d{1,99}))?", re.ASCII)
 
 
-class Settled(NamedTuple):
-    """What is known of a document's version."""
+class VersionCheck(NamedTuple):
+    """The result of checking a document's version."""
 
     stated: str | None
-    schema: str | None  # the published version to check it by; None: refused
+    schema: str | None  # the published version whose schema applies; None: refused
     findings: tuple[Finding, ...] = ()
 
 
-def settle(kind: Kind, data: JsonObject) -> Settled:
-    """The version of a document and the schema it is to be checked by."""
+def check_version(kind: DocumentKind, data: JsonObject) -> VersionCheck:
+    """The version of a document, and the schema that applies to it."""
     stated = data.get(kind.version_key, kind.unversioned)
     if not isinstance(stated, str):
-        return Settled(None, kind.latest)
+        return VersionCheck(None, kind.latest)
     if stated in kind.versions:
-        return Settled(stated, stated)
+        return VersionCheck(stated, stated)
     parts = _parts(stated)
     if parts is None:
-        return Settled(stated, kind.latest)
+        return VersionCheck(stated, kind.latest)
     newest = max(kind.versions, key=_key)
     if parts[0] > _key(newest)[0] or (parts > _key(newest) and not kind.reads_newer):
-        return Settled(stated, None, (_newer_major(kind, stated),))
+        return VersionCheck(stated, None, (_newer_major(kind, stated),))
     older = [known for known in kind.versions if _key(known)[0] == parts[0] and _key(known) < parts]
     if older:
-        return Settled(stated, older[-1], (_newer_minor(kind, stated, older[-1]),))
-    return Settled(stated, kind.versions[0], (_unknown(kind, stated),))
+        return VersionCheck(stated, older[-1], (_newer_minor(kind, stated, older[-1]),))
+    return VersionCheck(stated, kind.versions[0], (_unknown(kind, stated),))
 
 
 def _parts(stated: str) -> tuple[int, ...] | None:
@@ -51,37 +51,37 @@ def _key(version: str) -> tuple[int, ...]:
     return _parts(version) or (0, 0, 0)
 
 
-def _known(kind: Kind) -> str:
+def _known(kind: DocumentKind) -> str:
     return ", ".join(kind.versions)
 
 
-def _newer_major(kind: Kind, stated: str) -> Finding:
+def _newer_major(kind: DocumentKind, stated: str) -> Finding:
     return finding(
         "version.newer-major",
         f"/{kind.version_key}",
-        f"{kind.name} version {stated} is newer than this runcard, which knows {_known(kind)}",
-        hint="install a newer runcard; the document was not changed",
+        f"{kind.name} version {stated} is newer than this runcard, which supports {_known(kind)}",
+        hint="install a newer runcard",
         expected=list(kind.versions),
         found=stated,
     )
 
 
-def _newer_minor(kind: Kind, stated: str, used: str) -> Finding:
+def _newer_minor(kind: DocumentKind, stated: str, used: str) -> Finding:
     return finding(
         "version.newer-minor",
         f"/{kind.version_key}",
         f"{kind.name} version {stated} is newer than {used}; it was read as {used}",
-        hint="a newer runcard may know more of its fields; this one will not rewrite it",
+        hint="install a newer runcard to rewrite it or to check all of its fields",
         expected=list(kind.versions),
         found=stated,
     )
 
 
-def _unknown(kind: Kind, stated: str) -> Finding:
+def _unknown(kind: DocumentKind, stated: str) -> Finding:
     return finding(
         "version.unknown",
         f"/{kind.version_key}",
-        f"{shown(stated)} is no version of {kind.name} documents",
+        f"{shown(stated)} is not a version of {kind.name} documents",
         hint=f"published versions: {_known(kind)}",
         expected=list(kind.versions),
         found=stated,

@@ -1,10 +1,10 @@
 """Bytes ⇄ plain data (dict, list, str, int, float, bool, None), strictly and with positions.
 
-What JSON parsers usually let pass is refused here: duplicate keys, NaN and Infinity, numbers beyond a float, lone
-surrogates, nesting and sizes beyond the limits. Every refusal says where. Nothing here knows what a document means.
+Many JSON parsers accept duplicate keys, NaN and Infinity, numbers too large for a float, lone surrogates, and any nesting
+and size. This one refuses them, and says where. Nothing here knows what a document means.
 
-Invariants: `decode_json(encode_json(x)) == x`; no input makes these functions recurse as deep as the input is nested.
-Changing a text only where it must is a module of its own, `edit`: few commands rewrite documents.
+Invariants: `decode_json(encode_json(x)) == x`; no function recurses as deep as its input is nested.
+Editing a text in place is in `edit`, which is not imported here: few commands rewrite documents.
 """
 
 from runcard.encoding.json.canonical import both_forms, canonical_json

@@ -1,4 +1,4 @@
-"""How much a reader takes before it refuses: a hostile document must cost little."""
+"""The limits of reading a document: a hostile one must not cost much."""
 
 from sys import maxsize
 from typing import NamedTuple
@@ -9,11 +9,10 @@ class Limits(NamedTuple):
 
     size: int = 64 * 1024 * 1024  # bytes
     depth: int = 1_000  # nested lists and objects
-    digits: int = 4_300  # of one integer; Python itself refuses more unless told otherwise
-    expansion: int = 1_000_000  # values that the aliases of one YAML document stand for, all together
+    digits: int = 4_300  # of one integer; Python's own default limit
+    expansion: int = 1_000_000  # values that all aliases of one YAML document expand to
 
 
 DEFAULT = Limits()
-NONE = Limits(
-    size=maxsize, depth=maxsize, digits=maxsize, expansion=maxsize
-)  # for what was accepted once already
+# For data that was accepted before.
+NONE = Limits(size=maxsize, depth=maxsize, digits=maxsize, expansion=maxsize)

@@ -1,8 +1,8 @@
-"""Making plain data smaller: long texts first, then long lists and objects. Numbers are never changed.
+"""Shorten plain data: long texts first, then long lists and objects. Numbers are never changed.
 
-What a text lost is said at its end. That a list or an object lost members is for the caller to say, who knows where.
+A text that was cut says so at its end. The caller reports lists and objects that lost members.
 
-Invariant: it needs no recursion, however deep the data are nested.
+Invariant: no recursion, however deep the data is nested.
 """
 
 from itertools import islice
@@ -11,30 +11,30 @@ from typing import Any
 from runcard.encoding.json.types import JsonObject
 from runcard.encoding.json.writer import COMPACT, encode_json
 
-# Texts of at most so many characters, inner containers of at most so many members: tried one after the other.
+# The limits to try in turn: characters of a text, members of an inner container.
 _STEPS = (
     *((characters, None) for characters in (524_288, 131_072, 32_768, 8_192, 1_024)),
     *((1_024, 10_000), (256, 1_000), (256, 100), (64, 16)),
 )
-_FEW = 100  # members of the outermost object that are kept when nothing else helps
+_FEW = 100  # members of the outermost object that are kept if nothing else is enough
 
 
 def size(value: object) -> int:
-    """How many bytes a value takes on one line."""
+    """The size of a value in bytes, encoded on one line."""
     return len(encode_json(value, COMPACT))
 
 
 def cut(text: str, most: int) -> str:
-    """A text of at most `most` characters; of a longer one, the beginning and a remark."""
+    """The text, or its first `most` characters and a remark."""
     return text if len(text) <= most else f"{text[:most]}… [cut: {len(text):,} characters]"
 
 
 def shortened(fields: JsonObject, text: int, members: int | None = None) -> JsonObject:
-    """A copy whose texts have at most `text` characters; containers inside it keep the first `members` members."""
+    """A copy with texts of at most `text` characters and, inside it, the first `members` members of each container."""
     result: JsonObject = {}
-    waiting: list[tuple[Any, Any, int | None]] = [(fields, result, None)]
-    while waiting:
-        source, target, most = waiting.pop()
+    queue: list[tuple[Any, Any, int | None]] = [(fields, result, None)]
+    while queue:
+        source, target, most = queue.pop()
         is_object = isinstance(source, dict)
         for key, item in islice(source.items() if is_object else enumerate(source), most):
             copy: Any = item
@@ -42,16 +42,16 @@ def shortened(fields: JsonObject, text: int, members: int | None = None) -> Json
                 copy = cut(item, text)
             elif isinstance(item, dict):
                 copy = {}
-                waiting.append((item, copy, members))
+                queue.append((item, copy, members))
             elif isinstance(item, list | tuple):
                 copy = [None] * len(item[:members])
-                waiting.append((item, copy, members))
+                queue.append((item, copy, members))
             target[cut(key, text) if is_object else key] = copy
     return result
 
 
 def fitted(fields: JsonObject, most: int) -> JsonObject:
-    """The fields themselves, or as much of them as takes at most `most` bytes on one line."""
+    """The fields, shortened if they take more than `most` bytes on one line."""
     if size(fields) <= most:
         return fields
     smaller = fields

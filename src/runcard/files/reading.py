@@ -1,4 +1,4 @@
-"""Reading a file that may be anything: one that a user named, or one of a record; never waiting for ever."""
+"""Read the whole of a file that a user named or that belongs to a record, without ever blocking."""
 
 import errno
 import os
@@ -7,24 +7,21 @@ from typing import BinaryIO
 
 from runcard.errors import RuncardError, StoreError
 from runcard.files.names import printable
-from runcard.files.opening import NotRegularFileError, open_regular
+from runcard.files.opening import NotRegularFileError, open_readable, open_regular
 from runcard.files.os_errors import failure
 
-_MORE = 1 << 20  # bytes, of a file that grows meanwhile
-_STEP = 1 << 16  # to ask for much more than there is would take longer than reading it
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-# Not blocking, so that opening a FIFO nobody writes to does not wait for ever.
-_OPEN = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+_GROWTH_BLOCK = 1 << 20  # bytes, for a file that grows while it is read
+_BLOCK = 1 << 16  # asking for much more than there is takes longer than reading it
 
 
 def read_file(path: str, most: int, *, only_regular: bool = False) -> bytes:
-    """The bytes of a file, at most one more than `most`, so that the caller sees when there are too many.
+    """Read a file, at most one byte more than `most`, so that the caller can tell that it is too large.
 
-    A pipe that the user named is read to its end. With `only_regular`, for paths that a document or a folder gave, what is
-    not a regular file is an error.
+    A pipe that the user named is read to its end. With `only_regular`, for paths from a document or a folder, anything but
+    a regular file is an error.
     """
     try:
-        descriptor = open_regular(path, follow=True) if only_regular else os.open(path, _OPEN)
+        descriptor = open_regular(path, follow=True) if only_regular else open_readable(path)
         try:
             if S_ISDIR(os.fstat(descriptor).st_mode):
                 raise StoreError(f"{printable(path)} is a directory", hint="name a file")
@@ -38,16 +35,16 @@ def read_file(path: str, most: int, *, only_regular: bool = False) -> bytes:
 
 
 def read_stream(file: BinaryIO, most: int) -> bytes:
-    """What is left of a stream, at most one byte more than `most`."""
+    """Read the rest of a stream, at most one byte more than `most`."""
     parts, left = [], most + 1
-    while left > 0 and (part := file.read(min(left, _STEP))):
+    while left > 0 and (part := file.read(min(left, _BLOCK))):
         parts.append(part)
         left -= len(part)
     return b"".join(parts)
 
 
 def unreadable(error: OSError, path: str) -> RuncardError:
-    """Why a file that somebody named cannot be read."""
+    """The error for a file that the user named and that cannot be read."""
     if isinstance(error, FileNotFoundError):
         return StoreError(f"{printable(path) or repr('')} does not exist", hint="check the path")
     if isinstance(error, NotRegularFileError) and error.type != "directory":
@@ -61,18 +58,15 @@ def unreadable(error: OSError, path: str) -> RuncardError:
 
 def read_regular(path: str) -> bytes | None:
     """The bytes of a regular file; None for a FIFO or a device. A link raises OSError (ELOOP)."""
-    descriptor = os.open(path, _READ)
+    descriptor = open_readable(path, follow=False)
     try:
         status = os.fstat(descriptor)
         if not S_ISREG(status.st_mode):
             return None
-        parts, size = (
-            [],
-            status.st_size + 1,
-        )  # one more: so a file is read in one step, and its end in another
+        parts, size = [], status.st_size + 1  # one byte more: the file in one read, its end in another
         while part := os.read(descriptor, size):
             parts.append(part)
-            size = _MORE
+            size = _GROWTH_BLOCK
         return b"".join(parts)
     finally:
         os.close(descriptor)

@@ -11,18 +11,15 @@ Invariant: `warn` is called for everything that is named but not found, or found
 """
 
 import os
-import re
 from collections.abc import Callable, Iterable, Iterator
-from fnmatch import translate
 from stat import S_ISDIR, S_ISLNK, S_ISREG
 from typing import NamedTuple
 
-from runcard.files import Kind
+from runcard.files import FileKind
+from runcard.files.globs import has_wildcard, name_matcher
 from runcard.observe.paths import display_path
 
 Warn = Callable[[str], object]
-
-_MAGIC = "*?["
 
 
 class InputFile(NamedTuple):
@@ -51,14 +48,10 @@ def _paths(pattern: str, directory: str, warn: Warn) -> Iterable[tuple[str, bool
     path = os.path.join(directory, text)
     if os.path.lexists(path):
         yield path, True
-    elif _is_magic(text):
+    elif has_wildcard(text):
         start = "/" if os.path.isabs(text) else directory
         for match in _expanded(start, [part for part in text.split("/") if part], warn):
             yield match, False
-
-
-def _is_magic(text: str) -> bool:
-    return any(character in text for character in _MAGIC)
 
 
 def _expanded(start: str, parts: list[str], warn: Warn) -> list[str]:
@@ -66,7 +59,7 @@ def _expanded(start: str, parts: list[str], warn: Warn) -> list[str]:
         parts = parts[:-1]  # the directories themselves stand for all below them
     paths = [start]
     for part in parts:
-        step = _plain if not _is_magic(part) else _directories if part == "**" else _matching
+        step = _plain if not has_wildcard(part) else _directories if part == "**" else _matching
         paths = list(dict.fromkeys(match for path in paths for match in step(path, part, warn)))
     return paths
 
@@ -78,7 +71,7 @@ def _plain(folder: str, part: str, _: Warn) -> Iterator[str]:
 
 
 def _matching(folder: str, part: str, warn: Warn) -> Iterator[str]:
-    matches = re.compile(translate(part)).match
+    matches = name_matcher(part)
     for entry in _entries(folder, warn):
         if matches(entry.name) and (not entry.name.startswith(".") or part.startswith(".")):
             yield entry.path
@@ -93,7 +86,7 @@ def _directories(folder: str, _: str, warn: Warn) -> Iterator[str]:
         pending += [
             entry.path
             for entry in _entries(folder, warn)
-            if entry.kind is Kind.DIRECTORY and not entry.name.startswith(".")
+            if entry.kind is FileKind.DIRECTORY and not entry.name.startswith(".")
         ]
 
 
@@ -102,7 +95,7 @@ class _DirectoryEntry(NamedTuple):
 
     name: str
     path: str
-    kind: Kind
+    kind: FileKind
 
 
 def _entries(folder: str, warn: Warn) -> list[_DirectoryEntry]:
@@ -116,12 +109,12 @@ def _entries(folder: str, warn: Warn) -> list[_DirectoryEntry]:
         return []
 
 
-def _kind(entry: os.DirEntry[str]) -> Kind:
+def _kind(entry: os.DirEntry[str]) -> FileKind:
     if entry.is_symlink():
-        return Kind.SYMLINK
+        return FileKind.SYMLINK
     if entry.is_dir(follow_symlinks=False):
-        return Kind.DIRECTORY
-    return Kind.FILE if entry.is_file(follow_symlinks=False) else Kind.OTHER
+        return FileKind.DIRECTORY
+    return FileKind.FILE if entry.is_file(follow_symlinks=False) else FileKind.OTHER
 
 
 def _files(path: str, warn: Warn, *, is_named: bool) -> Iterator[InputFile]:
@@ -153,12 +146,12 @@ def _below(top: str, warn: Warn) -> Iterator[InputFile]:
     links: list[str] = []
     for folder in _directories(top, "**", warn):
         for entry in _entries(folder, warn):
-            if entry.name.startswith(".") or entry.kind is Kind.DIRECTORY:
+            if entry.name.startswith(".") or entry.kind is FileKind.DIRECTORY:
                 continue
-            if entry.kind is Kind.FILE:
+            if entry.kind is FileKind.FILE:
                 if file := _look(entry.path, warn):
                     yield file
-            elif entry.kind is Kind.SYMLINK:
+            elif entry.kind is FileKind.SYMLINK:
                 links.append(entry.path)
             else:
                 warn(f"{display_path(entry.path)} is not a regular file and was left out")

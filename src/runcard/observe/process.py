@@ -18,7 +18,7 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any
 
-from runcard.documents.times import instant, written
+from runcard.documents.times import format_time, parse_time
 from runcard.encoding import JsonObject
 from runcard.files import processes
 
@@ -37,7 +37,7 @@ def _description(pid: int) -> JsonObject:
     identity = processes.identity()
     ticks = identity["start_ticks"]
     moment = None if ticks is None else _moment(ticks)
-    return {"pid": pid, "started": None if moment is None else written(moment), **identity}
+    return {"pid": pid, "started": None if moment is None else format_time(moment), **identity}
 
 
 def is_alive(process: Mapping[str, Any]) -> bool | None:
@@ -65,7 +65,7 @@ def _same_start(process: Mapping[str, Any], ticks: int) -> bool | None:
     if isinstance(recorded, int):
         return recorded == ticks
     started = process.get("started")
-    then, now = instant(started) if isinstance(started, str) else None, _moment(ticks)
+    then, now = parse_time(started) if isinstance(started, str) else None, _moment(ticks)
     if then is None or now is None:
         return None
     return abs(then - now) <= TOLERANCE

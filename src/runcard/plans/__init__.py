@@ -1,1 +1,1 @@
-"""Test plans, a wing of its own: what one method's tests must cover, handed from agent to agent."""
+"""Test plans: what the tests of one Ruby method must cover, handed from agent to agent."""

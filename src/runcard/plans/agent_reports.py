@@ -1,4 +1,4 @@
-"""What an agent reports about its work, and the keys of `automation` that say it. Secrets are masked in it."""
+"""Reports of agents about their work, as keys of `automation` in a plan. Secrets in them are masked."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -10,10 +10,10 @@ from runcard.plans.agents import Agent
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
-    """An agent's report. One that is skipped has nothing left to do either, and its successor may begin."""
+class AgentReport:
+    """An agent's report. After a completed or skipped agent its successor may begin."""
 
-    completed: bool | None = None  # None: when nothing else is said but the version
+    completed: bool | None = None  # None: completed, if nothing but the version is given
     version: str | None = None
     skipped: str | None = None  # the reason
     warnings: Sequence[str] = ()
@@ -22,7 +22,7 @@ class Mark:
 
     def __post_init__(self) -> None:
         if self.is_completed and self.skipped is not None:
-            raise UsageError("an agent is completed or skipped, not both", hint="leave one of the two out")
+            raise UsageError("an agent is completed or skipped, not both", hint="drop one of the two")
 
     @property
     def is_completed(self) -> bool:
@@ -31,47 +31,47 @@ class Mark:
         return self.completed
 
     @property
-    def hands_on(self) -> bool:
+    def allows_successor(self) -> bool:
         return self.is_completed or self.skipped is not None
 
-    def on(self, agent: Agent, plan: JsonObject) -> JsonObject:
-        """The plan with this mark of an agent."""
+    def applied_to(self, plan: JsonObject, agent: Agent) -> JsonObject:
+        """The plan with this report of an agent."""
         if not agent.writes:
-            raise DocumentError("the reviewer writes nothing into a plan", hint="report elsewhere")
+            raise DocumentError("the reviewer may not write into a plan", hint="report to the user instead")
         automation = dict(plan.get("automation") or {})
         automation |= self._state(agent)
         if self.is_completed:
-            for word in ("skipped", "skip_reason"):
-                automation.pop(agent.prefix + word, None)
-        for key, said in (("errors", self.errors), ("warnings", self.warnings)):
-            if said:
-                automation[key] = [*_texts(automation.get(key), key), *said]
+            for suffix in ("skipped", "skip_reason"):
+                automation.pop(agent.prefix + suffix, None)
+        for key, texts in (("errors", self.errors), ("warnings", self.warnings)):
+            if texts:
+                automation[key] = [*_existing(automation.get(key), key), *texts]
         return {**plan, "automation": automation | (self.values or {})}
 
     def _state(self, agent: Agent) -> JsonObject:
-        said: JsonObject = {}
+        state: JsonObject = {}
         if self.skipped is not None:
-            said[agent.marker] = said[f"{agent.prefix}skipped"] = True
-            said[f"{agent.prefix}skip_reason"] = self.skipped
+            state[agent.marker] = state[f"{agent.prefix}skipped"] = True
+            state[f"{agent.prefix}skip_reason"] = self.skipped
         elif self.is_completed:
-            said |= dict.fromkeys(agent.markers, True)
-        elif self.errors:  # what went wrong is not done, whatever was said before
-            said |= dict.fromkeys(agent.markers, False)
+            state |= dict.fromkeys(agent.markers, True)
+        elif self.errors:  # a failed agent is not done, whatever it reported before
+            state |= dict.fromkeys(agent.markers, False)
         if self.version is not None:
-            said[f"{agent.prefix}version"] = self.version
-        return said
+            state[f"{agent.prefix}version"] = self.version
+        return state
 
 
-def without_secrets(mark: Mark) -> tuple[Mark, list[str]]:
-    """A report as it may be written down, and the rules by which something in it was masked."""
-    if not (mark.skipped or mark.warnings or mark.errors or mark.values):
-        return mark, []
+def mask_report(report: AgentReport) -> tuple[AgentReport, list[str]]:
+    """The report with its secrets masked, and the names of the rules that matched."""
+    if not (report.skipped or report.warnings or report.errors or report.values):
+        return report, []
     from runcard.masking import mask_data, mask_text  # noqa: PLC0415 - its patterns take long to import
 
-    values = mask_data(dict(mark.values or {}))
+    values = mask_data(dict(report.values or {}))
     rules = set(values.counts)
 
-    def clean(text: Any) -> Any:  # noqa: ANN401 - whatever was said
+    def clean(text: Any) -> Any:  # noqa: ANN401 - any JSON value
         if not isinstance(text, str):
             return text
         masked = mask_text(text)
@@ -79,24 +79,22 @@ def without_secrets(mark: Mark) -> tuple[Mark, list[str]]:
         return masked.value
 
     cleaned = replace(
-        mark,
-        skipped=clean(mark.skipped),
-        warnings=[clean(text) for text in _listed(mark.warnings)],
-        errors=[clean(text) for text in _listed(mark.errors)],
+        report,
+        skipped=clean(report.skipped),
+        warnings=[clean(text) for text in _as_list(report.warnings)],
+        errors=[clean(text) for text in _as_list(report.errors)],
         values=values.value,
     )
     return cleaned, sorted(rules)
 
 
-def _listed(said: Sequence[str]) -> Sequence[str]:
-    return [said] if isinstance(said, str) else said  # one text is a sequence of texts, too
+def _as_list(texts: Sequence[str]) -> Sequence[str]:
+    return [texts] if isinstance(texts, str) else texts  # a str is a sequence of strings, too
 
 
-def _texts(value: object, key: str) -> list[Any]:
+def _existing(value: object, key: str) -> list[Any]:
     if value is None:
         return []
     if not isinstance(value, list):
-        raise DocumentError(
-            f"automation.{key} is no list, so nothing can be added to it", hint=f"write {key}: []"
-        )
+        raise DocumentError(f"automation.{key} is not a list", hint=f"write {key}: []")
     return value

@@ -1,6 +1,6 @@
-"""The agents that work on a plan: their order, what each reads, may write and must do.
+"""The agents that work on a plan: their order, and what each reads, may write and must do.
 
-The order is a pipeline: an agent begins when its predecessor has left its marker. This is the only place that knows it.
+The order is a pipeline: an agent begins when its predecessor has left its marker. Only this module knows the order.
 """
 
 from dataclasses import dataclass
@@ -28,13 +28,13 @@ class Agent:
     name: str
     reads: tuple[str, ...]
     duty: tuple[str, ...]
-    sections: tuple[str, ...] = ()  # that it owns
-    keys: tuple[str, ...] = ()  # of `automation` that it owns besides those that begin with its name
+    sections: tuple[str, ...] = ()  # that it may write
+    keys: tuple[str, ...] = ()  # of `automation` that it may write, besides those that begin with its name
     writes: bool = True
 
     @property
     def prefix(self) -> str:
-        """How its keys in `automation` begin."""
+        """The prefix of its keys in `automation`."""
         return self.name.replace("-", "_") + "_"
 
     @property
@@ -43,12 +43,12 @@ class Agent:
 
     @property
     def markers(self) -> tuple[str, ...]:
-        """Every key of `automation` that says that it is done; the first is the documented one."""
+        """The keys of `automation` that mark its work as done; the first is the documented one."""
         return ("skeleton_generated", self.marker) if self.name == "skeleton" else (self.marker,)
 
     @property
-    def places(self) -> tuple[str, ...]:
-        """All that it may write."""
+    def writable(self) -> tuple[str, ...]:
+        """The sections and keys that it may write."""
         if not self.writes:
             return ()
         own = (f"automation.{self.prefix}*", *(f"automation.{key}" for key in self.keys))
@@ -64,18 +64,15 @@ class Agent:
 
     def is_done(self, plan: JsonObject) -> bool:
         """Whether it has left its marker in a plan."""
-        automation, own = plan.get("automation"), plan.get(_OWN_WORD.get(self.name, ""))
-        if isinstance(own, dict) and own.get("completed") is True and not own.get("errors"):
+        automation, section = plan.get("automation"), plan.get(_RESULT_SECTIONS.get(self.name, ""))
+        if isinstance(section, dict) and section.get("completed") is True and not section.get("errors"):
             return True
-        signs = (*self.markers, *_OTHER_SIGNS.get(self.name, ()))
-        return isinstance(automation, dict) and any(automation.get(key) is True for key in signs)
+        markers = (*self.markers, *_OTHER_MARKERS.get(self.name, ()))
+        return isinstance(automation, dict) and any(automation.get(key) is True for key in markers)
 
 
-_OTHER_SIGNS = {"validator": ("validation_passed",)}  # keys of `automation` that other tools leave
-_OWN_WORD = {
-    "analyzer": "analyzer",
-    "validator": "validation",
-}  # sections that say themselves whether they are done
+_OTHER_MARKERS = {"validator": ("validation_passed",)}  # keys of `automation` that other tools write
+_RESULT_SECTIONS = {"analyzer": "analyzer", "validator": "validation"}  # with a key `completed`
 
 _ALL = (
     Agent(
@@ -84,8 +81,8 @@ _ALL = (
         duty=(
             "run `runcard plan analyze --write`, which finds the conditions of the method by parsing",
             "find the characteristics of the method: what its behaviour depends on, and the states of each",
-            "note the source's modification time in whole seconds, its size and its SHA-256",
-            "set analyzer.completed to true when everything is there",
+            "record the source's modification time in whole seconds, its size and its SHA-256",
+            "set analyzer.completed to true when the analysis is complete",
         ),
         sections=(
             "format_version",
@@ -100,7 +97,7 @@ _ALL = (
     Agent(
         name="validator",
         reads=("the whole plan", "the source file"),
-        duty=("run `runcard plan validate`", "let no plan with errors pass"),
+        duty=("run `runcard plan validate`", "do not pass a plan with errors"),
         sections=("validation",),
         keys=("validation_passed",),
     ),
@@ -109,7 +106,7 @@ _ALL = (
         reads=("target", "characteristics"),
         duty=(
             "run `runcard plan skeleton`",
-            "or write the spec file with a context for each state, and name it in automation.skeleton_file",
+            "or write the spec file with a context for each state, and put its path into automation.skeleton_file",
         ),
     ),
     Agent(
@@ -121,8 +118,8 @@ _ALL = (
         name="implementer",
         reads=("test_level", "target and the source file", "characteristics", "factories_detected"),
         duty=(
-            "build what each context needs: build_stubbed for unit tests, create for the others",
-            "use the traits that exist",
+            "set up what each context needs: build_stubbed for unit tests, create for the others",
+            "use existing traits",
             "expect behaviour, not implementation",
         ),
     ),
@@ -130,9 +127,9 @@ _ALL = (
         name="factory-optimizer",
         reads=("characteristics", "factories_detected", "test_level"),
         duty=(
-            "run `runcard plan optimize`, which compares the states with the traits that exist",
+            "run `runcard plan optimize`, which compares the states with the existing traits",
             "report missing traits as warnings",
-            "prefer build_stubbed where nothing must be stored",
+            "prefer build_stubbed where nothing must be saved",
         ),
     ),
     Agent(
@@ -140,7 +137,7 @@ _ALL = (
         reads=("automation", "the spec file"),
         duty=(
             "run the linter and the tests",
-            "name the linter in automation.linter, null when there is none",
+            "set automation.linter to the name of the linter, or to null if there is none",
         ),
         keys=("linter",),
     ),
@@ -148,9 +145,9 @@ _ALL = (
         name="reviewer",
         reads=("the whole plan", "the spec file", "the source file"),
         duty=(
-            "run `runcard plan review`, which says what the spec leaves out",
+            "run `runcard plan review`, which reports states without tests",
             "check that every characteristic is tested",
-            "report; change nothing",
+            "report only; change nothing",
         ),
         writes=False,
     ),
@@ -160,19 +157,19 @@ AGENTS = {agent.name: agent for agent in _ALL}
 
 def agent_named(name: str) -> Agent:
     if name not in AGENTS:
-        raise UsageError(f"no such agent: {printable(name)}", hint=f"one of {', '.join(AGENTS)}")
+        raise UsageError(f"no such agent: {printable(name)}", hint=f"use one of {', '.join(AGENTS)}")
     return AGENTS[name]
 
 
 def predecessor(agent: Agent) -> Agent | None:
-    place = _ALL.index(agent)
-    return _ALL[place - 1] if place else None
+    index = _ALL.index(agent)
+    return _ALL[index - 1] if index else None
 
 
-def later_than(agent: Agent) -> tuple[Agent, ...]:
+def successors(agent: Agent) -> tuple[Agent, ...]:
     return _ALL[_ALL.index(agent) + 1 :]
 
 
 def next_agent(plan: JsonObject) -> Agent:
-    """Whose turn it is: the first that has not left its marker; at the end the reviewer, who leaves none."""
+    """The next agent: the first that has not left its marker; at the end the reviewer, who leaves none."""
     return next(agent for agent in _ALL if not agent.writes or not agent.is_done(plan))

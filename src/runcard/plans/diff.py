@@ -1,4 +1,4 @@
-"""What changed between two analyses of a method: characteristics, their states, and what depends on what."""
+"""The differences between two analyses of a method: characteristics, states and dependencies."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -20,8 +20,8 @@ _TARGET = ("class", "method", "method_type", "file")
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """A value that is another one now."""
+class FieldChange:
+    """A changed value."""
 
     field: str
     old: Any
@@ -32,53 +32,53 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
-    """What is new, gone and different; the order of characteristics and the lines they come from do not matter."""
+class PlanDiff:
+    """Added, removed and changed characteristics; their order and their lines in the source do not matter."""
 
     added: tuple[JsonObject, ...]
     removed: tuple[JsonObject, ...]
-    changed: dict[str, tuple[Change, ...]]  # by characteristic
-    about: tuple[Change, ...]  # the target, and the level of the tests
+    changed: dict[str, tuple[FieldChange, ...]]  # by characteristic
+    target_changes: tuple[FieldChange, ...]  # of the target and the test level
 
     @property
     def is_same(self) -> bool:
-        return not (self.added or self.removed or self.changed or self.about)
+        return not (self.added or self.removed or self.changed or self.target_changes)
 
 
-def compare(old: JsonObject, new: JsonObject) -> Comparison:
+def diff_plans(old: JsonObject, new: JsonObject) -> PlanDiff:
     """Compare two valid plans."""
-    before = {one["name"]: one for one in old["characteristics"]}
-    after = {one["name"]: one for one in new["characteristics"]}
-    changed = {name: _changes(before[name], one) for name, one in after.items() if name in before}
-    return Comparison(
-        tuple(one for name, one in after.items() if name not in before),
-        tuple(one for name, one in before.items() if name not in after),
+    before = {item["name"]: item for item in old["characteristics"]}
+    after = {item["name"]: item for item in new["characteristics"]}
+    changed = {name: _changes(before[name], item) for name, item in after.items() if name in before}
+    return PlanDiff(
+        tuple(item for name, item in after.items() if name not in before),
+        tuple(item for name, item in before.items() if name not in after),
         {name: changes for name, changes in changed.items() if changes},
-        (*_about(old["target"], new["target"]), *_level(old, new)),
+        (*_target_changes(old["target"], new["target"]), *_level(old, new)),
     )
 
 
-def _changes(old: JsonObject, new: JsonObject) -> tuple[Change, ...]:
+def _changes(old: JsonObject, new: JsonObject) -> tuple[FieldChange, ...]:
     pairs = ((field, _value(old, field), _value(new, field)) for field in _FIELDS)
-    return tuple(Change(*pair) for pair in pairs if pair[1] != pair[2])
+    return tuple(FieldChange(*pair) for pair in pairs if pair[1] != pair[2])
 
 
-def _value(one: JsonObject, field: str) -> Any:  # noqa: ANN401
-    """A value in one shape, however the version of the plan writes it: one state or a list, null or nothing."""
-    value = one.get(field)
+def _value(characteristic: JsonObject, field: str) -> Any:  # noqa: ANN401
+    """A value in the same form for all versions: lists for single states, None for absent."""
+    value = characteristic.get(field)
     if field in _LISTS:
         return [value] if isinstance(value, str) else value or []
     return value
 
 
-def _about(old: JsonObject, new: JsonObject) -> tuple[Change, ...]:
+def _target_changes(old: JsonObject, new: JsonObject) -> tuple[FieldChange, ...]:
     return tuple(
-        Change(f"target.{key}", old[key], new[key])
+        FieldChange(f"target.{key}", old[key], new[key])
         for key in _TARGET
         if old[key].removeprefix("./") != new[key].removeprefix("./")
     )
 
 
-def _level(old: JsonObject, new: JsonObject) -> tuple[Change, ...]:
+def _level(old: JsonObject, new: JsonObject) -> tuple[FieldChange, ...]:
     before, after = old["test_level"], new["test_level"]
-    return () if before == after else (Change("test_level", before, after),)
+    return () if before == after else (FieldChange("test_level", before, after),)

@@ -1,7 +1,7 @@
-"""What factories have for the states of a plan: traits that match, states that have none, traits that nothing uses.
+"""Traits for the states of a plan: matching traits, states without a trait, unused traits.
 
-Names are all there is to go by: the trait of the state `premium` of `customer_type` may be called `premium`,
-`customer_type_premium`, `premium_customer` or `with_premium`.
+Names decide: the trait for the state `premium` of `customer_type` may be called `premium`, `customer_type_premium`,
+`premium_customer` or `with_premium`.
 """
 
 import re
@@ -11,15 +11,14 @@ from dataclasses import dataclass
 from runcard.encoding import JsonObject
 from runcard.plans.spec_wording import happy_first
 
-STORED, STUBBED = "create", "build_stubbed"
-_TWO = 2
+CREATE, BUILD_STUBBED = "create", "build_stubbed"
 _SPLIT = re.compile(r"[\s_]+")
 _FILLERS = {"with", "is", "has", "a", "an", "the"}
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
-    """A trait that brings a state about."""
+class TraitMatch:
+    """A trait that sets up a state."""
 
     characteristic: str
     state: str
@@ -36,56 +35,57 @@ class Match:
 
 
 def strategy(plan: JsonObject) -> str:
-    """How a test of this level gets its objects."""
-    return STUBBED if plan["test_level"] == "unit" else STORED
+    """The build strategy for the test level of a plan."""
+    return BUILD_STUBBED if plan["test_level"] == "unit" else CREATE
 
 
-def matches(plan: JsonObject) -> list[Match]:
+def match_traits(plan: JsonObject) -> list[TraitMatch]:
     """The traits for each state of each characteristic, in the order of the plan."""
     return [
-        Match(one["name"], state, factory, trait)
-        for one in plan["characteristics"]
-        for state in one["states"]
-        for factory, trait in traits(plan)
-        if _is_for(trait, factory, one["name"], state)
+        TraitMatch(characteristic["name"], state, factory, trait)
+        for characteristic in plan["characteristics"]
+        for state in characteristic["states"]
+        for factory, trait in all_traits(plan)
+        if _sets_up(trait, factory, characteristic["name"], state)
     ]
 
 
-def traits(plan: JsonObject) -> Iterator[tuple[str, str]]:
-    """All factories and their traits."""
-    for factory, known in (plan.get("factories_detected") or {}).items():
-        for trait in known["traits"]:
+def all_traits(plan: JsonObject) -> Iterator[tuple[str, str]]:
+    """All traits, each with its factory."""
+    for factory, details in (plan.get("factories_detected") or {}).items():
+        for trait in details["traits"]:
             yield factory, trait
 
 
-def missing(plan: JsonObject, found: Collection[Match]) -> dict[str, list[str]]:
-    """The states that want a trait and have none, by characteristic.
+def missing_traits(plan: JsonObject, matches: Collection[TraitMatch]) -> dict[str, list[str]]:
+    """The states that need a trait and have none, by characteristic.
 
-    The default needs none, and neither does one of two states: an object has it without any trait. What an exception
-    brings about is no matter of factories.
+    The default needs none, nor does one of two states: an object has it without a trait. Exceptions are not set up by
+    factories.
     """
-    known = {(match.characteristic, match.state) for match in found}
-    wanted: dict[str, list[str]] = {}
-    for one in plan["characteristics"]:
-        setup = one.get("setup")
+    known = {(match.characteristic, match.state) for match in matches}
+    missing: dict[str, list[str]] = {}
+    for characteristic in plan["characteristics"]:
+        setup = characteristic.get("setup")
         if isinstance(setup, dict) and setup.get("type") == "exception":
             continue
-        bare = [state for state in happy_first(one) if (one["name"], state) not in known]
-        if one["default"] in bare:
-            bare.remove(one["default"])
-        elif len(one["states"]) == _TWO and bare:
-            bare.pop(0)
-        if bare:
-            wanted[one["name"]] = bare
-    return wanted
+        name = characteristic["name"]
+        states = [state for state in happy_first(characteristic) if (name, state) not in known]
+        if characteristic["default"] in states:
+            states.remove(characteristic["default"])
+        elif len(characteristic["states"]) == 2 and states:
+            states.pop(0)
+        if states:
+            missing[name] = states
+    return missing
 
 
-def _is_for(trait: str, factory: str, name: str, state: str) -> bool:
-    """Whether the name of a trait says this state, and nothing that is not about this characteristic."""
-    said = _words(trait)
+def _sets_up(trait: str, factory: str, name: str, state: str) -> bool:
+    """Whether the name of a trait has the words of the state, and no words unrelated to the characteristic."""
+    words = _words(trait)
     needed = _words(state)
-    about = {*_words(name), *_words(factory), *_FILLERS}
-    return needed <= said and said - needed <= about and ("not" in said) == ("not" in needed)
+    related = {*_words(name), *_words(factory), *_FILLERS}
+    return needed <= words and words - needed <= related and ("not" in words) == ("not" in needed)
 
 
 def _words(name: str) -> set[str]:

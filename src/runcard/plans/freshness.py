@@ -1,8 +1,7 @@
-"""Whether a plan can still be used: the check that saves a second analysis of a source that did not change.
+"""Freshness of a plan: whether it can still be used, so that an unchanged source is not analyzed again.
 
-A hit needs everything to be right. What is not right is a miss with its reason, never an error: the answer to a miss is
-a new analysis. The modification time alone can lie both ways (a file that was touched, an edit within one second); where
-the analyzer noted size and digest of the source, they decide.
+A plan that fails any check needs a new analysis; that is a reason, not an error. The modification time can mislead both
+ways (a file that was touched, an edit within one second), so size and digest of the source decide if the plan has them.
 """
 
 import os
@@ -12,7 +11,7 @@ from runcard.digests import sha256_descriptor
 from runcard.encoding import JsonObject
 from runcard.errors import RuncardError
 from runcard.files import open_regular, unreadable
-from runcard.plans.plan_files import Place
+from runcard.plans.plan_files import PlanLocation
 
 NOT_FOUND = "metadata not found"
 CORRUPTED = "metadata corrupted"
@@ -24,11 +23,11 @@ OTHER_TARGET = "different target"
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
-    """Whether the plan of a source is a hit, and why not."""
+class PlanStatus:
+    """Whether the plan of a source is fresh; if not, the reason."""
 
-    place: Place
-    reason: str | None  # None for a hit
+    location: PlanLocation
+    reason: str | None  # None: fresh
     validated: bool
 
     @property
@@ -36,55 +35,55 @@ class Status:
         return self.reason is None
 
 
-def status_of(place: Place) -> Status:
-    """Ask whether a plan is a hit; raises when the source cannot be read."""
-    stored = place.stored
-    validation = stored.section("validation")
+def status_of(location: PlanLocation) -> PlanStatus:
+    """Check the freshness of a plan; raises when the source cannot be read."""
+    plan_file = location.plan_file
+    validation = plan_file.section("validation")
     validated = validation.get("completed") is True and validation.get("errors") == []
-    return Status(place, _reason(place), validated)
+    return PlanStatus(location, _reason(location), validated)
 
 
-def _reason(place: Place) -> str | None:
-    stored = place.stored
-    if place.is_other:
+def _reason(location: PlanLocation) -> str | None:
+    plan_file = location.plan_file
+    if location.is_other_method:
         return OTHER_TARGET
-    if not stored.exists:
-        _look_at(place)
+    if not plan_file.exists:
+        _source_stat(location)
         return NOT_FOUND
-    if stored.data is None:
+    if plan_file.data is None:
         return CORRUPTED
-    if stored.file is not None and not stored.is_about(place.file, place.project.root):
-        return OTHER_TARGET  # a plan of this name that is about something else
-    analyzer = stored.section("analyzer")
+    if plan_file.target_file is not None and not plan_file.is_about(location.file, location.project.root):
+        return OTHER_TARGET  # it has this name, but another source
+    analyzer = plan_file.section("analyzer")
     if analyzer.get("completed") is not True:
         return INCOMPLETE
-    if _has_failed(stored.data.get("validation")):
+    if _has_failed(plan_file.data.get("validation")):
         return FAILED
     mtime = analyzer.get("source_file_mtime")
     if type(mtime) is not int:
         return NO_MTIME
-    return None if _is_unchanged(place, mtime, analyzer) else MODIFIED
+    return None if _is_unchanged(location, mtime, analyzer) else MODIFIED
 
 
 def _has_failed(validation: object) -> bool:
     return bool(validation.get("errors")) if isinstance(validation, dict) else validation is not None
 
 
-def _look_at(place: Place) -> os.stat_result:
+def _source_stat(location: PlanLocation) -> os.stat_result:
     try:
-        status = os.stat(place.source)
+        status = os.stat(location.source)
     except OSError as error:
-        raise unreadable(error, place.source) from error
+        raise unreadable(error, location.source) from error
     return status
 
 
-def _is_unchanged(place: Place, mtime: int, analyzer: JsonObject) -> bool:
-    status = _look_at(place)
+def _is_unchanged(location: PlanLocation, mtime: int, analyzer: JsonObject) -> bool:
+    status = _source_stat(location)
     size, digest = analyzer.get("source_size"), analyzer.get("source_sha256")
     if type(size) is int and size != status.st_size:
         return False
     if isinstance(digest, str):
-        return digest == _digest(place.source)
+        return digest == _digest(location.source)
     return status.st_mtime_ns // 10**9 == mtime
 
 
@@ -99,12 +98,12 @@ def _digest(path: str) -> str:
         raise unreadable(error, path) from error
 
 
-def stale(place: Place) -> list[str]:
-    """What is to be told when a plan that can be used is of an older source; nothing of one that lies in no project."""
-    if place.is_loose:
+def stale_warnings(location: PlanLocation) -> list[str]:
+    """A warning if a plan is not fresh; none for a plan outside of any project."""
+    if location.is_outside_project:
         return []
     try:
-        reason = status_of(place).reason
+        reason = status_of(location).reason
     except RuncardError as error:
         reason = error.message
     return [] if reason is None else [f"the plan needs a new analysis: {reason}"]

@@ -1,8 +1,8 @@
-"""A plan that can be read, changed by an agent, and written back.
+"""A plan that agents read, change and write back.
 
-Writers are serialised by a lock on the folder of the plan. A write is refused when the file is not what it was when it
-was read, when it changes something that is not the agent's, or when it would make the plan invalid. The file is
-replaced in one step; what did not change keeps its bytes, comments included.
+A lock on the folder of the plan serialises writers. A write is refused when the file has changed since it was read, when
+the change is not the agent's to make, or when it would make the plan invalid. The file is replaced atomically; values
+that did not change keep their bytes, comments included.
 """
 
 import os
@@ -10,77 +10,73 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from runcard.documents import codec
+from runcard.documents import reader
 from runcard.documents.findings import Finding, InvalidDocument, Report
 from runcard.documents.kinds import TESTPLAN
 from runcard.documents.testplan.plan import TestPlan
-from runcard.encoding import JsonObject
+from runcard.encoding import JsonObject, Limits, encode_json
 from runcard.errors import DocumentError, StoreError
 from runcard.files import failure, locked, printable, write_atomic
-from runcard.files.temporaries import remove_temporaries_of
-from runcard.plans.agent_reports import Mark, without_secrets
-from runcard.plans.agents import AGENTS, Agent, agent_named, predecessor
-from runcard.plans.edit import check_ownership, in_order, is_new_analysis, without_later_marks
-from runcard.plans.plan_files import Place
-from runcard.plans.plan_text import read_stored
+from runcard.files.temporary_files import remove_temporary_files_for
+from runcard.plans.agent_reports import AgentReport, mask_report
+from runcard.plans.agents import AGENTS, SECTIONS, Agent, agent_named, predecessor, successors
+from runcard.plans.plan_files import MethodRef, PlanLocation, locate_plan, read_plan_file
 from runcard.plans.project import check_inside, make_folder
 
-_NEWER = {"version.newer-major", "version.newer-minor"}  # what is not rewritten
-_BEFORE_HANDING_ON = ("analyzer", "validator")  # who works on plans that are not valid yet
+_NEWER = {"version.newer-major", "version.newer-minor"}  # such plans are not rewritten
+_MAY_BE_INVALID = ("analyzer", "validator")  # agents that work on plans that are not valid yet
 
 
 class StaleError(StoreError):
-    """Somebody else wrote the plan in the meantime."""
+    """The plan has changed since it was read."""
 
 
 @dataclass(frozen=True)
 class Plan:
     """The plan of one method, as it was when it was read."""
 
-    place: Place
+    location: PlanLocation
     report: Report
 
     @property
     def path(self) -> str:
-        return self.place.path
+        return self.location.path
 
     @property
     def source(self) -> str:
         """The Ruby file that it is about."""
-        return self.place.source
+        return self.location.source
 
     @property
     def exists(self) -> bool:
-        return self.place.stored.exists
+        return self.location.plan_file.exists
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What there is to know about where it lies."""
-        return self.place.warnings
+        """Warnings about its location."""
+        return self.location.warnings
 
     def to_dict(self) -> JsonObject:
-        """The data, the caller's own to change; empty for a plan that does not exist yet."""
-        source = self.place.stored.source
-        data = (
-            None
-            if source is None or self.place.stored.data is None
-            else TestPlan.decode(source, self.place.stored.limits)
-        )
-        return data or {}
+        """A copy of the data; empty for a plan that does not exist yet."""
+        plan_file = self.location.plan_file
+        if plan_file.content is None or plan_file.data is None:
+            return {}
+        data: JsonObject = TestPlan.decode(plan_file.content, plan_file.limits)
+        return data
 
     def write(self, agent: str, data: JsonObject) -> "Plan":
-        """Write the plan with other data, as an agent; the plan as it is then."""
-        doer = agent_named(agent)
-        if doer.name != "analyzer":
+        """Write new data as an agent; returns the written plan."""
+        writer = agent_named(agent)
+        if writer.name != "analyzer":
             self.check_exists()
-        self.place.check_own()
+        self.location.check_method()
         with self.locked() as now:
-            if now.place.stored.source != self.place.stored.source:
+            if now.location.plan_file.content != self.location.plan_file.content:
                 raise StaleError(
                     f"{printable(self.path)} has changed since it was read: nothing was written",
-                    hint="open the plan again, and make the change anew",
+                    hint="open the plan again and repeat the change",
                 )
-            return self._written(doer, data)
+            return self._write_as(writer, data)
 
     def mark(
         self,
@@ -93,40 +89,41 @@ class Plan:
         errors: Sequence[str] = (),
         values: JsonObject | None = None,
     ) -> "Plan":
-        """Report about an agent's work in the plan as it is now; `values` are further keys of `automation`.
+        """Write an agent's report into the plan as it is on disk; `values` are further keys of `automation`.
 
-        Nothing said, or the version alone, means that the work is done.
+        Without arguments, or with the version alone, the work is marked as completed.
         """
-        doer = agent_named(agent)
-        mark, _ = without_secrets(Mark(completed, version, skipped, warnings, errors, values))
+        writer = agent_named(agent)
+        report, _ = mask_report(AgentReport(completed, version, skipped, warnings, errors, values))
         self.check_exists()
         with self.locked() as now:
-            return now._marked(doer, mark)  # noqa: SLF001 - the same plan
+            return now._mark_as(writer, report)  # noqa: SLF001 - the same plan
 
-    def _marked(self, agent: Agent, mark: Mark) -> "Plan":
-        if mark.hands_on:
-            self.check_handed_on(agent)
-        data = mark.on(agent, self._readable())
-        return self._written(agent, data, is_new=agent.name == "analyzer" and mark.is_completed)
+    def _mark_as(self, agent: Agent, report: AgentReport) -> "Plan":
+        if report.allows_successor:
+            self.check_handover(agent)
+        data = report.applied_to(self._data_or_raise(), agent)
+        return self._write_as(agent, data, is_new=agent.name == "analyzer" and report.is_completed)
 
     def missing(self, agent: str) -> list[str]:
-        """What an agent must wait for before it begins; empty when it may."""
-        doer = agent_named(agent)
-        before = predecessor(doer)
+        """The reasons why an agent cannot begin; empty when it can."""
+        writer = agent_named(agent)
+        before = predecessor(writer)
         if before is None:
             return []
-        if self.place.is_other or not self.exists:
-            return [f"there is no plan yet: the {before.name} comes before the {agent}"]
-        said = [] if doer.name in _BEFORE_HANDING_ON else [_told(error) for error in self.report.errors]
-        if self.place.stored.data is None:
-            said = [_told(error) for error in self.report.errors]
-        elif not before.is_done(self.place.stored.data):
-            said.append(f"the {before.name} has not left its marker")
-        return said
+        if self.location.is_other_method or not self.exists:
+            return [f"no plan yet: the {before.name} comes before the {agent}"]
+        errors = [_error_line(error) for error in self.report.errors]
+        reasons = [] if writer.name in _MAY_BE_INVALID else errors
+        if self.location.plan_file.data is None:
+            reasons = errors
+        elif not before.is_done(self.location.plan_file.data):
+            reasons.append(f"the {before.name} has not left its marker")
+        return reasons
 
-    def check_handed_on(self, agent: Agent) -> None:
-        """Refuse to hand an invalid plan on."""
-        if agent.name not in _BEFORE_HANDING_ON:
+    def check_handover(self, agent: Agent) -> None:
+        """Refuse to hand over an invalid plan."""
+        if agent.name not in _MAY_BE_INVALID:
             self.check_valid()
 
     def check_valid(self) -> None:
@@ -134,100 +131,175 @@ class Plan:
             raise InvalidDocument(self.report, printable(self.path))
 
     def with_validation(self, section: JsonObject) -> "Plan":
-        """The plan with what the validator found; itself where nothing can or need be written."""
-        data = self.place.stored.data
-        if data is None or any(found.rule in _NEWER for found in self.report.findings):
+        """Write the validator's section; returns this plan if nothing can or need be written."""
+        data = self.location.plan_file.data
+        if data is None or any(finding.rule in _NEWER for finding in self.report.findings):
             return self
         automation = data.get("automation")
-        if isinstance(automation, dict) and "validation_passed" in automation:  # it must not say otherwise
+        if (
+            isinstance(automation, dict) and "validation_passed" in automation
+        ):  # it must agree with the section
             data = data | {"automation": automation | {"validation_passed": section["completed"]}}
-        return self._written(AGENTS["validator"], {**data, "validation": section})
+        return self._write_as(AGENTS["validator"], {**data, "validation": section})
 
     def check_exists(self) -> None:
-        """Refuse what is not there, and a plan that is about another method than the one asked for."""
-        if self.place.is_other:
+        """Refuse a plan that does not exist, or that is the plan of another method."""
+        if self.location.is_other_method:
             raise StoreError(
-                f"{printable(self.source)} has no plan for that method",
-                hint="make it with `runcard plan analyze --write`; `runcard plan list` shows the plans that there are",
+                f"{printable(self.source)} has no plan for this method",
+                hint="run `runcard plan analyze --write` to create it, or `runcard plan list` to see all plans",
             )
         if not self.exists:
             raise StoreError(
                 f"there is no plan for {printable(self.source)}",
-                hint="make it with `runcard plan analyze --write`; `runcard plan path` says where it must lie",
+                hint="run `runcard plan analyze --write` to create it; `runcard plan path` prints its path",
             )
 
     @contextmanager
     def locked(self) -> Iterator["Plan"]:
-        """Keep other writers out; the same plan, as the file is now."""
+        """Lock out other writers; yields the plan as it is on disk."""
         folder = os.path.dirname(os.path.abspath(self.path))
         try:
             if not self.exists:
-                make_folder(self.place.project)
+                make_folder(self.location.project)
         except OSError as error:
             raise failure(error, folder, "make the directory") from error
         with locked(folder):
-            yield plan_at(replace(self.place, stored=read_stored(self.path, self.place.stored.limits)))
+            yield plan_at(
+                replace(self.location, plan_file=read_plan_file(self.path, self.location.plan_file.limits))
+            )
 
-    def _readable(self) -> JsonObject:
-        data = self.place.stored.data
+    def _data_or_raise(self) -> JsonObject:
+        data = self.location.plan_file.data
         if data is None:
             raise InvalidDocument(self.report, printable(self.path))
         return data
 
-    def _written(self, agent: Agent, data: JsonObject, *, is_new: bool = False) -> "Plan":
-        stored = self.place.stored
+    def _write_as(self, agent: Agent, data: JsonObject, *, is_new: bool = False) -> "Plan":
+        plan_file = self.location.plan_file
         self._check_rewritable()
-        old = {} if stored.data is None and agent.name == "analyzer" else self._readable()
-        check_ownership(agent, old, data)
-        if is_new or is_new_analysis(old, data):
-            data = without_later_marks(agent, data)
+        old = {} if plan_file.data is None and agent.name == "analyzer" else self._data_or_raise()
+        _check_ownership(agent, old, data)
+        if is_new or _is_new_analysis(old, data):
+            data = _without_later_marks(agent, data)
         if not old:
             data = {TESTPLAN.version_key: TESTPLAN.latest} | data
-        after = _text(stored.source, old, in_order(old, data))
-        if after == stored.source:
+        after = _encode(plan_file.content, old, _in_order(old, data))
+        if after == plan_file.content:
             return self
-        written = plan_at(replace(self.place, stored=replace(stored, source=after)))
-        _check_worth(self.report, written.report, agent, self.path)
-        check_inside(self.place.project, self.path)
+        written = plan_at(replace(self.location, plan_file=replace(plan_file, content=after)))
+        _check_no_new_errors(self.report, written.report, agent, self.path)
+        check_inside(self.location.project, self.path)
         try:
             write_atomic(self.path, after)
         except OSError as error:
             raise failure(error, self.path, "write") from error
-        is_plans_own = os.path.dirname(os.path.realpath(self.path)) == self.place.project.folder
-        remove_temporaries_of(self.path, others=is_plans_own)
+        is_plans_own = os.path.dirname(os.path.realpath(self.path)) == self.location.project.folder
+        remove_temporary_files_for(self.path, others=is_plans_own)
         return written
 
     def _check_rewritable(self) -> None:
-        for found in self.report.findings:
-            if found.rule in _NEWER:
+        for finding in self.report.findings:
+            if finding.rule in _NEWER:
                 raise DocumentError(
-                    f"{printable(self.path)} is not rewritten: {found.message}", hint=found.hint
+                    f"{printable(self.path)} is not rewritten: {finding.message}", hint=finding.hint
                 )
 
 
-def plan_at(place: Place) -> Plan:
-    """The plan at a place, with all that is wrong with it."""
-    source = place.stored.source
+def find_plan(
+    path: str,
+    *,
+    root: str | None = None,
+    method_ref: MethodRef | None = None,
+    limits: Limits | None = None,
+) -> Plan:
+    """The plan of a source, or the plan at a path; it need not exist."""
+    return plan_at(locate_plan(path, root=root, method_ref=method_ref, limits=limits))
+
+
+def plan_at(location: PlanLocation) -> Plan:
+    """The plan at a location, with its findings."""
+    content = location.plan_file.content
     report = Report(kind=TESTPLAN.name)
-    if source is not None:
-        report = codec.examine(source, kind=TESTPLAN.name, limits=place.stored.limits).report
-    return Plan(place, report)
+    if content is not None:
+        report = reader.parse_document(content, kind=TESTPLAN.name, limits=location.plan_file.limits).report
+    return Plan(location, report)
 
 
-def _text(source: bytes | None, old: JsonObject, new: JsonObject) -> bytes:
-    return TestPlan.edit(source, old, new) if source and old else TestPlan.encode(new)
+def _encode(content: bytes | None, old: JsonObject, new: JsonObject) -> bytes:
+    return TestPlan.edit(content, old, new) if content and old else TestPlan.encode(new)
 
 
-def _check_worth(before: Report, after: Report, agent: Agent, path: str) -> None:
-    """Refuse what makes a plan worse; the validator may say how bad it is."""
+def _check_no_new_errors(before: Report, after: Report, agent: Agent, path: str) -> None:
+    """Refuse a write that adds errors; the validator may write down the errors it found."""
     if agent.name == "validator":
         return
-    known = {(found.rule, found.path) for found in before.errors}
-    fresh = [found for found in after.errors if (found.rule, found.path) not in known]
-    if fresh:
-        raise InvalidDocument(replace(after, findings=tuple(fresh)), f"what {printable(path)} would become")
+    known = {(error.rule, error.path) for error in before.errors}
+    new = [error for error in after.errors if (error.rule, error.path) not in known]
+    if new:
+        raise InvalidDocument(replace(after, findings=tuple(new)), f"the new {printable(path)}")
 
 
-def _told(error: Finding) -> str:
-    place = f"{error.path}: " if error.path else ""
-    return f"the plan is not valid: {place}{error.message} [{error.rule}]"
+def _error_line(error: Finding) -> str:
+    where = f"{error.path}: " if error.path else ""
+    return f"the plan is not valid: {where}{error.message} [{error.rule}]"
+
+
+_ANALYSIS = ("analyzer", "test_level", "target", "characteristics")
+_MARK_KEYS = ("completed", "skipped", "skip_reason")
+
+
+def _check_ownership(agent: Agent, old: JsonObject, new: JsonObject) -> None:
+    """Refuse a change that the agent may not make."""
+    refused = [keys for keys in _changed(old, new) if not agent.owns(*keys)]
+    if not refused:
+        return
+    named = ", ".join(printable(".".join(keys)) for keys in refused[:5])
+    raise DocumentError(
+        f"the {agent.name} may not write {named}: nothing was changed",
+        hint=f"it may write {', '.join(agent.writable)}" if agent.writes else "the reviewer only reads",
+    )
+
+
+def _changed(old: JsonObject, new: JsonObject) -> Iterator[tuple[str, ...]]:
+    """The sections that differ; for `automation`, the keys."""
+    for section in {**old, **new}:
+        before, after = old.get(section, {}), new.get(section, {})
+        if section == "automation" and isinstance(before, dict) and isinstance(after, dict):
+            yield from ((section, key) for key in {**before, **after} if _differ(before, after, key))
+        elif _differ(old, new, section):
+            yield (section,)
+
+
+def _differ(old: JsonObject, new: JsonObject, key: str) -> bool:
+    if key not in old or key not in new:
+        return True
+    return encode_json(old[key]) != encode_json(new[key])  # distinguishes 1, 1.0 and true
+
+
+def _is_new_analysis(old: JsonObject, new: JsonObject) -> bool:
+    return any(section in old and _differ(old, new, section) for section in _ANALYSIS)
+
+
+def _without_later_marks(agent: Agent, plan: JsonObject) -> JsonObject:
+    """The plan without the reports of later agents about the previous analysis."""
+    kept = {section: value for section, value in plan.items() if section != "validation"}
+    automation = kept.get("automation")
+    if isinstance(automation, dict):
+        void = {"validation_passed", *(marker for later in successors(agent) for marker in later.markers)}
+        void |= {f"{later.prefix}{word}" for later in successors(agent) for word in _MARK_KEYS}
+        kept["automation"] = {key: value for key, value in automation.items() if key not in void}
+    return kept
+
+
+def _in_order(old: JsonObject, new: JsonObject) -> JsonObject:
+    """The new data in the order of the file; new sections at their documented position."""
+    keys = [key for key in old if key in new]
+    for key in new:
+        if key in old:
+            continue
+        before = SECTIONS[: SECTIONS.index(key)] if key in SECTIONS else SECTIONS
+        positions = [index + 1 for index, known in enumerate(keys) if known in before]
+        is_known = key in SECTIONS
+        keys.insert(max(positions, default=0) if is_known else len(keys), key)
+    return {key: new[key] for key in keys}

@@ -1,89 +1,37 @@
-"""Which file is the plan of a source: the documented name, unless it is another's.
+"""Plan files: which file is the plan of a source, its name, and its contents.
 
-A plan belongs to the source that its `target.file` names, whatever the file is called; a file that names none, or one
-that cannot be, belongs to whom its name says. The first owner of a name keeps it.
+The documented name is made from the path of the source: `app/models/user.rb` has `metadata_app_models_user.yml`. If
+another source uses that name, or it is too long, 8 hex digits of the digest of the path are added; for an additional
+method of the same source, 8 hex digits of the digest of class, type and method.
+
+A plan belongs to the source that its `target.file` names, whatever the name of the file. A file without a usable
+`target.file` belongs to the source that its name stands for. The first owner of a name keeps it.
 """
 
 import os
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
-from runcard.encoding import JsonObject, Limits
-from runcard.errors import RuncardError, StoreError
-from runcard.files import check_relative, printable
-from runcard.plans.file_names import distinguished, documented_name, fits, is_plan_name, method_key
-from runcard.plans.plan_text import Stored, read_stored
+from runcard.digests import sha256_bytes
+from runcard.documents.testplan.plan import TestPlan
+from runcard.encoding import JsonObject
+from runcard.encoding.limits import DEFAULT, Limits
+from runcard.errors import EncodingError, RuncardError, StoreError
+from runcard.files import check_relative, encode_name, printable, read_file
 from runcard.plans.project import Project, check_folder, given_project, project_at, project_of
 
-METHOD_TYPES = ("instance", "class")
+_PREFIX, _ENDING = "metadata_", ".yml"
+_MAX_NAME = 255  # bytes
+_DIGITS = 8
 
 
-class Asked(NamedTuple):
-    """The method that is asked about, as far as it was named."""
-
-    class_name: str | None = None
-    method: str | None = None
-    method_type: str | None = None
-
-    @classmethod
-    def of(cls, target: JsonObject) -> "Asked":
-        """The method that a plan is about, as far as it says so."""
-        named = (target.get(key) for key in ("class", "method", "method_type"))
-        return cls(*(name if isinstance(name, str) else None for name in named))
-
-    def is_of(self, target: JsonObject) -> bool:
-        wanted = zip(("class", "method", "method_type"), self, strict=True)
-        return all(value is None or _bare(target.get(key)) == _bare(value) for key, value in wanted)
-
-    @property
-    def key(self) -> str | None:
-        """What the name of its own plan is made of; None unless everything was named."""
-        class_name, method, method_type = self
-        if class_name is None or method is None or method_type is None:
-            return None
-        return method_key(class_name.removeprefix("::"), method_type, method)
+# Names
 
 
-def _bare(name: object) -> object:
-    return name.removeprefix("::") if isinstance(name, str) else name
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """The plan of a source: where it lies, or will lie, and what is there now."""
-
-    project: Project
-    file: str  # the source, by its path in the project; empty for a plan that names none
-    stored: Stored
-    is_other: bool = False  # the documented name holds another method, and the one asked for has no file
-    warnings: tuple[str, ...] = ()
-    is_loose: bool = False  # a plan that lies in no project: where its source is can only be guessed
-
-    @property
-    def path(self) -> str:
-        return self.stored.path
-
-    @property
-    def source(self) -> str:
-        return os.path.join(self.project.root, self.file)
-
-    @property
-    def is_further(self) -> bool:
-        """Whether it is the plan of a further method of its source, as its name tells."""
-        key = Asked.of(self.stored.section("target")).key
-        first = documented_name(self.file)
-        names = (
-            {distinguished(name, key) for name in (first, distinguished(first, self.file))} if key else set()
-        )
-        return os.path.basename(self.path) in names
-
-    def check_own(self) -> None:
-        """Refuse a place that is another method's, where what was asked for has none that could be told."""
-        if self.is_other and self.stored.exists:
-            raise StoreError(
-                f"{printable(self.path)} is the plan of another method, and the one asked for cannot be told",
-                hint="name --class, --method and --type in full",
-            )
+def is_plan_name(name: str) -> bool:
+    """Whether a file in a folder of plans has the name of a plan."""
+    return name.startswith(_PREFIX) and name.endswith(_ENDING)
 
 
 def is_plan_path(path: str) -> bool:
@@ -91,128 +39,285 @@ def is_plan_path(path: str) -> bool:
     return path.endswith((".yml", ".yaml", ".json"))
 
 
-def place_of(
+def documented_name(file: str) -> str:
+    """The name of the plan of a source, from its path in the project; it can be too long for a file."""
+    return f"{_PREFIX}{file.removesuffix('.rb').replace('/', '_')}{_ENDING}"
+
+
+def report_name(name: str) -> str:
+    """The name of the report about a plan, in the same folder."""
+    return _shortened(name.rpartition(".")[0], ".review.md")
+
+
+def short_digest(text: str) -> str:
+    """The first hex digits of a digest, which make a name unique."""
+    return sha256_bytes(encode_name(text)).hex[:_DIGITS]
+
+
+def _with_digest(name: str, text: str) -> str:
+    """A name with the short digest of a text; shortened if it is too long."""
+    return _shortened(name.removesuffix(_ENDING), f"-{short_digest(text)}{_ENDING}")
+
+
+def _shortened(stem: str, ending: str) -> str:
+    while _is_too_long(stem + ending):
+        stem = stem[:-1]
+    return stem + ending
+
+
+def _is_too_long(name: str) -> bool:
+    return len(encode_name(name)) > _MAX_NAME
+
+
+# Contents
+
+
+@dataclass(frozen=True)
+class PlanFile:
+    """A plan file: its path, and its bytes if it exists."""
+
+    path: str
+    content: bytes | None
+    limits: Limits = DEFAULT
+
+    @property
+    def exists(self) -> bool:
+        return self.content is not None
+
+    @cached_property
+    def data(self) -> JsonObject | None:
+        """The data; None when the file is missing, unreadable or not a map."""
+        try:
+            value = TestPlan.decode(self.content or b"", self.limits)
+        except EncodingError:
+            return None
+        return value if isinstance(value, dict) else None
+
+    def section(self, name: str) -> JsonObject:
+        """A section; empty when it is absent or not a map."""
+        value = (self.data or {}).get(name)
+        return value if isinstance(value, dict) else {}
+
+    @property
+    def target_file(self) -> str | None:
+        """The source that the plan names."""
+        file = self.section("target").get("file")
+        return file.removeprefix("./") if isinstance(file, str) else None
+
+    def is_about(self, file: str, root: str) -> bool:
+        """Whether it is the plan of this source of the project; an absolute path is invalid, but matches."""
+        if self.target_file is None:
+            return False
+        return os.path.normpath(os.path.join(root, self.target_file)) == os.path.join(root, file)
+
+
+def read_plan_file(path: str, limits: Limits) -> PlanFile:
+    """The plan file at a path, which need not exist."""
+    try:
+        return PlanFile(path, read_file(path, limits.size, only_regular=True), limits)
+    except RuncardError as error:
+        if isinstance(error.__cause__, FileNotFoundError | NotADirectoryError):
+            return PlanFile(path, None, limits)
+        raise
+
+
+# Which file
+
+
+class MethodRef(NamedTuple):
+    """A reference to a method; parts that are not given are None."""
+
+    class_name: str | None = None
+    method: str | None = None
+    method_type: str | None = None
+
+    @classmethod
+    def of(cls, target: JsonObject) -> "MethodRef":
+        """The method in the section `target` of a plan, as far as it is there."""
+        names = (target.get(key) for key in ("class", "method", "method_type"))
+        return cls(*(name if isinstance(name, str) else None for name in names))
+
+    def matches(self, target: JsonObject) -> bool:
+        """Whether it can be the method in the section `target` of a plan."""
+        pairs = zip(("class", "method", "method_type"), self, strict=True)
+        return all(value is None or _relative(target.get(key)) == _relative(value) for key, value in pairs)
+
+    @property
+    def key(self) -> str | None:
+        """The text whose digest is in the name of its own plan; None unless all parts are given."""
+        class_name, method, method_type = self
+        if class_name is None or method is None or method_type is None:
+            return None
+        return f"{class_name.removeprefix('::')}\n{method_type}\n{method}"
+
+
+def _relative(name: object) -> object:
+    return name.removeprefix("::") if isinstance(name, str) else name
+
+
+@dataclass(frozen=True, slots=True)
+class PlanLocation:
+    """Where the plan of a source is or will be, and the file that is there now."""
+
+    project: Project
+    file: str  # the source, as a path in the project; empty for a plan that names none
+    plan_file: PlanFile
+    is_other_method: bool = False  # the file is the plan of another method; the requested one has no file
+    warnings: tuple[str, ...] = ()
+    is_outside_project: bool = False  # a plan outside of any project: its source can only be guessed
+
+    @property
+    def path(self) -> str:
+        return self.plan_file.path
+
+    @property
+    def source(self) -> str:
+        return os.path.join(self.project.root, self.file)
+
+    @property
+    def is_additional(self) -> bool:
+        """Whether it is the plan of an additional method of its source, judging by its name."""
+        key = MethodRef.of(self.plan_file.section("target")).key
+        if key is None:
+            return False
+        first = documented_name(self.file)
+        names = {_with_digest(name, key) for name in (first, _with_digest(first, self.file))}
+        return os.path.basename(self.path) in names
+
+    def check_method(self) -> None:
+        """Refuse the plan of another method, when the requested method is ambiguous."""
+        if self.is_other_method and self.plan_file.exists:
+            raise StoreError(
+                f"{printable(self.path)} is the plan of another method, and the requested method is ambiguous",
+                hint="pass --class, --method and --type",
+            )
+
+
+def locate_plan(
     path: str,
     *,
     root: str | None = None,
-    asked: Asked | None = None,
+    method_ref: MethodRef | None = None,
     limits: Limits | None = None,
-    is_full: bool = False,
-) -> Place:
-    """The plan that a path stands for: of a source, or the plan itself.
+    is_resolved: bool = False,
+) -> PlanLocation:
+    """The location of the plan of a source; or of the plan itself, if the path names one.
 
-    `is_full` says that what is asked for is named as the source has it, so that the source need not be read.
+    `is_resolved` means that the names in `method_ref` are complete, so that the source need not be read.
     """
     if "\0" in path:
-        raise StoreError("a path cannot contain a NUL byte", hint="name a source file")
+        raise StoreError("a path cannot contain a NUL byte", hint="pass a source file")
     limits = limits or Limits()
     if is_plan_path(path):
-        return _named(path, root, limits)
-    place = _of_source(path, root, limits)
-    asked = asked or Asked()
-    if place.stored.data is None or asked.is_of(place.stored.section("target")):
-        return place
-    return _of_method(place, asked, is_full=is_full)
+        return _plan_itself(path, root, limits)
+    location = _of_source(path, root, limits)
+    method_ref = method_ref or MethodRef()
+    if location.plan_file.data is None or method_ref.matches(location.plan_file.section("target")):
+        return location
+    return _of_method(location, method_ref, is_resolved=is_resolved)
 
 
-def _named(path: str, root: str | None, limits: Limits) -> Place:
-    stored = read_stored(path, limits)
-    if not stored.exists:
+def _plan_itself(path: str, root: str | None, limits: Limits) -> PlanLocation:
+    plan_file = read_plan_file(path, limits)
+    if not plan_file.exists:
         raise StoreError(f"{printable(path)} does not exist", hint="check the path")
     folder = os.path.dirname(os.path.realpath(path))
     project = given_project(root) if root else project_at(folder)
+    file = plan_file.target_file or ""
     if project is None:
-        return Place(Project(folder, is_marked=False), stored.file or "", stored, is_loose=True)
-    return Place(project, stored.file or "", stored)
+        return PlanLocation(Project(folder, is_marked=False), file, plan_file, is_outside_project=True)
+    return PlanLocation(project, file, plan_file)
 
 
-def _of_source(source: str, root: str | None, limits: Limits) -> Place:
-    """The plan of a source's first method."""
+def _of_source(source: str, root: str | None, limits: Limits) -> PlanLocation:
+    """The plan of the first method of a source."""
     project, file = project_of(source, root)
     if os.path.isdir(os.path.join(project.root, file)):
-        raise StoreError(f"{printable(source)} is a directory", hint="name a source file")
+        raise StoreError(f"{printable(source)} is a directory", hint="pass a source file")
     check_folder(project)
-    warnings = [] if project.is_marked else [homeless(project)]
-    stored, remark = _own(project, file, limits)
-    if remark:
-        warnings.append(remark)
-    return Place(project, file, stored, warnings=tuple(warnings))
+    warnings = [] if project.is_marked else [no_project_warning(project)]
+    plan_file, warning = _first_plan(project, file, limits)
+    if warning:
+        warnings.append(warning)
+    return PlanLocation(project, file, plan_file, warnings=tuple(warnings))
 
 
-def _own(project: Project, file: str, limits: Limits) -> tuple[Stored, str | None]:
-    """The plan of a source's first method, and a remark when it has not the documented name."""
+def _first_plan(project: Project, file: str, limits: Limits) -> tuple[PlanFile, str | None]:
+    """The plan of the first method of a source, and a warning if it does not have the documented name."""
     name = documented_name(file)
-    other = os.path.join(project.folder, distinguished(name, file))
-    if not fits(name):
-        return read_stored(other, limits), (
-            f"the documented name for {file} is too long for a file: it is shortened"
-        )
-    stored = read_stored(os.path.join(project.folder, name), limits)
-    if stored.exists and not _is_anothers(stored, file, project.root):
-        return stored, None
-    second = read_stored(other, limits)
-    if not stored.exists and not second.is_about(file, project.root):
-        return stored, None
-    holder = stored.file or "another source"
-    return second, f"{name} is the plan of {holder}: that of {file} is {os.path.basename(other)}"
+    other_path = os.path.join(project.folder, _with_digest(name, file))
+    if _is_too_long(name):
+        return read_plan_file(other_path, limits), f"the documented name for {file} is too long: shortened"
+    documented = read_plan_file(os.path.join(project.folder, name), limits)
+    if documented.exists and not _is_of_other_source(documented, file, project.root):
+        return documented, None
+    other = read_plan_file(other_path, limits)
+    if not documented.exists and not other.is_about(file, project.root):
+        return documented, None
+    owner = documented.target_file or "another source"
+    return other, f"{name} is the plan of {owner}; the plan of {file} is {os.path.basename(other_path)}"
 
 
-def _is_anothers(stored: Stored, file: str, root: str) -> bool:
-    """Whether a plan is about another source that there is, or that the plan is named after."""
-    if stored.file is None or stored.is_about(file, root):
+def _is_of_other_source(plan_file: PlanFile, file: str, root: str) -> bool:
+    """Whether a plan is about another source that exists, or whose name the plan has."""
+    if plan_file.target_file is None or plan_file.is_about(file, root):
         return False
-    inside = os.path.relpath(os.path.join(root, stored.file.replace("\0", "")), root)
+    inside = os.path.relpath(os.path.join(root, plan_file.target_file.replace("\0", "")), root)
     if check_relative(inside):
-        return False  # it leads out of the project: that is wrong, and whose plan it is the name tells
-    return documented_name(inside) == os.path.basename(stored.path) or os.path.exists(
-        os.path.join(root, inside)
+        return False  # a path out of the project is invalid, so the name of the plan decides
+    has_its_name = documented_name(inside) == os.path.basename(plan_file.path)
+    return has_its_name or os.path.exists(os.path.join(root, inside))
+
+
+def _of_method(location: PlanLocation, method_ref: MethodRef, *, is_resolved: bool) -> PlanLocation:
+    """The plan of an additional method of the same source: the existing one, or the name that it will have."""
+    key = method_ref.key
+    existing = _search(location, method_ref) if key is None else _by_key(location, key)
+    if existing is not None and (is_resolved or not existing.is_other_method):
+        return existing
+    resolved = _resolve(location, method_ref)
+    if resolved.matches(location.plan_file.section("target")):
+        return location
+    return (
+        replace(location, is_other_method=True) if resolved.key is None else _by_key(location, resolved.key)
     )
 
 
-def _of_method(place: Place, asked: Asked, *, is_full: bool) -> Place:
-    """The plan of a further method of the same source: the one that is there, or the name that it will have."""
-    found = _found(place, asked) if asked.key is None else _by_name(place, asked.key)
-    if found is not None and (is_full or not found.is_other):
-        return found
-    full = _in_full(place, asked)
-    if full.is_of(place.stored.section("target")):
-        return place
-    return replace(place, is_other=True) if full.key is None else _by_name(place, full.key)
+def _by_key(location: PlanLocation, key: str) -> PlanLocation:
+    """The plan of an additional method, under the name made from its key."""
+    path = os.path.join(location.project.folder, _with_digest(os.path.basename(location.path), key))
+    plan_file = read_plan_file(path, location.plan_file.limits)
+    return replace(location, plan_file=plan_file, is_other_method=not plan_file.exists)
 
 
-def _by_name(place: Place, key: str) -> Place:
-    """The plan of a further method by the name that it has, or will have."""
-    own = os.path.join(place.project.folder, distinguished(os.path.basename(place.path), key))
-    stored = read_stored(own, place.stored.limits)
-    return replace(place, stored=stored, is_other=not stored.exists)
-
-
-def _found(place: Place, asked: Asked) -> Place | None:
-    """The plan of a further method, among those that there are."""
-    stem = os.path.basename(place.path).removesuffix(".yml") + "-"
-    for name in sorted(os.listdir(place.project.folder)):
-        if is_plan_name(name) and name.startswith(stem):
-            try:
-                other = read_stored(os.path.join(place.project.folder, name), place.stored.limits)
-            except RuncardError:
-                continue  # of which nothing can be told
-            if other.is_about(place.file, place.project.root) and asked.is_of(other.section("target")):
-                return replace(place, stored=other)
+def _search(location: PlanLocation, method_ref: MethodRef) -> PlanLocation | None:
+    """The plan of an additional method, among the existing plans of the source."""
+    stem = os.path.basename(location.path).removesuffix(_ENDING) + "-"
+    for name in sorted(os.listdir(location.project.folder)):
+        if not (is_plan_name(name) and name.startswith(stem)):
+            continue
+        try:
+            other = read_plan_file(os.path.join(location.project.folder, name), location.plan_file.limits)
+        except RuncardError:
+            continue
+        is_of_source = other.is_about(location.file, location.project.root)
+        if is_of_source and method_ref.matches(other.section("target")):
+            return replace(location, plan_file=other)
     return None
 
 
-def _in_full(place: Place, asked: Asked) -> Asked:
-    """The method with its class and type, as the source tells; as it was asked for where that is not clear."""
+def _resolve(location: PlanLocation, method_ref: MethodRef) -> MethodRef:
+    """The method with its class and type from the source; unchanged if it is ambiguous."""
     from runcard.plans.ruby.targets import read_targets  # noqa: PLC0415 - its parser takes long to import
 
     try:
-        named = read_targets(place.source).named(*asked)
+        targets = read_targets(location.source).matching(*method_ref)
     except RuncardError:
-        return asked
-    if len({(target.class_name, target.method) for target in named}) != 1:
-        return asked
-    return Asked(named[0].class_name, named[0].method, named[0].method_type)
+        return method_ref
+    if len({(target.class_name, target.method) for target in targets}) != 1:
+        return method_ref
+    return MethodRef(targets[0].class_name, targets[0].method, targets[0].method_type)
 
 
-def homeless(project: Project) -> str:
-    return f"no .git and no Gemfile above it: its plans lie in {project.folder}"
+def no_project_warning(project: Project) -> str:
+    return f"no .git and no Gemfile found: plans are stored in {project.folder}"

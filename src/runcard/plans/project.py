@@ -1,8 +1,8 @@
-"""Which project a source belongs to, and the folder where its plans lie.
+"""The project that a source belongs to, and the folder of its plans.
 
-The root is the nearest directory above the source that has `.git` (a directory, or the file of a worktree) or a
-`Gemfile`. Links are resolved first, so that a source has one project however and from wherever it is named. A source
-without a project has its own directory for a root, and its plans lie in the system's temporary directory.
+The root is the nearest directory above the source with `.git` (a directory, or the file of a worktree) or a `Gemfile`.
+Links are resolved first, so that a source has one project wherever it is named from. Without a project, the directory of
+the source is the root, and plans are stored in the system's temporary directory.
 """
 
 import os
@@ -14,19 +14,19 @@ from runcard.files import printable
 
 FOLDER = "rspec_claude_metadata"
 
-_MARKS = (".git", "Gemfile")
+_MARKERS = (".git", "Gemfile")
 
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """A root, and whether something there says that it is one."""
+    """The root of a project, and whether it has a `.git` or `Gemfile`."""
 
     root: str  # a real path
     is_marked: bool = True
 
     @property
     def folder(self) -> str:
-        """Where the plans lie, whether it is there already or not."""
+        """The folder of the plans; it need not exist."""
         if self.is_marked:
             return os.path.join(self.root, "tmp", FOLDER)
         from tempfile import gettempdir  # noqa: PLC0415 - rarely needed, and slow to import
@@ -35,14 +35,14 @@ class Project:
 
 
 def project_at(directory: str) -> Project | None:
-    """The project that a directory lies in; None when it lies in none."""
+    """The project that contains a directory; None if there is none."""
     return _marked_above(os.path.realpath(directory))
 
 
 def _marked_above(at: str) -> Project | None:
     """The nearest marked directory at a real path or above it."""
     while True:
-        if any(os.path.lexists(f"{at}/{mark}") for mark in _MARKS):
+        if any(os.path.lexists(f"{at}/{marker}") for marker in _MARKERS):
             return Project(at)
         above = os.path.dirname(at)
         if above == at:
@@ -51,10 +51,10 @@ def _marked_above(at: str) -> Project | None:
 
 
 def given_project(root: str) -> Project:
-    """The project that the user named."""
+    """The project at the root that the user passed."""
     if not os.path.isdir(root):
         raise StoreError(
-            f"the root {printable(root)} is not a directory", hint="name the root of the project"
+            f"the root {printable(root)} is not a directory", hint="pass the root of the project"
         )
     return Project(os.path.realpath(root))
 
@@ -62,7 +62,7 @@ def given_project(root: str) -> Project:
 def project_of(source: str, root: str | None = None) -> tuple[Project, str]:
     """The project of a source and the source's path in it, with `/`.
 
-    A relative source is looked for here first, then below a `root` that was named.
+    A relative source is resolved in the current directory first, then below the given `root`.
     """
     if root is None:
         real = os.path.realpath(source)
@@ -76,15 +76,15 @@ def project_of(source: str, root: str | None = None) -> tuple[Project, str]:
     if inside == os.curdir or inside.startswith(os.pardir + os.sep):
         raise StoreError(
             f"{printable(source)} is not a file below the root {printable(project.root)}",
-            hint="name a source of this project, or another --root",
+            hint="pass a source of this project, or another --root",
         )
     return project, inside
 
 
 def check_folder(project: Project) -> None:
-    """Refuse a folder that is not where it seems to be: behind a link out of the project, or another user's.
+    """Refuse a folder that is behind a link out of the project, or that other users can write to.
 
-    In the temporary directory everybody may write, so a folder there must be the user's alone.
+    The temporary directory is writable for everyone, so a folder there must belong to the user alone.
     """
     if project.is_marked:
         check_inside(project, project.folder)
@@ -95,32 +95,32 @@ def check_folder(project: Project) -> None:
     except FileNotFoundError:
         return
     if not stat.S_ISDIR(status.st_mode):
-        what = "is not a directory"
+        problem = "is not a directory"
     elif status.st_uid != os.geteuid():
-        what = "is owned by another user"
+        problem = "is owned by another user"
     elif status.st_mode & 0o022:
-        what = "can be written to by other users"
+        problem = "is writable by other users"
     else:
         return
     raise StoreError(
-        f"{printable(folder)} {what}: plans in it are not to be trusted",
-        hint="remove it, or make the project known with a Gemfile or a git repository",
+        f"{printable(folder)} {problem}: plans in it cannot be trusted",
+        hint="remove it, or add a Gemfile or a git repository to the project",
     )
 
 
 def check_inside(project: Project, path: str) -> None:
-    """Refuse a path in a project that a symbolic link leads out of it; a cloned repository can hold such links."""
+    """Refuse a path that a symbolic link leads out of the project; a cloned repository can contain such links."""
     real = os.path.realpath(path)
     if not project.is_marked or os.path.commonpath([project.root, real]) == project.root:
         return
     raise StoreError(
-        f"{printable(path)} leads out of the project through a symbolic link, to {printable(real)}",
-        hint="remove the link if you did not put it there, or put a real directory or file in its place",
+        f"{printable(path)} leads out of the project through a symbolic link to {printable(real)}",
+        hint="replace the link by a real directory or file, or remove it if it is not yours",
     )
 
 
 def make_folder(project: Project) -> None:
-    """Make the folder of a project's plans; one in the temporary directory is the user's alone."""
+    """Create the folder of a project's plans; in the temporary directory, for this user alone."""
     if project.is_marked:
         check_inside(project, project.folder)
         os.makedirs(project.folder, exist_ok=True)

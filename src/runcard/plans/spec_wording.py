@@ -1,8 +1,8 @@
-"""The English of a spec: how the state of a characteristic reads as the description of a context.
+"""The wording of a spec: the state of a characteristic as the description of a context.
 
-The names are all there is to go by: `card_valid` with the states `valid` and `expired` reads "card is valid". What a text
-says on its own (`not_authenticated` of `authenticated`) is not said twice. Nothing that a name holds can leave the line it
-stands on: a blank is a blank, and what cannot be seen is escaped.
+Only names are known: `card_valid` with the states `valid` and `expired` reads "card is valid". A state that repeats its
+characteristic (`not_authenticated` of `authenticated`) is not repeated. Whatever a name contains, the description stays
+on one line: white space becomes a blank, and invisible characters are escaped.
 """
 
 import re
@@ -18,8 +18,7 @@ _NEGATIVE = re.compile(
     r"|un(?!it)\w+(?:ed|able|paid|known|ful))",
     re.IGNORECASE,
 )
-_THERE = {"present", "given", "exists", "existing", "true", "yes"}  # said by "with" alone
-_TWO = 2
+_PRESENT = {"present", "given", "exists", "existing", "true", "yes"}  # expressed by "with" alone
 _PAST = {"succeeded", "failed"}
 _MODAL = re.compile(r"(not )?(can|should|must|will|has) (.+)")
 _NEGATED = {
@@ -29,10 +28,8 @@ _NEGATED = {
     "will": "will not",
     "has": "has no",
 }
-_COMPARED = re.compile(
-    r"(.+) (equals|in) (.+)"
-)  # how the analyzer calls what is compared with something else
-_OUTCOMES = {  # as a sentence, and behind "with"
+_COMPARISON = re.compile(r"(.+) (equals|in) (.+)")  # names that the analyzer gives to comparisons
+_OUTCOMES = {  # as a clause, and after "with"
     ("equals", "equal"): ("equals", "equal to"),
     ("equals", "different"): ("differs from", "different from"),
     ("in", "included"): ("is in", "in"),
@@ -45,89 +42,89 @@ def words(name: str) -> str:
     return printable(_GAPS.sub(" ", name).strip()) or "?"
 
 
-def happy_first(one: JsonObject) -> list[str]:
-    """The states in the order of their contexts: what goes well comes first; a sequence has its own order."""
-    states = list(dict.fromkeys(one["states"]))
-    if one["type"] == "sequential":
+def happy_first(characteristic: JsonObject) -> list[str]:
+    """The states in the order of their contexts: happy path first; a sequence keeps its order."""
+    states = list(dict.fromkeys(characteristic["states"]))
+    if characteristic["type"] == "sequential":
         return states
     return sorted(states, key=is_negative)
 
 
 def is_negative(state: str) -> bool:
-    """Whether a state sounds like the one in which something is missing or goes wrong."""
+    """Whether the name of a state means that something is missing or goes wrong."""
     return any(_NEGATIVE.fullmatch(word) for word in words(state).split())
 
 
-def description(one: JsonObject, state: str, depth: int) -> str:
-    """What the context of a state is called, at a depth of 1 or more."""
-    word = _link(one, state, depth)
-    if word == "with":
-        return f"with {_noun(one, state)}"
-    return f"{word} {_clause(one, state)}"
+def description(characteristic: JsonObject, state: str, depth: int) -> str:
+    """The description of the context of a state, at a depth of 1 or more."""
+    link = _link(characteristic, state, depth)
+    if link == "with":
+        return f"with {_noun(characteristic, state)}"
+    return f"{link} {_clause(characteristic, state)}"
 
 
-def _clause(one: JsonObject, state: str) -> str:
-    """A state as a sentence without its first word: "payment method is card"."""
-    subject, rest = _told_apart(one, state)
+def _clause(characteristic: JsonObject, state: str) -> str:
+    """A state as a clause: "payment method is card"."""
+    subject, rest = _subject_and_rest(characteristic, state)
     if not subject:
         return rest
-    if compared := _compared(subject, rest, 0):
-        return compared
+    if comparison := _comparison(subject, rest, 0):
+        return comparison
     if modal := _modal(rest):
         return f"{subject} {modal}"
     return f"{subject} {rest}" if rest in _PAST else f"{subject} {_verb(subject)} {rest}"
 
 
-def _compared(subject: str, rest: str, form: int) -> str | None:
-    """A comparison of two things, as a sentence (form 0) or behind "with" (form 1)."""
-    match = _COMPARED.fullmatch(subject)
+def _comparison(subject: str, rest: str, form: int) -> str | None:
+    """A comparison of two values, as a clause (form 0) or after "with" (form 1)."""
+    match = _COMPARISON.fullmatch(subject)
     if match is None or (match[2], rest) not in _OUTCOMES:
         return None
     return f"{match[1]} {_OUTCOMES[match[2], rest][form]} {match[3]}"
 
 
 def _modal(rest: str) -> str | None:
-    """What somebody can or has, with its negation where English has it."""
+    """A phrase with can, has and so on, with the English negation."""
     match = _MODAL.fullmatch(rest)
     return match and f"{_NEGATED[match[2]] if match[1] else match[2]} {match[3]}"
 
 
-def _link(one: JsonObject, state: str, depth: int) -> str:
+def _link(characteristic: JsonObject, state: str, depth: int) -> str:
     if depth == 1:
         return "when"
-    states = happy_first(one)
-    if one["type"] in {"enum", "sequential"} or len(states) != _TWO:
+    states = happy_first(characteristic)
+    if characteristic["type"] in {"enum", "sequential"} or len(states) != 2:
         return "and"
     return "with" if state == states[0] else "but"
 
 
-def _noun(one: JsonObject, state: str) -> str:
-    """A state as something that one can have: "sufficient balance"."""
-    subject, rest = _told_apart(one, state)
+def _noun(characteristic: JsonObject, state: str) -> str:
+    """A state as a noun phrase: "sufficient balance"."""
+    subject, rest = _subject_and_rest(characteristic, state)
     if not subject:
         return rest
-    if rest.lower() in _THERE:
+    if rest.lower() in _PRESENT:
         return subject
-    if compared := _compared(subject, rest, 1):
-        return compared
+    if comparison := _comparison(subject, rest, 1):
+        return comparison
     if modal := _modal(rest):
         return f"{subject} that {modal}"
     is_whole = is_negative(state) or rest in _PAST or " " in rest
     return f"{subject} {rest}" if is_whole else f"{rest} {subject}"
 
 
-def _told_apart(one: JsonObject, state: str) -> tuple[str, str]:
-    """Who or what a state is about, and what it says of it; nobody when the state says all."""
-    said = words(state)
-    subject = words(one["name"]).removeprefix("is ")
-    known = sorted({words(other) for other in one["states"]}, key=len, reverse=True)
+def _subject_and_rest(characteristic: JsonObject, state: str) -> tuple[str, str]:
+    """The subject of a state and the rest of it; the subject is empty if the state contains it."""
+    text = words(state)
+    subject = words(characteristic["name"]).removeprefix("is ")
+    known = sorted({words(other) for other in characteristic["states"]}, key=len, reverse=True)
     for other in known:
         if subject != other and subject.endswith(f" {other}"):
             subject = subject.removesuffix(f" {other}")
             break
-    if said == subject or re.fullmatch(rf"(?:not|no|non|un|in) ?{re.escape(subject)}", said):
-        return "", said
-    return subject, said.removeprefix(f"{subject} ")
+    if text == subject or re.fullmatch(rf"(?:not|no|non|un|in) ?{re.escape(subject)}", text):
+        return "", text
+    return subject, text.removeprefix(f"{subject} ")
 
 
 def _verb(subject: str) -> str:

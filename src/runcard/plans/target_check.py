@@ -1,4 +1,4 @@
-"""Whether the target of a plan exists: its file in the project, its class in the file, its method in the class."""
+"""Checks the target of a plan: its file in the project, its class in the file, its method in the class."""
 
 import os
 from collections.abc import Iterator
@@ -8,15 +8,15 @@ from runcard.documents.findings import WARNING, Finding, finding, shown
 from runcard.encoding import JsonObject
 from runcard.errors import RuncardError, StoreError
 from runcard.files import check_relative, printable, resolve_below
-from runcard.plans.ruby.targets import Lookup, Outcome, find_target
+from runcard.plans.ruby.targets import LookupOutcome, TargetLookup, find_target
 
 Findings = Iterator[Finding]
 
 
 def check_target(plan: JsonObject, root: str, *, is_known: bool) -> Findings:
-    """What is wrong with a plan's target in the project at `root`; of a project that is only guessed, as warnings."""
-    for found in _check(plan.get("target"), root):
-        yield found if is_known else replace(found, severity=WARNING)
+    """The findings about a plan's target in the project at `root`; only warnings if the project is a guess."""
+    for result in _check(plan.get("target"), root):
+        yield result if is_known else replace(result, severity=WARNING)
 
 
 def _check(target: object, root: str) -> Findings:
@@ -24,7 +24,7 @@ def _check(target: object, root: str) -> Findings:
         return
     file = target.get("file")
     if not isinstance(file, str) or check_relative(file.removeprefix("./")):
-        return  # said by the document's own rules
+        return  # the rules of the document report it
     try:
         path = resolve_below(root, file.removeprefix("./"))
     except StoreError as error:
@@ -35,7 +35,7 @@ def _check(target: object, root: str) -> Findings:
             "target.file",
             "/target/file",
             f"{shown(file, 200)} is not in the project: {error.strerror}",
-            hint=f"correct the path, or name the project with --root; looked in {printable(root)}",
+            hint=f"correct the path, or pass the project with --root; searched in {printable(root)}",
             found=file,
         )
         return
@@ -44,65 +44,65 @@ def _check(target: object, root: str) -> Findings:
             "target.file",
             "/target/file",
             f"{shown(file, 200)} is not a file",
-            hint="name the Ruby file that has the class",
+            hint="use the path of the Ruby file that defines the class",
             found=file,
         )
         return
     names = [target.get(key) for key in ("class", "method", "method_type")]
     if all(isinstance(name, str) for name in names):
-        yield from _looked_up(path, file, target)
+        yield from _check_method(path, file, target)
 
 
-def _looked_up(path: str, file: str, target: JsonObject) -> Findings:
+def _check_method(path: str, file: str, target: JsonObject) -> Findings:
     name = target["class"]
     try:
-        found = find_target(path, name, target["method"], target["method_type"])
+        lookup = find_target(path, name, target["method"], target["method_type"])
     except RuncardError as error:
         yield finding(
-            "target.unchecked", "/target", f"{error.message}: the target was not looked for", hint=error.hint
+            "target.unchecked", "/target", f"{error.message}: the target was not checked", hint=error.hint
         )
         return
-    if found.warnings and found.outcome in {Outcome.NO_CLASS, Outcome.NO_METHOD}:
-        trouble = found.warnings[0]
+    if lookup.warnings and lookup.outcome in {LookupOutcome.NO_CLASS, LookupOutcome.NO_METHOD}:
+        warning = lookup.warnings[0]
         yield finding(
             "target.unchecked",
             "/target",
-            f"the target was not found, but a part of {shown(file, 200)} could not be read: line {trouble.line}",
-            hint="see whether it is there: the file has a syntax error, or Ruby that is not known here",
+            f"the target was not found, but a part of {shown(file, 200)} could not be read: line {warning.line}",
+            hint="check the file: it has a syntax error, or Ruby syntax that is not supported yet",
         )
-    elif found.outcome is Outcome.NO_CLASS:
+    elif lookup.outcome is LookupOutcome.NO_CLASS:
         yield finding(
             "target.class",
             "/target/class",
             f"{shown(file, 200)} has no class {shown(name)}",
-            hint=_meant(found) or "name a class or module that the file defines",
+            hint=_suggestion(lookup) or "use a class or module that the file defines",
             found=name,
         )
-    elif found.outcome is not Outcome.FOUND:
-        yield _no_method(found, target)
-    if found.is_short and found.class_name:
+    elif lookup.outcome is not LookupOutcome.FOUND:
+        yield _no_method(lookup, target)
+    if lookup.is_short and lookup.class_name:
         yield finding(
             "target.short-name",
             "/target/class",
-            f"{shown(name)} is {shown(found.class_name)} in full",
-            hint=f"write {found.class_name}",
-            expected=found.class_name,
+            f"{shown(name)} is short for {shown(lookup.class_name)}",
+            hint=f"write {lookup.class_name}",
+            expected=lookup.class_name,
             found=name,
         )
 
 
-def _meant(found: Lookup) -> str | None:
-    return f"there is {', '.join(map(printable, found.suggestions))}" if found.suggestions else None
+def _suggestion(lookup: TargetLookup) -> str | None:
+    return f"did you mean {', '.join(map(printable, lookup.suggestions))}?" if lookup.suggestions else None
 
 
-def _no_method(found: Lookup, target: JsonObject) -> Finding:
+def _no_method(lookup: TargetLookup, target: JsonObject) -> Finding:
     method, kind = target["method"], target["method_type"]
-    if found.outcome is Outcome.OTHER_TYPE:
+    if lookup.outcome is LookupOutcome.OTHER_TYPE:
         other = "class" if kind == "instance" else "instance"
         return finding(
             "target.method",
             "/target/method_type",
-            f"{shown(method)} is no {kind} method of {shown(found.class_name)}: it is a {other} method",
+            f"{shown(method)} of {shown(lookup.class_name)} has the type {other}, not {kind}",
             hint=f"write method_type: {other}",
             expected=other,
             found=kind,
@@ -110,7 +110,7 @@ def _no_method(found: Lookup, target: JsonObject) -> Finding:
     return finding(
         "target.method",
         "/target/method",
-        f"{shown(found.class_name)} has no {kind} method {shown(method)}",
-        hint=_meant(found) or "name a method that the class defines",
+        f"{shown(lookup.class_name)} has no {kind} method {shown(method)}",
+        hint=_suggestion(lookup) or "use a method that the class defines",
         found=method,
     )

@@ -1,6 +1,6 @@
-"""Adding lines to a chain that only grows: a ledger, amendments.
+"""Append lines to a chain on disk: a ledger, amendments.
 
-Invariant: what a crash tore at the end is written over, never continued; what fails leaves the file as it was.
+Invariant: a torn last line is overwritten, never continued; a failed append leaves the file as it was.
 """
 
 import contextlib
@@ -14,20 +14,20 @@ _BLOCK = 4096
 _APPEND = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
-def read_tail(path: str, most: int) -> bytes:
-    """The last bytes of a file, at most so many; raises OSError, also for a link or a FIFO."""
+def read_tail(path: str, limit: int) -> bytes:
+    """The last bytes of a file, at most `limit`; raises OSError, also for a link or a FIFO."""
     descriptor = open_regular(path)
     try:
-        start = max(0, os.lseek(descriptor, 0, os.SEEK_END) - most)
-        return os.pread(descriptor, most, start)
+        start = max(0, os.lseek(descriptor, 0, os.SEEK_END) - limit)
+        return os.pread(descriptor, limit, start)
     finally:
         os.close(descriptor)
 
 
 def append_lines(path: str, data: bytes, mode: int = 0o666, *, dir_fd: int | None = None) -> None:
-    """Write whole lines after the last whole line of a file, and make them durable; raises OSError.
+    """Write whole lines after the last whole line of a file, and sync them; raises OSError.
 
-    The file is made where it is missing; a link or a FIFO in its place is an error.
+    The file is created if missing; a link or a FIFO in its place is an error.
     """
     try:
         descriptor = os.open(path, _APPEND, mode, dir_fd=dir_fd)
@@ -60,11 +60,11 @@ def _append(descriptor: int, data: bytes) -> None:
 
 
 def _end_of_lines(descriptor: int, end: int) -> int:
-    """Where the last whole line before `end` ends."""
+    """The offset at which the last whole line before `end` ends."""
     while end:
         start = max(0, end - _BLOCK)
-        at = os.pread(descriptor, end - start, start).rfind(b"\n")
-        if at >= 0:
-            return start + at + 1
+        newline = os.pread(descriptor, end - start, start).rfind(b"\n")
+        if newline >= 0:
+            return start + newline + 1
         end = start
     return 0

@@ -1,11 +1,11 @@
 """Journals on disk: append-only, chained, one for each writer process.
 
-A line is on its way to the disk before `append` returns, so it survives the death of the process; every second, and at
-closing, it is made durable against a power cut as well. The owner of a run holds a lock on its journal as long as it
-lives: that the lock is free means that the owner is gone.
+`append` hands the line to the system before it returns, so the line survives the death of the process; every second, and at
+closing, the journal is synced, so it survives a power cut as well. The owner of a run holds a lock on its journal for as long
+as it lives: a free lock means that the owner is gone.
 
-Invariant: a journal ends with a whole line, or with one torn line that nobody ever continues; also when a write failed,
-or a signal handler raised in the middle of one.
+Invariant: a journal ends with a whole line, or with one torn line that is never continued; also when a write failed, or a
+signal handler raised in the middle of one.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 from weakref import WeakSet
 
-from runcard.documents.chain import Head, Journal, Written, first_link, parse, write_line
+from runcard.documents.chain import EncodedLine, Head, Journal, first_link, parse, write_line
 from runcard.encoding import JsonObject
 from runcard.encoding.shorten import fitted, shortened
 from runcard.errors import StoreError
@@ -26,34 +26,34 @@ from runcard.files import failure, printable, read_regular
 from runcard.files.locks import NO_LOCKS
 from runcard.files.processes import is_alive
 
-EVENT_LIMIT = 1 << 20  # bytes that a line has at most, unless told otherwise
+EVENT_LIMIT = 1 << 20  # bytes of the longest line, by default
 
-_LONGEST_FIELD = 512  # characters of each of them in a line that is cut
+_LONGEST_FIELD = 512  # characters of each field in a line that is cut
 _ROOM_FOR_FIELDS = 16_384  # bytes
-_DURABLE_EVERY = 1.0  # seconds
+_SYNC_INTERVAL = 1.0  # seconds
 _CREATE = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
-_FIRST_LINE = 4 << 20  # bytes that are looked at for it
+_FIRST_LINE_LIMIT = 4 << 20  # bytes to read for the first line
 
 _writers: WeakSet["JournalWriter"] = WeakSet()
 
 
 def new_writer() -> str:
-    """A name for a writer that no other has."""
+    """A new unique name for a writer."""
     return f"w-{os.urandom(4).hex()}"
 
 
-class _Begun(NamedTuple):
-    """A line whose writing has begun."""
+class _PendingLine(NamedTuple):
+    """A line that is being written."""
 
-    start: int  # where in the file
+    start: int  # offset in the file
     data: bytes
     head: Head  # of the chain, once it is written
 
 
 class JournalWriter:
-    """One process's own journal; threads may share it."""
+    """The journal of one process; threads may share it."""
 
     def __init__(
         self,
@@ -68,11 +68,11 @@ class JournalWriter:
         self.path = path
         self._limit = limit
         self.head = Head(writer, 0, first_link(record_id, writer))
-        self.sha256 = hashlib.sha256()  # of all that was written
+        self.sha256 = hashlib.sha256()  # of all bytes written
         self._mutex = threading.Lock()
-        self._begun: _Begun | None = None
+        self._pending: _PendingLine | None = None
         self._ended = False
-        self._durable_at = time.monotonic()
+        self._synced_at = time.monotonic()
         self._pid = os.getpid()
         self.has_lock = False
         try:
@@ -94,90 +94,86 @@ class JournalWriter:
             self.has_lock = True
 
     def append(self, fields: Mapping[str, Any], payload: Any) -> int | None:  # noqa: ANN401
-        """Add a line; `fields` is what it says beside the chain.
+        """Add a line; `fields` are its fields besides those of the chain.
 
-        A line that is longer than the limit is cut, and says so: `truncated` has the size that it would have had, which
-        is also what is returned.
+        A line that is longer than the limit is cut: its field `truncated` has the original size, which is also returned.
         """
-        if (
-            self._ended
-        ):  # asked before the mutex, which a signal handler would wait for that comes while it is held
-            raise self._closed()
+        if self._ended:  # checked before the mutex: a signal handler would wait for it for ever
+            raise self._closed_error()
         with self._mutex:
             return self._append(fields, payload)
 
     def _append(self, fields: Mapping[str, Any], payload: Any) -> int | None:  # noqa: ANN401
         if self._ended or self._descriptor < 0 or self._pid != os.getpid():
-            raise self._closed()
+            raise self._closed_error()
         try:
-            self._settle()
+            self._finish_pending()
             status = os.fstat(self._descriptor)
         except OSError as error:
             raise failure(error, self.path, "write the journal") from error
         if status.st_nlink == 0:
-            raise self._closed()  # by another process, or the run was removed
+            raise self._closed_error()  # by another process, or the run was removed
         seq = self.head.count + 1
-        line, too_long = self._line(seq, fields, payload), None
+        line, original_size = self._line(seq, fields, payload), None
         if len(line.raw) > self._limit:
-            too_long = len(line.raw)
-            line = self._line(seq, *_cut(fields, payload, self._limit, too_long))
+            original_size = len(line.raw)
+            line = self._line(seq, *_cut(fields, payload, self._limit, original_size))
         self._write(line.raw, status.st_size, Head(self.head.writer, seq, line.hash))
-        if time.monotonic() - self._durable_at >= _DURABLE_EVERY:
+        if time.monotonic() - self._synced_at >= _SYNC_INTERVAL:
             self.sync()
-        return too_long
+        return original_size
 
-    def _line(self, seq: int, fields: Mapping[str, Any], payload: Any) -> Written:  # noqa: ANN401
-        whole = {"seq": seq, **fields, "writer": self.head.writer}
-        return write_line(whole, payload, os.urandom(16).hex(), self.head.head)
+    def _line(self, seq: int, fields: Mapping[str, Any], payload: Any) -> EncodedLine:  # noqa: ANN401
+        all_fields = {"seq": seq, **fields, "writer": self.head.writer}
+        return write_line(all_fields, payload, os.urandom(16).hex(), self.head.head)
 
-    def _closed(self) -> StoreError:
-        return StoreError(
-            f"the journal {printable(self.path)} is closed", hint="record before the end of the run"
-        )
+    def _closed_error(self) -> StoreError:
+        return StoreError(f"the journal {printable(self.path)} is closed", hint="record before the run ends")
 
     def _write(self, data: bytes, start: int, head: Head) -> None:
-        self._begun = _Begun(start, data, head)
+        self._pending = _PendingLine(start, data, head)
         try:
             rest = memoryview(data)
             while rest:
                 rest = rest[os.write(self._descriptor, rest) :]
         except OSError as error:
             with contextlib.suppress(OSError):
-                self._settle()  # or before the next line, when the disk is too ill for that as well
+                self._finish_pending()  # if the disk refuses that too: before the next line
             raise failure(error, self.path, "write the journal") from error
-        self._written(self._begun)
+        self._advance(self._pending)
 
-    def _written(self, begun: _Begun) -> None:
-        self.sha256.update(begun.data)
-        self.head, self._begun = begun.head, None
+    def _advance(self, line: _PendingLine) -> None:
+        """Move the head of the chain to a line that is written."""
+        self.sha256.update(line.data)
+        self.head, self._pending = line.head, None
 
-    def _settle(self) -> None:
-        """Make good a line that was interrupted: half a line is taken back, since the next one would continue it."""
-        begun = self._begun
-        if begun is None:
+    def _finish_pending(self) -> None:
+        """Finish a line whose writing was interrupted: remove half a line, since the next one would continue it."""
+        line = self._pending
+        if line is None:
             return
-        if os.fstat(self._descriptor).st_size >= begun.start + len(begun.data):
-            self._written(begun)  # and only its writer was stopped
+        if os.fstat(self._descriptor).st_size >= line.start + len(line.data):
+            self._advance(line)  # it was written completely before the interruption
         else:
-            os.ftruncate(self._descriptor, begun.start)
-            self._begun = None
+            os.ftruncate(self._descriptor, line.start)
+            self._pending = None
 
     def sync(self) -> None:
-        """Make every line so far durable."""
-        self._durable_at = time.monotonic()
+        """Make every line durable (fsync)."""
+        self._synced_at = time.monotonic()
         try:
             os.fsync(self._descriptor)
         except OSError as error:
-            raise failure(error, self.path, "make durable the journal") from error
+            raise failure(error, self.path, "sync the journal") from error
 
     def end(self) -> None:
-        """Take no more lines, from whichever thread; the lock is held on to."""
+        """Refuse further lines, from any thread; keep the lock."""
         self._ended = True
         with self._mutex:
-            pass  # a line that was begun is written
+            pass  # wait for a line that is being written
 
     def close(self) -> None:
-        """Let go of the journal and its lock."""
+        """Close the file and release the lock."""
         self._ended = True
         with self._mutex:
             descriptor, self._descriptor = self._descriptor, -1
@@ -188,13 +184,15 @@ class JournalWriter:
 def _cut(
     fields: Mapping[str, Any],
     payload: Any,  # noqa: ANN401
-    most: int,
+    limit: int,
     size: int,
 ) -> tuple[JsonObject, Any]:
-    """The same in at most `most` bytes."""
-    named = shortened(dict(fields), _LONGEST_FIELD) | {"truncated": {"original_bytes": size}}
-    room = most - _ROOM_FOR_FIELDS
-    return named, fitted(payload, room) if isinstance(payload, dict) else fitted({"": payload}, room)[""]
+    """The fields and the payload of a line of `size` bytes, cut to at most `limit` bytes."""
+    short_fields = shortened(dict(fields), _LONGEST_FIELD) | {"truncated": {"original_bytes": size}}
+    room = limit - _ROOM_FOR_FIELDS
+    return short_fields, fitted(payload, room) if isinstance(payload, dict) else fitted({"": payload}, room)[
+        ""
+    ]
 
 
 def _forget_in_child() -> None:
@@ -211,20 +209,20 @@ os.register_at_fork(after_in_child=_forget_in_child)
 
 
 def read_journal(path: str) -> Journal:
-    """The journal in a file; raises an error that names it when it cannot be read, or is a link or a device."""
+    """Read a journal; raises an error that names the file if it is unreadable, a link or a device."""
     try:
         data = read_regular(path)
     except OSError as error:
         raise failure(error, path, "read the journal") from error
     if data is None:
-        raise StoreError(f"{printable(path)} is no regular file", hint="put the journal back")
+        raise StoreError(f"{printable(path)} is not a regular file", hint="restore the journal")
     return parse(data)
 
 
 def try_lock(path: str, *, shared: bool = False) -> int | None:
-    """A descriptor holding the lock of a journal whose owner is gone; None when the owner lives.
+    """A descriptor holding the lock of a journal whose owner is gone; None when the owner is alive.
 
-    Raises OSError where the file system knows no locks.
+    Raises OSError where the file system has no locks.
     """
     descriptor = os.open(path, _READ)
     try:
@@ -239,11 +237,11 @@ def try_lock(path: str, *, shared: bool = False) -> int | None:
 
 
 def is_orphaned(path: str) -> bool:
-    """Whether the process that its first line names is gone; for file systems without locks. False when unknown."""
+    """Whether the process that the first line of a journal names is gone; for file systems without locks. False if unknown."""
     try:
         descriptor = os.open(path, _READ)
         try:
-            first, newline, _ = os.pread(descriptor, _FIRST_LINE, 0).partition(b"\n")
+            first, newline, _ = os.pread(descriptor, _FIRST_LINE_LIMIT, 0).partition(b"\n")
         finally:
             os.close(descriptor)
     except OSError:

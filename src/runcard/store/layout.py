@@ -53,6 +53,8 @@ _PACKED = ".tar.gz"
 _COPY = ".metadata.json"
 _PLACES = ".index.json"
 _MONTH = r"\d{4}-\d{2}(?=-\d{2}_)"
+_RUN_NAME = r"(\d{4}-\d{2}-\d{2}_\d{6})(?:-(\d{1,9}))?"
+_SESSION_NAME = r"(\d{4}-\d{2}-\d{2}_\d{2}-\d{2}-\d{2})-(.+)"
 _DOCUMENTS = frozenset({METADATA, MANIFEST, CHECKSUMS, AMENDMENTS, SIGNATURE, AUDIT, JOURNAL})
 
 
@@ -88,6 +90,31 @@ def experiment_folder(name: str) -> str:
 def session_name(moment: datetime, session_id: str) -> str:
     """The name of a session's directory."""
     return f"{moment:%Y-%m-%d_%H-%M-%S}-{session_id}"
+
+
+def session_id_in(name: str) -> str | None:
+    """The session id in the name of a session's directory; None for another name."""
+    match = re.fullmatch(_SESSION_NAME, name, re.ASCII | re.DOTALL)
+    return match[2] if match else None
+
+
+def start_in(name: str) -> tuple[datetime, int] | None:
+    """The start time in the name of a record's directory, and its number among those of one second."""
+    run = re.fullmatch(_RUN_NAME, name, re.ASCII)
+    session = None if run else re.fullmatch(_SESSION_NAME, name, re.ASCII | re.DOTALL)
+    match, form = (run, "%Y-%m-%d_%H%M%S") if run else (session, "%Y-%m-%d_%H-%M-%S")
+    if match is None:
+        return None
+    try:
+        return datetime.strptime(match[1], form).replace(tzinfo=UTC), int((run and run[2]) or 1)
+    except ValueError:
+        return None
+
+
+def experiment_outputs() -> list[str]:
+    """The stores of the experiments that have a folder."""
+    folders = [os.path.join(EXPERIMENTS, name, OUTPUTS) for name in sorted(_names_in(os.curdir, EXPERIMENTS))]
+    return [folder for folder in folders if _is_folder(folder)]
 
 
 def collections(store: str) -> str:
@@ -192,7 +219,7 @@ def metadata_copy(archive: str) -> str:
     return archive.removesuffix(_PACKED) + _COPY
 
 
-def places_of(archive: str) -> str:
+def member_index(archive: str) -> str:
     """Where it is written at which place of an archive each file lies."""
     return archive.removesuffix(_PACKED) + _PLACES
 
@@ -296,6 +323,23 @@ def is_record(folder: str) -> bool:
     return any(os.path.exists(os.path.join(folder, name)) for name in (CHECKSUMS, JOURNAL, AUDIT, INSTANCES))
 
 
+def possible_records(store: str) -> list[str]:
+    """The names of a store's directories, without looking into them; links and hidden ones are left out."""
+    try:
+        with os.scandir(store or os.curdir) as scan:
+            names = [entry.name for entry in scan if entry.is_dir(follow_symlinks=False)]
+    except OSError:
+        return []
+    return sorted(name for name in names if not name.startswith("."))
+
+
+def has_archives(folder: str) -> bool:
+    """Whether a folder has an index of archives, or folders of months that may hold some."""
+    return os.path.lexists(os.path.join(folder, ARCHIVE_INDEX)) or any(
+        map(is_month, possible_records(folder))
+    )
+
+
 def records(store: str) -> list[str]:
     """The directories of a store that have a metadata document, by name; none where there is no store."""
     own = {own_folder(store), collections(store)}
@@ -322,11 +366,20 @@ def session_documents(session: str) -> list[str]:
 
     Raises OSError when the folder of the instances cannot be listed.
     """
+    manifest = os.path.join(session, MANIFEST)
+    documents = [os.path.join(session, INSTANCES, own, METADATA) for own in instances(session)]
+    return [manifest, *documents] if may_be_file(manifest) else documents
+
+
+def instances(session: str) -> list[str]:
+    """The ids of a session's instances that have a document; raises OSError when they cannot be listed."""
     folder = os.path.join(session, INSTANCES)
-    instances = sorted(os.listdir(folder), key=os.fsencode) if _is_folder(folder) else []
-    folders = [path for path in (os.path.join(folder, name) for name in instances) if _is_folder(path)]
-    documents = [os.path.join(session, MANIFEST), *(os.path.join(path, METADATA) for path in folders)]
-    return [path for path in documents if may_be_file(path)]
+    names = sorted(os.listdir(folder), key=os.fsencode) if _is_folder(folder) else []
+    return [
+        name
+        for name in names
+        if _is_folder(os.path.join(folder, name)) and may_be_file(os.path.join(folder, name, METADATA))
+    ]
 
 
 def _is_folder(path: str) -> bool:

@@ -12,15 +12,15 @@ from datetime import UTC, datetime
 from operator import itemgetter
 from typing import NamedTuple, Self
 
-from runcard.documents.chain import Checked, Head, Journal, check, first_link, parse, write_line
-from runcard.documents.times import instant
+from runcard.documents.chain import ChainCheck, Head, Journal, check, first_link, parse, write_line
+from runcard.documents.times import parse_time
 from runcard.encoding import JsonObject
 from runcard.files import NotRegularFileError, failure, locked
 from runcard.store import layout
 from runcard.store.append_only import append_lines, read_tail
 from runcard.store.journal import read_journal
+from runcard.store.locks import LOCK_TIMEOUT
 from runcard.store.own_directories import open_own
-from runcard.store.runs.directory import PATIENCE
 
 CLOSED = "record.closed"
 ARCHIVED = "record.archived"
@@ -32,6 +32,13 @@ AMENDED = "record.amended"  # by a remark, which changes no file
 
 _TAILS = (4096, 65_536)  # bytes in which the last entry is looked for: mostly the first will do
 _NEVER = datetime.min.replace(tzinfo=UTC)
+
+
+class LedgerKey(NamedTuple):
+    """What a ledger knows a record by."""
+
+    kind: str
+    name: str  # the id of a run; of a session, which can be collected again under its id, its directory
 
 
 class LedgerEntry(NamedTuple):
@@ -47,7 +54,11 @@ class LedgerEntry(NamedTuple):
     amendments: Head | None = None  # where the record's amendments ended then
     archive: str | None = None  # where the archive lies, relative to the store, of one that was archived
     archive_sha256: str | None = None  # of the archive
-    mac: str | None = None  # by which `own_runs` knows a run that this user recorded
+    mac: str | None = None  # by which `ownership` knows a run that this user recorded
+
+    @property
+    def key(self) -> LedgerKey:
+        return LedgerKey(self.kind, self.path if self.kind == "session" else self.id)
 
 
 def host_name() -> str:
@@ -74,7 +85,7 @@ class Ledger:
                 self._own = stack.enter_context(open_own(self._store, self._folder, create=True))
             except OSError as error:
                 raise failure(error, self._folder, "create") from error
-            stack.enter_context(locked(self._folder, timeout=PATIENCE))
+            stack.enter_context(locked(self._folder, timeout=LOCK_TIMEOUT))
             self._head = self._read_head()
             self._held = stack.pop_all()
         return self
@@ -121,7 +132,7 @@ class Ledger:
         return nothing
 
 
-def ledgers(store: str) -> Iterator[tuple[str, Journal, Checked]]:
+def ledgers(store: str) -> Iterator[tuple[str, Journal, ChainCheck]]:
     """Every host's ledger in a store: its path, its lines, and what its chain says."""
     try:
         paths = layout.ledger_paths(store)
@@ -160,12 +171,12 @@ def in_order(books: Iterable[Iterable[LedgerEntry]]) -> list[LedgerEntry]:
     for book in books:
         latest = _NEVER
         for entry in book:
-            latest = max(latest, instant(entry.time) or _NEVER)
+            latest = max(latest, parse_time(entry.time) or _NEVER)
             timed.append((latest, entry))
     return [entry for _, entry in sorted(timed, key=itemgetter(0))]
 
 
-def history_of(books: Iterable[tuple[str, Journal, Checked]]) -> list[LedgerEntry]:
+def history_of(books: Iterable[tuple[str, Journal, ChainCheck]]) -> list[LedgerEntry]:
     """What all hosts' ledgers say, in the order of time."""
     return in_order(entries(journal) for _, journal, _ in books)
 

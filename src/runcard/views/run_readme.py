@@ -7,7 +7,7 @@ can break a table or become markup.
 from shlex import join
 from typing import Any
 
-from runcard.documents.sums import exact_sum, plain_number
+from runcard.documents.exact_sums import exact_sum, plain_number
 from runcard.encoding import JsonObject
 from runcard.files import printable
 from runcard.views.formats import byte_size, duration, money, source_text, token_count, truncated

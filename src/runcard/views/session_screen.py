@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from runcard.documents.times import instant
+from runcard.documents.times import parse_time
 from runcard.encoding import JsonObject
 from runcard.files import printable
 from runcard.views.formats import (
@@ -119,7 +119,7 @@ def _amount(value: float | None, format_amount: Callable[[Any], str]) -> str:
 
 def _duration(entry: JsonObject) -> str:
     seconds = entry.get("execution_time_seconds")
-    start, end = instant(entry["created_at"]), instant(entry["terminated_at"])
+    start, end = parse_time(entry["created_at"]), parse_time(entry["terminated_at"])
     if seconds is None and start and end:
         seconds = max(0, int((end - start).total_seconds()))
     text = "?" if seconds is None else short_duration(seconds)
@@ -159,7 +159,7 @@ def _timeline(instances: Sequence[JsonObject]) -> list[str]:
     lives = [
         (start, end, entry)
         for entry in instances
-        if (start := instant(entry["created_at"])) and (end := instant(entry["terminated_at"]))
+        if (start := parse_time(entry["created_at"])) and (end := parse_time(entry["terminated_at"]))
     ]
     if not lives:
         return []

@@ -29,6 +29,7 @@ from observe.clients.clients import (
 from observe.clients.conftest import calls
 from observe.clients.server import Answer, ModelServer
 from runcard.errors import UsageError
+from runcard.recording.recorder import events_of
 from runs.runs import read
 
 
@@ -143,7 +144,7 @@ def test_a_forked_child_does_not_tell_of_its_parents_stream(server: ModelServer,
         if (child := os.fork()) == 0:
             try:
                 stream.response.__del__()
-                run.end_calls()
+                events_of(run).end_calls()
             finally:
                 os._exit(0)
         os.waitpid(child, 0)

@@ -1,4 +1,4 @@
-"""The corpus: a Ruby method, and beside it the plan that a careful person would write. A pair of files is a test."""
+"""The corpus: a Ruby method and its expected plan. A pair of files is a test."""
 
 import shutil
 from pathlib import Path
@@ -9,7 +9,7 @@ import pytest
 from runcard.documents.testplan.plan import TestPlan
 from runcard.encoding.yaml import decode_yaml
 from runcard.plans.analysis import Analysis, analyze
-from runcard.plans.plan_files import Asked
+from runcard.plans.plan_files import MethodRef
 
 CORPUS = Path(__file__).parent / "corpus"
 PROJECT = Path(__file__).parent / "project"
@@ -25,7 +25,7 @@ def analyzed(case: str, root: Path) -> tuple[Analysis, Fields]:
     source = root / expected["file"]
     source.parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(CORPUS / f"{case}.rb", source)
-    return analyze(str(source), Asked(None, expected["method"], None)), expected
+    return analyze(str(source), MethodRef(None, expected["method"], None)), expected
 
 
 def said(characteristic: Fields) -> Fields:
@@ -49,7 +49,7 @@ def test_the_analyzer_agrees_with_a_careful_person(case: str, tmp_path: Path) ->
     assert [said(one) for one in plan["characteristics"]] == expected["characteristics"]
     assert plan["test_level"] == expected["test_level"]
     assert plan["target"]["uses_models"] == expected["uses_models"]
-    assert TestPlan.judge(plan).valid
+    assert TestPlan.check(plan).valid
 
 
 @pytest.mark.parametrize("case", CASES)

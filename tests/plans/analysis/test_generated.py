@@ -1,4 +1,4 @@
-"""Laws that hold for every method: its plan is valid, and every branch of it appears where it belongs."""
+"""Properties of every analysis: the plan is valid, and every branch appears where it belongs."""
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -8,15 +8,15 @@ from hypothesis import given, settings
 from plans.analysis.generated import Made, methods
 from runcard.documents.testplan.plan import TestPlan
 from runcard.plans.analysis import Analysis, analyze
-from runcard.plans.plan_files import Asked
+from runcard.plans.plan_files import MethodRef
 
 
 def analyzed(made: Made) -> tuple[Analysis, bytes]:
     with TemporaryDirectory() as folder:
         source = Path(folder, "made.rb")
         source.write_text("\n".join(made.lines) + "\n")
-        analysis = analyze(str(source), Asked("Made", "call", "instance"))
-        again = analyze(str(source), Asked("Made", "call", "instance"))
+        analysis = analyze(str(source), MethodRef("Made", "call", "instance"))
+        again = analyze(str(source), MethodRef("Made", "call", "instance"))
     text = TestPlan.encode(analysis.plan)
     assert text == TestPlan.encode(again.plan)
     return analysis, text
@@ -26,7 +26,7 @@ def analyzed(made: Made) -> tuple[Analysis, bytes]:
 @given(methods())
 def test_every_plan_is_valid_and_has_every_branch(made: Made) -> None:
     analysis, text = analyzed(made)
-    assert TestPlan.judge(TestPlan.decode(text)).valid
+    assert TestPlan.check(TestPlan.decode(text)).valid
     found = {one["name"]: one for one in analysis.plan["characteristics"]}
     assert set(found) == set(made.parents)
     for name, parent in made.parents.items():
@@ -40,4 +40,4 @@ def test_every_plan_is_valid_and_has_every_branch(made: Made) -> None:
             assert one["level"] == found[parent[0]]["level"] + 1
     deepest = max((one["level"] for one in found.values()), default=0)
     assert any("levels of conditions" in warning for warning in analysis.warnings) == (deepest > 6)
-    assert any("no condition" in warning for warning in analysis.warnings) == (not found)
+    assert any("no branches" in warning for warning in analysis.warnings) == (not found)

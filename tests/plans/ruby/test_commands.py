@@ -1,4 +1,4 @@
-"""`runcard plan targets` and `runcard plan factories`: what they print, where, and how they end."""
+"""`runcard plan targets` and `runcard plan factories`: output and exit codes."""
 
 import json
 import os
@@ -9,8 +9,8 @@ import pytest
 
 from acceptance.command import runcard
 from conftest import Cli
+from plans.ruby.ruby_tools import SHOP
 from plans.ruby.samples import written
-from plans.ruby.tools import SHOP
 
 ORDER = "class Order\n  def total; end\n  def self.build; end\nend\n"
 BROKEN = "class A\n  def x(\n  end\nend\n"
@@ -53,7 +53,7 @@ def test_targets_as_json_are_a_line_for_each_file_in_their_order(cli: Cli, tmp_p
     }
     error, _, warning = done.err.splitlines()
     assert error == f"Error: {tmp_path}/none.rb does not exist"
-    assert warning.startswith(f"Warning: {broken}: line 2: not understood")
+    assert warning.startswith(f"Warning: {broken}: line 2: cannot be parsed")
 
 
 def test_a_part_that_cannot_be_read_is_exit_2(cli: Cli, tmp_path: Path) -> None:
@@ -132,7 +132,7 @@ def test_factories_as_json_are_an_object_by_name_for_each_directory(cli: Cli, tm
 def test_no_factories_are_an_empty_object_and_exit_2(cli: Cli, tmp_path: Path) -> None:
     done = cli("plan", "factories", tmp_path, "--json")
     assert (done.code, done.out) == (2, "{}\n")
-    assert done.err.startswith(f"Warning: {tmp_path}: no factories found: ")
+    assert done.err.startswith(f"Warning: {tmp_path}: no factories found in ")
 
 
 def test_nothing_that_could_be_read_is_exit_1(cli: Cli, tmp_path: Path) -> None:

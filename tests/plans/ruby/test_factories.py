@@ -1,4 +1,4 @@
-"""Which factories a project has, with which traits. That most of it is so is what factory_bot says; here is the rest."""
+"""The factories of a project and their traits; `test_against_ruby` compares them with factory_bot."""
 
 import os
 import sys
@@ -12,7 +12,7 @@ from acceptance.command import environment, finished
 from files.unprivileged import everybodys_directory
 from plans.ruby.samples import written
 from runcard.errors import DocumentError, StoreError
-from runcard.operations.plans.factories import Listed, list_factories
+from runcard.operations.plans.factories import FactoryList, list_factories
 
 USERS = "spec/factories/users.rb"
 
@@ -27,7 +27,7 @@ def _define(project: Path, text: str, name: str = USERS) -> None:
     written(project, f"FactoryBot.define do\n{indent(text, '  ')}\nend\n", name)
 
 
-def _listed(project: Path, *, in_detail: bool = False) -> Listed:
+def _listed(project: Path, *, in_detail: bool = False) -> FactoryList:
     return list_factories(str(project), in_detail=in_detail)
 
 
@@ -145,7 +145,7 @@ def test_the_last_definition_counts_and_the_first_is_named(project: Path) -> Non
     _define(project, "factory :user do\n  trait :engine\nend", "engines/a/spec/factories.rb")
     listed = _listed(project)
     assert listed.to_dict() == {"user": {"file": USERS, "traits": ["second"]}}
-    again = "factory user is defined here again: this one counts, not"
+    again = "factory user is defined again: this definition counts, not"
     assert listed.warnings == [
         f"test/factories.rb:2: {again} engines/a/spec/factories.rb:2",
         f"{USERS}:2: {again} test/factories.rb:2",
@@ -158,9 +158,7 @@ def test_what_modify_changes_and_nobody_defines_is_kept_with_a_warning(project: 
     )
     listed = _listed(project)
     assert listed.to_dict() == {"user": {"file": USERS, "traits": ["x"]}}
-    assert listed.warnings == [
-        f"{USERS}:2: factory user is modified here, and defined in none of the files read"
-    ]
+    assert listed.warnings == [f"{USERS}:2: factory user is modified here, but no file defines it"]
 
 
 @pytest.mark.parametrize("what", ["factory", "trait"])
@@ -168,7 +166,7 @@ def test_a_name_that_must_be_run_is_left_out_with_a_warning(what: str, project: 
     _define(project, f"factory :user do\n  {what} name_of(1) do\n  end\nend")
     listed = _listed(project)
     assert listed.to_dict() == {"user": {"file": USERS, "traits": []}}
-    assert listed.warnings == [f"{USERS}:3: a {what} whose name is not written out: left out"]
+    assert listed.warnings == [f"{USERS}:3: a {what} whose name is not a literal is left out"]
 
 
 def test_a_broken_part_is_named_and_the_rest_kept(project: Path) -> None:
@@ -177,7 +175,7 @@ def test_a_broken_part_is_named_and_the_rest_kept(project: Path) -> None:
     listed = _listed(project)
     assert {name: f["traits"] for name, f in listed.to_dict().items()} == {"c": [], "a": ["x"], "b": ["y"]}
     (warning,) = listed.warnings
-    assert warning.startswith(f"{USERS}:3: not understood: ")
+    assert warning.startswith(f"{USERS}:3: cannot be parsed: ")
 
 
 @pytest.mark.parametrize(
@@ -229,7 +227,7 @@ def test_a_folder_that_cannot_be_read_is_named(*, other: bool) -> None:
 def test_none_found_is_a_warning(project: Path) -> None:
     listed = _listed(project)
     assert listed.to_dict() == {}
-    assert listed.warnings == ["no factories found: looked in spec/factories and test/factories"]
+    assert listed.warnings == ["no factories found in spec/factories and test/factories"]
 
 
 def test_a_path_that_is_missing_or_outside_the_root_is_an_error(project: Path) -> None:
@@ -255,9 +253,9 @@ def test_links_are_followed_as_long_as_they_stay_in_the_project(project: Path, t
     os.symlink(project / "shared" / "factories", project / "test" / "factories")
     listed = _listed(project)
     assert listed.to_dict() == {"kept": {"file": "spec/factories/kept.rb", "traits": []}}
-    left = "a link that leads out of the project: not followed"
+    left = "a link that points out of the project: not followed"
     assert listed.warnings[:2] == [f"spec/factories/more: {left}", f"spec/factories/stolen.rb: {left}"]
-    assert listed.warnings[2].startswith("spec/factories/kept.rb:2: factory kept is defined here again")
+    assert listed.warnings[2].startswith("spec/factories/kept.rb:2: factory kept is defined again")
 
 
 def test_details_come_from_parents_and_models(project: Path) -> None:
@@ -282,8 +280,8 @@ def test_details_come_from_parents_and_models(project: Path) -> None:
 
 UNKNOWN = {
     "factory :a, parent: :gone": "the parent gone of factory a is not defined",
-    "factory :a do\n  traits_for_enum :state\nend": "the values of state in factory a are not known",
-    "factory :a, parent: :a": "factory a comes to be its own parent",
+    "factory :a do\n  traits_for_enum :state\nend": "the values of state in factory a are unknown",
+    "factory :a, parent: :a": "factory a is its own ancestor",
 }
 
 

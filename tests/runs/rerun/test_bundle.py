@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from runcard.errors import RuncardError
-from runcard.operations.runs.bundle import MAX_SIZE, import_bundle
+from runcard.operations.runs.import_bundle import import_bundle
+from runcard.store.archives.bundles.result import MAX_SIZE
 from runs.rerun.projects import make_project, record, runcard
 
 
@@ -115,7 +116,7 @@ def test_a_run_that_changed_is_not_packed(tmp_path: Path) -> None:
     (run / "copy.txt").write_text("forged\n")
     forged = runcard(project, "export", str(run), "--to", "bundle")
     assert forged.returncode == 1
-    assert "is not what it was when it was closed" in forged.stderr
+    assert "was changed since it was closed" in forged.stderr
     assert [name for name in os.listdir(project) if "tar" in name] == []
 
 
@@ -146,7 +147,7 @@ def test_an_input_from_elsewhere_is_packed_when_it_is_named(tmp_path: Path) -> N
     export = ("export", str(run), "--to", "bundle", "--output")
     without = runcard(tmp_path / "project", *export, "a.tar.gz")
     assert without.returncode == 2
-    assert "elsewhere.md was left out: it lies outside of the current directory" in without.stderr
+    assert "elsewhere.md was left out: it is outside of the current directory" in without.stderr
     assert runcard(tmp_path / "project", *export, "b.tar.gz", "--with", "../elsewhere.md").returncode == 0
     done = runcard(tmp_path, "import-bundle", "project/b.tar.gz", "theirs")
     assert done.returncode == 2

@@ -156,4 +156,4 @@ def test_a_document_without_a_command_says_so(project: Path) -> None:
     shutil.rmtree(first)
     first.mkdir()
     (first / "metadata.json").write_text(json.dumps(document))
-    assert "does not say which command made it" in runcard(project, "rerun", str(first)).stderr
+    assert "has no command" in runcard(project, "rerun", str(first)).stderr

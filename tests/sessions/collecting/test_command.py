@@ -13,8 +13,8 @@ import pytest
 from acceptance.command import runcard_on_terminal
 from conftest import Cli, Outcome
 from runcard.cli.progress import CopyProgress
-from runcard.operations.sessions.copying import Advance
-from runcard.store.sessions.copying import Amount
+from runcard.operations.sessions.assembly import CollectionProgress
+from runcard.parallel.progress import Amount
 from sessions.collecting.teams import COORDINATOR, assert_tidy, document, instance, sessions, team, write_spec
 
 SHAPE = {"status", "team_session_id", "artifacts_path", "instances_count", "instances", "summary"}
@@ -28,7 +28,7 @@ def collected(done: Outcome) -> Path:
 
 def test_it_prints_the_directory_and_nothing_else(cli: Cli, here: Path, spec: Path) -> None:
     done = cli("collect", spec)
-    assert (done.code, done.err) == (0, "")
+    assert done.code == 0
     session = collected(done)
     assert session.is_absolute()
     assert session.parent == here / "artifacts"
@@ -37,6 +37,18 @@ def test_it_prints_the_directory_and_nothing_else(cli: Cli, here: Path, spec: Pa
     verified = cli("verify", here / "artifacts")
     assert (verified.code, verified.err) == (0, "")
     assert "intact, complete" in verified.out
+
+
+def test_what_was_excluded_and_masked_is_counted_on_stderr(cli: Cli, here: Path, spec: Path) -> None:
+    assert cli("collect", spec).err == "excluded: 2 paths (.env)\nmasked: 1 secret in 1 file\n"
+    assert cli("collect", spec, "--json").err == ""
+    assert cli("collect", spec, "--quiet").err == ""
+    assert cli("collect", spec, "--metadata-only").err == ""
+    for number in range(12):
+        (here / "workspaces/coordinator" / f"x{number:02}").write_text("")
+    excludes = [f"--exclude=x{number:02}" for number in range(12)]
+    lines = cli("collect", spec, "--no-transcripts", "--exclude=!.env", *excludes).err.splitlines()
+    assert lines == ["excluded: 12 paths (x00, x01, x02, x03, x04, x05, x06, x07, …)"]
 
 
 def test_json_is_the_shape_of_the_documented_tool(cli: Cli, spec: Path) -> None:
@@ -63,8 +75,10 @@ def test_what_was_left_out_is_a_warning_each_and_exit_code_2(cli: Cli, here: Pat
     done = cli("collect", spec)
     assert done.code == 2
     assert done.err.splitlines() == [
-        "Warning: ghost: the workspace was not stored: there is no workspace",
-        f"Warning: ghost: {here / 'no.log'} was not stored: there is no such file",
+        "excluded: 1 path (.env)",
+        "masked: 1 secret in 1 file",
+        "Warning: ghost: the workspace was not stored: it does not exist",
+        f"Warning: ghost: {here / 'no.log'} was not stored: the file does not exist",
     ]
     said = json.loads(cli("collect", spec, "--json").out)
     assert said["status"] == "success"
@@ -140,7 +154,7 @@ class TestSettings:
             monkeypatch.setenv(name, "false")
             done = cli("collect", spec)
             assert (done.code, done.out) == (2, "")
-            assert done.err.startswith(f"Warning: nothing was collected: {name} switches it off")
+            assert done.err.startswith(f"Warning: nothing was collected: disabled by {name}")
         assert not (here / "artifacts").exists()
         assert set(json.loads(cli("collect", spec, "--json").out)) == FAILURE
 
@@ -210,10 +224,10 @@ def test_on_a_terminal_a_bar_shows_files_bytes_and_time_left(monkeypatch: pytest
     monkeypatch.setattr(sys, "stderr", shown)
     bar = CopyProgress()
     for moment, advance in (
-        (5.0, Advance("one", 1, 2, Amount(3, 2000))),
-        (10.0, Advance("one", 1, 2, Amount(10, 2_000_000, 40, 4_000_000))),
-        (20.0, Advance("two\x1b", 2, 2, Amount(0, 0, 0, 0))),
-        (20.01, Advance("too soon", 2, 2, Amount(1, 1, 1, 1))),
+        (5.0, CollectionProgress("one", 1, 2, Amount(3, 2000))),
+        (10.0, CollectionProgress("one", 1, 2, Amount(10, 2_000_000, 40, 4_000_000))),
+        (20.0, CollectionProgress("two\x1b", 2, 2, Amount(0, 0, 0, 0))),
+        (20.01, CollectionProgress("too soon", 2, 2, Amount(1, 1, 1, 1))),
     ):
         clock[0] = moment
         bar.advance(advance)
@@ -230,7 +244,7 @@ def test_on_a_terminal_a_bar_shows_files_bytes_and_time_left(monkeypatch: pytest
 def test_a_real_terminal_gets_the_directory(spec: Path) -> None:
     code, seen = runcard_on_terminal("collect", str(spec))
     assert code == 0
-    assert seen.endswith("-research-team-001\r\n")
+    assert seen.splitlines()[0].endswith("-research-team-001")
 
 
 _AS_USER = """

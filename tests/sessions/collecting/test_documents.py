@@ -299,8 +299,8 @@ def test_errors_and_omissions_are_told_in_sentences() -> None:
     assert data["errors"] == [
         "a: broken",
         "b: it ended with the status timeout, without a message",
-        "b: the workspace was not stored: there is no workspace",
-        f"b: {gone} was not stored: there is no such file",
+        "b: the workspace was not stored: it does not exist",
+        f"b: {gone} was not stored: the file does not exist",
     ]
     assert [omission["path"] for omission in data["audit"]["omissions"]] == [".", gone]
 

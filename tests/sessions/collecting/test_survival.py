@@ -16,7 +16,7 @@ from files.small_disk import small_disk
 from runcard.errors import MachineError, StoreError
 from runcard.store import layout
 from runcard.store.remove_tree import remove_tree
-from runcard.store.sessions.directory import Collection, Modes
+from runcard.store.sessions.directory import Modes, SessionDirectory
 from runs.harness import environment, in_memory
 from sessions.collecting.teams import (
     assert_tidy,
@@ -99,7 +99,7 @@ def test_a_ledger_that_cannot_be_written_is_a_remark_and_made_good_later(here: P
     ledger.rename(ledger.with_suffix(".aside"))
     ledger.symlink_to("nowhere")  # which nobody opens for writing
     late = runcard.collect(spec)
-    assert "the next collection enters it" in late.remarks[0]
+    assert "the next collection adds it" in late.remarks[0]
     assert_whole(late.path)
     ledger.unlink()
     ledger.with_suffix(".aside").rename(ledger)
@@ -124,7 +124,7 @@ def test_a_living_collection_is_nobodys_leftover(here: Path) -> None:
     spec, store = team(instance()), str(here / "artifacts")
     moment = runcard.collect(spec).document.created_at
     assert moment is not None
-    with Collection(store, "other-team", moment, Modes()) as living:
+    with SessionDirectory(store, "other-team", moment, Modes()) as living:
         living.write("instances/a/metadata.json", b"{}")
         assert runcard.collect(spec).remarks == ()
         assert os.path.isdir(living.path)
@@ -155,7 +155,7 @@ def test_a_name_that_somebody_takes_meanwhile_is_not_replaced(here: Path, spec: 
         (place,) = (here / "artifacts" / ".open").iterdir()
         (here / "artifacts" / str(layout.collected_name(str(place)))).mkdir(exist_ok=True)
 
-    with pytest.raises(StoreError, match="was made by somebody else meanwhile"):
+    with pytest.raises(StoreError, match="was created by another program meanwhile"):
         runcard.collect(spec, progress=take)
     assert list((here / "artifacts" / ".open").iterdir()) == []
     (taken,) = sessions(here / "artifacts")
@@ -283,7 +283,7 @@ def test_an_empty_workspace_and_one_that_is_a_file(here: Path) -> None:
     )
     data = document(result.path, "instances/a/metadata.json")
     assert (data["workspace"]["files_count"], data["workspace"]["file_types"]) == (0, {})
-    assert result.omissions[0] == "b: the workspace was not stored: it is no directory"
+    assert result.omissions[0] == "b: the workspace was not stored: it is not a directory"
     assert len(result.omissions) == 2
     assert_tidy(here / "artifacts")
 
@@ -291,7 +291,7 @@ def test_an_empty_workspace_and_one_that_is_a_file(here: Path) -> None:
 def test_fifos_are_never_opened(here: Path) -> None:
     os.mkfifo(here / "fifo")
     result = runcard.collect(team(instance(output=str(here / "fifo"))))
-    assert "a FIFO, and no file" in result.omissions[0]
+    assert "a FIFO, not a file" in result.omissions[0]
 
 
 def test_a_tree_of_any_depth_is_removed() -> None:
@@ -318,5 +318,5 @@ def test_leftovers_are_named(spec: Path, here: Path) -> None:
     (place,) = (here / "artifacts" / ".open").iterdir()
     (here / "artifacts" / str(layout.collected_name(str(place)))).mkdir()  # which some file systems need
     result = runcard.collect(spec)
-    assert result.remarks == (f"removed what an interrupted collection left behind: {place}",)
+    assert result.remarks == (f"removed an interrupted collection: {place}",)
     assert_tidy(here / "artifacts")

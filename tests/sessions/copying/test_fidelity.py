@@ -6,14 +6,17 @@ import socket
 import subprocess
 import tracemalloc
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from runcard import checksums
-from runcard.checksums import Symlink, helper_pool
+from runcard.checksums import Symlink
 from runcard.errors import StoreError
-from runcard.store.sessions.copying import Amount, CopyRules, copy_workspace, small_files
-from runcard.store.sessions.copying.worker import SMALL
+from runcard.parallel import chunks, helper_pool
+from runcard.parallel.progress import Amount
+from runcard.parallel.worker import SMALL_FILE, copy_small
+from runcard.store.sessions.copying import CopyRules, copy_workspace, small_files
 from sessions.copying.workspaces import copy, make, paths, reasons, stored, target_of
 
 
@@ -23,7 +26,7 @@ def listing_of(root: Path) -> bytes:
 
 class TestBytes:
     def test_files_of_any_size_are_copied_and_hashed(self, tmp_path: Path) -> None:
-        sizes = [0, 1, 4096, SMALL - 1, SMALL, SMALL + 1, 3_000_000]
+        sizes = [0, 1, 4096, SMALL_FILE - 1, SMALL_FILE, SMALL_FILE + 1, 3_000_000]
         source = make(tmp_path / "ws", {f"{size % 3}/{size}": os.urandom(size) for size in sizes})
         copied = copy(source)
         assert listing_of(target_of(source)) == listing_of(source)
@@ -34,17 +37,16 @@ class TestBytes:
         assert all(file.source_sha256 is None for file in copied.files)
 
     def test_helpers_take_a_share(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(helper_pool, "PATIENCE", 0)
-        monkeypatch.setattr(small_files, "_CHUNK", 16)
-        monkeypatch.setattr(small_files, "cores", lambda: 3)
+        monkeypatch.setattr(helper_pool, "START_AFTER", 0)
+        monkeypatch.setattr(chunks, "CHUNK_FILES", 16)
+        monkeypatch.setattr(chunks, "cores", lambda: 3)
         here: list[object] = []
-        copy_here = small_files.Passing._copy
 
-        def noted(self: small_files.Passing, chunk: small_files._Chunk) -> None:
-            here.append(chunk)
-            copy_here(self, chunk)
+        def copy_here(*arguments: Any) -> bytes:
+            here.append(arguments)
+            return copy_small(*arguments)
 
-        monkeypatch.setattr(small_files.Passing, "_copy", noted)
+        monkeypatch.setattr(small_files, "copy_small", copy_here)
         source = make(tmp_path / "ws", {f"{n % 7}/{n}": b"%d" % n * n for n in range(600)})
         copied = copy(source)
         assert len(copied.files) == 600
@@ -89,7 +91,7 @@ class TestBytes:
         assert (target_of(source) / "a").stat().st_nlink == 1
 
     def test_the_source_is_not_touched(self, tmp_path: Path) -> None:
-        source = make(tmp_path / "ws", {"a": "1", "sub/b": "2" * SMALL * 2})
+        source = make(tmp_path / "ws", {"a": "1", "sub/b": "2" * SMALL_FILE * 2})
         for path in (source / "a", source / "sub" / "b", source / "sub", source):
             os.utime(path, ns=(10**18, 2 * 10**18))  # older than the last change: a read would be noted
         before = {path: path.stat() for path in (source, *source.rglob("*"))}
@@ -101,7 +103,7 @@ class TestBytes:
 
 
 class TestPermissionsAndTimes:
-    @pytest.mark.parametrize("size", [10, SMALL + 1])
+    @pytest.mark.parametrize("size", [10, SMALL_FILE + 1])
     def test_the_owners_bits_are_kept_and_all_others_cleared(self, tmp_path: Path, size: int) -> None:
         modes = {"plain": 0o644, "script": 0o755, "readonly": 0o444, "setid": 0o6755, "sticky": 0o1777}
         source = make(tmp_path / "ws", dict.fromkeys(modes, b"x" * size))
@@ -132,7 +134,7 @@ class TestPermissionsAndTimes:
             assert folder.stat().st_mode & 0o7777 == 0o500
 
     def test_times_are_kept_of_files_directories_and_links(self, tmp_path: Path) -> None:
-        source = make(tmp_path / "ws", {"a/b/small": "x", "a/large": b"x" * (SMALL + 1)})
+        source = make(tmp_path / "ws", {"a/b/small": "x", "a/large": b"x" * (SMALL_FILE + 1)})
         (source / "a" / "link").symlink_to("large")
         names = ["a/b/small", "a/large", "a/link", "a/b", "a", "."]
         for number, name in enumerate(names):
@@ -158,9 +160,9 @@ class TestHoles:
 
     def test_a_small_one_keeps_them_too(self, tmp_path: Path) -> None:
         source = make(tmp_path / "ws", {"sparse": b"data"})
-        os.truncate(source / "sparse", SMALL)
-        assert copy(source).size == SMALL
-        assert (target_of(source) / "sparse").stat().st_blocks * 512 < SMALL
+        os.truncate(source / "sparse", SMALL_FILE)
+        assert copy(source).size == SMALL_FILE
+        assert (target_of(source) / "sparse").stat().st_blocks * 512 < SMALL_FILE
 
     def test_a_file_that_is_one_hole_is_stored_as_one(self, tmp_path: Path) -> None:
         source = make(tmp_path / "ws", {})
@@ -255,7 +257,7 @@ class TestPlaces:
         assert (tmp_path / "ws-copy" / "a" / "b").is_dir()
 
     def test_a_missing_workspace_is_an_omission(self, tmp_path: Path) -> None:
-        assert reasons(copy(tmp_path / "nothing")) == {".": "there is no workspace"}
+        assert reasons(copy(tmp_path / "nothing")) == {".": "it does not exist"}
         assert (tmp_path / "nothing-copy").is_dir()
         (tmp_path / "file").touch()
         assert "." in reasons(copy(tmp_path / "file"))
@@ -307,7 +309,7 @@ class TestPlaces:
             inner = os.open(name, os.O_RDONLY, dir_fd=folder)
             os.close(folder)
             folder = inner
-        for file, size in {"small": 10, "large": SMALL + 1}.items():
+        for file, size in {"small": 10, "large": SMALL_FILE + 1}.items():
             out = os.open(file, os.O_WRONLY | os.O_CREAT, dir_fd=folder)
             os.write(out, b"x" * size)
             os.close(out)
@@ -317,7 +319,7 @@ class TestPlaces:
             far = "/".join([name] * depth)
             assert len(far) > 4096
             assert {file.path: file.size for file in copied.files} == {
-                f"{far}/large": SMALL + 1,
+                f"{far}/large": SMALL_FILE + 1,
                 f"{far}/small": 10,
             }
             found = subprocess.run(["find", target_of(source), "-type", "f"], capture_output=True, check=True)
@@ -328,7 +330,7 @@ class TestPlaces:
 
 class TestProgress:
     def test_it_ends_with_everything(self, tmp_path: Path) -> None:
-        source = make(tmp_path / "ws", {"a": "12", "b": b"x" * (SMALL + 1), ".env": "secret"})
+        source = make(tmp_path / "ws", {"a": "12", "b": b"x" * (SMALL_FILE + 1), ".env": "secret"})
         told: list[Amount] = []
         copy_workspace(source, target_of(source), rules=CopyRules(), progress=told.append)
-        assert told[-1] == Amount(2, SMALL + 3, 2, SMALL + 3)
+        assert told[-1] == Amount(2, SMALL_FILE + 3, 2, SMALL_FILE + 3)

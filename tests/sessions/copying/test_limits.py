@@ -4,13 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from runcard.store.sessions.copying import Amount, CopyRules, copy_workspace
-from runcard.store.sessions.copying.options import size_text
-from runcard.store.sessions.copying.worker import SMALL
+from runcard.parallel.progress import Amount
+from runcard.parallel.worker import SMALL_FILE
+from runcard.store.sessions.copying import CopyRules, copy_workspace
+from runcard.store.sessions.copying.copy_rules import size_text
 from sessions.copying.workspaces import copy, make, paths, reasons
 
 
-@pytest.mark.parametrize("limit", [0, 10, SMALL - 1, SMALL, 3 * SMALL])
+@pytest.mark.parametrize("limit", [0, 10, SMALL_FILE - 1, SMALL_FILE, 3 * SMALL_FILE])
 def test_a_file_may_have_the_limit_and_no_more(tmp_path: Path, limit: int) -> None:
     source = make(tmp_path / "ws", {"fits": b"x" * limit, "not": b"x" * (limit + 1), "empty": b""})
     copied = copy(source, max_file_size=limit)
@@ -35,7 +36,7 @@ def test_what_is_used_already_counts(tmp_path: Path) -> None:
 
 def test_small_files_are_shared_as_long_as_they_surely_fit(tmp_path: Path) -> None:
     files = {f"{number:03}": b"x" * 1000 for number in range(700)}
-    limit = 300 * SMALL  # room for one chunk of files of the largest size, and not for two
+    limit = 300 * SMALL_FILE  # room for one chunk of files of the largest size, and not for two
     copied = copy(make(tmp_path / "ws", files), max_size=limit)
     assert len(copied.files) == 700
     tight = copy(make(tmp_path / "tight", files), max_size=650_500)
@@ -43,7 +44,7 @@ def test_small_files_are_shared_as_long_as_they_surely_fit(tmp_path: Path) -> No
 
 
 def test_without_limits_everything_is_copied(tmp_path: Path) -> None:
-    source = make(tmp_path / "ws", {"a": b"x" * SMALL * 2, "b": b"x"})
+    source = make(tmp_path / "ws", {"a": b"x" * SMALL_FILE * 2, "b": b"x"})
     assert paths(copy(source, max_size=None, max_file_size=None)) == ["a", "b"]
 
 

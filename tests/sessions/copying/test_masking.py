@@ -11,14 +11,15 @@ import pytest
 
 from runcard.errors import MachineError, StoreError
 from runcard.masking import Masker
+from runcard.parallel.helper_pool import HelperProcess
 from runcard.store.sessions.copying import (
     CopiedLog,
     CopyRules,
     Omission,
     Redaction,
     copy_log,
+    file_transfer,
     large_files,
-    secret_search,
 )
 from sessions.copying.workspaces import copy, make, paths, target_of
 
@@ -70,7 +71,7 @@ class TestWorkspaces:
 
     def test_a_secret_on_the_border_of_two_blocks_is_found(self, tmp_path: Path) -> None:
         files = {
-            f"{cut}": b"x\n" * ((large_files.BLOCK - cut) // 2) + LINE + b"y\n" * 10
+            f"{cut}": b"x\n" * ((file_transfer.BLOCK - cut) // 2) + LINE + b"y\n" * 10
             for cut in range(0, len(LINE) + 4, 2)
         }
         source = make(tmp_path / "ws", files)
@@ -127,14 +128,14 @@ class TestTranscripts:
     def test_one_that_is_missing_is_an_omission(self, tmp_path: Path) -> None:
         copied = copy_log(tmp_path / "nothing", tmp_path / "output.log", rules=CopyRules())
         assert (copied.file, copied.lines) == (None, 0)
-        assert [omission.reason for omission in copied.omissions] == ["there is no such file"]
+        assert [omission.reason for omission in copied.omissions] == ["the file does not exist"]
         assert not (tmp_path / "output.log").exists()
 
     def test_one_that_is_no_file_is_not_read(self, tmp_path: Path) -> None:
         os.mkfifo(tmp_path / "pipe")
         for source, kind in (("pipe", "FIFO"), (".", "directory"), ("/dev/zero", "device")):
             copied = copy_log(tmp_path / source, tmp_path / "output.log", rules=CopyRules())
-            assert [omission.reason for omission in copied.omissions] == [f"a {kind}, and no file: not read"]
+            assert [omission.reason for omission in copied.omissions] == [f"a {kind}, not a file: not read"]
 
     def test_the_limits_count(self, tmp_path: Path) -> None:
         assert log(b"x" * 11, tmp_path, max_file_size=10).omissions[0].reason == "larger than 10 bytes"
@@ -152,7 +153,9 @@ class TestTranscripts:
         source, full = os.open(tmp_path / "in.log", os.O_RDONLY), os.open("/dev/full", os.O_WRONLY)
         try:
             with pytest.raises(MachineError, match="space"):
-                large_files.Transfer(source, full, "output.log", lambda _: None).masked(len(LINE), Masker())
+                file_transfer.FileTransfer(source, full, "output.log", lambda _: None).copy_masked(
+                    len(LINE), Masker()
+                )
         finally:
             os.close(source)
             os.close(full)
@@ -164,7 +167,7 @@ class TestSearchHelpers:
 
     @pytest.fixture
     def source(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-        monkeypatch.setattr(secret_search, "_PATIENCE", 1 << 20)
+        monkeypatch.setattr(large_files, "_SEARCHED_HERE", 1 << 20)
         lines = b"nothing to see here\n" * 100_000
         files = {f"{number}": lines for number in range(6)}
         return make(tmp_path / "ws", files | {"leak": lines + LINE + lines})
@@ -188,13 +191,13 @@ class TestSearchHelpers:
     def started(monkeypatch: pytest.MonkeyPatch, *, kill: bool = False) -> list[subprocess.Popen[bytes]]:
         """The helpers that are asked; with `kill`, each dies before its first answer."""
         asked: list[subprocess.Popen[bytes]] = []
-        ask = secret_search.Searcher._ask
+        ask = HelperProcess.ask
 
-        def watch(process: subprocess.Popen[bytes], text: bytes) -> bytes:
-            asked.append(process)
+        def watch(self: HelperProcess, text: bytes, reply_size: int) -> bytes | None:
+            asked.append(self._process)
             if kill:
-                process.kill()
-            return ask(process, text)
+                self.kill()
+            return ask(self, text, reply_size)
 
-        monkeypatch.setattr(secret_search.Searcher, "_ask", staticmethod(watch))
+        monkeypatch.setattr(HelperProcess, "ask", watch)
         return asked

@@ -6,7 +6,7 @@ import pytest
 
 from runcard.errors import UsageError
 from runcard.store.sessions.copying import check_patterns
-from runcard.store.sessions.copying.default_excludes import CREDENTIALS, RUBBISH
+from runcard.store.sessions.copying.default_excludes import CREDENTIALS, GENERATED
 from sessions.copying.workspaces import copy, make, paths, reasons, stored
 
 # A file for each pattern that leaves out a credential.
@@ -77,7 +77,7 @@ class TestByDefault:
         source = make(tmp_path / "ws", {name.upper(): "planted" for name in SECRETS})
         assert paths(copy(source)) == []
 
-    @pytest.mark.parametrize("name", RUBBISH)
+    @pytest.mark.parametrize("name", GENERATED)
     def test_rubbish_is_left_out_at_any_depth_without_being_looked_into(
         self, tmp_path: Path, name: str
     ) -> None:

@@ -11,22 +11,22 @@ from pathlib import Path
 import pytest
 
 from runcard import checksums
-from runcard.checksums import helper_pool, helper_process
 from runcard.errors import RuncardError
-from runcard.files import Kind
+from runcard.files import FileKind
+from runcard.parallel import chunks, helper_pool
+from runcard.parallel.helper_pool import HelperProcess
+from runcard.parallel.progress import Amount
+from runcard.parallel.worker import SMALL_FILE
 from runcard.store.sessions.copying import (
-    Amount,
     CopyRules,
     copy_log,
     copy_workspace,
-    small_files,
+    large_files,
     source_walk,
-    threads,
     workspace,
 )
-from runcard.store.sessions.copying.large_files import Transfer
+from runcard.store.sessions.copying.file_transfer import FileTransfer
 from runcard.store.sessions.copying.omission_reasons import CHANGED
-from runcard.store.sessions.copying.worker import SMALL
 from sessions.copying.workspaces import copy, make, paths, reasons, target_of
 
 Action = Callable[[], object]
@@ -62,7 +62,7 @@ def busy(folder: Path, code: str) -> Iterator[None]:
 def test_whatever_others_do_what_is_stored_has_the_digest_that_is_told(tmp_path: Path, writer: str) -> None:
     source = make(
         tmp_path / "ws",
-        {"victim": bytes(3 << 20), "steady": os.urandom(SMALL * 3), "sub/passwd": "ours", "sub/a": "x"},
+        {"victim": bytes(3 << 20), "steady": os.urandom(SMALL_FILE * 3), "sub/passwd": "ours", "sub/a": "x"},
     )
     with busy(source, WRITERS[writer]):
         for round_ in range(6):
@@ -99,18 +99,18 @@ class TestWhatIsNoticed:
             "rewrite": lambda: victim.write_bytes(b"other" + bytes((4 << 20) - 5)),
             "remove": victim.unlink,
         }
-        write = Transfer._write
+        write = FileTransfer._write
         begun: list[bool] = []
 
-        def meanwhile(self: Transfer, data: memoryview, start: int) -> None:
+        def meanwhile(self: FileTransfer, data: memoryview, start: int) -> None:
             if not begun:
                 begun.append(True)
                 actions[change]()
             write(self, data, start)
 
-        monkeypatch.setattr(Transfer, "_write", meanwhile)
+        monkeypatch.setattr(FileTransfer, "_write", meanwhile)
         copied = copy(source)
-        assert reasons(copied) == {"victim": "changed while it was copied: what was read is kept"}
+        assert reasons(copied) == {"victim": "changed while it was copied: stored as read"}
         _, file = copied.files
         stored = target_of(source) / "victim"
         assert file.size == stored.stat().st_size == {"cut": 1 << 20}.get(change, 4 << 20)
@@ -120,9 +120,9 @@ class TestWhatIsNoticed:
         ("swap", "reason"),
         [
             ("remove", "vanished before it was copied"),
-            ("link", "was swapped for something else before it was copied: not followed"),
-            ("pipe", "was swapped for a FIFO before it was copied"),
-            ("folder", "was swapped for a directory before it was copied"),
+            ("link", "was replaced by something else before it was copied: not followed"),
+            ("pipe", "was replaced by a FIFO before it was copied"),
+            ("folder", "was replaced by a directory before it was copied"),
         ],
     )
     def test_a_file_that_is_swapped_before_it_is_opened_is_not_followed(
@@ -135,15 +135,17 @@ class TestWhatIsNoticed:
             "pipe": lambda: os.mkfifo(victim),
             "folder": victim.mkdir,
         }
-        look = source_walk.Survey._enter
+        look = source_walk.WorkspaceWalk._enter
 
-        def listed(self: source_walk.Survey, visit: source_walk._Visit) -> dict[str, Kind]:
+        def listed(
+            self: source_walk.WorkspaceWalk, visit: source_walk._PendingDirectory
+        ) -> dict[str, FileKind]:
             kinds = look(self, visit)
             victim.unlink(missing_ok=True)
             actions[swap]()
             return kinds
 
-        monkeypatch.setattr(source_walk.Survey, "_enter", listed)
+        monkeypatch.setattr(source_walk.WorkspaceWalk, "_enter", listed)
         copied = copy(source)
         assert reasons(copied) == {"victim": reason}
         assert paths(copied) == ["other"]
@@ -152,15 +154,17 @@ class TestWhatIsNoticed:
         self, source: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         make(source, {"sub/file": ""})
-        look = source_walk.Survey._enter
+        look = source_walk.WorkspaceWalk._enter
 
-        def listed(self: source_walk.Survey, visit: source_walk._Visit) -> dict[str, Kind]:
+        def listed(
+            self: source_walk.WorkspaceWalk, visit: source_walk._PendingDirectory
+        ) -> dict[str, FileKind]:
             if visit.path == "sub":
                 (source / "sub").rename(source / "away")
                 (source / "sub").symlink_to("/etc")
             return look(self, visit)
 
-        monkeypatch.setattr(source_walk.Survey, "_enter", listed)
+        monkeypatch.setattr(source_walk.WorkspaceWalk, "_enter", listed)
         copied = copy(source)
         assert "not followed" in reasons(copied)["sub"]
         assert paths(copied) == ["other", "victim"]
@@ -184,13 +188,13 @@ class TestWhatIsNoticed:
     ) -> None:
         source = tmp_path / "in.log"
         source.write_bytes(b"one\ntwo\n")
-        read = Transfer._blocks
+        read = FileTransfer._blocks
 
-        def grown(self: Transfer, start: int, end: int) -> Iterator[memoryview]:
+        def grown(self: FileTransfer, start: int, end: int) -> Iterator[memoryview]:
             append(source, b"three\n")
             return read(self, start, end)
 
-        monkeypatch.setattr(Transfer, "_blocks", grown)
+        monkeypatch.setattr(FileTransfer, "_blocks", grown)
         copied = copy_log(source, tmp_path / "output.log", rules=CopyRules())
         assert (tmp_path / "output.log").read_bytes() == b"one\ntwo\n"
         assert copied.lines == 2
@@ -200,23 +204,21 @@ class TestWhatIsNoticed:
 class TestHelpers:
     @pytest.fixture(autouse=True)
     def _eager(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(helper_pool, "PATIENCE", 0)
-        monkeypatch.setattr(small_files, "_CHUNK", 16)
-        monkeypatch.setattr(small_files, "cores", lambda: 2)
+        monkeypatch.setattr(helper_pool, "START_AFTER", 0)
+        monkeypatch.setattr(chunks, "CHUNK_FILES", 16)
+        monkeypatch.setattr(chunks, "cores", lambda: 2)
 
     def test_one_that_is_killed_loses_nothing(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        ask = helper_process.Helper._ask
+        ask = HelperProcess.ask
         killed: list[int] = []
 
-        def kill(
-            self: "helper_process.Helper[small_files._Chunk]", question: bytes, length: int
-        ) -> bytes | None:
+        def kill(self: HelperProcess, question: bytes, length: int) -> bytes | None:
             answer = ask(self, question, length)
             killed.append(self._process.pid)
             os.kill(self._process.pid, signal.SIGKILL)
             return answer if answer is None or len(killed) > 1 else None
 
-        monkeypatch.setattr(helper_process.Helper, "_ask", kill)
+        monkeypatch.setattr(HelperProcess, "ask", kill)
         source = make(tmp_path / "ws", {f"{number % 5}/{number}": f"{number}" for number in range(500)})
         copied = copy(source)
         assert killed
@@ -225,7 +227,7 @@ class TestHelpers:
         assert checksums.make(target_of(source)).listing == checksums.make(source).listing
 
     def test_an_interrupt_ends_everything(self, tmp_path: Path) -> None:
-        source = make(tmp_path / "ws", {f"{number}": bytes(SMALL + 1) for number in range(40)})
+        source = make(tmp_path / "ws", {f"{number}": bytes(SMALL_FILE + 1) for number in range(40)})
 
         def stop(_: Amount) -> None:
             raise KeyboardInterrupt
@@ -251,7 +253,7 @@ class TestTheDisk:
         finally:
             subprocess.run(["umount", place], check=True)
 
-    @pytest.mark.parametrize("size", [20_000, SMALL * 2])
+    @pytest.mark.parametrize("size", [20_000, SMALL_FILE * 2])
     def test_a_full_one_is_an_error_that_says_what_to_do(
         self, tmp_path: Path, small: Path, size: int
     ) -> None:
@@ -266,10 +268,10 @@ class TestEveryFileHasAnOutcome:
     def test_a_file_without_one_is_named(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """Nothing leads there today; if something does one day, it must show."""
         source = make(tmp_path / "ws", {"large": b"x" * 1_000_000, "small": "x"})
-        monkeypatch.setattr(workspace, "copy_all", lambda *_: {})
+        monkeypatch.setattr(large_files.LargeFileCopier, "run", lambda *_: None)
         copied = copy(source)
         assert paths(copied) == ["small"]
-        assert reasons(copied) == {"large": "got lost: a defect of runcard, please report it"}
+        assert reasons(copied) == {"large": "lost by a bug in runcard: please report it"}
 
     def test_an_error_in_a_thread_that_nobody_expected_is_raised(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -279,6 +281,6 @@ class TestEveryFileHasAnOutcome:
         def fail(*_: object) -> None:
             raise IndexError("unexpected")
 
-        monkeypatch.setattr(threads, "copy_closely", fail)
+        monkeypatch.setattr(large_files, "copy_file", fail)
         with pytest.raises(IndexError, match="unexpected"):
             copy(source)

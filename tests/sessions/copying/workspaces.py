@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from runcard.store.sessions.copying import Copied, CopyRules, copy_workspace
+from runcard.store.sessions.copying import CopiedWorkspace, CopyRules, copy_workspace
 
 
 def make(root: Path, files: Mapping[str, bytes | str]) -> Path:
@@ -18,7 +18,7 @@ def make(root: Path, files: Mapping[str, bytes | str]) -> Path:
     return root
 
 
-def copy(source: Path, **rules: Any) -> Copied:
+def copy(source: Path, **rules: Any) -> CopiedWorkspace:
     """Copy a workspace to a new place beside it."""
     return copy_workspace(source, target_of(source), rules=CopyRules(**rules))
 
@@ -27,11 +27,11 @@ def target_of(source: Path) -> Path:
     return source.with_name(source.name + "-copy")
 
 
-def paths(copied: Copied) -> list[str]:
+def paths(copied: CopiedWorkspace) -> list[str]:
     return [file.path for file in copied.files]
 
 
-def reasons(copied: Copied) -> dict[str, str]:
+def reasons(copied: CopiedWorkspace) -> dict[str, str]:
     return {omission.path: omission.reason for omission in copied.omissions}
 
 

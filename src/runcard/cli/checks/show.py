@@ -10,7 +10,7 @@ from runcard.encoding import JsonObject
 
 if TYPE_CHECKING:
     from runcard.encoding import Limits
-    from runcard.operations.checks.show import Shown
+    from runcard.operations.checks.show import ShownRun
     from runcard.operations.checks.show_session import ShownSession
 
 
@@ -28,12 +28,12 @@ def command(record: str, instance: str | None, as_json: bool) -> int:
     where, or the document is of a newer version than this runcard knows.
     """
     from runcard.errors import ExitCode, UsageError  # noqa: PLC0415
-    from runcard.operations.checks.show import Shown, show_record  # noqa: PLC0415
+    from runcard.operations.checks.show import ShownRun, show_record  # noqa: PLC0415
     from runcard.settings import read_settings  # noqa: PLC0415
 
     limits = read_settings().limits
     shown = show_record(record, limits)
-    if not isinstance(shown, Shown):
+    if not isinstance(shown, ShownRun):
         _say(*_session(shown, instance, limits), as_json=as_json)
         return ExitCode.OK
     if instance is not None:
@@ -52,7 +52,7 @@ def _say(data: JsonObject, lines: list[str], *, as_json: bool) -> None:
         say(line)
 
 
-def _run(shown: "Shown") -> list[str]:
+def _run(shown: "ShownRun") -> list[str]:
     from runcard.views.run_screen import run_screen  # noqa: PLC0415
 
     return run_screen(shown.path, shown.document, shown.status, shown.files, shown.amendments.told)
@@ -68,7 +68,7 @@ def _session(shown: "ShownSession", name: str | None, limits: "Limits") -> tuple
     return one.to_dict(), instance_screen(one.session, one.document, one.names, one.files)
 
 
-def _warn(shown: "Shown") -> int:
+def _warn(shown: "ShownRun") -> int:
     """Say what there is to say about a run that is not closed, or that a newer runcard wrote."""
     from runcard.cli.printing import complain  # noqa: PLC0415
     from runcard.errors import ExitCode  # noqa: PLC0415

@@ -5,12 +5,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from runcard.cli.exit_codes import ExitCode, code_for_severity, worst
 from runcard.cli.options import PATH, json_option
 
 if TYPE_CHECKING:
+    from runcard.documents.findings import Finding
     from runcard.operations.checks.pin import PinCheck
     from runcard.operations.checks.verify_result import Verified
-    from runcard.store.verification import Discrepancy, Verdict
+    from runcard.store.verification import Verdict
 
 _EVIDENCE = (
     "Unsigned: this holds against accidents and against people who cannot write here,"
@@ -37,7 +39,6 @@ def command(paths: tuple[str, ...], pin: str | None, as_json: bool) -> int:
     """
     from runcard.cli.printing import say, say_json  # noqa: PLC0415
     from runcard.cli.progress import Progress  # noqa: PLC0415
-    from runcard.errors import ExitCode  # noqa: PLC0415
     from runcard.operations.checks.verify import summary, verify  # noqa: PLC0415
     from runcard.settings import read_settings  # noqa: PLC0415
 
@@ -47,7 +48,7 @@ def command(paths: tuple[str, ...], pin: str | None, as_json: bool) -> int:
     progress = Progress("records")
     for result in progress.over(verify(*paths, progress=progress.files, limits=read_settings().limits)):
         results.append(result)
-        if not as_json and result.verdict.exit_code != ExitCode.FAILED:
+        if not as_json and _code_of(result.verdict) != ExitCode.FAILED:
             progress.wipe()
             _approve(result)
     pinned = None if pin is None else _check_pins(pin, paths, results)
@@ -55,13 +56,13 @@ def command(paths: tuple[str, ...], pin: str | None, as_json: bool) -> int:
     if as_json:
         say_json(summary(results, pinned))
         return _code(results, pinned)
-    if any(result.verdict.exit_code != ExitCode.FAILED for result in results):
+    if any(_code_of(result.verdict) != ExitCode.FAILED for result in results):
         say(_EVIDENCE)
     if pinned is not None and pinned.is_updated and pinned.ledgers:
         say(str(pinned))
     sys.stdout.flush()
     # What is wrong comes first, so that the first word on stderr tells the exit code.
-    for result in sorted(results, key=lambda result: result.verdict.exit_code != ExitCode.FAILED):
+    for result in sorted(results, key=lambda result: _code_of(result.verdict) != ExitCode.FAILED):
         _complain(result)
     if pinned is not None:
         _complain_of_pins(pinned)
@@ -95,53 +96,55 @@ def _check_pins(file: str, paths: tuple[str, ...], results: "list[Verified]") ->
 
 
 def _code(results: "list[Verified]", pinned: "PinCheck | None") -> int:
-    from runcard.errors import ExitCode  # noqa: PLC0415
-    from runcard.operations.checks.verify import worst  # noqa: PLC0415
-
     if pinned is not None and not pinned.is_updated:
         return ExitCode.FAILED
-    code = worst(results)
+    code = worst(_code_of(result.verdict) for result in results)
     return ExitCode.WARNINGS if pinned is not None and not pinned.ledgers and code == ExitCode.OK else code
+
+
+def _code_of(verdict: "Verdict") -> ExitCode:
+    """The exit code of one verdict: that of its worst finding."""
+    return code_for_severity(verdict.severity)
 
 
 def _approve(result: "Verified") -> None:
     """The verdict on a record with which nothing is wrong, and what there is to know about it."""
     from runcard.cli.printing import say  # noqa: PLC0415
-    from runcard.errors import ExitCode  # noqa: PLC0415
 
     if result.verdict.records:
         say(f"{result.path}: {_words(result.verdict)}")
     for found in result.verdict.findings:
-        if found.exit_code == ExitCode.OK:
+        if code_for_severity(found.severity) == ExitCode.OK:
             say(f"  {_told(found, result)}")
 
 
 def _complain(result: "Verified") -> None:
     """What is wrong with a record, all of it below its verdict; or a warning for each thing to know."""
     from runcard.cli.printing import colour, complain  # noqa: PLC0415
-    from runcard.errors import ExitCode  # noqa: PLC0415
     from runcard.files import printable  # noqa: PLC0415
 
     verdict = result.verdict
-    if verdict.exit_code != ExitCode.FAILED:
+    if _code_of(verdict) != ExitCode.FAILED:
         for found in verdict.findings:
-            if found.exit_code == ExitCode.WARNINGS:
+            if code_for_severity(found.severity) == ExitCode.WARNINGS:
                 complain("Warning", f"{result.path}: {_told(found, result)}")
         return
     only = verdict.findings[0] if len(verdict.findings) == 1 and not verdict.records else None
     if only is not None and only.kind == "missing" and only.record == printable(result.path):
-        complain("Error", verdict.findings[0].message, hint="name a run or a session, or a folder of them")
+        complain("Error", only.message, hint=result.hint or "name a run or a session, or a folder of them")
         return
     complain("Error", f"{result.path}: {_words(verdict)}")
-    for found in sorted(verdict.findings, key=lambda found: found.exit_code != ExitCode.FAILED):
+    for found in sorted(
+        verdict.findings, key=lambda found: code_for_severity(found.severity) != ExitCode.FAILED
+    ):
         click.echo(f"  {printable(_told(found, result))}", err=True, color=colour())
 
 
-def _told(found: "Discrepancy", result: "Verified") -> str:
+def _told(found: "Finding", result: "Verified") -> str:
     """A finding about a store names the record, one about a file that file, and one about a whole record neither."""
     place = found.path if found.kind not in {"open", "ledger"} else ""
     if not result.verdict.records:
-        place = found.record
+        place = found.record or ""
     return f"{place}: {found.message} [{found.kind}]" if place else f"{found.message} [{found.kind}]"
 
 

@@ -7,7 +7,7 @@ import click
 from runcard.cli.options import json_option, yes_option
 
 if TYPE_CHECKING:
-    from runcard.operations.experiments.delete import Doomed
+    from runcard.operations.experiments.delete import ExperimentContents
 
 
 @click.command("delete", short_help="Delete an experiment and its runs.")
@@ -44,7 +44,7 @@ def command(name: str, yes: bool, as_json: bool) -> int:
     return ExitCode.OK
 
 
-def _is_agreed(doomed: "Doomed") -> bool:
+def _is_agreed(doomed: "ExperimentContents") -> bool:
     from runcard.cli.confirm import is_agreed  # noqa: PLC0415
     from runcard.files import printable  # noqa: PLC0415
     from runcard.views.formats import byte_size, counted  # noqa: PLC0415

@@ -17,10 +17,10 @@ def command(as_json: bool) -> int:
     from runcard.cli.printing import complain, say, say_json  # noqa: PLC0415
     from runcard.errors import ExitCode  # noqa: PLC0415
     from runcard.operations.experiments.delete import unfinished  # noqa: PLC0415
-    from runcard.operations.experiments.list import experiments  # noqa: PLC0415
+    from runcard.operations.experiments.list import list_experiments  # noqa: PLC0415
     from runcard.views.experiment_screen import experiment_table  # noqa: PLC0415
 
-    found, half = experiments(), unfinished()
+    found, half = list_experiments(), unfinished()
     if as_json:
         say_json({"experiments": [one.to_dict() for one in found], "half_deleted": half})
     else:

@@ -29,11 +29,11 @@ def command(name: str, stores: tuple[str, ...], as_json: bool) -> int:
     from runcard.cli.printing import complain, say, say_json  # noqa: PLC0415
     from runcard.cli.progress import Progress  # noqa: PLC0415
     from runcard.errors import ExitCode  # noqa: PLC0415
-    from runcard.operations.experiments.show import sum_up  # noqa: PLC0415
+    from runcard.operations.experiments.show import show_experiment  # noqa: PLC0415
     from runcard.settings import OUTPUTS, read_settings  # noqa: PLC0415
     from runcard.views.experiment_screen import experiment_screen  # noqa: PLC0415
 
-    summary = sum_up(name, stores or (read_settings()[OUTPUTS],), Progress("runs").over)
+    summary = show_experiment(name, stores or (read_settings()[OUTPUTS],), Progress("runs").over)
     if as_json:
         say_json(summary.to_dict())
     else:

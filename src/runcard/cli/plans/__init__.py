@@ -1,26 +1,26 @@
-"""runcard plan: the commands about test plans, a file for each."""
+"""runcard plan: the commands about test plans, one module each."""
 
 import click
 
 from runcard.cli.groups import Group
 
 COMMANDS: dict[str, str] = {
-    "analyze": "Find what the tests of a Ruby method must cover.",
+    "analyze": "Analyze a Ruby method and make its test plan.",
     "begin": "Check whether an agent may begin.",
-    "diff": "Say what changed between two plans.",
+    "diff": "Show what changed between two plans.",
     "extract": "Print the structure of spec files.",
-    "factories": "List the factories of a project, with their traits.",
-    "guide": "Print what an agent reads, may write and must do.",
-    "list": "List the plans of a project, and whose turn it is.",
-    "mark": "Write what an agent reports about its work.",
-    "optimize": "Compare plans with the factories they have.",
-    "path": "Print where the plan of a source lies.",
-    "pipeline": "Go from a source to the skeleton of its spec.",
+    "factories": "List the factories of a project with their traits.",
+    "guide": "Print the instructions for an agent.",
+    "list": "List the plans of a project and the next agent of each.",
+    "mark": "Write an agent's report into a plan.",
+    "optimize": "Compare plans with their factories.",
+    "path": "Print the path of the plan of a source.",
+    "pipeline": "Run analyze, validate and skeleton for a source.",
     "review": "Compare a spec with its plan.",
-    "skeleton": "Write the skeleton of a spec by its plan.",
-    "status": "Say whether the plan of a source can still be used.",
-    "targets": "List what there is to test in Ruby files.",
-    "validate": "Check plans by every rule, and write down what was found.",
+    "skeleton": "Write the skeleton of a spec from its plan.",
+    "status": "Check whether the plan of a source is fresh.",
+    "targets": "List the methods in Ruby files.",
+    "validate": "Check plans and write the findings into them.",
 }
 
 

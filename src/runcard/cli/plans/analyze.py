@@ -8,39 +8,44 @@ import click
 from runcard.cli.plans.options import many_options, root_option, sources_argument, target_options
 
 if TYPE_CHECKING:
-    from runcard.cli.plans.many_paths import Many
-    from runcard.operations.plans.analyze import Analyzed
-    from runcard.plans.plan_files import Asked
+    from runcard.cli.many import Many
+    from runcard.operations.plans.analyze import AnalysisResult
+    from runcard.plans.plan_files import MethodRef
 
 
-@click.command("analyze", short_help="Find what the tests of a Ruby method must cover.")
+@click.command("analyze", short_help="Analyze a Ruby method and make its test plan.")
 @sources_argument
 @target_options(
     method_about="The method to analyze.",
-    class_about="Its class, where the name alone is not clear.",
-    type_about="Its type, likewise.",
+    class_about="Its class, if the name is ambiguous.",
+    type_about="Its type, if the name is ambiguous.",
 )
 @click.option("--all-methods", is_flag=True, help="Analyze every method that has a body.")
 @click.option("--write", "writes", is_flag=True, help="Write the plan, and print its path.")
 @root_option
 @many_options("sources", "source")
 def command(
-    sources: tuple[str, ...], all_methods: bool, writes: bool, asked: "Asked", root: str | None, many: "Many"
+    sources: tuple[str, ...],
+    all_methods: bool,
+    writes: bool,
+    method_ref: "MethodRef",
+    root: str | None,
+    many: "Many",
 ) -> int:
-    """Find the conditions of a method in the Ruby file SRC, and print the plan that they make.
+    """Find the conditions of a method in the Ruby file SRC, and print its plan.
 
-    The file is parsed, nothing is run, and the same source always gives the same plan.
+    The file is parsed, not run. The same source always gives the same plan.
 
-    Exit codes: 0 good, 1 no such method or nothing that can be read, 2 good with warnings: no condition at all, more
-    than six levels, or a part that could not be read.
+    Exit codes: 0 success, 1 no such method or file unreadable, 2 warnings: no branches, more than six levels, or a
+    part that could not be read.
     """
     from runcard.errors import RuncardError  # noqa: PLC0415
-    from runcard.operations.plans.analyze import analyze_methods, analyze_source, kept  # noqa: PLC0415
+    from runcard.operations.plans.analyze import analyze_methods, analyze_source, write_analysis  # noqa: PLC0415
 
-    if all_methods == (asked.method is not None):
-        raise click.UsageError("Name the method with --method, or say --all-methods.")
-    if asked.method is not None:
-        many.each(sources, lambda source: analyze_source(source, asked, root=root, write=writes), _show)
+    if all_methods == (method_ref.method is not None):
+        raise click.UsageError("Pass either --method or --all-methods.")
+    if method_ref.method is not None:
+        many.each(sources, lambda source: analyze_source(source, method_ref, root=root, write=writes), _show)
         return many.finish()
     for source in sources:
         try:
@@ -49,11 +54,15 @@ def command(
             many.refuse(source, error)
             continue
         for analysis in analyses:
-            many.each([source], partial(kept, analysis=analysis, root=root, write=writes), _show_one_of_many)
+            many.each(
+                [source],
+                partial(write_analysis, analysis=analysis, root=root, write=writes),
+                _show_one_of_many,
+            )
     return many.finish()
 
 
-def _show_one_of_many(source: str, analyzed: "Analyzed") -> None:
+def _show_one_of_many(source: str, analyzed: "AnalysisResult") -> None:
     from runcard.cli.printing import say  # noqa: PLC0415
 
     if analyzed.plan is None:
@@ -61,7 +70,7 @@ def _show_one_of_many(source: str, analyzed: "Analyzed") -> None:
     _show(source, analyzed)
 
 
-def _show(_: str, analyzed: "Analyzed") -> None:
+def _show(_: str, analyzed: "AnalysisResult") -> None:
     from runcard.cli.printing import say  # noqa: PLC0415
 
     if analyzed.plan is not None:

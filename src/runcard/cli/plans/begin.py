@@ -13,9 +13,9 @@ from runcard.cli.plans.options import (
 )
 
 if TYPE_CHECKING:
-    from runcard.cli.plans.many_paths import Many
-    from runcard.operations.plans.hand_over import Begun
-    from runcard.plans.plan_files import Asked
+    from runcard.cli.many import Many
+    from runcard.operations.plans.begin import BeginCheck
+    from runcard.plans.plan_files import MethodRef
 
 
 @click.command("begin", short_help="Check whether an agent may begin.")
@@ -24,32 +24,34 @@ if TYPE_CHECKING:
 @target_options()
 @root_option
 @many_options("sources", "source")
-def command(agent: str, sources: tuple[str, ...], asked: "Asked", root: str | None, many: "Many") -> int:
-    """Check what AGENT needs before it works on the plan of each source SRC, and print the plan's path.
+def command(
+    agent: str, sources: tuple[str, ...], method_ref: "MethodRef", root: str | None, many: "Many"
+) -> int:
+    """Check whether AGENT may work on the plan of each source SRC, and print the path of the plan.
 
     Its predecessor must have left its marker, and the plan must be valid. Nothing is written.
 
-    Exit codes: 0 it may begin, 1 it may not, and what is missing, 2 good with warnings.
+    Exit codes: 0 it may begin, 1 it may not, 2 it may, with warnings.
     """
-    from runcard.operations.plans.hand_over import begin  # noqa: PLC0415
+    from runcard.operations.plans.begin import begin  # noqa: PLC0415
     from runcard.plans.agents import agent_named  # noqa: PLC0415
     from runcard.settings import read_settings  # noqa: PLC0415
 
     agent_named(agent)
     limits = read_settings().limits
 
-    def work(source: str) -> "Begun":
-        begun = begin(source, agent, root=root, asked=asked, limits=limits)
-        for what in begun.missing:
-            many.complain(f"{source}: the {agent} cannot begin: {what}")
-        return begun
+    def work(source: str) -> "BeginCheck":
+        check = begin(source, agent, root=root, method_ref=method_ref, limits=limits)
+        for reason in check.missing:
+            many.complain(f"{source}: the {agent} cannot begin: {reason}")
+        return check
 
-    many.each(sources, work, lambda _, begun: _show(begun))
+    many.each(sources, work, lambda _, check: _show(check))
     return many.finish()
 
 
-def _show(begun: "Begun") -> None:
+def _show(check: "BeginCheck") -> None:
     from runcard.cli.printing import say  # noqa: PLC0415
 
-    if begun.ready:
-        say(begun.plan.path)
+    if check.ready:
+        say(check.plan.path)

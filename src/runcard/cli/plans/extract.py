@@ -8,8 +8,8 @@ from runcard.cli.options import PATH
 from runcard.cli.plans.options import many_options, root_option
 
 if TYPE_CHECKING:
-    from runcard.cli.plans.many_paths import Many
-    from runcard.operations.plans.extract import Extracted
+    from runcard.cli.many import Many
+    from runcard.operations.plans.extract import SpecStructure
 
 
 @click.command("extract", short_help="Print the structure of spec files.")
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 @root_option
 @many_options("specs", "spec")
 def command(specs: tuple[str, ...], root: str | None, many: "Many") -> int:
-    """Print the structure of each SPEC: its describes, contexts, examples, lets and hooks, and where they stand.
+    """Print the structure of each SPEC: its describes, contexts, examples, lets and hooks, with line numbers.
 
-    Exit codes: 0 good, 1 a file cannot be read, 2 a part of a file cannot be, or there is nothing in it.
+    Exit codes: 0 success, 1 a file is unreadable, 2 a part of a file is unreadable, or it has no examples.
     """
     from runcard.operations.plans.extract import extract  # noqa: PLC0415
 
@@ -27,9 +27,9 @@ def command(specs: tuple[str, ...], root: str | None, many: "Many") -> int:
     return many.finish()
 
 
-def _show(path: str, extracted: "Extracted") -> None:
+def _show(path: str, structure: "SpecStructure") -> None:
     from runcard.cli.printing import say  # noqa: PLC0415
 
-    for part in extracted.spec.walk():
+    for part in structure.spec.walk():
         indent = "  " * (part.depth - part.is_group)
         say(f"{path}:{part.line}: {indent}{part.word} {part.name}".rstrip())

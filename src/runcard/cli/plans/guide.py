@@ -7,42 +7,42 @@ import click
 from runcard.cli.plans.options import agents_argument, many_options
 
 if TYPE_CHECKING:
-    from runcard.cli.plans.many_paths import Many
-    from runcard.operations.plans.hand_over import Guide
+    from runcard.cli.many import Many
+    from runcard.operations.plans.guide import AgentGuide
 
 
-@click.command("guide", short_help="Print what an agent reads, may write and must do.")
+@click.command("guide", short_help="Print the instructions for an agent.")
 @agents_argument
 @many_options("agents", "agent", with_progress=False)
 def command(agents: tuple[str, ...], many: "Many") -> int:
-    """Print what each AGENT reads, may write and must do, to be put into its prompt.
+    """Print what each AGENT reads, may write and must do, for its prompt.
 
     \b
-    The agents, in their order: analyzer, validator, skeleton, architect,
+    The agents in order: analyzer, validator, skeleton, architect,
     implementer, factory-optimizer, polisher, reviewer.
 
     Exit codes: 0 printed, 64 no such agent.
     """
-    from runcard.operations.plans.hand_over import guide  # noqa: PLC0415
+    from runcard.operations.plans.guide import guide  # noqa: PLC0415
     from runcard.plans.agents import agent_named  # noqa: PLC0415
 
     for agent in agents:
         agent_named(agent)
-    many.each(agents, guide, lambda _, told: _show(told))
+    many.each(agents, guide, lambda _, result: _show(result))
     return many.finish()
 
 
-def _show(told: "Guide") -> None:
+def _show(guide: "AgentGuide") -> None:
     from runcard.cli.printing import say  # noqa: PLC0415
 
-    agent = told.agent
+    agent = guide.agent
     say(f"# {agent.name}")
     for title, lines in (
-        ("Begin", _begin(told)),
+        ("Begin", _begin(guide)),
         ("Read", list(agent.reads)),
         ("Do", list(agent.duty)),
-        ("Write, in the plan and nowhere else in it", list(agent.places) or ["nothing"]),
-        ("Report", _report(told)),
+        ("Write only these parts of the plan", list(agent.writable) or ["nothing"]),
+        ("Report", _report(guide)),
     ):
         say("")
         say(f"## {title}")
@@ -52,24 +52,24 @@ def _show(told: "Guide") -> None:
     say("")
 
 
-def _begin(told: "Guide") -> list[str]:
-    command = f"`runcard plan begin {told.agent.name} SRC` prints the path of the plan"
-    if told.after is None:
+def _begin(guide: "AgentGuide") -> list[str]:
+    command = f"`runcard plan begin {guide.agent.name} SRC` prints the path of the plan"
+    if guide.after is None:
         return [
             f"{command}; you are the first",
-            "`runcard plan status SRC` says whether a new analysis is needed",
+            "`runcard plan status SRC` tells whether a new analysis is needed",
         ]
-    return [f"{command}, or says what is missing (exit code 1): the {told.after} comes before you"]
+    return [f"{command}, or what is missing (exit code 1): the {guide.after} comes before you"]
 
 
-def _report(told: "Guide") -> list[str]:
-    if not told.agent.writes:
-        return ["tell the user; the plan stays as it is"]
-    name = told.agent.name
+def _report(guide: "AgentGuide") -> list[str]:
+    if not guide.agent.writes:
+        return ["report to the user; do not change the plan"]
+    name = guide.agent.name
     return [
         f"done: `runcard plan mark {name} SRC --completed --version V`",
         f"nothing to do: `runcard plan mark {name} SRC --skipped REASON`",
-        f"something to know: `runcard plan mark {name} SRC --warning TEXT`",
-        f"it went wrong: `runcard plan mark {name} SRC --error TEXT`",
-        f"then comes the {told.before}",
+        f"warning: `runcard plan mark {name} SRC --warning TEXT`",
+        f"failed: `runcard plan mark {name} SRC --error TEXT`",
+        f"next is the {guide.before}",
     ]

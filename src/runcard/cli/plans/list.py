@@ -8,20 +8,20 @@ from runcard.cli.options import PATH
 from runcard.cli.plans.options import many_options, root_option
 
 if TYPE_CHECKING:
-    from runcard.cli.plans.many_paths import Many
-    from runcard.operations.plans.list import Plans
+    from runcard.cli.many import Many
+    from runcard.operations.plans.list import PlanList
 
 
-@click.command("list", short_help="List the plans of a project, and whose turn it is.")
+@click.command("list", short_help="List the plans of a project and the next agent of each.")
 @click.argument("directories", nargs=-1, metavar="[DIR]...", type=PATH)
 @root_option
 @many_options("projects", "path")
 def command(directories: tuple[str, ...], root: str | None, many: "Many") -> int:
-    """List all plans of the project that each DIR lies in: fresh, stale or invalid, and which agent is next.
+    """List all plans of the project that contains each DIR: fresh, stale or invalid, and the next agent.
 
-    Without DIR it is the current directory, or the --root.
+    Without DIR: the current directory, or --root.
 
-    Exit codes: 0 good, 1 error, 2 good with warnings.
+    Exit codes: 0 success, 1 error, 2 warnings.
     """
     from runcard.operations.plans.list import list_plans  # noqa: PLC0415
     from runcard.settings import read_settings  # noqa: PLC0415
@@ -35,7 +35,7 @@ def command(directories: tuple[str, ...], root: str | None, many: "Many") -> int
     return many.finish()
 
 
-def _show(plans: "Plans") -> None:
+def _show(plans: "PlanList") -> None:
     from runcard.cli.printing import say  # noqa: PLC0415
 
     rows = [(plan.state, plan.next, plan.target, plan.file, plan.reason or "") for plan in plans.plans]

@@ -14,22 +14,24 @@ from runcard.cli.plans.options import (
 )
 
 if TYPE_CHECKING:
-    from runcard.cli.plans.many_paths import Many
-    from runcard.plans.plan_files import Asked
+    from runcard.cli.many import Many
+    from runcard.plans.plan_files import MethodRef
 
 
-@click.command("mark", short_help="Write what an agent reports about its work.")
+@click.command("mark", short_help="Write an agent's report into a plan.")
 @agent_argument
 @sources_argument
 @click.option(
-    "--completed", is_flag=True, help="The work is done; meant when nothing but the version is said."
+    "--completed",
+    is_flag=True,
+    help="The work is done (default, unless other options than --version are given).",
 )
 @click.option("--version", metavar="V", type=TEXT, help="The version of the agent.")
 @click.option(
     "--skipped",
     metavar="REASON",
     type=TEXT,
-    help="There was nothing to do, and why; the next agent may begin.",
+    help="There was nothing to do; the next agent may begin.",
 )
 @click.option(
     "--warning", "warnings", multiple=True, metavar="TEXT", type=TEXT, help="Add a warning. Can be repeated."
@@ -40,7 +42,7 @@ if TYPE_CHECKING:
     multiple=True,
     metavar="TEXT",
     type=TEXT,
-    help="Add an error; unless --completed, the work is not done. Can be repeated.",
+    help="Add an error; without --completed, the work counts as not done. Can be repeated.",
 )
 @click.option(
     "--set",
@@ -48,7 +50,7 @@ if TYPE_CHECKING:
     multiple=True,
     metavar="KEY=VALUE",
     type=TEXT,
-    help="A value of the plan's automation: JSON, or else a text. Can be repeated.",
+    help="Set a key of the plan's automation to JSON, or else to text. Can be repeated.",
 )
 @target_options()
 @root_option
@@ -62,22 +64,22 @@ def command(  # noqa: PLR0913, PLR0917 - an option is an argument
     warnings: tuple[str, ...],
     errors: tuple[str, ...],
     values: tuple[str, ...],
-    asked: "Asked",
+    method_ref: "MethodRef",
     root: str | None,
     many: "Many",
 ) -> int:
-    """Write what AGENT reports into the plan of each source SRC: only what is the agent's to write.
+    """Write the report of AGENT into the plan of each source SRC. An agent can only write its own keys.
 
-    Exit codes: 0 good, 1 refused, 2 written, but the agent before has not left its marker.
+    Exit codes: 0 success, 1 refused, 2 written, but the previous agent has not left its marker.
     """
     from runcard.cli.printing import say  # noqa: PLC0415
-    from runcard.operations.plans.hand_over import mark  # noqa: PLC0415
-    from runcard.plans.agent_reports import Mark  # noqa: PLC0415
+    from runcard.operations.plans.mark import mark  # noqa: PLC0415
+    from runcard.plans.agent_reports import AgentReport  # noqa: PLC0415
     from runcard.plans.agents import agent_named  # noqa: PLC0415
     from runcard.settings import read_settings  # noqa: PLC0415
 
     agent_named(agent)
-    said = Mark(
+    report = AgentReport(
         completed=completed or None,
         version=version,
         skipped=skipped,
@@ -88,7 +90,7 @@ def command(  # noqa: PLR0913, PLR0917 - an option is an argument
     limits = read_settings().limits
     many.each(
         sources,
-        lambda source: mark(source, agent, said, root=root, asked=asked, limits=limits),
+        lambda source: mark(source, agent, report, root=root, method_ref=method_ref, limits=limits),
         lambda source, marked: say(f"{source}: {agent} marked in {marked.plan.path}"),
     )
     return many.finish()
@@ -100,7 +102,7 @@ def _pair(text: str) -> tuple[str, Any]:
 
     key, equals, value = text.partition("=")
     if not equals or not key:
-        raise UsageError(f"--set {text}: this is not key=value", hint="for example --set linter=rubocop")
+        raise UsageError(f"--set {text}: not KEY=VALUE", hint="for example --set linter=rubocop")
     try:
         return key, decode_json(value.encode("utf-8", "surrogateescape"))
     except EncodingError:

@@ -1,4 +1,4 @@
-"""Options that the commands about plans share, and what is made of them before a command is called."""
+"""Options that the commands about plans share."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -11,10 +11,10 @@ from runcard.cli.options import PATH, json_option
 _METHOD_TYPES = ("instance", "class")
 
 
-def _agents(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
+def _agents(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
     from runcard.plans.agents import AGENTS  # noqa: PLC0415
 
-    return [name for name in AGENTS if name.startswith(begun)]
+    return [name for name in AGENTS if name.startswith(incomplete)]
 
 
 agent_argument = click.argument("agent", metavar="AGENT", shell_complete=_agents)
@@ -27,10 +27,10 @@ root_option = click.option(
     "--root",
     metavar="DIR",
     type=PATH,
-    help="The project; by default the nearest directory above with .git or a Gemfile.",
+    help="The project (default: the nearest directory above with .git or a Gemfile).",
 )
 _progress_option = click.option(
-    "--progress", "shows_progress", is_flag=True, help="Show progress also where stderr is no terminal."
+    "--progress", "shows_progress", is_flag=True, help="Show progress even if stderr is not a terminal."
 )
 
 Command = Callable[..., int]
@@ -39,36 +39,42 @@ Command = Callable[..., int]
 def target_options(
     *,
     class_about: str = "The class of the method.",
-    method_about: str = "The method, where a source has plans for several.",
+    method_about: str = "The method, if a source has several plans.",
     type_about: str = "The type of the method.",
     needs_method: bool = False,
 ) -> Callable[[Command], Command]:
-    """Name one of several methods of a source; the command gets them as `asked`."""
+    """`--class`, `--method` and `--type`; the command gets them as `method_ref`."""
 
     def decorated(command: Command) -> Command:
         @click.option("--class", "class_name", metavar="NAME", help=class_about)
         @click.option("--method", metavar="NAME", required=needs_method, help=method_about)
         @click.option("--type", "method_type", type=click.Choice(_METHOD_TYPES), help=type_about)
         @wraps(command)
-        def call(*, class_name: str | None, method: str | None, method_type: str | None, **given: Any) -> int:  # noqa: ANN401 - as click has them
-            from runcard.plans.plan_files import Asked  # noqa: PLC0415
+        def call(
+            *,
+            class_name: str | None,
+            method: str | None,
+            method_type: str | None,
+            **others: Any,  # noqa: ANN401 - as click passes them
+        ) -> int:
+            from runcard.plans.plan_files import MethodRef  # noqa: PLC0415
 
-            return command(asked=Asked(class_name, method, method_type), **given)
+            return command(method_ref=MethodRef(class_name, method, method_type), **others)
 
         return call
 
     return decorated
 
 
-def many_options(what: str, key: str | None, *, with_progress: bool = True) -> Callable[[Command], Command]:
-    """`--json` and `--progress` of a command about many paths; it gets them as `many`."""
+def many_options(unit: str, key: str | None, *, with_progress: bool = True) -> Callable[[Command], Command]:
+    """`--json` and `--progress` of a command about many paths; the command gets them as `many`."""
 
     def decorated(command: Command) -> Command:
         @wraps(command)
-        def call(*, as_json: bool, shows_progress: bool = False, **given: Any) -> int:  # noqa: ANN401 - as click has them
-            from runcard.cli.plans.many_paths import Many  # noqa: PLC0415
+        def call(*, as_json: bool, shows_progress: bool = False, **others: Any) -> int:  # noqa: ANN401 - as click passes them
+            from runcard.cli.many import Many  # noqa: PLC0415
 
-            return command(many=Many(what, key, as_json=as_json, shows_progress=shows_progress), **given)
+            return command(many=Many(unit, key, as_json=as_json, shows_progress=shows_progress), **others)
 
         return json_option(_progress_option(call) if with_progress else call)
 

@@ -8,47 +8,52 @@ from runcard.cli.options import output_option
 from runcard.cli.plans.options import many_options, root_option, sources_argument, target_options
 
 if TYPE_CHECKING:
-    from runcard.cli.plans.many_paths import Many
-    from runcard.operations.plans.pipeline import Piped
-    from runcard.plans.plan_files import Asked
+    from runcard.cli.many import Many
+    from runcard.operations.plans.pipeline import PipelineResult
+    from runcard.plans.plan_files import MethodRef
 
 
-@click.command("pipeline", short_help="Go from a source to the skeleton of its spec.")
+@click.command("pipeline", short_help="Run analyze, validate and skeleton for a source.")
 @sources_argument
 @target_options(
     method_about="The method.",
-    class_about="Its class, where several have such a method.",
-    type_about="Its type, where both have one.",
+    class_about="Its class, if the name is ambiguous.",
+    type_about="Its type, if the name is ambiguous.",
     needs_method=True,
 )
-@output_option("FILE", "Write the spec there; for one source only.")
-@click.option("--force", is_flag=True, help="Write the skeleton again, over a spec that is there.")
+@output_option("FILE", "Write the spec to FILE; for one source only.")
+@click.option("--force", is_flag=True, help="Write the skeleton again, replacing an existing spec.")
 @root_option
 @many_options("sources", "source")
 def command(
-    sources: tuple[str, ...], output: str | None, force: bool, asked: "Asked", root: str | None, many: "Many"
+    sources: tuple[str, ...],
+    output: str | None,
+    force: bool,
+    method_ref: "MethodRef",
+    root: str | None,
+    many: "Many",
 ) -> int:
-    """Analyze a method of each source SRC, validate its plan, write the skeleton of its spec, and say who is next.
+    """Analyze a method of each source SRC, validate its plan, write the skeleton of its spec, and print the next agent.
 
-    What is done already and still holds is not done again: the analysis of a source that did not change, and a
-    skeleton that the plan says is there.
+    Work that is done and still valid is not repeated: the analysis of an unchanged source, and a skeleton that the
+    plan records.
 
-    Exit codes: 0 good, 1 a step failed, 2 good with warnings.
+    Exit codes: 0 success, 1 a step failed, 2 warnings.
     """
     from runcard.errors import UsageError  # noqa: PLC0415
     from runcard.operations.plans.pipeline import run_pipeline  # noqa: PLC0415
 
     if output is not None and len(sources) > 1:
-        raise UsageError("--output is one file, and there are several sources", hint="name one source")
+        raise UsageError("--output names one file, but several sources were given", hint="pass one source")
     many.each(
-        sources, lambda source: run_pipeline(source, asked, root=root, output=output, force=force), _show
+        sources, lambda source: run_pipeline(source, method_ref, root=root, output=output, force=force), _show
     )
     return many.finish()
 
 
-def _show(source: str, piped: "Piped") -> None:
+def _show(source: str, result: "PipelineResult") -> None:
     from runcard.cli.printing import say  # noqa: PLC0415
 
-    for step in piped.steps:
+    for step in result.steps:
         say(f"{source}: {step.agent} {step.outcome}: {step.detail}")
-    say(f"{source}: next is the {piped.next}")
+    say(f"{source}: next is the {result.next}")

@@ -8,25 +8,25 @@ from runcard.cli.options import PATH
 from runcard.cli.plans.options import many_options, root_option, target_options
 
 if TYPE_CHECKING:
-    from runcard.cli.plans.many_paths import Many
-    from runcard.operations.plans.review import Reviewed
-    from runcard.plans.plan_files import Asked
+    from runcard.cli.many import Many
+    from runcard.operations.plans.review import ReviewResult
+    from runcard.plans.plan_files import MethodRef
 
 
 @click.command("review", short_help="Compare a spec with its plan.")
 @click.argument("path", metavar="PLAN|SRC", type=PATH)
 @click.argument("spec", required=False, metavar="[SPEC]", type=PATH)
-@click.option("--write-report", is_flag=True, help="Write the report beside the plan, too, as Markdown.")
+@click.option("--write-report", is_flag=True, help="Also write the report beside the plan, as Markdown.")
 @target_options()
 @root_option
 @many_options("plans", "path", with_progress=False)
 def command(
-    path: str, spec: str | None, write_report: bool, asked: "Asked", root: str | None, many: "Many"
+    path: str, spec: str | None, write_report: bool, method_ref: "MethodRef", root: str | None, many: "Many"
 ) -> int:
-    """Compare the SPEC, by default the one of the plan, with the plan of a source SRC, or with the PLAN itself.
+    """Compare SPEC with the plan of a source SRC, or with the PLAN itself. The default SPEC is the one of the plan.
 
-    The report says which states have a context and which have none, which contexts the plan does not know, and which
-    placeholders are left. Nothing is written into the plan.
+    The report lists states with and without a context, contexts that are not in the plan, and placeholders that are
+    left. The plan is not changed.
 
     Exit codes: 0 the spec covers the plan, 1 error, 2 something is missing or left over.
     """
@@ -34,14 +34,14 @@ def command(
 
     many.each(
         [path],
-        lambda _: review_spec(path, spec, root=root, asked=asked, write_report=write_report),
-        lambda _, reviewed: _show(reviewed),
+        lambda _: review_spec(path, spec, root=root, method_ref=method_ref, write_report=write_report),
+        lambda _, result: _show(result),
     )
     return many.finish()
 
 
-def _show(reviewed: "Reviewed") -> None:
+def _show(result: "ReviewResult") -> None:
     from runcard.cli.printing import say  # noqa: PLC0415
 
-    for line in reviewed.page.splitlines():
+    for line in result.page.splitlines():
         say(line)

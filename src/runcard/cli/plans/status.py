@@ -7,21 +7,21 @@ import click
 from runcard.cli.plans.options import many_options, root_option, sources_argument, target_options
 
 if TYPE_CHECKING:
-    from runcard.cli.plans.many_paths import Many
-    from runcard.plans.plan_files import Asked
+    from runcard.cli.many import Many
+    from runcard.plans.plan_files import MethodRef
 
 
-@click.command("status", short_help="Say whether the plan of a source can still be used.")
+@click.command("status", short_help="Check whether the plan of a source is fresh.")
 @sources_argument
 @target_options()
 @root_option
 @many_options("sources", "source")
-def command(sources: tuple[str, ...], asked: "Asked", root: str | None, many: "Many") -> int:
-    """Say whether the plan of each source SRC is there, complete, and of the source as it is now.
+def command(sources: tuple[str, ...], method_ref: "MethodRef", root: str | None, many: "Many") -> int:
+    """Check whether the plan of each source SRC exists, is complete, and is up to date with the source.
 
-    A plan that cannot be used is no error: the answer is a new analysis.
+    A plan that is not fresh is not an error: it needs a new analysis.
 
-    Exit codes: 0 good, 1 error, 2 good with warnings.
+    Exit codes: 0 success, 1 error, 2 warnings.
     """
     from runcard.cli.printing import say  # noqa: PLC0415
     from runcard.operations.plans.status import status  # noqa: PLC0415
@@ -30,7 +30,7 @@ def command(sources: tuple[str, ...], asked: "Asked", root: str | None, many: "M
     limits = read_settings().limits
     many.each(
         sources,
-        lambda source: status(source, root=root, asked=asked, limits=limits),
-        lambda source, told: say(f"{source}: {told.in_words}"),
+        lambda source: status(source, root=root, method_ref=method_ref, limits=limits),
+        lambda source, result: say(f"{source}: {result.text}"),
     )
     return many.finish()

@@ -8,18 +8,18 @@ from runcard.cli.options import PATH
 from runcard.cli.plans.options import many_options, root_option
 
 if TYPE_CHECKING:
-    from runcard.cli.plans.many_paths import Many
-    from runcard.operations.plans.targets import Listed
+    from runcard.cli.many import Many
+    from runcard.operations.plans.targets import TargetList
 
 
-@click.command("targets", short_help="List what there is to test in Ruby files.")
+@click.command("targets", short_help="List the methods in Ruby files.")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=PATH)
 @root_option
 @many_options("files", "source")
 def command(files: tuple[str, ...], root: str | None, many: "Many") -> int:
-    """List the methods that each Ruby FILE defines, private ones too: Class#method, or Class.method.
+    """List the methods that each Ruby FILE defines, including private ones, as Class#method or Class.method.
 
-    Exit codes: 0 good, 1 a file cannot be read, 2 a part of a file cannot be.
+    Exit codes: 0 success, 1 a file is unreadable, 2 a part of a file is unreadable.
     """
     from runcard.operations.plans.targets import list_targets  # noqa: PLC0415
 
@@ -27,10 +27,10 @@ def command(files: tuple[str, ...], root: str | None, many: "Many") -> int:
     return many.finish()
 
 
-def _show(path: str, listed: "Listed") -> None:
+def _show(path: str, target_list: "TargetList") -> None:
     from runcard.cli.printing import say  # noqa: PLC0415
 
-    targets = listed.targets.all()
+    targets = target_list.targets.all()
     for target in targets:
         say(f"{path}:{target.line}: {target}")
     if not targets:

@@ -7,24 +7,26 @@ import click
 from runcard.cli.plans.options import many_options, plans_argument, root_option, target_options
 
 if TYPE_CHECKING:
-    from runcard.cli.plans.many_paths import Many
-    from runcard.operations.plans.validate import Validated
-    from runcard.plans.plan_files import Asked
+    from runcard.cli.many import Many
+    from runcard.operations.plans.validate import PlanValidation
+    from runcard.plans.plan_files import MethodRef
 
 
-@click.command("validate", short_help="Check plans by every rule, and write down what was found.")
+@click.command("validate", short_help="Check plans and write the findings into them.")
 @plans_argument
-@click.option("--no-write", is_flag=True, help="Leave the section validation as it is.")
+@click.option("--no-write", is_flag=True, help="Do not change the section validation.")
 @target_options()
 @root_option
 @many_options("plans", "path")
-def command(paths: tuple[str, ...], no_write: bool, asked: "Asked", root: str | None, many: "Many") -> int:
+def command(
+    paths: tuple[str, ...], no_write: bool, method_ref: "MethodRef", root: str | None, many: "Many"
+) -> int:
     """Check the plan of each source SRC, or the PLAN itself (a path that ends in .yml), by every rule.
 
-    The target is looked for in the project. What was found is written into the plan's section validation, which was
-    not looked at; nothing else changes.
+    The target must exist in the project. The findings are written into the plan's section validation, whose previous
+    contents are ignored; nothing else changes.
 
-    Exit codes: 0 all good, 1 something is wrong, 2 good with warnings.
+    Exit codes: 0 valid, 1 errors, 2 warnings.
     """
     from runcard.cli.printing import finding_line  # noqa: PLC0415
     from runcard.operations.plans.validate import validate_plan  # noqa: PLC0415
@@ -32,21 +34,21 @@ def command(paths: tuple[str, ...], no_write: bool, asked: "Asked", root: str | 
 
     limits = read_settings().limits
 
-    def work(path: str) -> "Validated":
-        validated = validate_plan(path, root=root, asked=asked, write=not no_write, limits=limits)
-        plan = validated.plan.path
-        for found in validated.report.errors:
-            many.complain(finding_line(found, plan), found.hint)
-        for found in validated.report.warnings:
-            many.warn(finding_line(found, plan), found.hint)
-        return validated
+    def validate(path: str) -> "PlanValidation":
+        result = validate_plan(path, root=root, method_ref=method_ref, write=not no_write, limits=limits)
+        plan = result.plan.path
+        for error in result.report.errors:
+            many.complain(finding_line(error, plan), error.hint)
+        for warning in result.report.warnings:
+            many.warn(finding_line(warning, plan), warning.hint)
+        return result
 
-    many.each(paths, work, lambda _, validated: _show(validated))
+    many.each(paths, validate, lambda _, result: _show(result))
     return many.finish()
 
 
-def _show(validated: "Validated") -> None:
+def _show(result: "PlanValidation") -> None:
     from runcard.cli.printing import say  # noqa: PLC0415
 
-    if validated.report.valid:
-        say(f"{validated.plan.path}: valid testplan {validated.report.version}")
+    if result.report.valid:
+        say(f"{result.plan.path}: valid testplan {result.report.version}")

@@ -11,7 +11,7 @@ from runcard.cli.options import PATH, json_option
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from runcard.operations.runs.close import Closing
+    from runcard.recording.closing import CloseResult
 
 
 @click.command("close", short_help="Close runs whose process is gone.")
@@ -34,9 +34,8 @@ def command(runs: tuple[str, ...], outputs: str | None, as_json: bool) -> int:
     from runcard.cli.printing import complain, complain_of_settings, say, say_json  # noqa: PLC0415
     from runcard.errors import ExitCode, RuncardError, StoreError  # noqa: PLC0415
     from runcard.files import printable  # noqa: PLC0415
-    from runcard.operations.runs.close import close, dead_runs  # noqa: PLC0415
+    from runcard.operations.runs.close import close, find_unclosed_runs  # noqa: PLC0415
     from runcard.settings import OUTPUTS, read_settings  # noqa: PLC0415
-    from runcard.store.no_record import no_record  # noqa: PLC0415
 
     settings = read_settings({OUTPUTS: outputs})
     outputs = settings[OUTPUTS]
@@ -45,11 +44,9 @@ def command(runs: tuple[str, ...], outputs: str | None, as_json: bool) -> int:
             f"{printable(outputs)} does not exist", hint="name the store with --outputs, or a RUN"
         )
     code, said, elsewhere = ExitCode.OK, [], []
-    for run in runs or dead_runs(outputs):
+    for run in runs or find_unclosed_runs(outputs):
         try:
-            if not os.path.isdir(run):
-                raise no_record(run)
-            (closing,) = _closed(close(run), run)
+            (closing,) = _closed(close(_directory(run)), run)
         except RuncardError as error:
             code = ExitCode.FAILED
             complain("Error", error.message, hint=error.hint)
@@ -79,7 +76,23 @@ def command(runs: tuple[str, ...], outputs: str | None, as_json: bool) -> int:
     return code if runs else complain_of_settings(settings, code)
 
 
-def _closed(closings: "Iterator[Closing]", run: str) -> "Iterator[Closing]":
+def _directory(run: str) -> str:
+    """The directory of a run that is named in any way; also one that has lost its document."""
+    from runcard.errors import StoreError  # noqa: PLC0415
+    from runcard.files import printable  # noqa: PLC0415
+    from runcard.store.find_record import open_record  # noqa: PLC0415
+
+    if os.path.isdir(run):
+        return run
+    record = open_record(run)
+    if record.is_archived:
+        raise StoreError(
+            f"{printable(run)} is archived, so it is closed", hint=f"see it: runcard show {printable(run)}"
+        )
+    return record.path
+
+
+def _closed(closings: "Iterator[CloseResult]", run: str) -> "Iterator[CloseResult]":
     """What came of closing a run; what the system refused is an error like any other, and the next one has its turn."""
     from runcard.files import failure  # noqa: PLC0415
 
@@ -89,7 +102,7 @@ def _closed(closings: "Iterator[Closing]", run: str) -> "Iterator[Closing]":
         raise failure(error, os.fsdecode(error.filename or run), "close") from error
 
 
-def _is_elsewhere(closing: "Closing") -> bool:
+def _is_elsewhere(closing: "CloseResult") -> bool:
     """Whether nobody can tell from here if a run is still at work."""
     from runcard.errors import RuncardError  # noqa: PLC0415
     from runcard.operations.checks.show import ELSEWHERE, show  # noqa: PLC0415
@@ -102,7 +115,7 @@ def _is_elsewhere(closing: "Closing") -> bool:
         return False
 
 
-def _words(closing: "Closing") -> str:
+def _words(closing: "CloseResult") -> str:
     if closing.closed:
         return f"closed as {closing.status}"
     return f"{closing.status}, left alone: {closing.reason}"

@@ -31,7 +31,7 @@ def command(run: str, form: str, output: str | None, including: tuple[str, ...],
     """
     from runcard.cli.printing import complain, say, say_json  # noqa: PLC0415
     from runcard.errors import ExitCode  # noqa: PLC0415
-    from runcard.operations.runs.bundle import export_bundle  # noqa: PLC0415
+    from runcard.operations.runs.export_bundle import export_bundle  # noqa: PLC0415
 
     path, warnings = export_bundle(run, output, including=including)
     if as_json:

@@ -29,7 +29,8 @@ def command(
     """
     from runcard.cli.printing import complain, say, say_json  # noqa: PLC0415
     from runcard.errors import ExitCode  # noqa: PLC0415
-    from runcard.operations.runs.bundle import MAX_FILES, MAX_SIZE, import_bundle  # noqa: PLC0415
+    from runcard.operations.runs.import_bundle import import_bundle  # noqa: PLC0415
+    from runcard.store.archives.bundles.result import MAX_FILES, MAX_SIZE  # noqa: PLC0415
 
     path, remarks = import_bundle(
         bundle, folder, max_size=max_size or MAX_SIZE, max_files=max_files or MAX_FILES

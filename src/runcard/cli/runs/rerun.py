@@ -11,8 +11,8 @@ import click
 from runcard.cli.options import PATH, json_option, yes_option
 
 if TYPE_CHECKING:
-    from runcard.operations.runs.compare import Comparison
-    from runcard.operations.runs.rerun import Plan
+    from runcard.operations.runs.compare import RunComparison
+    from runcard.operations.runs.rerun import RerunPlan
 
 _LONG = 1000  # characters: more may have scrolled out of sight
 
@@ -47,7 +47,7 @@ def command(run: str, outputs: str | None, dry_run: bool, yes: bool, as_json: bo
 
     plan = plan_rerun(run, outputs=outputs)
     for difference in plan.differences:
-        complain("Warning", difference.words())
+        complain("Warning", difference.message())
     if plan.trust.damage is not None:
         complain("Warning", f"{plan.path} fails verification: {plan.trust.damage}")
     if dry_run:
@@ -58,7 +58,7 @@ def command(run: str, outputs: str | None, dry_run: bool, yes: bool, as_json: bo
         complain("Error", "nothing was run")
         return ExitCode.FAILED
     with _output_aside(wanted=as_json):
-        ran, comparison = plan.carry_out()
+        ran, comparison = plan.rerun()
     for warning in ran.warnings:
         complain("Warning", warning)
     for problem in ran.problems:
@@ -72,17 +72,17 @@ def command(run: str, outputs: str | None, dry_run: bool, yes: bool, as_json: bo
     return ExitCode.OK if comparison.identical and not _is_changed(plan) else ExitCode.WARNINGS
 
 
-def _is_changed(plan: "Plan") -> bool:
+def _is_changed(plan: "RerunPlan") -> bool:
     return bool(plan.differences) or plan.trust.damage is not None
 
 
-def _command_line(plan: "Plan") -> str:
+def _command_line(plan: "RerunPlan") -> str:
     import shlex  # noqa: PLC0415
 
     return shlex.join(plan.command)
 
 
-def _announce(plan: "Plan") -> None:
+def _announce(plan: "RerunPlan") -> None:
     """Show the command on stderr, and what is not taken from a record that is not trusted."""
     from runcard.files import printable  # noqa: PLC0415
 
@@ -96,7 +96,7 @@ def _announce(plan: "Plan") -> None:
     click.echo(f"runcard: command: {printable(_command_line(plan))}", err=True)
 
 
-def _is_agreed(plan: "Plan") -> bool:
+def _is_agreed(plan: "RerunPlan") -> bool:
     """Ask whether to run a command that a stranger may have written; StoreError where nobody can be asked."""
     from runcard.cli.confirm import can_ask, is_agreed  # noqa: PLC0415
     from runcard.errors import StoreError  # noqa: PLC0415
@@ -112,7 +112,7 @@ def _is_agreed(plan: "Plan") -> bool:
     return is_agreed(f"Run this command{size} in {os.getcwd()}?", doing="run it")
 
 
-def _show_comparison(comparison: "Comparison", plan: "Plan", *, as_json: bool) -> None:
+def _show_comparison(comparison: "RunComparison", plan: "RerunPlan", *, as_json: bool) -> None:
     from runcard.cli.printing import say, say_json  # noqa: PLC0415
 
     if as_json:
@@ -123,7 +123,7 @@ def _show_comparison(comparison: "Comparison", plan: "Plan", *, as_json: bool) -
         say(line)
 
 
-def _show_plan(plan: "Plan", *, as_json: bool) -> None:
+def _show_plan(plan: "RerunPlan", *, as_json: bool) -> None:
     from runcard.cli.printing import say, say_json  # noqa: PLC0415
 
     if as_json:
@@ -137,7 +137,7 @@ def _show_plan(plan: "Plan", *, as_json: bool) -> None:
     say(f"trusted     {'yes' if plan.trust.is_trusted else 'no: asks first, or needs --yes'}")
 
 
-def _report(comparison: "Comparison") -> Iterator[str]:
+def _report(comparison: "RunComparison") -> Iterator[str]:
     from runcard.views import run_comparison as view  # noqa: PLC0415
 
     yield ""

@@ -7,17 +7,16 @@ from runcard.cli.runs.run_arguments import OPTIONS, Option, carry_out
 
 _ABOUT = """Run COMMAND as if runcard were not there, and record it as a run.
 
-What it prints is passed on unchanged and kept, without secrets, in output.log; so are its exit code, processor time and
-memory. COMMAND finds the directory of the run in RUNCARD_RUN_DIR: what it writes there is output. Where the record is, is
-said on stderr at the end.
+The output of COMMAND is passed on unchanged, and stored without secrets in output.log. COMMAND finds the directory of the
+run in RUNCARD_RUN_DIR: files that it writes there are its outputs. Prints the path of the record to stderr when done.
 
-Exit codes: that of COMMAND, 128+N when signal N killed it, 126 it cannot be executed, 127 it was not found, 125 runcard
-itself failed, 64 wrong usage.
+Exit codes: that of COMMAND; 128+N if signal N killed it, 126 cannot be executed, 127 not found, 125 runcard itself
+failed, 64 wrong usage.
 """
 
 
 def _option(option: Option) -> click.Option:
-    names = [option.flag, option.name]
+    names = [*filter(None, (option.short, option.flag)), option.name]
     if option.metavar is None:
         return click.Option(names, is_flag=True, help=option.about)
     kind = PATH if option.metavar in {"DIR", "FILE"} else None
@@ -34,6 +33,5 @@ command = click.Command(
         *map(_option, OPTIONS),
     ],
     help=_ABOUT,
-    short_help="Run a command and record it.",
     context_settings={"allow_interspersed_args": False},
 )

@@ -1,7 +1,7 @@
-"""What `runcard run` does with its command line, without click, whose loading takes as long as all the rest.
+"""The command line of `runcard run`, parsed without click, whose import takes as long as all the rest.
 
-The options are said here once. `parse` reads a command line that is right; for one that is not, and for `--help`, there is
-the command that `runcard.cli.runs.run` makes of the same options, and a test holds the two together.
+`OPTIONS` is the only list of options. `parse` reads a command line that is right. For any other, and for `--help`,
+`runcard.cli.runs.run` makes a click command of the same options; a test compares the two.
 """
 
 import contextlib
@@ -9,11 +9,13 @@ import os
 import sys
 from typing import TYPE_CHECKING, NamedTuple
 
+from runcard.cli.commands import OPTIONS as COMMON
+from runcard.cli.verbosity import is_quiet, set_verbosity, show_traceback
 from runcard.encoding import JsonObject
 from runcard.errors import ExitCode, RuncardError, UsageError
 
 if TYPE_CHECKING:
-    from runcard.operations.experiments import Experiment
+    from runcard.store.experiments import Experiment
 
 
 class Option(NamedTuple):
@@ -24,36 +26,36 @@ class Option(NamedTuple):
     about: str
     metavar: str | None = None  # None: it takes no value
     many: bool = False
+    short: str | None = None
 
 
 OPTIONS = (
-    Option("--outputs", "outputs", "The store of runs; the setting `outputs` unless given.", "DIR"),
-    Option("--experiment", "experiment", "The experiment that the run belongs to.", "NAME"),
+    Option("--outputs", "outputs", "Store of runs. Default: the setting `outputs`.", "DIR"),
+    Option("--experiment", "experiment", "Experiment that the run belongs to.", "NAME"),
     Option(
-        "--config", "configs", "Configuration, as JSON, YAML or TOML. Can be repeated.", "FILE", many=True
+        "--config", "configs", "Read configuration from JSON, YAML or TOML. Repeatable.", "FILE", many=True
     ),
     Option(
         "--set",
         "assignments",
-        "A value of it: JSON, or else a text. Can be repeated.",
+        "Set a configuration value (JSON or text). Repeatable.",
         "KEY=VALUE",
         many=True,
     ),
-    Option(
-        "--input", "patterns", "Files that COMMAND reads; quote patterns. Can be repeated.", "GLOB", many=True
-    ),
-    Option("--model", "model", "The model that is asked.", "NAME"),
-    Option("--provider", "provider", "Whose model it is.", "NAME"),
-    Option("--label", "labels", "A label of the run. Can be repeated.", "KEY=VALUE", many=True),
-    Option("--parent", "parent", "The run that this one is a part of.", "ID"),
-    Option("--keep-secrets", "keep_secrets", "Mask nothing. The record says so."),
-    Option("--quiet", "quiet", "Do not say where the record is."),
+    Option("--input", "patterns", "Files that COMMAND reads; quote patterns. Repeatable.", "GLOB", many=True),
+    Option("--model", "model", "Model that COMMAND uses.", "NAME"),
+    Option("--provider", "provider", "Provider of the model.", "NAME"),
+    Option("--label", "labels", "Label the run. Repeatable.", "KEY=VALUE", many=True),
+    Option("--parent", "parent", "Run that this one is a part of.", "ID"),
+    Option("--keep-secrets", "keep_secrets", "Do not mask secrets. The record says so."),
+    Option("--quiet", "quiet", "Do not print the path of the record.", short="-q"),
+    Option("--verbose", "verbose", COMMON["-v, --verbose"], short="-v"),
 )
 
 
 def parse(arguments: list[str]) -> JsonObject | None:
     """The arguments of `carry_out`; None for a command line that click is to speak about."""
-    known = {option.flag: option for option in OPTIONS}
+    known = {flag: option for option in OPTIONS for flag in (option.flag, option.short) if flag}
     parsed: JsonObject = {
         option.name: () if option.many else (None if option.metavar else False) for option in OPTIONS
     }
@@ -84,11 +86,13 @@ def carry_out(  # noqa: PLR0913 - the options
     parent: str | None,
     keep_secrets: bool,
     quiet: bool,
+    verbose: bool,
 ) -> int:
-    """Run the command, say what there is to say, and return the exit code."""
+    """Run the command, print messages, and return the exit code."""
     from runcard.operations.runs.run import FAILED, run  # noqa: PLC0415
 
     try:
+        set_verbosity(quiet=quiet, verbose=verbose)
         _check_text(*assignments, *labels, model or "", provider or "")
         folder = _folder_of(experiment)
         ran = run(
@@ -105,6 +109,7 @@ def carry_out(  # noqa: PLR0913 - the options
         )
     except RuncardError as error:
         _complain("Error", error.message, error.hint)
+        show_traceback(error)
         return ExitCode.USAGE if error.exit_code == ExitCode.USAGE else FAILED
     except OSError as error:
         from runcard.files import failure  # noqa: PLC0415
@@ -116,7 +121,7 @@ def carry_out(  # noqa: PLR0913 - the options
         _complain("Warning", warning)
     for said in ran.problems:
         _complain("Error", said.message, said.hint)
-    if not quiet:
+    if not is_quiet():
         _announce(ran.path)
     return ran.code
 
@@ -135,7 +140,7 @@ def _folder_of(experiment: str | None) -> "Experiment | None":
     """The folder of an experiment; an experiment may be nothing but a name."""
     if experiment is None:
         return None
-    from runcard.operations.experiments import find  # noqa: PLC0415
+    from runcard.operations.experiments.find import find  # noqa: PLC0415
 
     return find(experiment)
 
@@ -143,7 +148,7 @@ def _folder_of(experiment: str | None) -> "Experiment | None":
 def _configuration(configs: tuple[str, ...], assignments: tuple[str, ...], base: JsonObject) -> JsonObject:
     if not configs and not assignments:
         return base
-    from runcard.operations.runs.configuration import read_configuration  # noqa: PLC0415
+    from runcard.store.runs.configuration import read_configuration  # noqa: PLC0415
 
     return read_configuration(configs, assignments, base)
 

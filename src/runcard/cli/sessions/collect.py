@@ -1,11 +1,13 @@
 """runcard collect"""
 
 import sys
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from runcard.cli.options import PATH_OR_DASH, artifacts_option, json_option
+from runcard.cli.verbosity import is_quiet
 
 if TYPE_CHECKING:
     from runcard.errors import RuncardError
@@ -85,25 +87,48 @@ def command(spec: str | None, template: bool, as_json: bool, **options: Any) -> 
     return _show(collected, spec, as_json=as_json)
 
 
-_HOW_TO_KEEP = "--mask-workspaces stores it without the secret, --exclude '!NAME' as it is"
+_HOW_TO_KEEP = (
+    "pass --mask-workspaces to store it with the secret masked, --exclude '!NAME' to store it unchanged"
+)
+_SHOWN_PATTERNS = 8
 
 
 def _show(collected: "CollectedSession", spec: str, *, as_json: bool) -> int:
     from runcard.cli.printing import complain, complain_about, say, say_json  # noqa: PLC0415
     from runcard.errors import ExitCode  # noqa: PLC0415
-    from runcard.store.sessions.copying.omission_reasons import HOLDS_KEY  # noqa: PLC0415
+    from runcard.store.sessions.copying.omission_reasons import HAS_KEY  # noqa: PLC0415
 
     if as_json:
         say_json(collected.to_dict())
     else:
         say(str(collected.path))
     sys.stdout.flush()
+    if not as_json and not is_quiet():
+        for line in _counts(collected):
+            click.echo(line, err=True)
     for found in collected.findings:
         complain_about(found, spec)
-    secret = next((one for one in reversed(collected.omissions) if HOLDS_KEY in one), None)
-    for sentence in (*collected.omissions, *collected.remarks):
-        complain("Warning", sentence, hint=_HOW_TO_KEEP if sentence is secret else None)
+    last_secret = next((text for text in reversed(collected.omissions) if HAS_KEY in text), None)
+    for text in (*collected.omissions, *collected.remarks):
+        complain("Warning", text, hint=_HOW_TO_KEEP if text is last_secret else None)
     return ExitCode.OK if collected.is_whole else ExitCode.WARNINGS
+
+
+def _counts(collected: "CollectedSession") -> Iterator[str]:
+    """A line for what was excluded, and one for what was masked."""
+    from runcard.files import printable  # noqa: PLC0415
+
+    if patterns := list(collected.excluded):
+        more = ", …" if len(patterns) > _SHOWN_PATTERNS else ""
+        shown = ", ".join(map(printable, patterns[:_SHOWN_PATTERNS])) + more
+        yield f"excluded: {_number(sum(collected.excluded.values()), 'path')} ({shown})"
+    if collected.masked:
+        secrets, files = sum(collected.masked.values()), len(collected.masked)
+        yield f"masked: {_number(secrets, 'secret')} in {_number(files, 'file')}"
+
+
+def _number(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def _refuse(error: "RuncardError", spec: str, *, as_json: bool) -> int:

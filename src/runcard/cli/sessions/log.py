@@ -45,14 +45,14 @@ def command(record: str, name: str | None) -> int:
 def _opened(record: str, name: str | None, limits: "Limits") -> BinaryIO:
     from runcard.errors import UsageError  # noqa: PLC0415
     from runcard.files import printable  # noqa: PLC0415
-    from runcard.operations.checks.show import Shown, show_record  # noqa: PLC0415
+    from runcard.operations.checks.show import ShownRun, show_record  # noqa: PLC0415
     from runcard.operations.checks.show_session import open_output, open_transcript  # noqa: PLC0415
 
     shown = show_record(record, limits)
-    if isinstance(shown, Shown):
+    if isinstance(shown, ShownRun):
         if name is not None:
             raise UsageError("a run has no instances", hint="leave out NAME, or name a session")
-        return open_output(shown.path, shown.amendments)
+        return open_output(shown.record, shown.amendments)
     if name is None:
         some = ", ".join(printable(entry["name"]) for entry in shown.document["instances"][:10])
         raise UsageError("a session has a transcript of each agent", hint=f"name one of: {some}")

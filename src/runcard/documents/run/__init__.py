@@ -1,1 +1,1 @@
-"""The generation document of a run, and how its events become it."""
+"""The generation document of a run, and the fold that makes it of the events."""

@@ -1,67 +1,50 @@
-"""Start document + events + files → final document, purely.
+"""Start document + events + files → final document. A pure function.
 
-Whatever happens in a run is an event in its journal; whoever closes the run, its recorder or somebody else after its
-death, folds the same events and gets the same document. No clock, no files, no guesses: what no event says stays null.
+Everything that happens in a run is an event in its journal. Whoever closes the run, its recorder or another process after
+it was killed, folds the same events and gets the same document. No clock, no files, no guesses: a value that no event has
+stays null. The one estimate, the end of a killed run, is in `estimated_end.py`.
 
-The events that the fold understands are listed in `EVENTS`; it passes over all others, which are the user's own, and over
-lines that only look like one of these.
+The events are named in `events.py`. All others are the user's own and are ignored, as are damaged lines.
 
-Invariant: whatever the events say, what the document says does not contradict itself.
+Invariant: whatever the events are, the fields of the document agree with each other.
 """
 
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from runcard.checksums import Listing
 from runcard.documents.chain import Head, Line
-from runcard.documents.run.digests import TOKEN_SOURCES, config_digest
-from runcard.documents.run.size_limit import TRUNCATED, bounded
-from runcard.documents.sums import all_known, exact_sum, money_agrees, plain_number
-from runcard.documents.times import instant
+from runcard.documents.exact_sums import all_known, exact_sum, money_agrees, plain_number
+from runcard.documents.run.config_digest import config_digest
+from runcard.documents.run.estimated_end import estimated_end
+from runcard.documents.run.events import (
+    CONFIG_SET,
+    COSTS_SET,
+    ENVIRONMENT_OBSERVED,
+    ERROR_ADDED,
+    EVENTS,
+    INPUTS_ADDED,
+    INPUTS_COUNTED,
+    LABELS_SET,
+    MODEL_CALLED,
+    PAYLOADS,
+    RELATION_ADDED,
+    RUN_ENDED,
+    RUN_STARTED,
+    SECRETS_MASKED,
+    WARNING_ADDED,
+)
+from runcard.documents.run.size_limit import TRUNCATED, cut_to_limit
+from runcard.documents.token_sources import weakest_source
 from runcard.encoding import JsonObject
 
-Events = dict[str, list[Line]]  # by name
+EventsByName = dict[str, list[Line]]
 
-STARTED = "run.started"  # payload: the start document
-ENDED = "run.ended"  # status, duration_seconds, exit_code, resources
-CONFIGURED = "config.set"  # configuration: merged over what was there
-INPUTS = "inputs.added"  # files
-COUNTED = "inputs.counted"  # files: path, sha256, tokens, token_source, tokenizer
-ENVIRONMENT = "environment.observed"  # environment
-CALLED = "model.called"  # one call of a model: tokens, cost, step, …
-COSTS = "costs.set"  # totals that the caller knows better
-LABELS = "labels.set"
-RELATED = "relation.added"
-ERROR = "error.added"
-WARNING = "warning.added"
-MASKED = "secrets.masked"  # rule, where, count
-
-EVENTS = (
-    *(STARTED, ENDED, CONFIGURED, INPUTS, COUNTED, ENVIRONMENT, CALLED, COSTS),
-    *(LABELS, RELATED, ERROR, WARNING, MASKED),
-)
-
-# What the payload of an event must have to be taken for one; a damaged or foreign line is passed over.
-_FORMS: dict[str, dict[str, type | tuple[type, ...]]] = {
-    ENDED: {"status": str, "timestamp_end": str, "duration_seconds": (int, float)},
-    CONFIGURED: {"configuration": dict},
-    INPUTS: {"files": list},
-    COUNTED: {"files": list},
-    ENVIRONMENT: {"environment": dict},
-    CALLED: {"tokens": dict},
-    LABELS: {"labels": dict},
-    RELATED: {"type": str, "id": str},
-    ERROR: {"message": str},
-    WARNING: {"message": str},
-    MASKED: {"rule": str, "where": str, "count": int},
-}
+_TOKEN_COUNT = ("tokens", "token_source", "tokenizer")
 
 
-_COUNT = ("tokens", "token_source", "tokenizer")
-
-
-class Files(NamedTuple):
-    """What the closing found on the disk."""
+class FileFacts(NamedTuple):
+    """What closing the run found on disk."""
 
     output: str | None  # digest of the bytes of SHA256SUMS
     symlinks: list[JsonObject]
@@ -69,39 +52,39 @@ class Files(NamedTuple):
     ledger_head: str | None
 
 
-def start_of(lines: Iterable[Line]) -> JsonObject | None:
-    """The start document as the first event tells it, for when the file was lost."""
+def start_document_in(lines: Iterable[Line]) -> JsonObject | None:
+    """The start document in the first event, in case the file was lost."""
     return next(
-        (line["payload"] for line in lines if line.get("event") == STARTED and "payload" in line), None
+        (line["payload"] for line in lines if line.get("event") == RUN_STARTED and "payload" in line), None
     )
 
 
-def fold(start: JsonObject, lines: Iterable[Line], files: Files) -> JsonObject:
+def fold(start: JsonObject, lines: Iterable[Line], files: FileFacts) -> JsonObject:
     """The final document of a run."""
-    return readable(sealed(told(start, lines), files))
+    return cut_to_size(add_file_facts(fold_events(start, lines), files))
 
 
-def readable(document: JsonObject) -> JsonObject:
-    """The document, cut where it is larger than readers take; what depends on the parts that were cut is made again."""
-    smaller, what = bounded(document)
-    if what is None:
+def cut_to_size(document: JsonObject) -> JsonObject:
+    """The document, cut if it is larger than readers accept; what depends on the parts that were cut is updated."""
+    smaller, cuts = cut_to_limit(document)
+    if cuts is None:
         return document
     files = smaller["data_sources"]["files"]
     warning = {
         "type": TRUNCATED,
-        "message": f"the document was too large, so it was cut: {what}; the journal has everything",
+        "message": f"the document was too large, so it was cut: {cuts}; the journal has everything",
         "timestamp": document["generation"]["timestamp_end"],
     }
     digests = {"config": config_digest(smaller["configuration"]), "data": data_digest(files)}
     return smaller | {
-        "data_sources": smaller["data_sources"] | _totals(files),
+        "data_sources": smaller["data_sources"] | _input_totals(files),
         "checksums": smaller["checksums"] | digests,
         "warnings": [*smaller["warnings"], warning],
     }
 
 
-def sealed(document: JsonObject, files: Files) -> JsonObject:
-    """What the events tell, with what the closing found."""
+def add_file_facts(document: JsonObject, files: FileFacts) -> JsonObject:
+    """The folded document, completed with what closing the run found on disk."""
     return document | {
         "symlinks": files.symlinks,
         "event_chains": [head.to_dict() for head in files.chains],
@@ -110,21 +93,21 @@ def sealed(document: JsonObject, files: Files) -> JsonObject:
     }
 
 
-def told(start: JsonObject, lines: Iterable[Line]) -> JsonObject:
-    """What the events tell, before anything is sealed."""
-    everything = list(lines)
-    events = _understood(everything)
-    times = [line.get("timestamp") for line in everything]
+def fold_events(start: JsonObject, lines: Iterable[Line], newest_file: str | None = None) -> JsonObject:
+    """The document as far as the events decide it; `newest_file` is when a killed run wrote its newest file."""
+    journal = list(lines)
+    events = _events_by_name(journal)
+    times = [newest_file, *(line.get("timestamp") for line in journal)]
     generation = _generation(start["generation"], events, times)
     configuration = dict(start["configuration"])
-    for payload in _payloads(events, CONFIGURED):
+    for payload in _payloads(events, CONFIG_SET):
         configuration |= payload["configuration"]
-    sources = _sources(start["data_sources"], events)
+    sources = _data_sources(start["data_sources"], events)
     environment = dict(start["environment"])
-    for payload in _payloads(events, ENVIRONMENT):
+    for payload in _payloads(events, ENVIRONMENT_OBSERVED):
         environment |= payload["environment"]
-    calls = [call for call in _payloads(events, CALLED) if not _is_unanswered(call)]
-    costs = _costs(calls, list(_payloads(events, COSTS)))
+    calls = [call for call in _payloads(events, MODEL_CALLED) if not _is_unanswered(call)]
+    costs = _costs(calls, list(_payloads(events, COSTS_SET)))
     document: JsonObject = {
         "metadata_version": start["metadata_version"],
         "producer": start["producer"],
@@ -133,13 +116,13 @@ def told(start: JsonObject, lines: Iterable[Line]) -> JsonObject:
         "data_sources": sources,
         "environment": environment,
         "costs": costs,
-        "token_usage": _usage(calls, costs),
+        "token_usage": _token_usage(calls, costs),
     }
-    document["resources"] = _last(events, ENDED).get("resources")
-    document["relations"] = [*start.get("relations", []), *_payloads(events, RELATED)]
+    document["resources"] = _last(events, RUN_ENDED).get("resources")
+    document["relations"] = [*start.get("relations", []), *_payloads(events, RELATION_ADDED)]
     document["trace"] = start.get("trace")
-    document["errors"] = _problems(events, ERROR)
-    document["warnings"] = _problems(events, WARNING)
+    document["errors"] = _problems(events, ERROR_ADDED)
+    document["warnings"] = _problems(events, WARNING_ADDED)
     document["redactions"] = _redactions(events)
     document |= {"symlinks": [], "event_chains": [], "ledger_head": None}
     known = set(document) | {"checksums"}
@@ -153,108 +136,84 @@ def told(start: JsonObject, lines: Iterable[Line]) -> JsonObject:
 
 
 def data_digest(files: list[JsonObject] | None) -> str | None:
-    """The digest of the list of inputs: that of SHA256SUMS over the paths as they were recorded."""
-    listed = {file["path"]: file["sha256"] for file in files or () if file.get("sha256") and file.get("path")}
-    return str(Listing.from_hex(listed).digest) if listed else None
+    """The digest of the inputs: that of a SHA256SUMS over the paths as they were recorded."""
+    hexes = {file["path"]: file["sha256"] for file in files or () if file.get("sha256") and file.get("path")}
+    return str(Listing.from_hex(hexes).digest) if hexes else None
 
 
-def _understood(lines: list[Line]) -> Events:
-    """The events that can be understood, by name; a payload that was taken out says nothing."""
-    events: Events = {name: [] for name in EVENTS}
+def _events_by_name(lines: list[Line]) -> EventsByName:
+    """The events with a complete payload; one whose payload was withheld is left out."""
+    events: EventsByName = {name: [] for name in EVENTS}
     for line in lines:
         name, payload = line.get("event"), line.get("payload")
         if not isinstance(name, str) or name not in events or not isinstance(payload, dict):
             continue
-        if all(isinstance(payload.get(key), kind) for key, kind in _FORMS.get(name, {}).items()):
+        if all(isinstance(payload.get(key), kind) for key, kind in PAYLOADS[name].items()):
             events[name].append(line)
     return events
 
 
-def _payloads(events: Events, name: str) -> Iterator[JsonObject]:
+def _payloads(events: EventsByName, name: str) -> Iterator[JsonObject]:
     return (line["payload"] for line in events[name])
 
 
-def _last(events: Events, name: str) -> JsonObject:
+def _last(events: EventsByName, name: str) -> JsonObject:
     last: JsonObject = events[name][-1]["payload"] if events[name] else {}
     return last
 
 
-def _generation(start: JsonObject, events: Events, times: list[Any]) -> JsonObject:
+def _generation(start: JsonObject, events: EventsByName, times: list[object]) -> JsonObject:
     generation = dict(start)
-    labels = {key: value for payload in _payloads(events, LABELS) for key, value in payload["labels"].items()}
+    labels = {
+        key: value for payload in _payloads(events, LABELS_SET) for key, value in payload["labels"].items()
+    }
     generation["labels"] = {**start.get("labels", {}), **labels}
-    ended = _last(events, ENDED)
-    if ended:
-        generation |= {
-            "status": ended["status"],
-            "timestamp_end": ended["timestamp_end"],
-            "duration_seconds": ended["duration_seconds"],
-            "exit_code": ended.get("exit_code"),
-        }
-        generation["estimated"] = []
-        return generation
-    # Nobody saw the end: the last event is the last sign of life.
-    end = _last_time([start["timestamp_start"], *times])
-    generation |= {"status": "interrupted", "timestamp_end": end, "duration_seconds": _between(start, end)}
-    generation["estimated"] = ["/generation/timestamp_end", "/generation/duration_seconds"]
-    return generation
+    ended = _last(events, RUN_ENDED)
+    if not ended:
+        return generation | estimated_end(start["timestamp_start"], times)
+    return generation | {
+        "status": ended["status"],
+        "timestamp_end": ended["timestamp_end"],
+        "duration_seconds": ended["duration_seconds"],
+        "exit_code": ended.get("exit_code"),
+        "estimated": [],
+    }
 
 
-def _last_time(times: list[Any]) -> str | None:
-    moments = {moment: time for time in times if isinstance(time, str) and (moment := instant(time))}
-    return moments[max(moments)] if moments else None
-
-
-def _between(start: JsonObject, end: str | None) -> float | None:
-    began, ended = instant(start["timestamp_start"]), instant(end)
-    if began is None or ended is None:
-        return None
-    seconds = max(0.0, (ended - began).total_seconds())
-    return int(seconds) if seconds == int(seconds) else seconds
-
-
-def _sources(start: JsonObject, events: Events) -> JsonObject:
+def _data_sources(start: JsonObject, events: EventsByName) -> JsonObject:
     files: dict[str, JsonObject] = {file["path"]: file for file in start["files"] or ()}
-    for payload in _payloads(events, INPUTS):
+    for payload in _payloads(events, INPUTS_ADDED):
         files |= {
             file["path"]: dict(file) for file in payload["files"] if isinstance(file, dict) and "path" in file
         }
-    for counted in (file for payload in _payloads(events, COUNTED) for file in payload["files"]):
+    for counted in (file for payload in _payloads(events, INPUTS_COUNTED) for file in payload["files"]):
         if _is_count_of(counted, files):
-            files[counted["path"]] |= {name: counted.get(name) for name in _COUNT}
-    listed = list(files.values())
-    return {"files": listed, **_totals(listed)}
+            files[counted["path"]] |= {name: counted.get(name) for name in _TOKEN_COUNT}
+    inputs = list(files.values())
+    return {"files": inputs, **_input_totals(inputs)}
 
 
-def _totals(listed: list[JsonObject]) -> JsonObject:
-    """What the inputs add up to."""
-    sizes = all_known(file.get("bytes") for file in listed)
-    tokens = all_known(file.get("tokens") for file in listed)
-    counted = bool(listed) and tokens is not None
-    sources: JsonObject = {
-        "total_files": len(listed),
+def _input_totals(inputs: list[JsonObject]) -> JsonObject:
+    sizes = all_known(file.get("bytes") for file in inputs)
+    tokens = all_known(file.get("tokens") for file in inputs)
+    return {
+        "total_files": len(inputs),
         "total_bytes": None if sizes is None else sum(sizes),
+        "total_tokens": sum(tokens) if tokens else None,
+        "token_source": weakest_source(file.get("token_source") for file in inputs) if tokens else None,
     }
-    sources["total_tokens"] = sum(tokens) if counted and tokens is not None else None
-    sources["token_source"] = _weakest(file.get("token_source") for file in listed) if counted else None
-    return sources
 
 
 def _is_count_of(counted: object, files: dict[str, JsonObject]) -> bool:
-    """Whether a count is one of the contents that are recorded: the file may have been added again since."""
+    """Whether a count is of the recorded contents: the file may have been added again since."""
     if not isinstance(counted, dict) or not isinstance(counted.get("path"), str):
         return False
     known, tokens = files.get(counted["path"]), counted.get("tokens")
     return known is not None and known.get("sha256") == counted.get("sha256") and type(tokens) is int
 
 
-def _weakest(sources: Iterable[str | None]) -> str | None:
-    known = (source if source in TOKEN_SOURCES else None for source in sources)
-    return max(known, key=TOKEN_SOURCES.index, default=None)
-
-
 def _is_unanswered(call: JsonObject) -> bool:
-    """A call that failed before its reply began: it used nothing that anybody reports, and is no part of the totals."""
+    """A call that failed before its reply began: no usage was reported, and it is not part of the totals."""
     return call.get("error") is not None and call.get("token_source") is None
 
 
@@ -263,7 +222,7 @@ def _total(calls: Iterable[JsonObject], name: str) -> int | None:
     return sum(known) if known else None
 
 
-def _costs(calls: list[JsonObject], given: list[JsonObject]) -> JsonObject:
+def _costs(calls: list[JsonObject], stated_totals: list[JsonObject]) -> JsonObject:
     short, long = _total(calls, "cache_write_5m"), _total(calls, "cache_write_1h")
     costs: JsonObject = {
         "input_tokens": _total(calls, "input"),
@@ -271,17 +230,17 @@ def _costs(calls: list[JsonObject], given: list[JsonObject]) -> JsonObject:
         "cache_read_tokens": _total(calls, "cache_read"),
         "cache_write_tokens": None if short is None or long is None else short + long,
         "reasoning_tokens": _total(calls, "reasoning"),
-        "total_cost_usd": _money(calls),
+        "total_cost_usd": _total_cost(calls),
         "cost_source": _cost_source(calls),
-        "token_source": _weakest(call.get("token_source") for call in calls),
-        "price_rows": _rows(calls),
+        "token_source": weakest_source(call.get("token_source") for call in calls),
+        "price_rows": _price_rows(calls),
     }
-    stated = {key: value for totals in given for key, value in totals.items() if key in costs}
-    return _coherent(costs | stated, stated)
+    stated = {key: value for totals in stated_totals for key, value in totals.items() if key in costs}
+    return _without_contradictions(costs | stated, stated)
 
 
-def _coherent(costs: JsonObject, stated: JsonObject) -> JsonObject:
-    """What the caller states goes before what the calls say; what cannot be true beside it is not known."""
+def _without_contradictions(costs: JsonObject, stated: JsonObject) -> JsonObject:
+    """Totals stated by the caller have precedence; a computed one that contradicts them becomes null."""
     whole = costs["input_tokens"]
     parts = [name for name in ("cache_read_tokens", "cache_write_tokens") if costs[name] is not None]
     if whole is None or sum(costs[name] for name in parts) <= whole:
@@ -290,7 +249,7 @@ def _coherent(costs: JsonObject, stated: JsonObject) -> JsonObject:
     return costs | dict.fromkeys(doubtful)
 
 
-def _money(calls: list[JsonObject]) -> float | int | None:
+def _total_cost(calls: list[JsonObject]) -> float | int | None:
     amounts = all_known(call.get("cost_usd") for call in calls)
     return plain_number(exact_sum(amounts)) if amounts else None
 
@@ -302,7 +261,7 @@ def _cost_source(calls: list[JsonObject]) -> str | None:
     return "given" if sources == {"given"} else "priced"
 
 
-def _rows(calls: list[JsonObject]) -> list[JsonObject]:
+def _price_rows(calls: list[JsonObject]) -> list[JsonObject]:
     rows: list[JsonObject] = []
     for call in calls:
         row = call.get("price_row")
@@ -311,19 +270,19 @@ def _rows(calls: list[JsonObject]) -> list[JsonObject]:
     return rows
 
 
-def _usage(calls: list[JsonObject], costs: JsonObject) -> JsonObject:
+def _token_usage(calls: list[JsonObject], costs: JsonObject) -> JsonObject:
     inputs, outputs = costs["input_tokens"], costs["output_tokens"]
     return {
         "total_input_tokens": inputs,
         "total_output_tokens": outputs,
         "total_tokens": None if inputs is None or outputs is None else inputs + outputs,
-        "breakdown_by_step": _fitting(_breakdown(calls, "step"), costs),
-        "breakdown_by_model": _fitting(_breakdown(calls, "model"), costs),
+        "breakdown_by_step": _agreeing_parts(_breakdown(calls, "step"), costs),
+        "breakdown_by_model": _agreeing_parts(_breakdown(calls, "model"), costs),
     }
 
 
-def _fitting(parts: list[JsonObject], costs: JsonObject) -> list[JsonObject]:
-    """The parts of totals; where the caller stated another total, nobody knows how it is made up."""
+def _agreeing_parts(parts: list[JsonObject], costs: JsonObject) -> list[JsonObject]:
+    """The parts of the totals; their values become null where the caller stated a different total."""
     for name, total in (
         ("input", "input_tokens"),
         ("output", "output_tokens"),
@@ -347,14 +306,14 @@ def _breakdown(calls: list[JsonObject], by: str) -> list[JsonObject]:
             "calls": len(group),
             "input": _total(group, "input"),
             "output": _total(group, "output"),
-            "cost_usd": _money(group),
-            "token_source": _weakest(call.get("token_source") for call in group),
+            "cost_usd": _total_cost(group),
+            "token_source": weakest_source(call.get("token_source") for call in group),
         }
         for name, group in groups.items()
     ]
 
 
-def _problems(events: Events, name: str) -> list[JsonObject]:
+def _problems(events: EventsByName, name: str) -> list[JsonObject]:
     return [
         {
             "type": line["payload"].get("type"),
@@ -365,9 +324,9 @@ def _problems(events: Events, name: str) -> list[JsonObject]:
     ]
 
 
-def _redactions(events: Events) -> list[JsonObject]:
+def _redactions(events: EventsByName) -> list[JsonObject]:
     counts: dict[tuple[str, str], int] = {}
-    for payload in _payloads(events, MASKED):
+    for payload in _payloads(events, SECRETS_MASKED):
         key = (payload["rule"], payload["where"])
         counts[key] = counts.get(key, 0) + payload["count"]
     return [{"rule": rule, "where": where, "count": count} for (rule, where), count in counts.items()]

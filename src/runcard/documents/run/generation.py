@@ -1,25 +1,26 @@
-"""The generation document: what a run's metadata.json says, and the rules that join its fields."""
+"""The generation document: a run's metadata.json, and the rules for its fields."""
 
 from collections.abc import Iterator
 from datetime import datetime
-from decimal import Decimal
 
 from runcard.documents.document import Document
+from runcard.documents.exact_sums import all_known, exact_sum, money_agrees, whole_sum
 from runcard.documents.findings import Finding, finding, shown
 from runcard.documents.kinds import GENERATION
-from runcard.documents.run.digests import TOKEN_SOURCES, config_digest
-from runcard.documents.sums import all_known, exact_sum, money_agrees, whole_sum
-from runcard.documents.times import instant
+from runcard.documents.run.config_digest import config_digest
+from runcard.documents.times import parse_time
+from runcard.documents.token_sources import TOKEN_SOURCES, weakest_source
 from runcard.encoding import JsonObject
 
 Findings = Iterator[Finding]
 
 
 class Generation(Document):
-    """The record of one run."""
+    """The document of one run."""
 
     __slots__ = ()
     kind = GENERATION
+    cost_path = ("costs", "total_cost_usd")
 
     @property
     def run_id(self) -> str | None:
@@ -28,18 +29,12 @@ class Generation(Document):
 
     @property
     def started(self) -> datetime | None:
-        return instant(self._data["generation"]["timestamp_start"])
+        return parse_time(self._data["generation"]["timestamp_start"])
 
     @property
     def model(self) -> str | None:
         model: str | None = self._data["configuration"].get("model")
         return model
-
-    @property
-    def total_cost(self) -> Decimal | None:
-        """The cost in dollars; None when it is not known, 0 when it was free."""
-        cost = self._data["costs"]["total_cost_usd"]
-        return None if cost is None else Decimal(str(cost))
 
     @staticmethod
     def rules(document: JsonObject) -> Findings:
@@ -51,7 +46,7 @@ class Generation(Document):
 
 
 def _times(generation: JsonObject) -> Findings:
-    start, end = instant(generation.get("timestamp_start")), instant(generation.get("timestamp_end"))
+    start, end = parse_time(generation.get("timestamp_start")), parse_time(generation.get("timestamp_end"))
     duration = generation.get("duration_seconds")
     if start and end:
         if end < start:
@@ -59,16 +54,16 @@ def _times(generation: JsonObject) -> Findings:
                 "time.order",
                 "/generation/timestamp_end",
                 f"ended at {generation['timestamp_end']}, before it started at {generation['timestamp_start']}",
-                hint="exchange the two, or correct the wrong one",
+                hint="correct the wrong one, or swap the two",
                 found=generation["timestamp_end"],
             )
-        elif duration is not None and not _close((end - start).total_seconds(), duration):
+        elif duration is not None and not _is_close((end - start).total_seconds(), duration):
             seconds = (end - start).total_seconds()
             yield finding(
                 "time.duration",
                 "/generation/duration_seconds",
                 f"{shown(duration)} seconds are stated; from start to end it is {seconds:g}",
-                hint="the clock may have been set meanwhile; otherwise correct one of the three",
+                hint="correct one of the three, unless the clock was set during the run",
                 expected=seconds,
                 found=duration,
             )
@@ -77,12 +72,12 @@ def _times(generation: JsonObject) -> Findings:
             "status.running",
             "/generation/status",
             "the run is not closed",
-            hint="wait for it to end; `runcard close` closes a run whose process is gone",
+            hint="wait for it to end; if its process is gone, run `runcard close`",
             found="running",
         )
 
 
-def _close(measured: float, stated: float) -> bool:
+def _is_close(measured: float, stated: float) -> bool:
     return -1 <= measured - stated <= 1 if abs(stated) < 1e15 else False
 
 
@@ -96,7 +91,7 @@ def _configuration(document: JsonObject) -> Findings:
                 "expected.absent",
                 "/configuration",
                 f"the configuration does not say which {field} was used",
-                hint=f'add "{field}", or null when it is not known',
+                hint=f'add "{field}", or null if it is not known',
                 expected=field,
             )
     stated = (document.get("checksums") or {}).get("config")
@@ -104,7 +99,7 @@ def _configuration(document: JsonObject) -> Findings:
         yield finding(
             "digest.config",
             "/checksums/config",
-            "the digest is not that of the configuration: one of the two was changed",
+            "the digest does not match the configuration: one of the two was changed",
             hint="it is the SHA-256 of the canonical JSON (RFC 8785) of `configuration`",
             expected=actual,
             found=stated,
@@ -134,21 +129,21 @@ def _inputs(sources: JsonObject) -> Findings:
                 expected=actual,
                 found=sources[total],
             )
-    yield from _weakest("/data_sources/token_source", sources, known)
+    yield from _total_source("/data_sources/token_source", sources, known)
 
 
-def _weakest(pointer: str, total: JsonObject, parts: list[JsonObject]) -> Findings:
+def _total_source(pointer: str, total: JsonObject, parts: list[JsonObject]) -> Findings:
     stated = total.get("token_source")
     sources = [part.get("token_source") for part in parts if part.get("tokens") is not None]
     if stated is None or not sources:
         return
-    weakest = max(sources, key=TOKEN_SOURCES.index)
+    weakest = weakest_source(sources)
     if TOKEN_SOURCES.index(stated) < TOKEN_SOURCES.index(weakest):
         yield finding(
             "source.tokens",
             pointer,
-            f"the total is said to be {shown(stated)}, but a part of it is {weakest or 'of unknown source'}",
-            hint="a sum is only as sure as the weakest of its parts",
+            f"token_source is {shown(stated)}, but that of a part is {weakest or 'unknown'}",
+            hint="use the least reliable source of the parts",
             expected=weakest,
             found=stated,
         )
@@ -163,7 +158,7 @@ def _costs(costs: JsonObject) -> Findings:
         yield finding(
             "source.cost",
             "/costs/price_rows",
-            "the cost is said to be computed, but the prices it was computed from are not recorded",
+            "cost_source is 'priced', but there are no price_rows",
             hint='add price_rows, or write "cost_source": "given"',
         )
     cached = [costs.get(field) for field in ("cache_read_tokens", "cache_write_tokens")]
@@ -174,7 +169,7 @@ def _costs(costs: JsonObject) -> Findings:
             "sum.tokens",
             "/costs/input_tokens",
             f"{shown(total)} input tokens are stated, but {shown(known)} of them were cached",
-            hint="input_tokens counts all input that was sent, cached or not",
+            hint="count all input in input_tokens, cached or not",
             expected=f">= {shown(known)}",
             found=total,
         )
@@ -183,17 +178,17 @@ def _costs(costs: JsonObject) -> Findings:
 def _usage(usage: JsonObject, costs: JsonObject) -> Findings:
     inputs, outputs = usage.get("total_input_tokens"), usage.get("total_output_tokens")
     if inputs is not None and outputs is not None:
-        yield from _agree(
+        yield from _equal(
             "/token_usage/total_tokens", usage.get("total_tokens"), whole_sum((inputs, outputs))
         )
-    yield from _agree("/token_usage/total_input_tokens", inputs, costs.get("input_tokens"))
-    yield from _agree("/token_usage/total_output_tokens", outputs, costs.get("output_tokens"))
+    yield from _equal("/token_usage/total_input_tokens", inputs, costs.get("input_tokens"))
+    yield from _equal("/token_usage/total_output_tokens", outputs, costs.get("output_tokens"))
     for breakdown in ("breakdown_by_step", "breakdown_by_model"):
         parts = [part or {} for part in usage.get(breakdown) or ()]
         for field, total in (("input", inputs), ("output", outputs)):
             counts = all_known(part.get(field) for part in parts)
             if parts and counts is not None:
-                yield from _agree(f"/token_usage/{breakdown}", total, whole_sum(counts), field)
+                yield from _equal(f"/token_usage/{breakdown}", total, whole_sum(counts), field)
         amounts = all_known(part.get("cost_usd") for part in parts)
         stated = costs.get("total_cost_usd")
         if parts and amounts is not None and stated is not None and not money_agrees(amounts, stated):
@@ -206,7 +201,7 @@ def _usage(usage: JsonObject, costs: JsonObject) -> Findings:
             )
 
 
-def _agree(pointer: str, stated: int | None, actual: int | None, what: str = "tokens") -> Findings:
+def _equal(pointer: str, stated: int | None, actual: int | None, what: str = "tokens") -> Findings:
     if stated is not None and actual is not None and stated != actual:
         yield finding(
             "sum.tokens",

@@ -1,16 +1,16 @@
-"""Keeping the document of a run readable: readers refuse one that is larger than their limit.
+"""Keep a run's document below the size limit of readers.
 
-A journal may be as long as it likes; the document that is made of it is not. Texts are cut first, then lists: errors and
-warnings, what the user said about the configuration, and at last inputs and links. Counts and costs are never cut: rows
-of a breakdown are added up instead. What was cut is said in the warnings of the document, and the journal still has it.
+A journal may be of any size, its document may not. Texts are cut first, then lists: errors and warnings, the
+configuration, and at last inputs and links. Counts and costs are never cut: rows of a breakdown are added up instead. A
+warning in the document says what was cut; the journal still has it.
 
-Everything here is pure: whoever folds the same journal cuts the same.
+Everything here is pure: the same journal is always cut in the same way.
 """
 
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from runcard.documents.sums import all_known, exact_sum, plain_number
+from runcard.documents.exact_sums import all_known, exact_sum, plain_number
 from runcard.encoding import JsonObject, encode_json
 from runcard.encoding.shorten import shortened
 
@@ -22,25 +22,25 @@ _Cut = Callable[[JsonObject], JsonObject]
 
 
 def is_too_large(data: bytes) -> bool:
-    """Whether a document is too large as it would be written."""
+    """Whether an encoded document is too large."""
     return len(data) > MOST
 
 
-def bounded(document: JsonObject) -> tuple[JsonObject, str | None]:
-    """The document, cut until it is small enough; and what was cut, in words."""
-    said = []
-    for words, cut in _cuts():
+def cut_to_limit(document: JsonObject) -> tuple[JsonObject, str | None]:
+    """The document, cut until it is small enough, and a description of what was cut."""
+    descriptions = []
+    for description, cut in _cuts():
         if not is_too_large(encode_json(document)):
             break
         smaller = cut(document)
         if smaller != document:
             document = smaller
-            said.append(words)
-    return document, ", ".join(said) or None
+            descriptions.append(description)
+    return document, ", ".join(descriptions) or None
 
 
 def _cuts() -> Iterator[tuple[str, _Cut]]:
-    """What can be cut, in this order."""
+    """The possible cuts, in this order."""
     for text in (65_536, 4_096, 1_024):
         yield f"texts to {text:,} characters", partial(_with_short_texts, text)
     for most in (10_000, 1_000):
@@ -65,7 +65,7 @@ def _with_shorter_list(name: str, most: int, document: JsonObject) -> JsonObject
 
 
 def _with_less_in(name: str, most: int, document: JsonObject) -> JsonObject:
-    """Cut the containers in a part of the document; the configuration, which is all the user's, as one of them."""
+    """Cut the containers in a section; the configuration, which is the user's, counts as one of them."""
     if name == "configuration":
         return document | shortened({name: document[name]}, 1_024, most)
     return document | {name: shortened(document[name], 1_024, most)}
@@ -84,11 +84,11 @@ def _with_fewer_inputs(most: int, document: JsonObject) -> JsonObject:
 def _with_fewer_rows(document: JsonObject) -> JsonObject:
     usage = dict(document["token_usage"])
     for by in ("step", "model"):
-        usage[f"breakdown_by_{by}"] = _added_up(usage[f"breakdown_by_{by}"], by)
+        usage[f"breakdown_by_{by}"] = _with_rest_added_up(usage[f"breakdown_by_{by}"], by)
     return document | {"token_usage": usage}
 
 
-def _added_up(rows: list[JsonObject], by: str) -> list[JsonObject]:
+def _with_rest_added_up(rows: list[JsonObject], by: str) -> list[JsonObject]:
     rest = rows[_ROWS:]
     if not rest:
         return rows

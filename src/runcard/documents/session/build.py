@@ -1,6 +1,6 @@
-"""The documents of a session, made of its SPEC and of what was kept of it. Pure: no files, no clock, no prices.
+"""Build the documents of a session from its SPEC and what was stored. Pure: no files, no clock, no prices.
 
-They are made in the newest version; an older one is what migrating leaves of them, so that there is one way only.
+They are built in the newest version, and migrated if an older one is wanted.
 """
 
 from collections import Counter
@@ -8,23 +8,23 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from runcard.documents.exact_sums import all_known, exact_sum, plain_number
 from runcard.documents.migrations import migrate
-from runcard.documents.run.digests import TOKEN_SOURCES
 from runcard.documents.session.error_categories import category, retryable
 from runcard.documents.session.roles import known_role
 from runcard.documents.session.session_spec import InstanceSpec, SessionSpec
-from runcard.documents.sums import all_known, exact_sum, plain_number
-from runcard.documents.times import whole_seconds, written_briefly
+from runcard.documents.times import format_time_ms, whole_seconds
+from runcard.documents.token_sources import TOKEN_SOURCES
 from runcard.encoding import JsonObject
 
 LATEST = "2.0.0"
-UNKNOWN = "unknown"  # the model of an instance whose model nobody knows
+UNKNOWN = "unknown"  # the model of an instance whose SPEC names none
 TOKEN_CLASSES = ("input", "output", "cache_read", "cache_write", "reasoning")
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
-    """What an instance used and cost; None is what nobody knows."""
+class InstanceUsage:
+    """The usage and the cost of an instance; None if unknown."""
 
     tokens: JsonObject | None = None  # by class
     tokens_used: int | None = None
@@ -35,8 +35,8 @@ class Account:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """What was stored of an instance: the sections of its document, and their digests."""
+class StoredSections:
+    """The stored files of an instance: the sections of its document about them, and their digests."""
 
     workspace: JsonObject | None = None
     output: JsonObject | None = None
@@ -50,18 +50,18 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
-    """One agent of the team, with all that is known of it; its SPEC is without secrets by now."""
+class TeamMember:
+    """One agent of the team; secrets in its SPEC are masked."""
 
     spec: InstanceSpec
-    account: Account
-    kept: Kept
+    usage: InstanceUsage
+    stored: StoredSections
     environment: JsonObject
 
 
 @dataclass(frozen=True, slots=True)
-class Collected:
-    """What the collection itself knows: when, by whom, and what it could not keep."""
+class CollectionFacts:
+    """The facts of the collection itself: when, by whom, and what could not be stored."""
 
     created: datetime
     producer: JsonObject
@@ -71,50 +71,56 @@ class Collected:
 
 
 def instance_document(
-    member: Member, children: Sequence[str], collected: Collected, version: str
+    member: TeamMember, children: Sequence[str], facts: CollectionFacts, version: str
 ) -> JsonObject:
     """The document of one instance."""
-    entry = _entry(member, len(children), collected)
+    entry = _entry(member, len(children), facts)
     error = entry.pop("error_message")
     del entry["children_count"]
-    document: JsonObject = {"version": LATEST, "producer": collected.producer, **entry}
+    document: JsonObject = {"version": LATEST, "producer": facts.producer, **entry}
     document["children_instance_ids"] = list(children)
-    if member.kept.workspace is not None:
-        document["workspace"] = member.kept.workspace
-    if member.kept.output is not None:
-        document["output"] = member.kept.output
+    if member.stored.workspace is not None:
+        document["workspace"] = member.stored.workspace
+    if member.stored.output is not None:
+        document["output"] = member.stored.output
     document["error"] = error
     document["environment"] = member.environment
-    document |= _measured(member, entry["execution_time_seconds"])
+    document |= _performance_and_resources(member, entry["execution_time_seconds"])
     document |= {name: member.spec.given[name] for name in ("labels", "trace") if name in member.spec.given}
-    document["price_rows"] = [member.account.price_row] if member.account.price_row else []
-    document["checksums"] = {"output": None, "workspace": None, **member.kept.checksums}
+    document["price_rows"] = [member.usage.price_row] if member.usage.price_row else []
+    document["checksums"] = {"output": None, "workspace": None, **member.stored.checksums}
     return migrate("instance", document, LATEST, version).data
 
 
 def team_document(
-    session: SessionSpec, members: Sequence[Member], collected: Collected, seal: JsonObject, version: str
+    session: SessionSpec,
+    members: Sequence[TeamMember],
+    facts: CollectionFacts,
+    seal: JsonObject,
+    version: str,
 ) -> JsonObject:
-    """The document of the team; `seal` is what is known only when everything else is written."""
+    """The document of the team; `seal` has the fields that are known only after everything else is written."""
     children = children_of(members)
-    entries = [_entry(member, len(children[member.spec.instance_id]), collected) for member in members]
+    entries = [_entry(member, len(children[member.spec.instance_id]), facts) for member in members]
     document: JsonObject = {
         "version": LATEST,
-        "producer": collected.producer,
-        "created_at": written_briefly(collected.created),
+        "producer": facts.producer,
+        "created_at": format_time_ms(facts.created),
         "team_session_id": session.session_id,
         "total_instances": len(members),
         "instances": entries,
         "execution_summary": execution_summary(entries),
-        "system_info": collected.system_info | _observed_system(session.given.get("system_info")),
-        "errors": errors(members, collected.omissions),
-        **team_measured(entries, [_measured(member, 0) for member in members]),
-        "token_source": weakest(entries),
-        "price_rows": distinct(member.account.price_row for member in members),
+        "system_info": facts.system_info | _known_system_info(session.given.get("system_info")),
+        "errors": errors(members, facts.omissions),
+        **team_performance_and_resources(
+            entries, [_performance_and_resources(member, 0) for member in members]
+        ),
+        "token_source": weakest_token_source(entries),
+        "price_rows": distinct_price_rows(member.usage.price_row for member in members),
         "labels": session.given.get("labels", {}),
         "trace": session.given.get("trace"),
         "relations": session.given.get("relations", []),
-        "audit": collected.audit,
+        "audit": facts.audit,
         **seal,
     }
     if version != LATEST:
@@ -125,7 +131,7 @@ def team_document(
 
 
 def manifest(document: JsonObject, producer: JsonObject | None, metadata_file: dict[str, str]) -> JsonObject:
-    """The index of a session, made of its team document; `metadata_file` has each instance's document by its id."""
+    """The index of a session, built from its team document; `metadata_file` has the path of each instance's document."""
     summary = document["execution_summary"]
     index = [
         {
@@ -151,8 +157,8 @@ def manifest(document: JsonObject, producer: JsonObject | None, metadata_file: d
     }
 
 
-def children_of(members: Sequence[Member]) -> dict[str, list[str]]:
-    """Whom each instance started, in the order of the SPEC."""
+def children_of(members: Sequence[TeamMember]) -> dict[str, list[str]]:
+    """The children of each instance, in the order of the SPEC."""
     children: dict[str, list[str]] = {member.spec.instance_id: [] for member in members}
     for member in members:
         if member.spec.parent_id is not None:
@@ -160,50 +166,50 @@ def children_of(members: Sequence[Member]) -> dict[str, list[str]]:
     return children
 
 
-def errors(members: Sequence[Member], omissions: Sequence[str]) -> list[str]:
-    """Each instance's error and each omission in a sentence."""
-    said = [
+def errors(members: Sequence[TeamMember], omissions: Sequence[str]) -> list[str]:
+    """The error of each instance and each omission, as sentences."""
+    sentences = [
         sentence
         for member in members
         for sentence in errors_of(member.spec.given, member.spec.given.get("error_message"))
     ]
-    return [*said, *omissions]
+    return [*sentences, *omissions]
 
 
 def errors_of(instance: JsonObject, message: str | None) -> Iterator[str]:
-    """The error of one instance in a sentence, if it had one."""
+    """The error of one instance as a sentence. Verification compares it: the wording must not change."""
     if message:
         yield f"{instance['name']}: {message}"
     elif instance["status"] in {"error", "timeout"}:
         yield f"{instance['name']}: it ended with the status {instance['status']}, without a message"
 
 
-def _entry(member: Member, children: int, collected: Collected) -> JsonObject:
-    """An instance as the team document lists it; what is not known is left out."""
-    spec, account = member.spec, member.account
+def _entry(member: TeamMember, children: int, facts: CollectionFacts) -> JsonObject:
+    """An instance as the team document lists it; unknown values are left out."""
+    spec, usage = member.spec, member.usage
     given = spec.given
-    terminated = spec.terminated or collected.created
+    terminated = spec.terminated or facts.created
     role = given.get("role", "general")
-    said: JsonObject = {
+    fields: JsonObject = {
         "instance_id": spec.instance_id,
         "name": given["name"],
         "role": known_role(role),
         "role_title": role if known_role(role) != role else None,
         "model": given.get("model", UNKNOWN),
         "status": given["status"],
-        "created_at": written_briefly(spec.created),
-        "terminated_at": written_briefly(terminated),
+        "created_at": format_time_ms(spec.created),
+        "terminated_at": format_time_ms(terminated),
         "terminated_at_source": _end_source(spec),
         "execution_time_seconds": given.get(
             "execution_time_seconds", max(0, whole_seconds(spec.created, terminated))
         ),
-        "tokens_used": account.tokens_used,
-        "token_source": account.token_source,
-        "tokens": account.tokens,
-        "cost": account.cost,
-        "cost_source": account.cost_source,
+        "tokens_used": usage.tokens_used,
+        "token_source": usage.token_source,
+        "tokens": usage.tokens,
+        "cost": usage.cost,
+        "cost_source": usage.cost_source,
     }
-    entry = {name: value for name, value in said.items() if value is not None}
+    entry = {name: value for name, value in fields.items() if value is not None}
     entry |= {"parent_instance_id": spec.parent_id, "children_count": children}
     entry["error_message"] = given.get("error_message")
     details = error_details(given)
@@ -211,12 +217,12 @@ def _entry(member: Member, children: int, collected: Collected) -> JsonObject:
 
 
 def _end_source(spec: InstanceSpec) -> str:
-    is_seen = spec.terminated is not None and spec.given["status"] != "running"
-    return "observed" if is_seen else "collected"
+    is_observed = spec.terminated is not None and spec.given["status"] != "running"
+    return "observed" if is_observed else "collected"
 
 
 def error_details(given: JsonObject) -> JsonObject | None:
-    """What went wrong, by category; as somebody gave it, or as the message tells."""
+    """The error with its category: as the SPEC gives it, or derived from the message."""
     if "error_details" in given:
         details: JsonObject = given["error_details"]
         return details
@@ -226,24 +232,24 @@ def error_details(given: JsonObject) -> JsonObject | None:
     details = {"category": kind}
     if given.get("error_message"):
         details["message"] = given["error_message"]
-    may_try = retryable(kind)
-    return details if may_try is None else details | {"retryable": may_try}
+    may_retry = retryable(kind)
+    return details if may_retry is None else details | {"retryable": may_retry}
 
 
 def execution_summary(entries: Sequence[JsonObject]) -> JsonObject:
-    """The team in numbers. A total is left out when a part of it is not known."""
+    """The totals of the team. A total is left out if a part of it is unknown."""
     completed = sum(1 for entry in entries if entry["status"] == "completed")
     start = min(entries, key=_created)["created_at"]
     end = max(entries, key=_terminated)["terminated_at"]
     known_tokens = [entry["tokens_used"] for entry in entries if "tokens_used" in entry]
     known_cost = [entry["cost"] for entry in entries if "cost" in entry]
     tokens = sum(known_tokens) if len(known_tokens) == len(entries) else None
-    said: JsonObject = {
+    fields: JsonObject = {
         "total_instances": len(entries),
         "completed_instances": completed,
         "failed_instances": len(entries) - completed,
         "total_tokens": tokens,
-        "total_cost": _money(known_cost) if len(known_cost) == len(entries) else None,
+        "total_cost": _exact_total(known_cost) if len(known_cost) == len(entries) else None,
         "execution_start": start,
         "execution_end": end,
         "total_execution_time_seconds": whole_seconds(
@@ -252,10 +258,10 @@ def execution_summary(entries: Sequence[JsonObject]) -> JsonObject:
         "average_tokens_per_instance": None if tokens is None else _average(tokens, len(entries)),
         "all_completed": completed == len(entries),
         "status_counts": dict(Counter(entry["status"] for entry in entries)),
-        "known_cost": _money(known_cost),
+        "known_cost": _exact_total(known_cost),
         "known_tokens": sum(known_tokens),
     }
-    return {name: value for name, value in said.items() if value is not None}
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def _created(entry: JsonObject) -> datetime:
@@ -266,7 +272,7 @@ def _terminated(entry: JsonObject) -> datetime:
     return datetime.fromisoformat(entry["terminated_at"])
 
 
-def _money(amounts: Sequence[float]) -> float | int:
+def _exact_total(amounts: Sequence[float]) -> float | int:
     return plain_number(exact_sum(amounts))
 
 
@@ -274,43 +280,45 @@ def _average(total: int, count: int) -> float | int:
     return total // count if total % count == 0 else round(total / count, 2)
 
 
-def _measured(member: Member, seconds: int) -> JsonObject:
-    """Performance and resources of one instance: what was given, and what a collection sees itself."""
+def _performance_and_resources(member: TeamMember, seconds: int) -> JsonObject:
+    """Performance and resources of one instance, from its SPEC and its stored files."""
     given = member.spec.given
     return {
         "performance": {"wall_seconds": seconds, **given.get("performance", {})},
         "resources": {
             **given.get("resources", {}),
-            "disk_bytes": member.kept.size,
-            "tokens": member.account.tokens,
+            "disk_bytes": member.stored.size,
+            "tokens": member.usage.tokens,
         },
     }
 
 
-def team_measured(entries: Sequence[JsonObject], instances: Sequence[JsonObject]) -> JsonObject:
-    """Performance and resources of the team, made of those of its instances' documents."""
+def team_performance_and_resources(
+    entries: Sequence[JsonObject], instances: Sequence[JsonObject]
+) -> JsonObject:
+    """Performance and resources of the team, added up from the documents of its instances."""
     summary = execution_summary(entries)
     measured = [instance.get("performance", {}) for instance in instances]
     used = [instance.get("resources", {}) for instance in instances]
-    active = all_known(one.get("active_seconds") for one in measured)
-    cpu = all_known(one.get("cpu_seconds") for one in used)
+    active = all_known(each.get("active_seconds") for each in measured)
+    cpu = all_known(each.get("cpu_seconds") for each in used)
     return {
         "performance": {
             "response_times": _response_times(measured),
             "wall_seconds": summary["total_execution_time_seconds"],
-            "active_seconds": None if active is None else _money(active),
+            "active_seconds": None if active is None else _exact_total(active),
         },
         "resources": {
-            "cpu_seconds": None if cpu is None else _money(cpu),
-            "disk_bytes": sum(one["disk_bytes"] for one in used),
+            "cpu_seconds": None if cpu is None else _exact_total(cpu),
+            "disk_bytes": sum(each["disk_bytes"] for each in used),
             "tokens": {name: _class_total(name, used) for name in TOKEN_CLASSES},
         },
     }
 
 
 def _response_times(measured: Sequence[JsonObject]) -> JsonObject | None:
-    """Those of all calls of the team, as far as they follow from those of its instances: a median of many does not."""
-    known = all_known(one.get("response_times") for one in measured)
+    """The response times of all calls of the team. Percentiles do not follow from those of several instances."""
+    known = all_known(each.get("response_times") for each in measured)
     if not known:
         return None
     if len(known) == 1:
@@ -325,23 +333,23 @@ def _response_times(measured: Sequence[JsonObject]) -> JsonObject | None:
 
 
 def _class_total(name: str, used: Sequence[JsonObject]) -> int | None:
-    known = all_known((one.get("tokens") or {}).get(name) for one in used)
+    known = all_known((each.get("tokens") or {}).get(name) for each in used)
     return None if known is None else sum(known)
 
 
-def weakest(entries: Sequence[JsonObject]) -> str | None:
-    """The source of the sum: the weakest of its parts; None when a part is not known."""
+def weakest_token_source(entries: Sequence[JsonObject]) -> str | None:
+    """The source of a total: the least reliable of its parts; None if a part is unknown."""
     return max((entry.get("token_source") for entry in entries), key=TOKEN_SOURCES.index)
 
 
-def distinct(rows: Iterable[JsonObject | None]) -> list[JsonObject]:
-    """The price rows that were used, each once."""
-    found: list[JsonObject] = []
+def distinct_price_rows(rows: Iterable[JsonObject | None]) -> list[JsonObject]:
+    """The price rows that were used, without duplicates."""
+    distinct: list[JsonObject] = []
     for row in rows:
-        if row is not None and row not in found:
-            found.append(row)
-    return found
+        if row is not None and row not in distinct:
+            distinct.append(row)
+    return distinct
 
 
-def _observed_system(given: JsonObject | None) -> JsonObject:
+def _known_system_info(given: JsonObject | None) -> JsonObject:
     return {name: value for name, value in (given or {}).items() if value is not None}

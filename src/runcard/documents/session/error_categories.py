@@ -1,7 +1,7 @@
-"""What kind of error a message tells of: by words that vendors and systems use, and by how an instance ended.
+"""The category of an error, by the words of its message and the status of the instance.
 
-It is a reading of words, so it never says more than they do: what no word tells is `other`. A category that somebody
-gives is taken instead.
+The words are those that vendors and systems use. A message without any of them is `other`. A category in the SPEC has
+precedence.
 """
 
 import re
@@ -33,15 +33,15 @@ _RETRYABLE = {
 
 
 def category(message: str | None, status: str) -> str | None:
-    """The category of what went wrong; None when nothing did, as far as is known."""
+    """The category of an error; None if there was none, as far as is known."""
     if status in _BY_STATUS:
         return _BY_STATUS[status]
     if message is None:
         return "other" if status == "error" else None
-    found = {match.lastgroup for match in _PATTERN.finditer(message)}
-    return next((name for name, _ in _WORDS if name in found), "other")
+    matched = {match.lastgroup for match in _PATTERN.finditer(message)}
+    return next((name for name, _ in _WORDS if name in matched), "other")
 
 
 def retryable(name: str) -> bool | None:
-    """Whether trying again may help; None where the category alone does not tell."""
+    """Whether a retry may help; None if the category does not decide it."""
     return _RETRYABLE.get(name)

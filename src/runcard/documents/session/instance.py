@@ -1,14 +1,14 @@
-"""The instance document: what one agent's metadata.json says, and the rules that join its fields."""
+"""The instance document: one agent's metadata.json, and the rules for its fields."""
 
 import re
 from collections.abc import Iterator
 
 from runcard.documents.document import Document
+from runcard.documents.exact_sums import whole_sum
 from runcard.documents.findings import Finding, finding, shown
 from runcard.documents.kinds import INSTANCE
-from runcard.documents.session.team import id_form, life_rules, unique
-from runcard.documents.sums import whole_sum
-from runcard.documents.times import instant
+from runcard.documents.session.team import id_form, lifetime_rules, unique
+from runcard.documents.times import parse_time
 from runcard.encoding import JsonObject
 
 Findings = Iterator[Finding]
@@ -23,6 +23,7 @@ class Instance(Document):
 
     __slots__ = ()
     kind = INSTANCE
+    cost_path = ("cost",)
 
     @property
     def instance_id(self) -> str:
@@ -35,8 +36,8 @@ class Instance(Document):
     @staticmethod
     def rules(document: JsonObject) -> Findings:
         yield from id_form("/instance_id", document.get("instance_id"))
-        life = (instant(document.get("created_at")), instant(document.get("terminated_at")))
-        yield from life_rules(document, life, "")
+        lifetime = (parse_time(document.get("created_at")), parse_time(document.get("terminated_at")))
+        yield from lifetime_rules(document, lifetime, "")
         yield from _relatives(document)
         yield from _workspace(document.get("workspace") or {})
         yield from _environment(document.get("environment") or {})
@@ -44,22 +45,24 @@ class Instance(Document):
 
 def _relatives(document: JsonObject) -> Findings:
     children = document.get("children_instance_ids") or []
-    places = [(f"/children_instance_ids/{i}", child) for i, child in enumerate(children) if child is not None]
-    for pointer, child in places:
+    pointers = [
+        (f"/children_instance_ids/{i}", child) for i, child in enumerate(children) if child is not None
+    ]
+    for pointer, child in pointers:
         yield from id_form(pointer, child)
-    yield from unique(places, "id.duplicate", "the child")
-    own = document.get("instance_id")
-    if own is None:
+    yield from unique(pointers, "id.duplicate", "the child")
+    instance_id = document.get("instance_id")
+    if instance_id is None:
         return
-    relatives = [("/parent_instance_id", document.get("parent_instance_id")), *places]
+    relatives = [("/parent_instance_id", document.get("parent_instance_id")), *pointers]
     for pointer, relative in relatives:
-        if relative == own:
+        if relative == instance_id:
             yield finding(
                 "parent.cycle",
                 pointer,
-                f"a cycle of parents: {shown(own)} → {shown(own)}",
-                hint="an instance is neither its own parent nor its own child",
-                found=own,
+                f"a cycle of parents: {shown(instance_id)} → {shown(instance_id)}",
+                hint="name another instance, or null for a root",
+                found=instance_id,
             )
 
 
@@ -74,22 +77,22 @@ def _workspace(workspace: JsonObject) -> Findings:
                 hint='write the last suffix in lower case with its dot (".py"), "" for files without one',
                 found=suffix,
             )
-    count, listed = workspace.get("files_count"), whole_sum(n for n in types.values() if n is not None)
-    if count is not None and listed > count:
+    count, counted = workspace.get("files_count"), whole_sum(n for n in types.values() if n is not None)
+    if count is not None and counted > count:
         yield finding(
             "count.files",
             "/workspace/file_types",
-            f"{shown(listed)} files are counted by type, but files_count is {shown(count)}",
+            f"{shown(counted)} files are counted by type, but files_count is {shown(count)}",
             hint="count every file once, by its last suffix",
             expected=f"<= {shown(count)}",
-            found=listed,
+            found=counted,
         )
 
 
 def _environment(environment: JsonObject) -> Findings:
     for field, form, rule, hint in (
         ("timezone", _TIMEZONE, "name.timezone", "write an IANA name such as Europe/Berlin or UTC"),
-        ("language", _LANGUAGE, "name.language", "write it as POSIX does, such as en_US or de_DE.UTF-8"),
+        ("language", _LANGUAGE, "name.language", "write a POSIX locale name such as en_US or de_DE.UTF-8"),
     ):
         stated = environment.get(field)
         if stated is not None and not form.fullmatch(stated):

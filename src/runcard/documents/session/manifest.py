@@ -1,12 +1,12 @@
-"""The manifest: the index of a session's instances. A loose manifest may list only a part of the team."""
+"""The manifest: the index of a session's instances. A manifest outside a session may list only a part of the team."""
 
 from collections.abc import Iterator
 
 from runcard.documents.document import Document
+from runcard.documents.exact_sums import all_known, exact_sum, money_agrees, whole_sum
 from runcard.documents.findings import Finding, finding, shown
 from runcard.documents.kinds import MANIFEST
 from runcard.documents.session.team import id_form, unique
-from runcard.documents.sums import all_known, exact_sum, money_agrees, whole_sum
 from runcard.encoding import JsonObject
 from runcard.files import check_relative
 
@@ -18,6 +18,7 @@ class Manifest(Document):
 
     __slots__ = ()
     kind = MANIFEST
+    cost_path = ("summary", "total_cost")
 
     @property
     def session_id(self) -> str:
@@ -27,26 +28,26 @@ class Manifest(Document):
     def rules(document: JsonObject) -> Findings:
         index = [entry or {} for entry in document.get("instances_index") or ()]
         yield from id_form("/team_session_id", document.get("team_session_id"))
-        yield from indexed(index, "/instances_index", "instance_id", "metadata_file")
+        yield from index_rules(index, "/instances_index", "instance_id", "metadata_file")
         yield from _summary(document.get("summary") or {}, index)
 
 
-def indexed(entries: list[JsonObject], at: str, id_field: str, file_field: str) -> Findings:
-    """What holds for every list of ids and files: ids of the right form, files that stay below, each named once."""
-    for place, entry in enumerate(entries):
-        yield from id_form(f"{at}/{place}/{id_field}", entry.get(id_field))
+def index_rules(entries: list[JsonObject], at: str, id_field: str, file_field: str) -> Findings:
+    """The rules of every list of ids and files: valid ids, paths that stay below, each file named once."""
+    for position, entry in enumerate(entries):
+        yield from id_form(f"{at}/{position}/{id_field}", entry.get(id_field))
         path = entry.get(file_field)
         if path is not None and (reason := check_relative(path.removeprefix("./"))):
             yield finding(
                 "path.hostile",
-                f"{at}/{place}/{file_field}",
+                f"{at}/{position}/{file_field}",
                 f"the path {shown(path)} is refused: {reason}",
                 hint="write a path relative to the directory of this file, without '..'",
                 found=path,
             )
     files = [
-        (f"{at}/{place}/{file_field}", entry[file_field].removeprefix("./"))
-        for place, entry in enumerate(entries)
+        (f"{at}/{position}/{file_field}", entry[file_field].removeprefix("./"))
+        for position, entry in enumerate(entries)
         if entry.get(file_field) is not None
     ]
     yield from unique(files, "path.duplicate", "the file")
@@ -54,8 +55,8 @@ def indexed(entries: list[JsonObject], at: str, id_field: str, file_field: str) 
 
 def _summary(summary: JsonObject, index: list[JsonObject]) -> Findings:
     ids = [
-        (f"/instances_index/{place}/instance_id", entry["instance_id"])
-        for place, entry in enumerate(index)
+        (f"/instances_index/{position}/instance_id", entry["instance_id"])
+        for position, entry in enumerate(index)
         if entry.get("instance_id") is not None
     ]
     yield from unique(ids, "id.duplicate", "the instance_id")
@@ -63,20 +64,22 @@ def _summary(summary: JsonObject, index: list[JsonObject]) -> Findings:
     if total is None:
         return
     if len(index) > total:
-        yield _wrong("count.instances", "total_instances", total, len(index), "are listed")
+        yield _wrong_count("count.instances", "total_instances", total, len(index), "are listed")
     if completed is not None and failed is not None and (ended := whole_sum((completed, failed))) != total:
-        yield _wrong("count.completed", "total_instances", total, ended, "are completed or failed")
+        yield _wrong_count("count.completed", "total_instances", total, ended, "are completed or failed")
     if len(index) != total:
         return
     statuses = [entry.get("status") for entry in index]
     if completed is not None and None not in statuses and completed != statuses.count("completed"):
-        yield _wrong("count.completed", "completed", completed, statuses.count("completed"), "are completed")
+        yield _wrong_count(
+            "count.completed", "completed", completed, statuses.count("completed"), "are completed"
+        )
     costs, stated = all_known(entry.get("cost") for entry in index), summary.get("total_cost")
     if stated is not None and costs is not None and not money_agrees(costs, stated):
-        yield _wrong("sum.cost", "total_cost", stated, exact_sum(costs), "dollars add up")
+        yield _wrong_count("sum.cost", "total_cost", stated, exact_sum(costs), "dollars add up")
 
 
-def _wrong(rule: str, field: str, stated: object, actual: object, what: str) -> Finding:
+def _wrong_count(rule: str, field: str, stated: object, actual: object, what: str) -> Finding:
     return finding(
         rule,
         f"/summary/{field}",

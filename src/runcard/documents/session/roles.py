@@ -1,4 +1,4 @@
-"""The roles that a team document knows, and words for them that people use instead."""
+"""The roles of a team document, and their synonyms."""
 
 ROLES = (
     "architect",
@@ -29,5 +29,5 @@ SYNONYMS = {
 
 
 def known_role(word: str) -> str:
-    """The role that stands for a word: itself, the one it is a synonym of, or `general`."""
+    """The role for a word: itself, the one it is a synonym of, or `general`."""
     return word if word in ROLES else SYNONYMS.get(word, "general")

@@ -1,9 +1,9 @@
-"""The SPEC of a session: what `runcard collect` is told, judged as a document is.
+"""The SPEC of a session: the input of `runcard collect`, checked like a document.
 
-It names the instances of a team and the places of their files. Nothing here looks at these places, asks the clock, or
-knows what tokens cost. A parent that is given by its name becomes an id here, and an instance without an id gets one.
+It lists the instances of a team and the paths of their files. Nothing here reads these files, asks the clock, or knows
+prices. A parent given by name is replaced by its id, and an instance without an id gets one.
 
-Invariant: there is a `SessionSpec` only when nothing is wrong, and then its ids can be file names and its parents exist.
+Invariant: a `SessionSpec` exists only if there are no errors; its ids can be file names, and its parents exist.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -16,7 +16,7 @@ from runcard.documents import schema
 from runcard.documents.findings import ERROR, Finding, finding, shown
 from runcard.documents.kinds import SESSION_SPEC
 from runcard.documents.session.team import Team
-from runcard.documents.times import instant, written
+from runcard.documents.times import format_time, parse_time
 from runcard.encoding import JsonObject, join_pointer
 
 Findings = Iterator[Finding]
@@ -32,13 +32,13 @@ def template() -> str:
 
 @dataclass(frozen=True, slots=True)
 class InstanceSpec:
-    """One agent, as the SPEC tells of it."""
+    """One agent of the SPEC."""
 
     instance_id: str
     parent_id: str | None
     created: datetime
-    terminated: datetime | None  # None: nobody saw its end
-    given: JsonObject  # what stands in the SPEC, without what is null
+    terminated: datetime | None  # None: its end is unknown
+    given: JsonObject  # its fields in the SPEC, without null values
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,51 +47,51 @@ class SessionSpec:
 
     session_id: str
     instances: tuple[InstanceSpec, ...]
-    given: JsonObject  # what stands beside the instances
+    given: JsonObject  # the fields other than the instances
 
 
-def judge(
+def check_spec(
     data: object,
     collected: datetime,
     make_id: Callable[[], str],
-    more: Callable[[JsonObject, str], Iterable[Finding]],
+    more_rules: Callable[[JsonObject, str], Iterable[Finding]],
 ) -> tuple[list[Finding], SessionSpec | None]:
-    """Everything that is wrong with a SPEC, and the session that it tells of when nothing is.
+    """All findings about a SPEC, and the session if there are no errors.
 
-    `more` is asked about each instance, with its pointer: for what cannot be judged without knowing vendors.
+    `more_rules` checks each instance, given with its pointer, by rules that need to know vendors.
     """
     if not isinstance(data, dict):
         return [_not_an_object(data)], None
-    findings, sound = schema.check(SESSION_SPEC, SESSION_SPEC.latest, data)
-    findings += _unknown_keys(sound, schema.known_fields(SESSION_SPEC))
-    findings += _nobody(sound)
-    listed = [_told(instance or {}) for instance in sound.get("instances") or ()]
+    findings, valid = schema.check(SESSION_SPEC, SESSION_SPEC.latest, data)
+    findings += _unknown_keys(valid, schema.known_fields(SESSION_SPEC))
+    findings += _empty_team(valid)
+    listed = [_one_name_each(instance or {}) for instance in valid.get("instances") or ()]
     ids = [instance["instance_id"] if "instance_id" in instance else make_id() for instance in listed]
     parents = _Parents(listed, ids)
     findings += parents.findings()
-    findings += _team_rules(sound, listed, ids, parents.ids)
+    findings += _team_rules(valid, listed, ids, parents.ids)
     for index, instance in enumerate(listed):
-        findings += _own_rules(instance, f"/instances/{index}", collected)
-        findings += more(instance, f"/instances/{index}")
+        findings += _instance_rules(instance, f"/instances/{index}", collected)
+        findings += more_rules(instance, f"/instances/{index}")
     if any(found.severity is ERROR for found in findings):
         return findings, None
     session = SessionSpec(
-        sound["team_session_id"],
+        valid["team_session_id"],
         tuple(_instance(*facts) for facts in zip(listed, ids, parents.ids, strict=True)),
-        _without_null({key: value for key, value in sound.items() if key != "instances"}),
+        _without_null({key: value for key, value in valid.items() if key != "instances"}),
     )
     return findings, session
 
 
 def _instance(given: JsonObject, own: str, parent: str | None) -> InstanceSpec:
-    created, terminated = instant(given["created_at"]), instant(given.get("terminated_at"))
+    created, terminated = parse_time(given["created_at"]), parse_time(given.get("terminated_at"))
     if created is None:
-        raise ValueError("an instance that was not judged")
+        raise ValueError("the instance was not checked")
     return InstanceSpec(own, parent, created, terminated, given)
 
 
-def _told(instance: JsonObject) -> JsonObject:
-    """What an instance says; what documents have two names for, under one of them."""
+def _one_name_each(instance: JsonObject) -> JsonObject:
+    """The fields of an instance; those that documents have two names for, under one of them."""
     given = _without_null(instance)
     for other, name in (("error", "error_message"), ("tokens", "usage")):
         if (value := given.pop(other, None)) is not None:
@@ -107,12 +107,12 @@ def _not_an_object(data: object) -> Finding:
     return finding(
         "document.not-an-object",
         "",
-        f"a SPEC is an object, found {shown(data)}",
+        f"expected an object, found {shown(data)}",
         hint="`runcard collect --template` prints an example",
     )
 
 
-def _nobody(spec: JsonObject) -> Findings:
+def _empty_team(spec: JsonObject) -> Findings:
     session = spec.get("team_session_id")
     if session is not None and not session.strip():
         yield finding(
@@ -131,7 +131,7 @@ def _nobody(spec: JsonObject) -> Findings:
 
 
 def _unknown_keys(spec: JsonObject, known: JsonObject) -> Findings:
-    """A warning for each key that nothing reads: it may be a fact that would be lost."""
+    """A warning for each unknown key: its value would be lost."""
     work: list[tuple[Any, JsonObject, tuple[str | int, ...]]] = [(spec, known, ())]
     while work:
         value, names, path = work.pop()
@@ -150,14 +150,14 @@ def _unknown_key(key: str, path: tuple[str | int, ...], names: tuple[str, ...]) 
     return finding(
         "spec.unknown-key",
         join_pointer(path),
-        f"{shown(key)} is no key of a SPEC: what it says is not kept",
-        hint=f"perhaps {near!r} was meant" if near else "put facts of your own under 'labels'",
+        f"{shown(key)} is not a key of a SPEC: it is not collected",
+        hint=f"did you mean {near!r}?" if near else "put your own fields under 'labels'",
         found=key,
     )
 
 
 class _Parents:
-    """Who started whom, by ids, whether the SPEC says it by id or by name."""
+    """The parent of each instance by id, whether the SPEC has its id or its name."""
 
     def __init__(self, listed: list[JsonObject], ids: list[str]) -> None:
         self._listed = listed
@@ -175,7 +175,7 @@ class _Parents:
         return candidates[0] if len(candidates) == 1 else None
 
     def _named(self, instance: JsonObject) -> list[str]:
-        """The instances that `parent` can mean: those of that name, or else the one that has it for its id."""
+        """The instances that `parent` can mean: those with that name, or else the one with that id."""
         name = instance.get("parent")
         if name is None:
             return []
@@ -200,7 +200,7 @@ class _Parents:
                     "parent.ambiguous",
                     at,
                     f"the parent is {shown(name)} here and {shown(given)} in parent_instance_id",
-                    hint="say it once",
+                    hint="remove one of the two",
                     found=name,
                 )
             elif given is None and len(named) > 1:
@@ -208,7 +208,7 @@ class _Parents:
                     "parent.ambiguous",
                     at,
                     f"{len(named)} instances have the name {shown(name)}",
-                    hint="give each its instance_id, and name the parent by parent_instance_id",
+                    hint="give each an instance_id, and name the parent in parent_instance_id",
                     found=name,
                 )
 
@@ -216,7 +216,7 @@ class _Parents:
 def _team_rules(
     spec: JsonObject, listed: list[JsonObject], ids: list[str], parents: list[str | None]
 ) -> Findings:
-    """What holds for the instances of every team document; where the SPEC says it in its own way, it is found there."""
+    """The rules of team documents; findings about fields that the SPEC names differently point to these."""
     team = [
         {**instance, "instance_id": own, "parent_instance_id": parent}
         for instance, own, parent in zip(listed, ids, parents, strict=True)
@@ -225,26 +225,26 @@ def _team_rules(
     for found in Team.rules({"team_session_id": session, "instances": team}):
         owner, _, field = found.path.rpartition("/")
         by_name = field == "parent_instance_id" and field not in listed[int(owner.rpartition("/")[2])]
-        told = _by_name(found.message, listed, ids) if found.rule == "parent.cycle" else found.message
-        yield replace(found, path=f"{owner}/parent" if by_name else found.path, message=told)
+        message = _by_name(found.message, listed, ids) if found.rule == "parent.cycle" else found.message
+        yield replace(found, path=f"{owner}/parent" if by_name else found.path, message=message)
 
 
 def _by_name(message: str, listed: list[JsonObject], ids: list[str]) -> str:
-    """A message with names in the place of ids that nobody has ever seen."""
+    """A message with names instead of ids that were made here."""
     for instance, own in zip(listed, ids, strict=True):
         if "instance_id" not in instance:
             message = message.replace(own, shown(instance.get("name")).strip("'"))
     return message
 
 
-def _own_rules(instance: JsonObject, at: str, collected: datetime) -> Findings:
-    created, terminated = instant(instance.get("created_at")), instant(instance.get("terminated_at"))
+def _instance_rules(instance: JsonObject, at: str, collected: datetime) -> Findings:
+    created, terminated = parse_time(instance.get("created_at")), parse_time(instance.get("terminated_at"))
     for field, moment in (("created_at", created), ("terminated_at", terminated)):
-        if moment is not None and not _can_be_written(moment):
+        if moment is not None and not _is_writable(moment):
             yield finding(
                 "schema.format",
                 f"{at}/{field}",
-                f"{instance[field]} is outside the years that times have",
+                f"{instance[field]} is outside the range of years",
                 hint="correct the year",
                 found=instance[field],
             )
@@ -252,7 +252,7 @@ def _own_rules(instance: JsonObject, at: str, collected: datetime) -> Findings:
         yield finding(
             "time.order",
             f"{at}/created_at",
-            f"created at {instance['created_at']}, which lies in the future, and still running",
+            f"created at {instance['created_at']}, which is in the future, and still running",
             hint="correct the time, or the clock of this machine",
             found=instance["created_at"],
         )
@@ -261,7 +261,7 @@ def _own_rules(instance: JsonObject, at: str, collected: datetime) -> Findings:
         yield finding(
             "spec.conflict",
             f"{at}/terminated_at",
-            "the instance is running, and has an end: it is taken for the time when somebody looked",
+            "the instance is running but has an end: it is taken as the time of observation",
             hint="leave terminated_at out, or correct the status",
             found=instance["terminated_at"],
         )
@@ -269,14 +269,14 @@ def _own_rules(instance: JsonObject, at: str, collected: datetime) -> Findings:
         yield finding(
             "expected.absent",
             at,
-            f"{shown(instance.get('name'))} has ended, and nobody says when: the time of the collection is taken",
+            f"{shown(instance.get('name'))} has ended without terminated_at: the time of the collection is used",
             hint="add terminated_at",
         )
 
 
-def _can_be_written(moment: datetime) -> bool:
+def _is_writable(moment: datetime) -> bool:
     try:
-        written(moment)
+        format_time(moment)
     except OverflowError:
         return False
     return True

@@ -1,7 +1,6 @@
-"""The team document: what a session's metadata.json says, and the rules that join its fields.
+"""The team document: a session's metadata.json, and the rules for its fields.
 
-The instances' own documents are in `instance.py`. Nothing here reads files: what must agree with the disk is checked
-where records are verified.
+The instances' own documents are in `instance.py`. Nothing here reads files: `verify` compares the document with the disk.
 """
 
 from collections import Counter
@@ -11,15 +10,15 @@ from decimal import Decimal
 from typing import Any
 
 from runcard.documents.document import Document
+from runcard.documents.exact_sums import exact_sum, money_agrees, whole_sum
 from runcard.documents.findings import Finding, finding, shown
 from runcard.documents.kinds import TEAM
-from runcard.documents.sums import exact_sum, money_agrees, whole_sum
-from runcard.documents.times import instant, whole_seconds
+from runcard.documents.times import parse_time, whole_seconds
 from runcard.encoding import JsonObject
 from runcard.files import is_safe_id
 
 Findings = Iterator[Finding]
-Life = tuple[datetime | None, datetime | None]  # from its creation to its end, as far as known
+Lifetime = tuple[datetime | None, datetime | None]  # from creation to end, as far as known
 
 ID_FORM = "1 to 128 letters, digits, dots, dashes or underscores, beginning with a letter or digit"
 
@@ -29,6 +28,7 @@ class Team(Document):
 
     __slots__ = ()
     kind = TEAM
+    cost_path = ("execution_summary", "total_cost")
 
     @property
     def session_id(self) -> str:
@@ -36,63 +36,57 @@ class Team(Document):
 
     @property
     def created_at(self) -> datetime | None:
-        return instant(self._data["created_at"])
+        return parse_time(self._data["created_at"])
 
     @property
     def instances(self) -> tuple[JsonObject, ...]:
         """The instances as the document lists them; the first without a parent is the root."""
         return tuple(self.to_dict()["instances"])
 
-    @property
-    def total_cost(self) -> Decimal | None:
-        """The cost in dollars as the document states it; None when it is not known."""
-        cost = self._data["execution_summary"].get("total_cost")
-        return None if cost is None else Decimal(str(cost))
-
     @staticmethod
     def rules(document: JsonObject) -> Findings:
         yield from id_form("/team_session_id", document.get("team_session_id"))
         listed, summary = document.get("instances"), document.get("execution_summary")
-        if listed is None:  # absent or no list, and that is said already
+        if listed is None:  # absent or not a list: the schema reports it
             return
         instances = [instance or {} for instance in listed]
-        lives = [(instant(i.get("created_at")), instant(i.get("terminated_at"))) for i in instances]
-        adds_up = None not in listed  # a list with a faulty entry does not, and that is said already
+        lifetimes = [(parse_time(i.get("created_at")), parse_time(i.get("terminated_at"))) for i in instances]
+        adds_up = None not in listed  # not with an invalid entry, which the schema reports
         yield from _count("/total_instances", document.get("total_instances"), len(instances))
         yield from _ids(instances)
         if adds_up:
             yield from _parents(instances)
-        for index, (instance, life) in enumerate(zip(instances, lives, strict=True)):
-            if instance.get("status") == "running" or _backwards(life):
-                yield from life_rules(instance, life, f"/instances/{index}")
+        for index, (instance, lifetime) in enumerate(zip(instances, lifetimes, strict=True)):
+            if instance.get("status") == "running" or _ends_before_start(lifetime):
+                yield from lifetime_rules(instance, lifetime, f"/instances/{index}")
         if summary is not None:
-            yield from _summary(summary, instances, lives, adds_up=adds_up)
+            yield from _summary(summary, instances, lifetimes, adds_up=adds_up)
 
 
 def _summary(
-    summary: JsonObject, instances: list[JsonObject], lives: list[Life], *, adds_up: bool
+    summary: JsonObject, instances: list[JsonObject], lifetimes: list[Lifetime], *, adds_up: bool
 ) -> Findings:
     if adds_up:
         yield from _tokens(summary, instances)
         yield from _costs(summary, instances)
     yield from _statuses(summary, instances)
-    yield from _times(summary, lives)
+    yield from _times(summary, lifetimes)
 
 
-def _backwards(life: Life) -> bool:
-    start, end = life
+def _ends_before_start(lifetime: Lifetime) -> bool:
+    start, end = lifetime
     return start is not None and end is not None and start > end
 
 
-def life_rules(instance: JsonObject, life: Life, at: str) -> Findings:
-    """What holds for the time and the end of an instance wherever it is described."""
-    if _backwards(life):
+def lifetime_rules(instance: JsonObject, lifetime: Lifetime, at: str) -> Findings:
+    """The rules for the times and the end of an instance, in the team document and in its own."""
+    if _ends_before_start(lifetime):
         created, terminated = instance["created_at"], instance["terminated_at"]
         yield finding(
             "time.order",
             f"{at}/terminated_at",
             f"terminated at {terminated}, before it was created at {created}",
-            hint="exchange the two, or correct the wrong one",
+            hint="correct the wrong one, or swap the two",
             expected=f">= {created}",
             found=terminated,
         )
@@ -119,7 +113,7 @@ def id_form(pointer: str, value: str | None) -> Findings:
 
 
 def unique(pointers: Iterable[tuple[str, str | None]], rule: str, what: str) -> Findings:
-    """A finding for each value that stands again at a later place."""
+    """A finding for each value that occurs again."""
     first: dict[str, str] = {}
     for pointer, value in pointers:
         if value is None:
@@ -128,8 +122,8 @@ def unique(pointers: Iterable[tuple[str, str | None]], rule: str, what: str) -> 
             yield finding(
                 rule,
                 pointer,
-                f"{what} {shown(value)} stands at {first[value]} already",
-                hint="each may stand once",
+                f"{what} {shown(value)} is already at {first[value]}",
+                hint="remove or rename one of the two",
                 found=value,
             )
         else:
@@ -154,8 +148,8 @@ def _ids(instances: list[JsonObject]) -> Findings:
         if value is not None and not is_safe_id(value):
             yield from id_form(f"/instances/{index}/instance_id", value)
     if len(set(ids)) != len(ids):
-        places = [(f"/instances/{index}/instance_id", value) for index, value in enumerate(ids)]
-        yield from unique(places, "id.duplicate", "the instance_id")
+        pointers = [(f"/instances/{index}/instance_id", value) for index, value in enumerate(ids)]
+        yield from unique(pointers, "id.duplicate", "the instance_id")
 
 
 def _parents(instances: list[JsonObject]) -> Findings:
@@ -174,9 +168,9 @@ def _parents(instances: list[JsonObject]) -> Findings:
                 hint="name the instance_id of an instance in the list, or null for a root",
                 found=parent,
             )
-        own = instance.get("instance_id")
-        if stated is not None and own is not None and stated != children.get(own, 0):
-            actual = children.get(own, 0)
+        instance_id = instance.get("instance_id")
+        if stated is not None and instance_id is not None and stated != children.get(instance_id, 0):
+            actual = children.get(instance_id, 0)
             yield finding(
                 "count.children",
                 f"/instances/{index}/children_count",
@@ -189,19 +183,19 @@ def _parents(instances: list[JsonObject]) -> Findings:
 
 
 def _cycles(parents: dict[str, str | None], instances: list[JsonObject]) -> Findings:
-    """Each cycle once, told whole. Every instance has one parent, so following parents finds them all."""
-    seen: dict[str, str] = {}  # instance → from where it was first reached
-    places: dict[str | None, int] = {}  # only made when there is a cycle
+    """Each cycle once, in full. Every instance has one parent, so following parents finds them all."""
+    visited: dict[str, str] = {}  # instance → where the walk that first reached it began
+    positions: dict[str | None, int] = {}  # filled only if there is a cycle
     for start in parents:
         node: str | None = start
-        while node in parents and node not in seen:
-            seen[node] = start
+        while node in parents and node not in visited:
+            visited[node] = start
             node = parents[node]
-        if node is not None and seen.get(node) == start:
-            places = places or {
+        if node is not None and visited.get(node) == start:
+            positions = positions or {
                 instance.get("instance_id"): index for index, instance in enumerate(instances)
             }
-            yield _cycle(node, parents, places[node])
+            yield _cycle(node, parents, positions[node])
 
 
 def _cycle(node: str, parents: dict[str, str | None], index: int) -> Finding:
@@ -209,14 +203,14 @@ def _cycle(node: str, parents: dict[str, str | None], index: int) -> Finding:
     while step is not None and step != node:
         names.append(step)
         step = parents[step]
-    told = [shown(name).strip("'") for name in (*names, node)]
-    if len(told) > 100:
-        told[50:-50] = [f"({len(told) - 100:,} more)"]
+    path = [shown(name).strip("'") for name in (*names, node)]
+    if len(path) > 100:
+        path[50:-50] = [f"({len(path) - 100:,} more)"]
     return finding(
         "parent.cycle",
         f"/instances/{index}/parent_instance_id",
-        f"a cycle of parents: {' → '.join(told)}",
-        hint="one of them must have a parent outside the cycle, or null",
+        f"a cycle of parents: {' → '.join(path)}",
+        hint="give one of them a parent outside the cycle, or null",
         found=parents[node],
     )
 
@@ -256,25 +250,25 @@ def _statuses(summary: JsonObject, instances: list[JsonObject]) -> Findings:
         )
 
 
-def _times(summary: JsonObject, lives: list[Life]) -> Findings:
-    created = [start for start, _ in lives if start]
-    terminated = [end for _, end in lives if end]
-    start = min(created) if lives and len(created) == len(lives) else None
-    end = max(terminated) if lives and len(terminated) == len(lives) else None
+def _times(summary: JsonObject, lifetimes: list[Lifetime]) -> Findings:
+    created = [start for start, _ in lifetimes if start]
+    terminated = [end for _, end in lifetimes if end]
+    start = min(created) if lifetimes and len(created) == len(lifetimes) else None
+    end = max(terminated) if lifetimes and len(terminated) == len(lifetimes) else None
     for field, actual, what in (
         ("execution_start", start, "the earliest created_at"),
         ("execution_end", end, "the latest terminated_at"),
     ):
         stated = summary.get(field)
-        moment = instant(stated)
+        moment = parse_time(stated)
         if moment and actual and moment != actual:
-            said = actual.isoformat().replace("+00:00", "Z")
+            expected = actual.isoformat().replace("+00:00", "Z")
             yield finding(
                 "summary.times",
                 f"/execution_summary/{field}",
-                f"{field} is {stated}, but {what} is {said}",
-                hint=f"write {said}",
-                expected=said,
+                f"{field} is {stated}, but {what} is {expected}",
+                hint=f"write {expected}",
+                expected=expected,
                 found=stated,
             )
     stated = summary.get("total_execution_time_seconds")
@@ -291,7 +285,7 @@ def _times(summary: JsonObject, lives: list[Life]) -> Findings:
 
 
 def _known(instances: list[JsonObject], field: str) -> list[Any] | None:
-    """The values that are stated; None when one of them is faulty, since nothing can be said of their sum then."""
+    """The values that are stated; None if one of them is invalid, since their sum is unknown then."""
     known = [instance[field] for instance in instances if field in instance]
     return None if None in known else known
 

@@ -1,46 +1,46 @@
 """The tree that `depends_on` and `when_parent` make of a plan's characteristics, and the ways through it.
 
-It is never built from levels. A value may be None anywhere, which says that the schema found fault with it. Nothing
-recurses: a chain may be as long as a document.
+Levels are not used. A value may be None anywhere: then the schema found a fault in it. Nothing recurses, because a chain
+may be as long as the document.
 """
 
 from typing import NamedTuple
 
 from runcard.encoding import JsonObject
 
-ENOUGH = 10**9  # ways are not counted further than this
+MAX_COUNT = 10**9  # ways are not counted further
 
 
-class Tree:
-    """Who depends on whom, by index; the first of a name is the one that is meant by it."""
+class CharacteristicTree:
+    """Parents, states and depths, by index; of characteristics with the same name, the first counts."""
 
     def __init__(self, characteristics: list[JsonObject]) -> None:
         self.all = characteristics
         self.by_name: dict[str, int] = {}
-        for index, one in enumerate(characteristics):
-            if one.get("name") is not None:
-                self.by_name.setdefault(one["name"], index)
-        self.parents = [self._parent(one) for one in characteristics]
-        self.terminal = [frozenset(one.get("terminal_states") or ()) for one in characteristics]
-        self.states = [self._known_states(one) for one in characteristics]
+        for index, characteristic in enumerate(characteristics):
+            if characteristic.get("name") is not None:
+                self.by_name.setdefault(characteristic["name"], index)
+        self.parents = [self._parent(item) for item in characteristics]
+        self.terminal = [frozenset(item.get("terminal_states") or ()) for item in characteristics]
+        self.states = [self._known_states(item) for item in characteristics]
         self.depths = self._depths()
 
-    def _parent(self, one: JsonObject) -> int | None:
-        depends_on = one.get("depends_on")
+    def _parent(self, characteristic: JsonObject) -> int | None:
+        depends_on = characteristic.get("depends_on")
         return None if depends_on is None else self.by_name.get(depends_on)
 
     @staticmethod
-    def _known_states(one: JsonObject) -> frozenset[str] | None:
-        """The states; None where one of them is faulty, so that which is meant cannot be told."""
-        states = one.get("states")
+    def _known_states(characteristic: JsonObject) -> frozenset[str] | None:
+        """The states; None if one of them is faulty, so that they cannot be compared."""
+        states = characteristic.get("states")
         return None if states is None or None in states else frozenset(states)
 
     def is_root(self, index: int) -> bool:
-        one = self.all[index]
-        return "depends_on" in one and one["depends_on"] is None
+        characteristic = self.all[index]
+        return "depends_on" in characteristic and characteristic["depends_on"] is None
 
     def _depths(self) -> list[int | None]:
-        """The depth of each; None for what hangs on nothing, on a cycle, or in one."""
+        """The depth of each; None if its ancestors are missing or form a cycle."""
         depths: dict[int, int | None] = {}
         for start in range(len(self.all)):
             path: list[int] = []
@@ -50,69 +50,69 @@ class Tree:
                 path.append(node)
                 on_path.add(node)
                 node = self.parents[node]
-            above = None if node is None or node in on_path else depths[node]
+            depth = None if node is None or node in on_path else depths[node]
             for step in reversed(path):
                 if self.is_root(step):
-                    above = 1
-                elif above is not None:
-                    above += 1
-                depths[step] = above
+                    depth = 1
+                elif depth is not None:
+                    depth += 1
+                depths[step] = depth
         return [depths[index] for index in range(len(self.all))]
 
     def when(self, index: int) -> list[str]:
-        """The states of the parent under which a characteristic matters."""
+        """The states of the parent in which a characteristic matters."""
         when = self.all[index].get("when_parent")
         return [when] if isinstance(when, str) else [state for state in when or () if state is not None]
 
 
 class Ways(NamedTuple):
-    """How many ways through the states of something end there, and how many leave room for what comes after it."""
+    """The number of ways through a characteristic that end the method, and of those that continue."""
 
     ended: int
     open: int
 
     def then(self, later: "Ways") -> "Ways":
-        """The ways through this, and through what comes after it where there is room."""
+        """The ways through this and then, where they continue, through `later`."""
         ended = self.ended + self.open * later.ended
-        return Ways(min(ended, ENOUGH), min(self.open * later.open, ENOUGH))
+        return Ways(min(ended, MAX_COUNT), min(self.open * later.open, MAX_COUNT))
 
 
-def leaf_contexts(tree: Tree) -> int:
-    """How many innermost contexts the tests have: every state of every root combined, and what hangs on each state.
+def leaf_contexts(tree: CharacteristicTree) -> int:
+    """The number of innermost contexts of the tests: all states of all roots combined, with their dependents.
 
-    A terminal state ends the method, and with it whatever would be combined with it.
+    A terminal state ends the method, so nothing is combined with it.
     """
-    return sum(_in_turn(ways_of(tree), [index for index in range(len(tree.all)) if tree.is_root(index)]))
+    return sum(_combined(ways_of(tree), [index for index in range(len(tree.all)) if tree.is_root(index)]))
 
 
-def ways_of(tree: Tree) -> list[Ways]:
+def ways_of(tree: CharacteristicTree) -> list[Ways]:
     """The ways through each characteristic and what depends on it."""
     ways = [Ways(0, 1) for _ in tree.all]
-    below: list[dict[str, list[int]]] = [{} for _ in tree.all]
+    dependents: list[dict[str, list[int]]] = [{} for _ in tree.all]
     for index, parent in enumerate(tree.parents):
         for state in dict.fromkeys(tree.when(index)) if parent is not None else ():
-            below[parent or 0].setdefault(state, []).append(index)
+            dependents[parent or 0].setdefault(state, []).append(index)
     depths = [(depth, index) for index, depth in enumerate(tree.depths) if depth is not None]
     for _, index in sorted(depths, reverse=True):
         states = set(tree.all[index].get("states") or ()) - {None}
         each = [
-            Ways(1, 0) if state in tree.terminal[index] else _in_turn(ways, below[index].get(state, []))
+            Ways(1, 0) if state in tree.terminal[index] else _combined(ways, dependents[index].get(state, []))
             for state in states
         ]
         if each:
-            ways[index] = _beside(each)
+            ways[index] = _alternatives(each)
     return ways
 
 
-def _in_turn(ways: list[Ways], group: list[int]) -> Ways:
-    """The ways through characteristics of one state: combined; those that leave no room stand side by side, the last."""
-    whole = Ways(0, 1)
+def _combined(ways: list[Ways], group: list[int]) -> Ways:
+    """The ways through the characteristics of one state; those that always end the method are alternatives, at the end."""
+    total = Ways(0, 1)
     for index in group:
         if ways[index].open:
-            whole = whole.then(ways[index])
+            total = total.then(ways[index])
     closing = [ways[index] for index in group if not ways[index].open]
-    return whole.then(_beside(closing)) if closing else whole
+    return total.then(_alternatives(closing)) if closing else total
 
 
-def _beside(each: list[Ways]) -> Ways:
-    return Ways(min(sum(way.ended for way in each), ENOUGH), min(sum(way.open for way in each), ENOUGH))
+def _alternatives(each: list[Ways]) -> Ways:
+    return Ways(min(sum(way.ended for way in each), MAX_COUNT), min(sum(way.open for way in each), MAX_COUNT))

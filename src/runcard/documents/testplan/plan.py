@@ -1,7 +1,7 @@
-"""The test plan: what the tests of one Ruby method must cover, and the rules that join its fields.
+"""The test plan: what the tests of one Ruby method must cover, and the rules between its fields.
 
-The rules about characteristics are in `characteristics.py`, what tells the versions apart in `shapes.py`. Whether the
-target exists in the project's files is asked elsewhere; nothing here reads files.
+The rules of characteristics are in `characteristics.py`, the detection of versions in `versions.py`. Nothing here reads
+files: `plans/target_check.py` checks the target in the project.
 """
 
 import re
@@ -14,9 +14,8 @@ from runcard.documents.document import Document
 from runcard.documents.findings import Finding, Report, bounded, finding, shown
 from runcard.documents.kinds import TESTPLAN
 from runcard.documents.testplan.characteristics import characteristic_rules
-from runcard.documents.testplan.dialects import Shape, shape_of
-from runcard.documents.testplan.ruby_names import is_class_name, is_method_name
-from runcard.documents.versions import settle
+from runcard.documents.testplan.versions import DetectedVersion, detect_version
+from runcard.documents.versions import check_version
 from runcard.encoding import JsonObject, decode_json, join_pointer
 from runcard.encoding.json.edit import edit_json
 from runcard.encoding.limits import DEFAULT, NONE, Limits
@@ -26,17 +25,17 @@ from runcard.files import check_relative
 Findings = Iterator[Finding]
 
 _OF_1_3 = {"validation", "analyzer.source_file_mtime"}  # the first is the validator's, the second is required
-_NULL_SPEAKS = re.compile(r"/characteristics/(\d+)/(depends_on|when_parent)")
+_MEANINGFUL_NULL = re.compile(r"/characteristics/(\d+)/(depends_on|when_parent)")
 # How Ruby writes a time into YAML.
 _YAML_TIME = re.compile(r"(\d{4}-\d\d-\d\d) +(\d\d:\d\d:\d\d(?:\.\d+)?) *(Z|[-+]\d\d(?::\d\d)?)", re.ASCII)
-_MTIME = ("/analyzer", "source_file_mtime")  # where and how the schema says that it is missing
+_MTIME = ("/analyzer", "source_file_mtime")  # how the schema reports that it is missing
 
 
 class TestPlan(Document):
     """A test plan."""
 
     __slots__ = ()
-    __test__ = False  # pytest takes every class of such a name for tests
+    __test__ = False  # pytest collects classes of this name
     kind = TESTPLAN
 
     @property
@@ -50,7 +49,7 @@ class TestPlan(Document):
 
     @staticmethod
     def decode(source: bytes, limits: Limits = DEFAULT) -> Any:  # noqa: ANN401
-        from runcard.encoding.yaml import decode_yaml  # noqa: PLC0415 - most commands never see YAML
+        from runcard.encoding.yaml import decode_yaml  # noqa: PLC0415 - most commands do not need YAML
 
         return decode_json(source, limits) if _is_json(source, limits) else decode_yaml(source, limits)
 
@@ -67,16 +66,16 @@ class TestPlan(Document):
         return edit_json(source, old, new) if _is_json(source, NONE) else edit_yaml(source, new)
 
     @classmethod
-    def judge(cls, data: JsonObject) -> Report:
-        shape = shape_of(data)
-        used, found = _settled(data, shape)
-        if used is not None:
-            faults, sound = schema.check(cls.kind, used, _with_plain_time(data))
-            if shape.is_older:
+    def check(cls, data: JsonObject) -> Report:
+        detected = detect_version(data)
+        schema_version, findings = _schema_version(data, detected)
+        if schema_version is not None:
+            faults, sound = schema.check(cls.kind, schema_version, _with_rfc3339_time(data))
+            if detected.is_older:
                 faults = [fault for fault in faults if (fault.path, fault.expected) != _MTIME]
             _mark_faulty(faults, sound)
-            found += (*_absent(shape), *map(_in_words, faults), *bounded(cls.rules(sound)))
-        return Report(found, cls.kind.name, shape.version)
+            findings += (*_absent(detected), *map(_with_yaml_hint, faults), *bounded(cls.rules(sound)))
+        return Report(findings, cls.kind.name, detected.version)
 
     @staticmethod
     def rules(document: JsonObject) -> Findings:
@@ -84,15 +83,15 @@ class TestPlan(Document):
         yield from _validation(document.get("validation") or {})
         yield from _target(document.get("target") or {})
         listed = document.get("characteristics")
-        if listed is not None:  # absent or no list, and that is said already
-            yield from characteristic_rules(listed, is_later=shape_of(document).is_later)
+        if listed is not None:  # the schema reports an absent or wrong value
+            yield from characteristic_rules(listed, is_later=detect_version(document).is_later)
         for name, factory in (document.get("factories_detected") or {}).items():
             yield from _path(("factories_detected", name, "file"), (factory or {}).get("file"))
         yield from _automation(document.get("automation") or {})
 
 
 def _is_json(source: bytes, limits: Limits) -> bool:
-    """Whether a plan is written as JSON, which is not always YAML as its readers take it."""
+    """Whether a plan is JSON, which is not always valid YAML."""
     if source.lstrip()[:1] != b"{":
         return False
     try:
@@ -102,18 +101,18 @@ def _is_json(source: bytes, limits: Limits) -> bool:
     return True
 
 
-def _settled(data: JsonObject, shape: Shape) -> tuple[str | None, tuple[Finding, ...]]:
-    """The version whose schema a plan is to be checked by, None when it is refused; and what is wrong with its own."""
-    if shape.is_older or not shape.is_stated:
-        return ("1.3" if shape.is_older else shape.version), ()
-    _, used, found = settle(TESTPLAN, {TESTPLAN.version_key: shape.version})
-    if shape.version in TESTPLAN.versions or found:
-        return used, found
+def _schema_version(data: JsonObject, detected: DetectedVersion) -> tuple[str | None, tuple[Finding, ...]]:
+    """The version whose schema applies, None when the plan is refused; and findings about the stated version."""
+    if detected.is_older or not detected.is_stated:
+        return ("1.3" if detected.is_older else detected.version), ()
+    _, used, findings = check_version(TESTPLAN, {TESTPLAN.version_key: detected.version})
+    if detected.version in TESTPLAN.versions or findings:
+        return used, findings
     stated = data["format_version"]
     unknown = finding(
         "version.unknown",
         "/format_version",
-        f"{shown(stated)} is no version of testplan documents",
+        f"{shown(stated)} is not a version of testplan documents",
         hint=f"published versions: {', '.join(TESTPLAN.versions)}",
         expected=list(TESTPLAN.versions),
         found=stated,
@@ -121,25 +120,25 @@ def _settled(data: JsonObject, shape: Shape) -> tuple[str | None, tuple[Finding,
     return used, (unknown,)
 
 
-def _absent(shape: Shape) -> Findings:
-    named = [place for place in shape.absent if shape.is_older or place not in _OF_1_3]
-    if named:
-        listed = ", ".join(f"'{place}'" for place in named)
-        older = f"a plan of version {shape.version}, " if shape.is_older else ""
+def _absent(detected: DetectedVersion) -> Findings:
+    absent = [path for path in detected.absent if detected.is_older or path not in _OF_1_3]
+    if absent:
+        listed = ", ".join(f"'{path}'" for path in absent)
+        older = f"a plan of version {detected.version}, " if detected.is_older else ""
         yield finding(
             "section.absent",
             "",
             f"{older}without {listed}",
-            hint="a new analysis writes everything that plans have today",
-            expected=named,
+            hint="analyze the source again to get all current sections",
+            expected=absent,
         )
 
 
-def _with_plain_time(plan: JsonObject) -> JsonObject:
-    """The plan with its time as RFC 3339 has it, where it stands as YAML writes times: with blanks."""
+def _with_rfc3339_time(plan: JsonObject) -> JsonObject:
+    """The plan with its timestamp in the form of RFC 3339, if it has the YAML form with blanks."""
     analyzer = plan.get("analyzer")
-    written = analyzer.get("timestamp") if isinstance(analyzer, dict) else None
-    time = _YAML_TIME.fullmatch(written) if isinstance(written, str) else None
+    timestamp = analyzer.get("timestamp") if isinstance(analyzer, dict) else None
+    time = _YAML_TIME.fullmatch(timestamp) if isinstance(timestamp, str) else None
     if analyzer is None or time is None:
         return plan
     day, hour, zone = time.groups()
@@ -148,21 +147,21 @@ def _with_plain_time(plan: JsonObject) -> JsonObject:
 
 
 def _mark_faulty(faults: list[Finding], sound: JsonObject) -> None:
-    """Where null has a meaning of its own, what the schema found fault with must not look like null."""
+    """Mark faulty values in fields where null has a meaning, so that they are not taken for null."""
     for fault in faults:
-        match = _NULL_SPEAKS.match(fault.path)
+        match = _MEANINGFUL_NULL.match(fault.path)
         if match and fault.rule != "schema.required":
-            one = sound["characteristics"][int(match[1])]
+            characteristic = sound["characteristics"][int(match[1])]
             if match[2] == "depends_on":
-                one.pop("depends_on", None)
+                characteristic.pop("depends_on", None)
             else:
-                one["when_parent"] = [None]
+                characteristic["when_parent"] = [None]
 
 
-def _in_words(fault: Finding) -> Finding:
-    """A fault that the schema found, with the hint that helps somebody who writes YAML."""
+def _with_yaml_hint(fault: Finding) -> Finding:
+    """A finding of the schema, with a hint for YAML."""
     if fault.rule == "schema.type" and fault.expected == "string" and fault.found is not None:
-        return replace(fault, hint="put it in quotes")
+        return replace(fault, hint="put the value in quotes")
     return fault
 
 
@@ -181,7 +180,7 @@ def _analyzer(analyzer: JsonObject) -> Findings:
         yield finding(
             "mistake.mtime",
             "/analyzer/source_file_mtime",
-            f"common mistake: source_file_mtime is {shown(mtime)}, not a time of the source file",
+            f"common mistake: source_file_mtime is {shown(mtime)}, not the modification time of the source file",
             hint="write the modification time of the source in whole seconds: File.mtime(source_file).to_i",
             expected="a positive integer",
             found=mtime,
@@ -196,7 +195,7 @@ def _validation(validation: JsonObject) -> Findings:
             "validation.errors",
             "/validation/errors",
             f"the validator found {len(errors):,} error{'s' * (len(errors) > 1)}, the first: {shown(first, 200)}",
-            hint="mend the plan, then run `runcard plan validate`; agents must not use it until then",
+            hint="fix the plan, then run `runcard plan validate`; agents must not use it until then",
             expected=[],
             found=len(errors),
         )
@@ -240,11 +239,11 @@ def _target(target: JsonObject) -> Findings:
     yield from _path(("target", "file"), target.get("file"))
 
 
-def _path(place: Iterable[str], path: str | None) -> Findings:
+def _path(keys: Iterable[str], path: str | None) -> Findings:
     if path is not None and (reason := check_relative(path.removeprefix("./"))):
         yield finding(
             "path.hostile",
-            join_pointer(place),
+            join_pointer(keys),
             f"the path {shown(path)} is refused: {reason}",
             hint="write a path relative to the root of the project, without '..'",
             expected="a relative path",
@@ -259,9 +258,61 @@ def _automation(automation: JsonObject) -> Findings:
             yield finding(
                 "agent.lists",
                 f"/automation/{name}",
-                f"{name} should be a list of texts, found {shown(value)}",
+                f"{name} must be a list of strings, found {shown(value)}",
                 hint=f'write a list: {name}: ["…"]',
-                expected="a list of texts",
+                expected="a list of strings",
                 found=value,
             )
     yield from _path(("automation", "skeleton_file"), automation.get("skeleton_file"))
+
+
+_LETTER = r"[A-Za-z_]|[^\x00-\x7f]"  # Ruby allows every character beyond ASCII
+_WORD = rf"(?:{_LETTER})(?:{_LETTER}|[0-9])*"
+_CLASS = re.compile(rf"(?:::)?{_WORD}(?:::{_WORD})*")
+_METHOD = re.compile(rf"{_WORD}[?!=]?")
+_OPERATORS = frozenset(
+    [
+        "!",
+        "!=",
+        "!~",
+        "%",
+        "&",
+        "*",
+        "**",
+        "+",
+        "+@",
+        "-",
+        "-@",
+        "/",
+        "<",
+        "<<",
+        "<=",
+        "<=>",
+        "==",
+        "===",
+        "=~",
+        ">",
+        ">=",
+        ">>",
+        "[]",
+        "[]=",
+        "^",
+        "`",
+        "|",
+        "~",
+        "!@",
+        "~@",
+    ]
+)
+
+
+def is_class_name(text: str) -> bool:
+    """Whether this is a Ruby constant, perhaps with modules: `Foo`, `::Foo::Bar`."""
+    return _CLASS.fullmatch(text) is not None and all(
+        part[0].isupper() or part[0].istitle() for part in text.removeprefix("::").split("::")
+    )
+
+
+def is_method_name(text: str) -> bool:
+    """Whether Ruby allows this name for a method: a word, perhaps with `?`, `!` or `=`, or an operator."""
+    return text in _OPERATORS or _METHOD.fullmatch(text) is not None

@@ -1,7 +1,7 @@
-"""Words that must be quoted in a plan: Ruby reads these files by YAML 1.1, in which `no` is false and `0777` is 511.
+"""Values that must be quoted in a plan: Ruby reads these files as YAML 1.1, in which `no` is false and `0777` is 511.
 
-Only texts that tests are built from are looked at: the names and states of characteristics. Times may stand without
-quotes, and so may what only the letter of YAML 1.1 takes for something else, but no reader does: `y`, `n`, `08`.
+Only the names and states of characteristics are checked, because tests are built from them. Timestamps may be unquoted,
+and so may values that only the letter of YAML 1.1 reads as something else, but no reader does: `y`, `n`, `08`.
 """
 
 import re
@@ -9,13 +9,13 @@ from collections.abc import Iterator, Mapping
 
 from runcard.documents.findings import Finding, finding
 from runcard.encoding import JsonObject
-from runcard.encoding.yaml import Place, reading_1_1
+from runcard.encoding.yaml import YamlPosition, yaml_1_1_type
 from runcard.files import printable
 
 _LISTS = ("states", "terminal_states", "when_parent")
 _TEXTS = ("name", "default", "depends_on", "when_parent")
-# How texts begin that may be read as something else: most states do not, and are done with.
-_TELLING = frozenset(("", *"~+-.:=<0123456789nNyYtTfFoO"))
+# First characters of texts that may be read as something else; most states begin otherwise.
+_SUSPICIOUS = frozenset(("", *"~+-.:=<0123456789nNyYtTfFoO"))
 _TEXT_TO_RUBY = re.compile(r"[yYnN]|0[0-9]*[89][0-9]*")
 _READINGS = {
     "null": "null",
@@ -27,47 +27,51 @@ _READINGS = {
     "date": "a date",
     "timestamp": "a time",
     "symbol": "a symbol",
-    "merge": "a sign of YAML itself",
+    "merge": "a YAML merge key",
 }
 
 
 def suspects(plan: JsonObject) -> Iterator[str]:
-    """The pointers of values that are no text to readers of YAML 1.1, should they stand there without quotes."""
+    """The pointers of values that YAML 1.1 does not read as text if they are unquoted."""
     listed = plan.get("characteristics")
-    for index, one in enumerate(listed if isinstance(listed, list) else ()):
-        if not isinstance(one, dict):
+    for index, characteristic in enumerate(listed if isinstance(listed, list) else ()):
+        if not isinstance(characteristic, dict):
             continue
         at = f"/characteristics/{index}"
         yield from (
-            f"{at}/{field}" for field in _TEXTS if one.get(field) is not None and _may_trap(one[field])
+            f"{at}/{field}"
+            for field in _TEXTS
+            if characteristic.get(field) is not None and _is_suspicious(characteristic[field])
         )
         for field in _LISTS:
-            values = one.get(field)
+            values = characteristic.get(field)
             if isinstance(values, list):
-                yield from (f"{at}/{field}/{place}" for place, value in enumerate(values) if _may_trap(value))
+                yield from (
+                    f"{at}/{field}/{item}" for item, value in enumerate(values) if _is_suspicious(value)
+                )
 
 
-def _may_trap(value: object) -> bool:
+def _is_suspicious(value: object) -> bool:
     if isinstance(value, str):
-        return value[:1] in _TELLING and _reading(value) != "text"
+        return value[:1] in _SUSPICIOUS and _reading(value) != "text"
     return not isinstance(value, dict | list)
 
 
 def _reading(text: str) -> str:
-    return "text" if _TEXT_TO_RUBY.fullmatch(text) else reading_1_1(text)
+    return "text" if _TEXT_TO_RUBY.fullmatch(text) else yaml_1_1_type(text)
 
 
-def unquoted(places: Mapping[str, Place]) -> Iterator[Finding]:
-    """A finding for each of these places where a text without quotes is read as something else."""
-    for pointer, place in places.items():
-        reading = "text" if place.plain is None else _reading(place.plain)
-        if place.plain is None or reading == "text":
+def unquoted(positions: Mapping[str, YamlPosition]) -> Iterator[Finding]:
+    """A finding for each unquoted value that is not read as text."""
+    for pointer, position in positions.items():
+        reading = "text" if position.plain is None else _reading(position.plain)
+        if position.plain is None or reading == "text":
             continue
-        written = printable(place.plain[:60]) or "null"
+        written = printable(position.plain[:60]) or "null"
         yield finding(
             "yaml.unquoted",
             pointer,
-            f"{written if place.plain else 'an empty value'} without quotes is read as {_READINGS[reading]}, not as text",
+            f"{written if position.plain else 'an empty value'} without quotes is read as {_READINGS[reading]}, not as text",
             hint=f"write it in quotes: '{written}'",
             expected=f"'{written}'",
             found=written,

@@ -1,34 +1,34 @@
-"""Canonical JSON as RFC 8785 defines it: the form that digests are made of.
+"""Canonical JSON (RFC 8785), the form that is hashed.
 
-One addition: integers from 2⁵³ up, which RFC 8785 refuses because other languages cannot hold them, are written as
-strings of their decimal digits.
+One addition: integers from 2⁵³ up, which RFC 8785 refuses because other languages cannot represent them, are written as
+strings of decimal digits.
 """
 
 from typing import Any, NamedTuple
 
-from runcard.encoding.json.fast import quick, quick_forms
+from runcard.encoding.json.fast_writer import compact_and_sorted, fast_encode
 from runcard.encoding.json.writer import COMPACT, Layout, render, sorted_by_utf16, to_bytes
 
 _EXACT = 2**53
 
 
 def canonical_json(value: Any) -> bytes:  # noqa: ANN401
-    """The one byte form of this data; raises EncodingError for what JSON cannot say."""
-    text = quick(value, sort_keys=True)
+    """The one byte form of this data; raises EncodingError for data that JSON cannot represent."""
+    text = fast_encode(value, sort_keys=True)
     return to_bytes(render(value, _CANONICAL) if text is None else text)
 
 
-class Forms(NamedTuple):
-    """Data on one line, as they are kept and as digests are made of them."""
+class EncodedForms(NamedTuple):
+    """Data on one line: as it is stored, and as it is hashed."""
 
     compact: bytes
     canonical: bytes
 
 
-def both_forms(value: Any) -> Forms:  # noqa: ANN401
-    """Both at once, which takes less time; raises EncodingError for what JSON cannot say."""
-    compact, in_order = quick_forms(value) or (render(value, COMPACT), render(value, _CANONICAL))
-    return Forms(to_bytes(compact), to_bytes(in_order))
+def both_forms(value: Any) -> EncodedForms:  # noqa: ANN401
+    """Both forms at once, which is faster; raises EncodingError for data that JSON cannot represent."""
+    compact, canonical = compact_and_sorted(value) or (render(value, COMPACT), render(value, _CANONICAL))
+    return EncodedForms(to_bytes(compact), to_bytes(canonical))
 
 
 def _integer(value: int) -> str:
@@ -36,18 +36,18 @@ def _integer(value: int) -> str:
 
 
 def _real(value: float) -> str:
-    """A number as ECMAScript prints it: the shortest digits that read back as the same number."""
+    """A number as ECMAScript prints it: the shortest digits that parse to the same number."""
     if value == 0:
         return "0"
     mantissa, _, exponent = repr(abs(value)).partition("e")
     whole, _, fraction = mantissa.partition(".")
     digits = (whole + fraction).lstrip("0")
     point = len(whole) + int(exponent or 0) - (len(whole + fraction) - len(digits))
-    return ("-" if value < 0 else "") + _placed(digits.rstrip("0"), point)
+    return ("-" if value < 0 else "") + _with_point(digits.rstrip("0"), point)
 
 
-def _placed(digits: str, point: int) -> str:
-    """Digits with the decimal point after the first `point` of them, or with an exponent when that is far away."""
+def _with_point(digits: str, point: int) -> str:
+    """Digits with the decimal point after the first `point` of them, or with an exponent if that is far away."""
     if len(digits) <= point <= 21:
         return digits + "0" * (point - len(digits))
     if 0 < point <= 21:

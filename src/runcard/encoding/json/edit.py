@@ -1,7 +1,7 @@
-"""Changing a JSON text only where its data changes: everything else keeps its bytes.
+"""Edit a JSON text only where its data changes; all other bytes stay.
 
-Indentation, blanks, the spelling of numbers and the order of keys are the author's; new members look like their
-neighbours. A change is a list of patches, each for a place of its own, so nesting costs no stack.
+Indentation, spaces, the spelling of numbers and the order of keys are kept; new members are formatted like those around
+them. An edit is a list of patches that do not overlap, and there is no recursion.
 """
 
 import re
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from json.encoder import encode_basestring as quoted
 from typing import Any, NamedTuple
 
-from runcard.encoding.json.positions import Span, end_of_value, skip_space, spans
+from runcard.encoding.json.positions import MemberSpan, end_of_value, member_spans, skip_space
 from runcard.encoding.json.reader import BOM
 from runcard.encoding.json.types import JsonObject
 from runcard.encoding.json.writer import Layout, render, text_key, to_bytes
@@ -18,7 +18,7 @@ _FIRST_INDENT = re.compile(r"[\[{](\r?\n)([ \t]+)")
 
 
 class Patch(NamedTuple):
-    """What shall stand in the place of a piece of the text."""
+    """A replacement for a piece of the text."""
 
     start: int
     end: int
@@ -26,7 +26,7 @@ class Patch(NamedTuple):
 
 
 def edit_json(data: bytes, old: Any, new: Any) -> bytes:  # noqa: ANN401
-    """The bytes `data`, which say `old`, changed to say `new`."""
+    """Change the bytes `data` from the data `old` to `new`."""
     mark = BOM if data.startswith(BOM) else b""
     text = data[len(mark) :].decode()
     pieces: list[str] = []
@@ -38,7 +38,7 @@ def edit_json(data: bytes, old: Any, new: Any) -> bytes:  # noqa: ANN401
 
 
 def _layout(text: str) -> Layout:
-    """How this text is written."""
+    """The layout of this text."""
     indented = _FIRST_INDENT.search(text)
     colon = ": " if '": ' in text or '":' not in text else ":"
     if indented:
@@ -49,78 +49,78 @@ def _layout(text: str) -> Layout:
 def _patches(text: str, old: object, new: object) -> Iterator[Patch]:
     layout = _layout(text)
     begin = skip_space(text, 0)
-    todo = [(begin, end_of_value(text, begin), old, new)]
-    while todo:
-        start, end, old, new = todo.pop()
-        if same(old, new):
+    queue = [(begin, end_of_value(text, begin), old, new)]
+    while queue:
+        start, end, old, new = queue.pop()
+        if same_data(old, new):
             continue
         before, after = _members(old), _members(new)
         if isinstance(old, dict) is isinstance(new, dict) and before.keys() & after.keys():
-            found = list(spans(text, start))
-            todo += [(s.start, s.end, before[s.key], after[s.key]) for s in found if s.key in after]
-            yield from _removed(found, after)
-            yield from _added(text, found, after, layout, named=isinstance(new, dict))
+            members = list(member_spans(text, start))
+            queue += [(s.start, s.end, before[s.key], after[s.key]) for s in members if s.key in after]
+            yield from _removals(members, after)
+            yield from _additions(text, members, after, layout, named=isinstance(new, dict))
         else:
             line = text.rfind("\n", 0, start) + 1
             yield Patch(start, end, render(new, layout._replace(prefix=text[line : skip_space(text, line)])))
 
 
-def same(one: object, other: object) -> bool:
-    """Whether two values are the same data, for which 1, 1.0 and true are three."""
-    todo = [(one, other)]
-    while todo:
-        one, other = todo.pop()
-        if one is other:
+def same_data(left: object, right: object) -> bool:
+    """Whether two values are the same data; 1, 1.0 and true all differ."""
+    queue = [(left, right)]
+    while queue:
+        left, right = queue.pop()
+        if left is right:
             continue
-        if type(one) is not type(other):
+        if type(left) is not type(right):
             return False
-        if isinstance(one, dict) and isinstance(other, dict):
-            if one.keys() != other.keys():
+        if isinstance(left, dict) and isinstance(right, dict):
+            if left.keys() != right.keys():
                 return False
-            todo += [(value, other[key]) for key, value in one.items()]
-        elif isinstance(one, list) and isinstance(other, list):
-            if len(one) != len(other):
+            queue += [(value, right[key]) for key, value in left.items()]
+        elif isinstance(left, list) and isinstance(right, list):
+            if len(left) != len(right):
                 return False
-            todo += zip(one, other, strict=True)
-        elif one != other:
+            queue += zip(left, right, strict=True)
+        elif left != right:
             return False
     return True
 
 
 def _members(value: object) -> JsonObject:
-    """What a container holds, by the keys that `spans` gives."""
+    """The members of a container, by the keys of `member_spans`."""
     if isinstance(value, dict):
         return value
     return {str(index): item for index, item in enumerate(value)} if isinstance(value, list) else {}
 
 
-def _removed(found: list[Span], kept: JsonObject) -> Iterator[Patch]:
-    """A member that is no more goes together with the comma between it and what stays."""
+def _removals(spans: list[MemberSpan], kept: JsonObject) -> Iterator[Patch]:
+    """Remove members, each with the comma between it and the next one that stays."""
     stays_before = False
-    for index, span in enumerate(found):
+    for index, span in enumerate(spans):
         if span.key in kept:
             stays_before = True
         elif stays_before:
-            yield Patch(found[index - 1].end, span.end, "")
+            yield Patch(spans[index - 1].end, span.end, "")
         else:
-            yield Patch(span.begin, found[index + 1].begin, "")
+            yield Patch(span.begin, spans[index + 1].begin, "")
 
 
-def _added(
-    text: str, found: list[Span], members: JsonObject, layout: Layout, *, named: bool
+def _additions(
+    text: str, spans: list[MemberSpan], members: JsonObject, layout: Layout, *, named: bool
 ) -> Iterator[Patch]:
-    """New members stand behind the one that they follow in the data, or before the first that stays."""
-    places = {span.key: span for span in found}
-    first = next(span for span in found if span.key in members)
-    last = found[-1]
-    blank = text[_lead(text, last) : last.begin]
-    if len(found) == 1 and layout.indent is None:
+    """Insert new members after the one that they follow in the data, or before the first that stays."""
+    by_key = {span.key: span for span in spans}
+    first = next(span for span in spans if span.key in members)
+    last = spans[-1]
+    blank = text[_end_before(text, last) : last.begin]
+    if len(spans) == 1 and layout.indent is None:
         blank = layout.comma[1:]
     inner = layout._replace(prefix=blank.rpartition("\n")[2])
-    before: Span | None = None
+    before: MemberSpan | None = None
     for key, value in members.items():
-        if key in places:
-            before = places[key]
+        if key in by_key:
+            before = by_key[key]
             continue
         fresh = (f"{quoted(text_key(key))}{layout.colon}" if named else "") + render(value, inner)
         if before is None:
@@ -129,8 +129,8 @@ def _added(
             yield Patch(before.end, before.end, f",{blank}{fresh}")
 
 
-def _lead(text: str, span: Span) -> int:
-    """Where the blanks before a member begin: behind the comma or bracket before it."""
+def _end_before(text: str, span: MemberSpan) -> int:
+    """Where the whitespace before a member begins: after the comma or bracket before it."""
     at = span.begin
     while text[at - 1] in " \t\r\n":
         at -= 1

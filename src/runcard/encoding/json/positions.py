@@ -1,6 +1,6 @@
-"""Where things stand in a JSON text that is known to be good: pointers, positions, and the spans of values.
+"""Positions in a valid JSON text: pointers, lines and columns, and the spans of values.
 
-A position counts lines and characters from 1, as editors do. A pointer is that of RFC 6901; the root is the empty text.
+Lines and columns count from 1, as in editors. Pointers are those of RFC 6901; the root is the empty text.
 """
 
 import json
@@ -14,14 +14,14 @@ _SCALAR = re.compile(r'"(?:[^"\\]++|\\.)*+"|[^,\]}\s]++', re.DOTALL)
 
 
 class Position(NamedTuple):
-    """A place in a text, counted from 1."""
+    """A line and a column, counted from 1."""
 
     line: int
     column: int
 
 
-class Span(NamedTuple):
-    """A member of an object or an element of a list: its key, where it begins, and where its value stands."""
+class MemberSpan(NamedTuple):
+    """The offsets of a member of an object or an element of a list, and of its value."""
 
     key: str
     begin: int  # of the key, or of the value in a list
@@ -62,7 +62,7 @@ def end_of_value(text: str, offset: int) -> int:
     return len(text)
 
 
-def spans(text: str, offset: int) -> Iterator[Span]:
+def member_spans(text: str, offset: int) -> Iterator[MemberSpan]:
     """The members of the object, or the elements of the list, that begins at `offset`."""
     is_object = text[offset] == "{"
     at = skip_space(text, offset + 1)
@@ -74,45 +74,45 @@ def spans(text: str, offset: int) -> Iterator[Span]:
             key = json.loads(text[at:end])
             at = skip_space(text, skip_space(text, end) + 1)
         end = end_of_value(text, at)
-        yield Span(key, begin, at, end)
+        yield MemberSpan(key, begin, at, end)
         index += 1
         at = skip_space(text, end)
         if text[at] == ",":
             at = skip_space(text, at + 1)
 
 
-class _Wanted(dict[str, "_Wanted"]):
-    """The pointers to be found, as a tree."""
+class _PointerTree(dict[str, "_PointerTree"]):
+    """Pointers as a tree."""
 
     pointers: Sequence[str] = ()
 
 
 def locate(text: str, pointers: Iterable[str]) -> dict[str, Position]:
-    """Where the values at these pointers stand; for one that does not exist, where its nearest ancestor does."""
+    """The position of the value at each pointer; if it does not exist, that of its nearest ancestor."""
     offsets = {}
-    wanted = _tree(pointers)
-    stack = [(skip_space(text, 0), wanted)]
+    tree = _pointer_tree(pointers)
+    stack = [(skip_space(text, 0), tree)]
     while stack:
         offset, node = stack.pop()
         for pointer in _below(node):
             offsets[pointer] = offset
         if node and text[offset] in "[{":
-            stack += [(span.start, node[span.key]) for span in spans(text, offset) if span.key in node]
+            stack += [(span.start, node[span.key]) for span in member_spans(text, offset) if span.key in node]
     return positions(text, offsets)
 
 
-def _tree(pointers: Iterable[str]) -> _Wanted:
-    root = _Wanted()
+def _pointer_tree(pointers: Iterable[str]) -> _PointerTree:
+    root = _PointerTree()
     for pointer in pointers:
         node = root
         for step in split_pointer(pointer):
-            node = node.setdefault(step, _Wanted())
+            node = node.setdefault(step, _PointerTree())
         node.pointers = (*node.pointers, pointer)
     return root
 
 
-def _below(node: _Wanted) -> Iterator[str]:
-    """All pointers at and below a node: those that are not found keep the position of this one."""
+def _below(node: _PointerTree) -> Iterator[str]:
+    """All pointers at and below a node: those that do not exist keep the position of this node."""
     stack = [node]
     while stack:
         node = stack.pop()
@@ -121,12 +121,12 @@ def _below(node: _Wanted) -> Iterator[str]:
 
 
 def positions(text: str, offsets: dict[str, int]) -> dict[str, Position]:
-    """Offsets to lines and columns in one pass over the text."""
-    found = {}
+    """Convert offsets to lines and columns in one pass over the text."""
+    result = {}
     line, newline, counted = 1, -1, 0
     for pointer, offset in sorted(offsets.items(), key=lambda item: item[1]):
         line += text.count("\n", counted, offset)
         newline = max(newline, text.rfind("\n", counted, offset))
         counted = offset
-        found[pointer] = Position(line, offset - newline)
-    return found
+        result[pointer] = Position(line, offset - newline)
+    return result

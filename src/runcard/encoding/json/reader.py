@@ -1,7 +1,7 @@
-"""JSON text to data: a fast road for good documents, a slow one that knows where a bad one went wrong.
+"""Parse JSON: a fast path for valid documents, and a strict parser that reports where an invalid one is wrong.
 
-The fast road is the standard library's scanner with hooks. Whatever it stumbles over is read again by `_Strict`, which
-is iterative, so nesting costs no stack, and whose errors have a line and a column.
+The fast path is the standard library's scanner with hooks. A text that it refuses is parsed again by `_StrictParser`, which
+does not recurse, and whose errors have a line and a column.
 """
 
 import json
@@ -20,21 +20,21 @@ BOM = b"\xef\xbb\xbf"
 
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
-# Both halves of a pair, then (in the group) a half alone, then any other escape.
+# A surrogate pair, then (in the group) a lone surrogate, then any other escape.
 _ESCAPES = re.compile(
     r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\."
 )
 _SPACE = re.compile(r"[ \t\n\r]*+")
-_GOOD_STRING = r'"(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+'
-_STRING = re.compile(_GOOD_STRING + '"')
-_STRING_SO_FAR = re.compile(_GOOD_STRING)
+_STRING_START = r'"(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+'
+_STRING = re.compile(_STRING_START + '"')
+_UNFINISHED_STRING = re.compile(_STRING_START)
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*+)(\.[0-9]++)?([eE][+-]?[0-9]++)?")
 _WORD = re.compile(r"[-+.\w]++")
 _LITERALS = {"true": True, "false": False, "null": None}
 
 
-class _SuspiciousError(ValueError):
-    """The fast road met something that only the slow one can judge."""
+class _FastPathError(ValueError):
+    """The fast path found something that only the strict parser can decide."""
 
 
 def decode_json(data: bytes, limits: Limits = DEFAULT) -> Any:  # noqa: ANN401 - JSON is any plain data
@@ -42,22 +42,22 @@ def decode_json(data: bytes, limits: Limits = DEFAULT) -> Any:  # noqa: ANN401 -
     text = as_text(data, limits)
     if not _SURROGATE_ESCAPE.search(text):
         try:
-            value = _fast(limits).decode(text)
+            value = _fast_decoder(limits).decode(text)
         except (ValueError, RecursionError):
-            pass  # the slow road says what and where
+            pass  # the strict parser reports what and where
         else:
             if text.count("[") + text.count("{") <= limits.depth or _depth(value) <= limits.depth:
                 return value
-    return _Strict(text, limits).read()
+    return _StrictParser(text, limits).read()
 
 
 def as_text(data: bytes, limits: Limits = DEFAULT) -> str:
-    """The text of a document without its byte order mark; raises EncodingError when it is too big or not UTF-8."""
+    """The text of a document without its byte order mark; raises EncodingError if it is too large or not UTF-8."""
     if len(data) > limits.size:
         raise EncodingError(
             "encoding.too-big",
             f"the document has more than {limits.size:,} bytes, which is the limit",
-            hint="keep bulky data in files of their own and name them in the document",
+            hint="keep large data in separate files and name them in the document",
         )
     data = data.removeprefix(BOM)
     if data[:2].count(0) == 1:  # ASCII in UTF-16 is UTF-8 as well, and never JSON
@@ -83,10 +83,10 @@ def _not_utf8(data: bytes, offset: int) -> EncodingError:
 
 
 @lru_cache(maxsize=8)
-def _fast(limits: Limits) -> json.JSONDecoder:
+def _fast_decoder(limits: Limits) -> json.JSONDecoder:
     def integer(digits: str) -> int:
         if len(digits) > limits.digits:
-            raise _SuspiciousError
+            raise _FastPathError
         return int(digits)
 
     return json.JSONDecoder(
@@ -97,23 +97,23 @@ def _fast(limits: Limits) -> json.JSONDecoder:
 def _unique(pairs: list[tuple[str, Any]]) -> JsonObject:
     value = dict(pairs)
     if len(value) != len(pairs):
-        raise _SuspiciousError
+        raise _FastPathError
     return value
 
 
 def _refuse(_: str) -> NoReturn:
-    raise _SuspiciousError
+    raise _FastPathError
 
 
 def _finite(digits: str) -> float:
     value = float(digits)
     if math.isinf(value):
-        raise _SuspiciousError
+        raise _FastPathError
     return value
 
 
 def _depth(value: object) -> int:
-    """How deep lists and objects are nested, level by level."""
+    """The nesting depth of lists and objects."""
     depth, level = 0, [value]
     while level := [v for v in level if isinstance(v, dict | list)]:
         depth += 1
@@ -121,15 +121,15 @@ def _depth(value: object) -> int:
     return depth
 
 
-class _Strict:
-    """One reading of one text, keeping the open containers on a list of its own."""
+class _StrictParser:
+    """Parses one text, with a list of the open containers instead of recursion."""
 
     def __init__(self, text: str, limits: Limits) -> None:
         self.text = text
         self.limits = limits
         self.at = 0
         self.open: list[tuple[JsonObject | list[Any], int]] = []  # with the offset where each began
-        self.keys: list[str] = []  # the key that waits for its value, for each open object
+        self.keys: list[str] = []  # for each open object, the key whose value comes next
 
     def read(self) -> Any:  # noqa: ANN401
         self._skip_space()
@@ -176,7 +176,7 @@ class _Strict:
         return container
 
     def _entered(self, container: JsonObject | list[Any]) -> bool:
-        """Go to the first value inside; false when the container was empty and is done."""
+        """Go to the first value inside; false if the container is empty and closed."""
         closing = "}" if isinstance(container, dict) else "]"
         if self.text.startswith(closing, self.at):
             self._advance(self.at + 1)
@@ -193,7 +193,7 @@ class _Strict:
         key = self._string()
         if key in container:
             self._fail(
-                f"the key {_short(key)} stands twice in one object",
+                f"the key {_short(key)} occurs twice in one object",
                 at=start,
                 rule="json.duplicate-key",
                 hint="keep one of the two",
@@ -204,7 +204,7 @@ class _Strict:
         self.keys.append(key)
 
     def _put(self, value: object) -> object:
-        """Give a finished value to its container; returns the container when that is finished as well."""
+        """Add a complete value to its container; returns the container if that is complete as well."""
         container, _ = self.open[-1]
         if isinstance(container, dict):
             container[self.keys.pop()] = value
@@ -233,7 +233,7 @@ class _Strict:
         except UnicodeEncodeError:
             halves = (found for found in _ESCAPES.finditer(self.text, self.at) if found[1])
             self._fail(
-                "half of a surrogate pair: no such character exists",
+                "a lone surrogate: half of a pair is not a character",
                 at=next(halves).start(),
                 rule="json.lone-surrogate",
                 hint="write the character itself, or both halves of its escape",
@@ -242,9 +242,9 @@ class _Strict:
         return value
 
     def _bad_string(self) -> NoReturn:
-        # As far as the string is good; then a control character, a wrong escape, or the end of the text.
-        good = _STRING_SO_FAR.match(self.text, self.at)
-        at = good.end() if good else self.at
+        # After the valid part of the string: a control character, an unknown escape, or the end of the text.
+        valid = _UNFINISHED_STRING.match(self.text, self.at)
+        at = valid.end() if valid else self.at
         found = self.text[at : at + 1]
         if not found:
             self._fail("the document ends inside a string")
@@ -259,7 +259,7 @@ class _Strict:
         if match[1] or match[2]:
             value: int | float = float(match[0])
             if math.isinf(value):
-                self._fail(f"{_short(match[0])} is beyond the largest number", rule="json.not-finite")
+                self._fail(f"{_short(match[0])} is too large for a number", rule="json.not-finite")
         else:
             value = self._integer(match[0])
         self._advance(match.end())

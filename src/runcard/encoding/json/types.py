@@ -2,4 +2,4 @@
 
 from typing import Any
 
-JsonObject = dict[str, Any]  # a JSON object, or what a YAML mapping says: plain data below
+JsonObject = dict[str, Any]  # a JSON object or a YAML mapping, as plain data

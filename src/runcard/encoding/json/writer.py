@@ -1,6 +1,6 @@
-"""Data to JSON text, without recursion: one loop for the readable and the canonical form.
+"""Write data as JSON, without recursion: one loop for the readable and the canonical form.
 
-Only plain data with text keys is taken; anything else is refused by name, never turned into something similar.
+Only plain data with text keys is accepted; anything else is refused by name, never converted.
 """
 
 import math
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from json.encoder import encode_basestring as quoted
 from typing import Any, NamedTuple
 
-from runcard.encoding.json.fast import quick, quick_readable
+from runcard.encoding.json.fast_writer import fast_encode, fast_encode_indented
 from runcard.encoding.json.positions import join_pointer
 from runcard.encoding.json.types import JsonObject
 from runcard.errors import EncodingError
@@ -23,13 +23,13 @@ def _finite(value: float) -> str:
 
 
 class Layout(NamedTuple):
-    """How a text looks: line breaks, blanks, the order of keys and the form of numbers."""
+    """The layout of a text: line breaks, spaces, the order of keys and the format of numbers."""
 
     indent: str | None = "  "  # None: everything on one line
     newline: str = "\n"
     comma: str = ","
     colon: str = ": "
-    prefix: str = ""  # the indentation of the line on which the value begins
+    prefix: str = ""  # the indentation of the line where the value begins
     integer: Callable[[int], str] = str
     real: Callable[[float], str] = _finite
     keys: Callable[[list[str]], list[str]] | None = None
@@ -43,12 +43,12 @@ COMPACT = Layout(indent=None, colon=":")
 
 
 def encode_json(value: Any, layout: Layout = READABLE) -> bytes:  # noqa: ANN401
-    """The bytes of a JSON document, ending in a newline; raises EncodingError for what JSON cannot say."""
+    """The bytes of a JSON document, ending in a newline; raises EncodingError for data that JSON cannot represent."""
     text = None
     if layout is READABLE:
-        text = quick_readable(value)
+        text = fast_encode_indented(value)
     elif layout is COMPACT:
-        text = quick(value, sort_keys=False)
+        text = fast_encode(value, sort_keys=False)
     return to_bytes((render(value, layout) if text is None else text) + "\n")
 
 
@@ -58,38 +58,38 @@ def to_bytes(text: str) -> bytes:
     except UnicodeEncodeError as error:
         raise EncodingError(
             "json.lone-surrogate",
-            f"{text[error.start]!a} is half of a surrogate pair and cannot be written",
-            hint="names that are not UTF-8 are written escaped, with their bytes in base64 beside",
+            f"{text[error.start]!a} is a lone surrogate and cannot be written",
+            hint="escape names that are not UTF-8, and add their bytes in base64",
         ) from None
 
 
 def render(root: Any, layout: Layout) -> str:  # noqa: ANN401
     """The text of a value."""
     parts: list[str] = []
-    frames: list[_Frame] = []
+    containers: list[_OpenContainer] = []
     value, have_value = root, True
     while True:
         if have_value and isinstance(value, dict | list | tuple) and value:
-            if any(frame.container is value for frame in frames):
-                raise _refused("json.not-plain", "a container that holds itself", frames)
-            frames.append(_Frame(value, layout))
-            parts.append(frames[-1].opening)
+            if any(outer.container is value for outer in containers):
+                raise _refused("json.not-plain", "a container that contains itself", containers)
+            containers.append(_OpenContainer(value, layout))
+            parts.append(containers[-1].opening)
         elif have_value:
-            parts.append(_scalar(value, layout, frames))
-        if not frames:
+            parts.append(_scalar(value, layout, containers))
+        if not containers:
             return "".join(parts)
-        frame = frames[-1]
-        have_value = frame.step()
+        current = containers[-1]
+        have_value = current.step()
         if have_value:
-            parts.append(frame.lead(layout, len(frames)))
-            value = frame.value
+            parts.append(current.lead(layout, len(containers)))
+            value = current.value
         else:
-            frames.pop()
-            parts.append(layout.line(len(frames)) + frame.closing)
+            containers.pop()
+            parts.append(layout.line(len(containers)) + current.closing)
 
 
-class _Frame:
-    """One open container: which value comes next, and under which key."""
+class _OpenContainer:
+    """A container that is being written: its next value, and the key of it."""
 
     def __init__(self, container: JsonObject | list[Any] | tuple[Any, ...], layout: Layout) -> None:
         self.first = True
@@ -116,7 +116,7 @@ class _Frame:
         return True
 
     def lead(self, layout: Layout, depth: int) -> str:
-        """What stands before the value: a comma, the line break, the key."""
+        """The text before the value: a comma, the line break, the key."""
         comma = "" if self.first else layout.comma
         self.first = False
         if not self.is_object:
@@ -130,7 +130,7 @@ def text_key(key: object) -> str:
     raise EncodingError("json.not-plain", f"a key must be text, found {key!r} ({type(key).__name__})")
 
 
-def _scalar(value: object, layout: Layout, frames: list[_Frame]) -> str:
+def _scalar(value: object, layout: Layout, containers: list[_OpenContainer]) -> str:
     if isinstance(value, str):
         return quoted(value)
     if value is None or isinstance(value, bool):
@@ -148,9 +148,9 @@ def _scalar(value: object, layout: Layout, frames: list[_Frame]) -> str:
         return "{}" if isinstance(value, dict) else "[]"
     else:
         message, rule = f"{type(value).__name__} is not plain data", "json.not-plain"
-    raise _refused(rule, message, frames)
+    raise _refused(rule, message, containers)
 
 
-def _refused(rule: str, message: str, frames: list[_Frame]) -> EncodingError:
-    pointer = join_pointer(frame.key for frame in frames)
+def _refused(rule: str, message: str, containers: list[_OpenContainer]) -> EncodingError:
+    pointer = join_pointer(container.key for container in containers)
     return EncodingError(rule, f"{message}, at {pointer or 'the root'}")

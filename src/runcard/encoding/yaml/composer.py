@@ -1,7 +1,7 @@
-"""The slow road: YAML text to a tree of nodes that know where they stand.
+"""Parse YAML strictly, into a tree of nodes with their offsets.
 
-libyaml splits the text into events; this module makes nodes of them, on a list of its own, so nesting costs no stack.
-An alias is the node of its anchor once more: it takes no room here, and what it would take in data is counted.
+libyaml splits the text into events; this module makes nodes of them, without recursion. An alias shares the node of its
+anchor: it takes no memory here, and the size that it would have as data is counted.
 """
 
 import re
@@ -22,13 +22,13 @@ from yaml.events import (
 
 from runcard.encoding.json.positions import position
 from runcard.encoding.limits import Limits
-from runcard.encoding.yaml.nodes import Node, count
+from runcard.encoding.yaml.nodes import YamlNode, count
 from runcard.encoding.yaml.scalars import NotFiniteError, TooManyDigitsError, read_plain
 from runcard.errors import EncodingError
 
 _Parser = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # without libyaml: the same in Python, slower
 
-# What YAML allows in a text; everything else must be escaped.
+# Every character that YAML does not allow unescaped.
 _CONTROL = re.compile("[^\t\n\r -~\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _CORE = "tag:yaml.org,2002:"
 _TYPES: dict[str, type | tuple[type, ...]] = {
@@ -38,11 +38,11 @@ _TYPES: dict[str, type | tuple[type, ...]] = {
     f"{_CORE}null": type(None),
 }
 _SHALLOW = 100  # levels
-_PATIENCE = 40_000_000  # of the levels of all values that are deeper, together: a second
+_MAX_EFFORT = 40_000_000  # sum of the depths of all deeper values: takes about a second
 _STRINGS = ("!", f"{_CORE}str")
 
 
-def compose(text: str, limits: Limits) -> Node:
+def compose(text: str, limits: Limits) -> YamlNode:
     """The root of a YAML document; raises EncodingError with rule, line and column."""
     if control := _CONTROL.search(text):
         raise _refusal(
@@ -54,13 +54,13 @@ def compose(text: str, limits: Limits) -> Node:
     return _Composer(text, limits).run()
 
 
-class _Frame:
-    """One open list or map, and the key that waits for its value."""
+class _OpenNode:
+    """A list or map that is being read, and the key whose value comes next."""
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: YamlNode) -> None:
         self.node = node
         self.key: str | None = None
-        self.merged: list[Node] = []
+        self.merged: list[YamlNode] = []
 
 
 class _Composer:
@@ -68,17 +68,17 @@ class _Composer:
         self.text = text
         self.limits = limits
         self.digits = min(limits.digits, sys.get_int_max_str_digits() or limits.digits)
-        self.frames: list[_Frame] = []
-        self.anchors: dict[str, Node] = {}
+        self.open_nodes: list[_OpenNode] = []
+        self.anchors: dict[str, YamlNode] = {}
         self.expanded = 0
         self.effort = 0
-        self.root: Node | None = None
+        self.root: YamlNode | None = None
 
-    def run(self) -> Node:
+    def run(self) -> YamlNode:
         parser = _Parser(self.text)
         try:
             while parser.check_event():
-                self._take(parser.get_event())
+                self._handle(parser.get_event())
         except yaml.MarkedYAMLError as error:
             at = _offset(error.problem_mark or error.context_mark)
             what = " ".join(filter(None, (error.problem, error.context)))
@@ -87,11 +87,11 @@ class _Composer:
             self._fail(str(error).splitlines()[0], at=0, hint="write plain YAML 1.2, in UTF-8")
         finally:
             parser.dispose()
-        if self.root is None:  # a text without a document, or of comments only
-            self.root = Node(len(self.text), len(self.text), "scalar", plain="")
+        if self.root is None:  # an empty text, or only comments
+            self.root = YamlNode(len(self.text), len(self.text), "scalar", plain="")
         return self.root
 
-    def _take(self, event: Event) -> None:
+    def _handle(self, event: Event) -> None:
         if isinstance(event, CollectionEndEvent):
             self._close(event)
         elif isinstance(event, NodeEvent):
@@ -106,41 +106,41 @@ class _Composer:
 
     def _node(self, event: NodeEvent) -> None:
         start, end = _offset(event.start_mark), _offset(event.end_mark)
-        self._tire(start)
+        self._limit_effort(start)
         if isinstance(event, AliasEvent):
-            self._give(self._alias(event, start, end))
+            self._add(self._alias(event, start, end))
             return
         if isinstance(event, ScalarEvent):
             plain = None if event.style else str(event.value)
-            node = Node(start, end, "scalar", self._value(event), plain, closed=True)
+            node = YamlNode(start, end, "scalar", self._value(event), plain, closed=True)
             self._anchor(event, node)
-            self._give(node)
+            self._add(node)
             return
-        if len(self.frames) >= self.limits.depth:
+        if len(self.open_nodes) >= self.limits.depth:
             self._too_deep(start)
         kind = "map" if isinstance(event, MappingStartEvent) else "list"
         self._needs_value(start, f"a {kind}")
-        node = Node(start, end, kind, flow=bool(getattr(event, "flow_style", False)))
+        node = YamlNode(start, end, kind, flow=bool(getattr(event, "flow_style", False)))
         self._check_tag(event, start, ("!", f"{_CORE}{'map' if node.kind == 'map' else 'seq'}"))
         self._anchor(event, node)
-        self.frames.append(_Frame(node))
+        self.open_nodes.append(_OpenNode(node))
 
-    def _tire(self, at: int) -> None:
-        """What stands in many brackets costs libyaml a look at each of them: a million such values would take minutes."""
-        if len(self.frames) > _SHALLOW:
-            self.effort += len(self.frames)
-            if self.effort > _PATIENCE:
+    def _limit_effort(self, at: int) -> None:
+        """libyaml needs time for each bracket around a value: a million deeply nested values would take minutes."""
+        if len(self.open_nodes) > _SHALLOW:
+            self.effort += len(self.open_nodes)
+            if self.effort > _MAX_EFFORT:
                 self._fail(
                     f"too many values more than {_SHALLOW} levels deep",
                     at=at,
                     rule="yaml.too-deep",
-                    hint="keep bulky data nearer to the surface",
+                    hint="nest the data less deeply",
                 )
 
     def _close(self, event: Event) -> None:
-        frame = self.frames.pop()
-        node = frame.node
-        for base in frame.merged:
+        parent = self.open_nodes.pop()
+        node = parent.node
+        for base in parent.merged:
             for key, value in base.members.items():
                 if key not in node.members:
                     node.members[key] = value
@@ -148,31 +148,31 @@ class _Composer:
         if node.flow:
             node.end = _offset(event.end_mark)
         node.closed = True
-        self._give(node)
+        self._add(node)
 
-    def _give(self, node: Node) -> None:
-        """Give a finished node to what is open around it."""
-        if not self.frames:
+    def _add(self, node: YamlNode) -> None:
+        """Add a complete node to the open list or map."""
+        if not self.open_nodes:
             self.root = node
             return
-        frame = self.frames[-1]
-        outer = frame.node
+        parent = self.open_nodes[-1]
+        outer = parent.node
         outer.end = max(outer.end, node.end)
         if outer.kind == "list":
             outer.items.append(node)
-        elif frame.key is None:
-            frame.key = self._key(frame, node)
+        elif parent.key is None:
+            parent.key = self._key(parent, node)
             return
-        elif self._is_merge(frame):
-            self._merge(frame, node)
-            frame.key = None
+        elif self._is_merge(parent):
+            self._merge(parent, node)
+            parent.key = None
             return
         else:
-            outer.members[frame.key] = node
-            frame.key = None
+            outer.members[parent.key] = node
+            parent.key = None
         count(outer, node)
 
-    def _key(self, frame: _Frame, node: Node) -> str:
+    def _key(self, parent: _OpenNode, node: YamlNode) -> str:
         if not isinstance(node.value, str):
             self._fail(
                 f"a key must be text, found {_short(self.text[node.start : node.end] or 'nothing')}",
@@ -180,19 +180,19 @@ class _Composer:
                 rule="yaml.key",
                 hint="write the key in quotes",
             )
-        if node.value in frame.node.keys:
+        if node.value in parent.node.keys:
             self._fail(
-                f"the key {_short(node.value)} stands twice in one map",
+                f"the key {_short(node.value)} occurs twice in one map",
                 at=node.start,
                 rule="yaml.duplicate-key",
                 hint="keep one of the two",
             )
-        frame.node.keys[node.value] = node
+        parent.node.keys[node.value] = node
         return str(node.value)
 
     def _needs_value(self, at: int, found: str) -> None:
-        frame = self.frames[-1] if self.frames else None
-        if frame and frame.node.kind == "map" and frame.key is None:
+        parent = self.open_nodes[-1] if self.open_nodes else None
+        if parent and parent.node.kind == "map" and parent.key is None:
             self._fail(
                 f"a key must be text, found {found}",
                 at=at,
@@ -200,41 +200,41 @@ class _Composer:
                 hint="write a text before the colon",
             )
 
-    def _is_merge(self, frame: _Frame) -> bool:
-        return frame.key == "<<" and frame.node.keys["<<"].plain is not None
+    def _is_merge(self, parent: _OpenNode) -> bool:
+        return parent.key == "<<" and parent.node.keys["<<"].plain is not None
 
-    def _merge(self, frame: _Frame, node: Node) -> None:
+    def _merge(self, parent: _OpenNode, node: YamlNode) -> None:
         bases = node.items if node.kind == "list" else [node]
         if any(base.kind != "map" for base in bases):
             self._fail(
                 "'<<' takes a map, or a list of maps",
                 at=node.start,
                 rule="yaml.merge",
-                hint="name the anchor of a map, or put the key in quotes",
+                hint="use the anchor of a map, or quote the key",
             )
-        frame.merged += bases
+        parent.merged += bases
         self._expand(sum(base.size for base in bases), node.start)
 
-    def _anchor(self, event: NodeEvent, node: Node) -> None:
+    def _anchor(self, event: NodeEvent, node: YamlNode) -> None:
         if event.anchor is not None:
             self.anchors[event.anchor] = node
 
-    def _alias(self, event: AliasEvent, at: int, end: int) -> Node:
+    def _alias(self, event: AliasEvent, at: int, end: int) -> YamlNode:
         node = self.anchors.get(str(event.anchor))
         if node is None:
             self._fail(
-                f"no anchor &{event.anchor} stands before this alias",
+                f"there is no anchor &{event.anchor} before this alias",
                 at=at,
                 rule="yaml.alias",
-                hint="put a text that begins with * in quotes, or define the anchor above",
+                hint="quote a text that begins with *, or define the anchor before the alias",
             )
         if not node.closed:
             self._fail(
-                f"&{event.anchor} holds itself", at=at, rule="yaml.alias", hint="write out what it shall hold"
+                f"&{event.anchor} contains itself", at=at, rule="yaml.alias", hint="write the value in full"
             )
         if node.kind != "scalar":
             self._needs_value(at, f"a {node.kind}")
-        if len(self.frames) + node.height > self.limits.depth:
+        if len(self.open_nodes) + node.height > self.limits.depth:
             self._too_deep(at)
         self._expand(node.size, at)
         return replace(node, start=at, end=end, alias=True)
@@ -243,10 +243,10 @@ class _Composer:
         self.expanded += size
         if self.expanded > self.limits.expansion:
             self._fail(
-                f"the aliases of this document stand for more than {self.limits.expansion:,} values",
+                f"the aliases of this document expand to more than {self.limits.expansion:,} values",
                 at=at,
                 rule="yaml.alias",
-                hint="write out what is needed, without aliases",
+                hint="write the values in full, without aliases",
             )
 
     def _value(self, event: ScalarEvent) -> str | float | bool | None:
@@ -261,7 +261,7 @@ class _Composer:
             value = read_plain(text, self.digits)
         except NotFiniteError:
             self._fail(
-                f"{_short(text)} is no number that JSON has room for",
+                f"{_short(text)} is not a number that JSON can represent",
                 at=at,
                 rule="yaml.not-finite",
                 hint="leave the field out, write null, or put the text in quotes",
@@ -277,7 +277,7 @@ class _Composer:
             not isinstance(value, wanted) or isinstance(value, bool) != (wanted is bool)
         ):
             self._fail(
-                f"{_short(text)} is not what its tag says", at=at, rule="yaml.tag", hint="remove the tag"
+                f"{_short(text)} does not match its tag", at=at, rule="yaml.tag", hint="remove the tag"
             )
         return value
 
@@ -285,7 +285,7 @@ class _Composer:
         tag = getattr(event, "tag", None)
         if tag is not None and tag not in good:
             self._fail(
-                f"the tag {_short(tag.replace(_CORE, '!!'))} asks for an object, and only plain data is read",
+                f"the tag {_short(tag.replace(_CORE, '!!'))} asks for an object; only plain data is supported",
                 at=at,
                 rule="yaml.tag",
                 hint="remove the tag",
@@ -296,7 +296,7 @@ class _Composer:
             f"nested deeper than {self.limits.depth:,} levels",
             at=at,
             rule="yaml.too-deep",
-            hint="keep the document flatter",
+            hint="nest the data less deeply",
         )
 
     def _fail(self, message: str, *, at: int, rule: str = "yaml.syntax", hint: str | None = None) -> NoReturn:
@@ -317,10 +317,10 @@ def _offset(mark: object) -> int:
 def _hint(text: str, at: int) -> str:
     found = text[at : at + 1]
     if found == "\t":
-        return "indent with spaces: YAML takes no tabs there"
+        return "indent with spaces: YAML allows no tabs there"
     if found and found in "@`%":
         return "put the text in quotes"
-    return "look at the indentation, the colons, and what is open in brackets and quotes before this place"
+    return "check the indentation, the colons, and open brackets and quotes before this position"
 
 
 def _short(text: str) -> str:

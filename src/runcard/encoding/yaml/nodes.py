@@ -1,40 +1,38 @@
-"""A YAML text as a tree whose values know where they stand."""
+"""A YAML text as a tree of nodes with their offsets."""
 
 from dataclasses import dataclass, field
 from typing import Any
 
 
 @dataclass(slots=True, eq=False)
-class Node:
-    """A value and its place in the text."""
+class YamlNode:
+    """A value and its offsets in the text."""
 
     start: int
     end: int
     kind: str  # scalar, list or map
     value: Any = None  # of a scalar
-    plain: str | None = None  # the text of a scalar that has no quotes
+    plain: str | None = None  # the text of an unquoted scalar
     flow: bool = False  # a list or map in brackets
-    items: list["Node"] = field(default_factory=list)  # of a list
-    members: dict[str, "Node"] = field(
-        default_factory=dict
-    )  # of a map, those that were merged into it as well
-    keys: dict[str, "Node"] = field(default_factory=dict)  # of a map: the keys that stand in it
-    size: int = 1  # how many values it is, aliases written out
-    height: int = 0  # how many levels of lists and maps it has
+    items: list["YamlNode"] = field(default_factory=list)  # of a list
+    members: dict[str, "YamlNode"] = field(default_factory=dict)  # of a map, with merged ones
+    keys: dict[str, "YamlNode"] = field(default_factory=dict)  # of a map: its own keys
+    size: int = 1  # number of values, with aliases expanded
+    height: int = 0  # nested levels of lists and maps
     closed: bool = False
-    alias: bool = False  # its own text stands elsewhere
+    alias: bool = False  # its text is at the anchor
 
 
-def count(outer: Node, node: Node) -> None:
-    """Count a node in what holds it."""
+def count(outer: YamlNode, node: YamlNode) -> None:
+    """Add a node's size and height to its container."""
     outer.size += node.size
     outer.height = max(outer.height, node.height + 1)
 
 
-def to_data(root: Node) -> Any:  # noqa: ANN401
-    """The plain data of a tree: every alias gets a copy of its own."""
+def to_data(root: YamlNode) -> Any:  # noqa: ANN401
+    """The plain data of a tree; every alias becomes a copy."""
     top: list[Any] = []
-    todo: list[tuple[Node, Any]] = [(Node(0, 0, "list", items=[root]), top)]
+    todo: list[tuple[YamlNode, Any]] = [(YamlNode(0, 0, "list", items=[root]), top)]
     while todo:
         node, container = todo.pop()
         if isinstance(container, dict):
@@ -44,8 +42,8 @@ def to_data(root: Node) -> Any:  # noqa: ANN401
     return top[0]
 
 
-def _value(node: Node, todo: list[tuple[Node, Any]]) -> Any:  # noqa: ANN401
-    """The value of a scalar, or an empty container that waits to be filled."""
+def _value(node: YamlNode, todo: list[tuple[YamlNode, Any]]) -> Any:  # noqa: ANN401
+    """The value of a scalar, or an empty container to be filled later."""
     if node.kind == "scalar":
         return node.value
     container: Any = {} if node.kind == "map" else []

@@ -1,8 +1,8 @@
-"""YAML text to data: a fast road for plain documents, a slow one for everything else.
+"""Parse YAML: a fast path for simple documents, the composer for everything else.
 
-The fast road is ryaml, whose parser is libyaml as well, in Rust: several times as fast as any other. It is taken where
-its answer is known to be the slow road's: no anchors, tags, merge keys or directives, no number that it would round.
-What it refuses is read again by the composer, whose errors have a line and a column.
+The fast path is ryaml, libyaml in Rust, which is several times as fast. It is used only where its result is the same: no
+anchors, tags, merge keys or directives, no number that it would round. A text that it refuses is parsed again by the
+composer, whose errors have a line and a column.
 """
 
 import math
@@ -14,11 +14,11 @@ from ryaml import InvalidYamlError, loads  # type: ignore[attr-defined] # it exp
 from runcard.encoding.json.reader import as_text
 from runcard.encoding.limits import DEFAULT, Limits
 
-_DEPTH = 128  # of the fast road
-_BRACKETS = 32  # levels of brackets up to which it is fast
-# A mark of an anchor, alias, tag or directive where one may stand; a merge key.
+_DEPTH = 128  # of the fast path
+_BRACKETS = 32  # nested brackets up to which it is fast
+# An anchor, alias, tag or directive; a merge key.
 _MARKS = re.compile(r"(?:^|[\s\[{,:])[&*!%]|<<")
-# Numbers beyond 64 bits or beyond a float: a quick look, and then one that lets the ids and digests of a text pass.
+# Numbers beyond 64 bits or beyond a float: first a quick check, then an exact one that ignores ids and digests.
 _MAYBE_LONG = re.compile(r"[0-9.](?:[0-9]{18}|x[0-9a-fA-F]{16}|[eE][-+]?[0-9]{3,}+(?![^\s\]},:]))")
 _LONG = re.compile(
     r"(?<![^\s\[{,:])[-+]?"
@@ -35,9 +35,9 @@ def decode_yaml(data: bytes, limits: Limits = DEFAULT) -> Any:  # noqa: ANN401 -
         try:
             value = loads(text)
         except (InvalidYamlError, ValueError):
-            pass  # the slow road says what and where
+            pass  # the composer reports what and where
         else:
-            if _is_plain(value):
+            if _is_plain_data(value):
                 return value
     from runcard.encoding.yaml.composer import compose  # noqa: PLC0415 - its parser takes long to import
     from runcard.encoding.yaml.nodes import to_data  # noqa: PLC0415
@@ -56,18 +56,18 @@ def _is_simple(text: str, limits: Limits) -> bool:
 
 
 def _is_deep(text: str) -> bool:
-    """Whether brackets may be nested so deep that the fast road becomes the slow one."""
+    """Whether brackets may be nested so deep that the fast path is slow."""
     if text.count("[") + text.count("{") <= _BRACKETS:
         return False
     left, before = _NO_BRACKETS.sub("", text), 0
-    for _ in range(_BRACKETS):  # each round takes away one level, from the inside
+    for _ in range(_BRACKETS):  # each round removes the innermost level
         before, left = len(left), left.replace("[]", "").replace("{}", "")
         if len(left) == before:
             break
-    return bool(left)  # also when some are left that are part of a text, and do no harm
+    return bool(left)  # or brackets inside a text, which do no harm
 
 
-def _is_plain(value: object) -> bool:
+def _is_plain_data(value: object) -> bool:
     """Whether all keys are text and all numbers finite."""
     todo = [value]
     while todo:

@@ -1,6 +1,6 @@
-"""What an unquoted scalar means: by YAML 1.2, as it is read here, and by YAML 1.1, as others may read it.
+"""The meaning of an unquoted scalar: in YAML 1.2, as it is read here, and in YAML 1.1, as others may read it.
 
-Where the two disagree about a number (`0777` is 777 or 511) it stays text.
+If the two disagree about a number (`0777` is 777 or 511), it stays text.
 """
 
 import math
@@ -20,7 +20,7 @@ _LEADING_ZERO = re.compile(r"[-+]?0[0-9]++")
 _NOT_FINITE = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
 
 # YAML 1.1 and, where Ruby goes further, as Ruby reads it (commas in numbers, colons before symbols).
-_1_1 = (
+_YAML_1_1_TYPES = (
     ("null", re.compile(r"~?|null", re.IGNORECASE)),
     ("boolean", re.compile(r"y|n|yes|no|on|off|true|false", re.IGNORECASE)),
     ("octal", re.compile(r"[-+]?0[0-7_,]+")),
@@ -48,7 +48,7 @@ _1_1 = (
 
 
 class NotFiniteError(ValueError):
-    """A number for which plain data has no room."""
+    """A number that plain data cannot represent."""
 
 
 class TooManyDigitsError(ValueError):
@@ -87,9 +87,9 @@ def _based(text: str, digits: int) -> int:
     return -value if text[0] == "-" else value
 
 
-def reading_1_1(text: str) -> str:
-    """What a reader of YAML 1.1 takes an unquoted scalar for: `text`, or `boolean`, `null`, `date` and so on."""
-    for kind, pattern in _1_1:
+def yaml_1_1_type(text: str) -> str:
+    """The type of an unquoted scalar in YAML 1.1: `text`, or `boolean`, `null`, `date` and so on."""
+    for kind, pattern in _YAML_1_1_TYPES:
         if pattern.fullmatch(text):
             return kind
     return "text"

@@ -1,7 +1,7 @@
-"""Data to YAML text that every reader of YAML reads the same: block style, quotes wherever in doubt.
+"""Write data as YAML that every reader parses the same: block style, quotes if in doubt.
 
-A text stands without quotes only when it looks like a word or a path to YAML 1.1, to YAML 1.2 and to Ruby. Lists of
-words stand in brackets on one line when they fit. There is no recursion.
+A text is unquoted only if it is plain text in YAML 1.1, in YAML 1.2 and in Ruby. Short lists of words are written in
+brackets on one line. There is no recursion.
 """
 
 import math
@@ -14,16 +14,16 @@ from typing import Any
 from runcard.encoding.json.positions import join_pointer
 from runcard.encoding.json.types import JsonObject
 from runcard.encoding.json.writer import Layout, render, text_key, to_bytes
-from runcard.encoding.yaml.scalars import reading_1_1
+from runcard.encoding.yaml.scalars import yaml_1_1_type
 from runcard.errors import EncodingError
 
 INDENT = 2
 
 _WIDTH = 80  # of a list in brackets
-_LONG_KEY = 1_000  # characters: longer ones need a mark of their own
-# A text that may stand without quotes, when it is nothing else to anybody: a word, a path, a few words.
+_LONG_KEY = 1_000  # characters: longer keys need a `?`
+# A text that needs no quotes, unless YAML 1.1 takes it for another type: a word, a path, a few words.
 _WORDS = re.compile(r"[A-Za-z0-9_/.](?:[A-Za-z0-9_/.()+@=-]| (?=[A-Za-z0-9_/.(]))*+")
-# What may stand in single quotes; what must not stand anywhere but escaped.
+# What single quotes may contain; what must be escaped.
 _PRINTABLE = re.compile("[ -~\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]*")
 _UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 
@@ -31,44 +31,44 @@ Container = JsonObject | list[Any] | tuple[Any, ...]
 
 
 def encode_yaml(value: Any) -> bytes:  # noqa: ANN401
-    """The bytes of a YAML document, ending in a newline; raises EncodingError for what plain data is not."""
+    """The bytes of a YAML document, ending in a newline; raises EncodingError for data that is not plain."""
     text = inline(value)
     return to_bytes("".join(f"{line}\n" for line in ([text] if text is not None else block(value))))
 
 
 def block(value: Container, indent: int = 0) -> Iterator[str]:
     """The lines of a list or map that is not empty."""
-    frames = [_Frame(value, indent)]
-    waiting = ""  # what stands on the line already: the dash before a list or map
-    while frames:
-        frame = frames[-1]
-        if not frame.step():
-            frames.pop()
+    blocks = [_OpenBlock(value, indent)]
+    waiting = ""  # the start of the current line: the dash before a list or map
+    while blocks:
+        current = blocks[-1]
+        if not current.step():
+            blocks.pop()
             continue
-        lead, waiting = waiting or " " * frame.indent, ""
-        if frame.is_map:
-            key = written_key(frame.key)
+        lead, waiting = waiting or " " * current.indent, ""
+        if current.is_map:
+            key = encode_key(current.key)
             if len(key) > _LONG_KEY:
                 yield f"{lead}? {key}"
-                key, lead = "", " " * frame.indent
+                key, lead = "", " " * current.indent
             lead = f"{lead}{key}:"
         else:
             lead = f"{lead}-"
-        text = inline(frame.value, room=_WIDTH - len(lead), frames=frames)
+        text = inline(current.value, room=_WIDTH - len(lead), blocks=blocks)
         if text is not None:
             yield f"{lead} {text}"
             continue
-        if any(frame.value is outer.container for outer in frames):
-            raise _refused("json.not-plain", "a container that holds itself", frames)
-        if frame.is_map:
+        if any(current.value is outer.container for outer in blocks):
+            raise _refused("json.not-plain", "a container that contains itself", blocks)
+        if current.is_map:
             yield lead
         else:
             waiting = f"{lead} "
-        frames.append(_Frame(frame.value, frame.indent + INDENT))
+        blocks.append(_OpenBlock(current.value, current.indent + INDENT))
 
 
-class _Frame:
-    """One open list or map: which value comes next, and under which key."""
+class _OpenBlock:
+    """A list or map that is being written: its next value, and the key of it."""
 
     def __init__(self, container: Container, indent: int) -> None:
         self.container = container
@@ -81,18 +81,18 @@ class _Frame:
         self.value: Any = None
 
     def step(self) -> bool:
-        found = next(self.rest, None)
-        if found is not None:
-            self.key, self.value = found
-        return found is not None
+        member = next(self.rest, None)
+        if member is not None:
+            self.key, self.value = member
+        return member is not None
 
 
-def inline(value: object, room: int = _WIDTH, frames: Sequence[_Frame] = ()) -> str | None:
-    """A value as it stands behind its key; None for a list or map that needs lines of its own."""
+def inline(value: object, room: int = _WIDTH, blocks: Sequence[_OpenBlock] = ()) -> str | None:
+    """A value on the line of its key; None for a list or map that needs more lines."""
     if isinstance(value, dict):
         return None if value else "{}"
     if not isinstance(value, list | tuple):
-        return scalar(value, frames)
+        return scalar(value, blocks)
     if value and (len(value) * 3 > room or not all(map(_is_word, value))):
         return None
     text = f"[{', '.join(map(scalar, value))}]"
@@ -109,13 +109,13 @@ def _is_word(value: object) -> bool:
 
 
 def flow(value: Any) -> str:  # noqa: ANN401
-    """A value on one line, in brackets all the way down: JSON, which is YAML once its line breaks are escaped."""
+    """A value on one line, in nested brackets: JSON, with special line breaks escaped, is YAML."""
     text = inline(value, room=sys.maxsize)
     return _escaped(render(value, _FLOW)) if text is None else text
 
 
-def scalar(value: object, frames: Sequence[_Frame] = ()) -> str:
-    """A value that is no list and no map."""
+def scalar(value: object, blocks: Sequence[_OpenBlock] = ()) -> str:
+    """A value that is not a list or map."""
     if isinstance(value, str):
         return _text(value)
     if value is None or isinstance(value, bool):
@@ -124,20 +124,20 @@ def scalar(value: object, frames: Sequence[_Frame] = ()) -> str:
         try:
             return str(int(value))
         except ValueError:
-            raise _refused("json.too-many-digits", "an integer of too many digits", frames) from None
+            raise _refused("json.too-many-digits", "an integer of too many digits", blocks) from None
     if isinstance(value, float):
         if math.isfinite(value):
             return _real(float(value))
-        raise _refused("json.not-finite", f"{value} is no number that is read back", frames)
-    raise _refused("json.not-plain", f"{type(value).__name__} is not plain data", frames)
+        raise _refused("json.not-finite", f"{value} is not a finite number", blocks)
+    raise _refused("json.not-plain", f"{type(value).__name__} is not plain data", blocks)
 
 
-def written_key(key: object) -> str:
+def encode_key(key: object) -> str:
     return _text(text_key(key))
 
 
 def _text(text: str) -> str:
-    if _WORDS.fullmatch(text) and reading_1_1(text) == "text":
+    if _WORDS.fullmatch(text) and yaml_1_1_type(text) == "text":
         return text
     if "\\" not in text and _PRINTABLE.fullmatch(text):
         return "'" + text.replace("'", "''") + "'"
@@ -145,8 +145,8 @@ def _text(text: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    """JSON text with what YAML would not take, or take for the end of a line."""
-    return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    """JSON text with the characters escaped that YAML refuses or takes for a line break."""
+    return _UNPRINTABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def _real(value: float) -> str:
@@ -155,8 +155,8 @@ def _real(value: float) -> str:
     return text.replace("e", ".0e") if "e" in text and "." not in text else text
 
 
-def _refused(rule: str, message: str, frames: Sequence[_Frame]) -> EncodingError:
-    pointer = join_pointer(frame.key for frame in frames)
+def _refused(rule: str, message: str, blocks: Sequence[_OpenBlock]) -> EncodingError:
+    pointer = join_pointer(container.key for container in blocks)
     return EncodingError(rule, f"{message}, at {pointer or 'the root'}")
 
 

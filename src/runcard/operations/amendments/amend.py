@@ -11,10 +11,12 @@ from runcard.files import check_relative, json_name, printable
 from runcard.masking import mask_data, mask_text
 from runcard.observe.clock import Clock
 from runcard.observe.machine import user_and_host
-from runcard.operations.masking import use_masking_settings
+from runcard.operations.amendments.change_record import change_record
+from runcard.settings.apply import use_masking_settings
 from runcard.store import layout
 from runcard.store.amendments.change import Amender, By, amending
 from runcard.store.amendments.read import APPROVAL, EVALUATION, NOTE, TAG, Remark
+from runcard.store.find_record import open_record
 
 KINDS = (NOTE, TAG, EVALUATION, APPROVAL)
 
@@ -69,12 +71,7 @@ def amend(
             remark = Remark(kind, {**signed.to_dict(), **whole})
             return Amended(path, remark, amender.finished, tuple(amender.remarks))
 
-    if os.path.isdir(path):
-        return add(path)
-    from runcard.operations.archives.change_archived import archive_of, change_archived  # noqa: PLC0415 - it takes long to load, and is rarely needed
-
-    found = archive_of(path)
-    return add(path) if found is None else change_archived(found, add)
+    return change_record(open_record(path), add)
 
 
 def _said(kind: str, value: str | None) -> JsonObject:

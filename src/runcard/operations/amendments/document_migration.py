@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import tzinfo
 
 from runcard.digests import sha256_bytes
-from runcard.documents import codec
+from runcard.documents import reader
 from runcard.documents.findings import InvalidDocument
 from runcard.documents.kinds import KINDS
 from runcard.encoding import JsonObject, Limits
@@ -52,7 +52,7 @@ class Migrated:
 def become(path: str, to: str | None, kind: str | None, zone: tzinfo | None, limits: Limits) -> Migrated:
     """What the document at a path is in version `to`, or in the newest; raises an error that says why it cannot be."""
     before = read_document(path, limits)
-    examined = codec.examine(before, kind=kind, limits=limits, is_yaml=is_yaml_name(path))
+    examined = reader.parse_document(before, kind=kind, limits=limits, is_yaml=is_yaml_name(path))
     report = examined.report
     if not report.valid or report.kind is None or examined.data is None:
         raise InvalidDocument(report, printable(path))
@@ -70,14 +70,14 @@ def become(path: str, to: str | None, kind: str | None, zone: tzinfo | None, lim
     if report.version == to:
         return Migrated(path, report.kind, to, to, before, before)
     try:
-        becomes = codec.migrated(examined, to, zone)
+        becomes = reader.migrate_document(examined, to, zone)
     except DocumentError as error:
         raise DocumentError(f"{printable(path)}: {error.message}", hint=error.hint) from error
     data = becomes.data
     if (report.kind, to) in _ROOM_FOR_ORIGIN:
         data = {**data, "origin": {"version": report.version, "sha256": sha256_bytes(before).hex}}
-    after = codec.MODELS[report.kind].edit(before, examined.data, data)
-    result = codec.examine(after, kind=report.kind, limits=limits).report
+    after = reader.MODELS[report.kind].edit(before, examined.data, data)
+    result = reader.parse_document(after, kind=report.kind, limits=limits).report
     if not result.valid:
         raise InvalidDocument(result, f"what {printable(path)} would become")
     return Migrated(path, report.kind, report.version, to, before, after, becomes.dropped, becomes.notes)

@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any
 from runcard.encoding import Limits
 from runcard.errors import StoreError
 from runcard.files import failure, locked, open_regular, printable, unreadable, write_atomic
-from runcard.files.temporaries import remove_temporaries_of
+from runcard.files.temporary_files import remove_temporary_files_for
+from runcard.operations.amendments.change_record import change_record
 from runcard.operations.amendments.document_migration import Migrated, become
 from runcard.operations.amendments.record_migration import migrate_in_record, own_documents
 from runcard.operations.checks.load import STDIN, check_kind
 from runcard.store import layout
+from runcard.store.find_record import open_record
 
 if TYPE_CHECKING:
     from runcard.encoding import JsonObject
@@ -65,23 +67,22 @@ def migrate_record(
     dry_run: bool = False,
     **options: Any,  # noqa: ANN401 - as migrate has them
 ) -> tuple[Migrated, ...] | None:
-    """Migrate all documents of a record, archived or not; None for what is no record, but perhaps a document."""
-    if os.path.isdir(record):
-        return migrate_folder(record, to, backup=backup, dry_run=dry_run, **options)
+    """Migrate all documents of a record, archived or not; None for a file that is not a record, but may be a document."""
     if os.path.isfile(record) and not layout.is_archive(record):
         return None
-    from runcard.operations.archives.change_archived import archive_of, change_archived, unpacked  # noqa: PLC0415 - it takes long to load, and is rarely needed
-
-    if (found := archive_of(record)) is None:
-        return None
+    if os.path.isdir(record):  # also one that is not a record of ours
+        return migrate_folder(record, to, backup=backup, dry_run=dry_run, **options)
+    found = open_record(record)
+    if not found.is_archived:
+        return migrate_folder(found.path, to, backup=backup, dry_run=dry_run, **options)
     if not dry_run:
-        return change_archived(found, lambda directory: _moved(directory, found.path, to, **options))
-    with unpacked(found) as copy:
+        return change_record(found, lambda directory: _moved(directory, found.path, to, **options))
+    with found.as_directory() as copy:
         return _moved(copy, found.path, to, dry_run=True, **options)
 
 
 def _moved(directory: str, archive: str, to: str | None, **options: Any) -> tuple[Migrated, ...]:  # noqa: ANN401 - as above
-    """Migrate a record that came out of an archive; the documents are named by where they lie in that."""
+    """Migrate a record that came out of an archive; its documents are named by their paths in the archive."""
     results = migrate_in_record(directory, to, **options)
     places = [os.path.join(archive, os.path.relpath(one.path, directory)) for one in results]
     return tuple(
@@ -134,7 +135,7 @@ def _in_place(moved: Migrated, *, keep: bool) -> Migrated:
     try:
         kept = _keep(moved.path, moved.before) if keep else None
         write_atomic(moved.path, moved.after)
-        remove_temporaries_of(moved.path)
+        remove_temporary_files_for(moved.path)
     except OSError as error:
         raise failure(error, moved.path, "rewrite") from error
     return replace(moved, written=moved.path, backup=kept)

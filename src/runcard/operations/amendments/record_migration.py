@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import tzinfo
 
 from runcard.digests import sha256_bytes
-from runcard.documents import codec
+from runcard.documents import reader
 from runcard.documents.kinds import KINDS
 from runcard.encoding import Limits
 from runcard.errors import StoreError, UsageError
@@ -58,7 +58,9 @@ def migrate_in_record(
 def own_documents(record: str, to: str | None, limits: Limits) -> list[str]:
     """The record's own documents of which there is a version `to`."""
     paths = [os.path.join(record, layout.METADATA), *layout.session_documents(record)]
-    kinds = {path: codec.examine(read_document(path, limits), limits=limits).report.kind for path in paths}
+    kinds = {
+        path: reader.parse_document(read_document(path, limits), limits=limits).report.kind for path in paths
+    }
     # One whose kind is not known is no document: migrating it says so.
     found = [path for path, kind in kinds.items() if not kind or not to or to in KINDS[kind].versions]
     if not found:

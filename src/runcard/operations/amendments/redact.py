@@ -8,6 +8,7 @@ from functools import partial
 
 from runcard.errors import RuncardError
 from runcard.files import printable
+from runcard.operations.amendments.change_record import change_record
 from runcard.operations.amendments.redaction import (
     Progress,
     Redacted,
@@ -15,9 +16,8 @@ from runcard.operations.amendments.redaction import (
     check_request,
     redact_directory,
 )
-from runcard.operations.archives.change_archived import archive_of, change_archived, unpacked
-from runcard.operations.archives.find import find_archive
-from runcard.operations.masking import use_masking_settings
+from runcard.settings.apply import use_masking_settings
+from runcard.store.find_record import open_archive, open_record
 
 
 def redact(
@@ -40,21 +40,19 @@ def redact(
     request = Request(files, events, rules, reason, by)
     check_request(request)
     work = partial(redact_directory, request=request, progress=progress)
-    found = archive_of(record)
-    if found is None:
-        done = work(record, dry_run=dry_run)
-        warning = _of_archive(os.fspath(record)) if done.taken and done.is_done else None
-        return replace(done, warnings=(*done.warnings, warning)) if warning else done
+    found = open_record(record)
     if dry_run:
-        with unpacked(found) as copy:
-            return replace(work(copy, dry_run=True), path=found.path)
-    return replace(change_archived(found, work), path=found.path)
+        with found.as_directory() as directory:
+            return replace(work(directory, dry_run=True), path=found.path)
+    done = replace(change_record(found, work), path=found.path)
+    warning = None if found.is_archived or not done.taken else _archive_warning(found.path)
+    return replace(done, warnings=(*done.warnings, warning)) if warning else done
 
 
-def _of_archive(record: str) -> str | None:
-    """What is to be said about a record that was restored: its archive, wherever it lies, still has everything."""
+def _archive_warning(record: str) -> str | None:
+    """The warning about a record that was restored: its archive still has everything."""
     with suppress(RuncardError):
-        found = find_archive(os.path.realpath(record))
-        if os.path.lexists(found.path):
-            return f"{printable(found.path)} still has what was taken out: archive the record again"
+        archive = open_archive(os.path.realpath(record)).path
+        if os.path.lexists(archive):
+            return f"{printable(archive)} still has what was taken out: archive the record again"
     return None

@@ -9,7 +9,6 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from runcard.digests import sha256_bytes
@@ -17,6 +16,7 @@ from runcard.documents import chain
 from runcard.encoding import COMPACT, JsonObject, encode_json
 from runcard.errors import StoreError, UsageError
 from runcard.files import check_relative, failure, json_name, printable
+from runcard.files.globs import path_matches
 from runcard.masking import Masker, mask_data, mask_text, rule_names
 from runcard.observe.clock import Clock
 from runcard.observe.machine import user_and_host
@@ -175,7 +175,7 @@ class _Desk:
 
     def _matched(self, pattern: str) -> list[str]:
         parts = pattern.split("/")
-        return [path for path in self._amender.listing if _means(parts, path.split("/"))]
+        return [path for path in self._amender.listing if path_matches(parts, path.split("/"))]
 
     def _changed(self, path: str, now: str | None) -> StoreError:
         what = "is gone" if now is None else "was changed since the record was closed"
@@ -201,7 +201,7 @@ class _Desk:
         self.already += [f"{path} event {place}" for place in chosen if "payload" not in lines[place].line]
         self._take_events(data, [lines[place] for place in chosen if "payload" in lines[place].line])
 
-    def _found(self, event: str, lines: dict[str, chain.Entry]) -> str:
+    def _found(self, event: str, lines: dict[str, chain.JournalEntry]) -> str:
         match = _EVENT.fullmatch(event)
         writer, seq = (match[1], int(match[2])) if match else (None, 0)
         found = [
@@ -221,7 +221,7 @@ class _Desk:
             )
         return found[0]
 
-    def _take_events(self, data: bytes, chosen: Sequence[chain.Entry], **said: object) -> None:
+    def _take_events(self, data: bytes, chosen: Sequence[chain.JournalEntry], **said: object) -> None:
         if not chosen:
             return
         lines, path = data.split(b"\n"), self._journal
@@ -317,16 +317,5 @@ def _has_secret(data: object, rules: Sequence[str]) -> bool:
     return bool(masker.counts) or any(rule in rules for rule in mask_data(data).counts)
 
 
-def _place(entry: chain.Entry) -> str:
+def _place(entry: chain.JournalEntry) -> str:
     return f"{entry.line['writer']}:{entry.line['seq']}"
-
-
-def _means(pattern: list[str], path: list[str]) -> bool:
-    """Whether a pattern means a path: `*`, `?`, `[…]` within a name, `**` for any folders; a folder, all below it."""
-    reached = {0}  # how many names of the path may be used up
-    for part in pattern:
-        if part == "**":
-            reached = {end for start in reached for end in range(start, len(path))}
-        else:
-            reached = {at + 1 for at in reached if at < len(path) and fnmatchcase(path[at], part)}
-    return bool(reached)

@@ -7,11 +7,11 @@ from contextlib import AbstractContextManager
 
 from runcard.checksums import Symlink
 from runcard.errors import StoreError, UsageError
-from runcard.files import Kind, check_relative, decode_name, failure, open_directory, printable
-from runcard.operations.archives.archived_files import ArchivedFiles
-from runcard.operations.archives.find import FoundArchive, check_links, find_archive, leads_out
-from runcard.store.archives.read_files import Item
+from runcard.files import FileKind, check_relative, decode_name, failure, open_directory, printable
+from runcard.store.archives.read_files import ArchivedFile
+from runcard.store.archives.record import ArchivedRecord
 from runcard.store.archives.unpack import write_with_holes
+from runcard.store.find_record import open_archive
 
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 
@@ -24,53 +24,54 @@ def extract(
     Every file is compared with the listing of the record; one that differs is removed again, and an error. Links are made
     last, and no link below the directory is followed.
     """
-    found = find_archive(archive)
-    extraction = _Extraction(found, ArchivedFiles(found, keeps_places=True), os.fspath(output))
+    record = open_archive(archive)
+    record.keeps_index = True
+    extraction = _Extraction(record, os.fspath(output))
     try:
         for path in paths:
-            yield from extraction.take(_checked(path))
+            yield from extraction.extract(_checked(path))
         yield from extraction.make_links()
     except OSError as error:
-        raise failure(error, os.fsdecode(error.filename or found.path), "extract") from error
+        raise failure(error, os.fsdecode(error.filename or record.path), "extract") from error
 
 
 def _checked(path: str) -> str:
-    wanted = path.rstrip("/")
-    if reason := check_relative(wanted):
+    relative = path.rstrip("/")
+    if reason := check_relative(relative):
         raise UsageError(
             f"the path {printable(path)!r} is refused: {reason}",
             hint="name it as `tar tzf` does, without the record's name",
         )
-    return wanted
+    return relative
 
 
 class _Extraction:
     """Files and folders on their way out of an archive."""
 
-    def __init__(self, found: FoundArchive, files: ArchivedFiles, output: str) -> None:
-        self._found, self._files, self._output = found, files, output
+    def __init__(self, record: ArchivedRecord, output: str) -> None:
+        self._record, self._output = record, output
         self._links: dict[str, str] = {}
 
-    def take(self, wanted: str) -> Iterator[str]:
+    def extract(self, path: str) -> Iterator[str]:
         """Write what there is under a path, except links."""
         count = 0
-        for count, item in enumerate(self._files.items(wanted), 1):  # noqa: B007 - counted
-            if item.kind is Kind.DIRECTORY:
-                self._make_folder(item.path)
-            elif item.kind is Kind.SYMLINK:
-                self._links[item.path] = decode_name(item.member.target)
+        for count, file in enumerate(self._record.files(path), 1):  # noqa: B007 - counted
+            if file.kind is FileKind.DIRECTORY:
+                self._make_folder(file.path)
+            elif file.kind is FileKind.SYMLINK:
+                self._links[file.path] = decode_name(file.member.target)
             else:
-                self._write(item)
-                yield self._shown(item.path)
+                self._write(file)
+                yield self._shown(file.path)
         if not count:
             raise StoreError(
-                f"there is no {printable(wanted)} in {printable(self._found.path)}",
+                f"there is no {printable(path)} in {printable(self._record.path)}",
                 hint="`tar tzf` lists what there is, below the record's name",
             )
 
     def make_links(self) -> Iterator[str]:
         """Make all links, or none when one of them leads out: through links that lay there before, too."""
-        check_links(self._found, (Symlink(path, target) for path, target in self._links.items()))
+        self._record.check_links(Symlink(path, target) for path, target in self._links.items())
         made: list[str] = []
         try:
             for path, target in self._links.items():
@@ -89,8 +90,8 @@ class _Extraction:
         """Refuse a link that leads out of the output directory, as it lies there now."""
         top = os.path.realpath(self._output)
         place = os.path.realpath(os.path.join(self._output, path))
-        if not self._found.is_ours and os.path.commonpath([top, place]) != top:
-            raise leads_out(self._found, path)
+        if not self._record.is_own and os.path.commonpath([top, place]) != top:
+            raise self._record.leads_out(path)
 
     def _shown(self, path: str) -> str:
         return path if self._output == os.curdir else os.path.join(self._output, path)
@@ -107,29 +108,29 @@ class _Extraction:
         os.makedirs(self._output, exist_ok=True)
         return open_directory(self._output, *(folder.split("/") if folder else ()), create=True)
 
-    def _write(self, item: Item) -> None:
+    def _write(self, file: ArchivedFile) -> None:
         """Write a file; what is not what was archived is not left behind."""
-        expected = self._files.expected(item.path)
-        name = os.path.basename(item.path)
-        with self._folder(item.path) as folder:
-            descriptor = os.open(name, _CREATE, 0o600 | item.member.mode & 0o777, dir_fd=folder)
+        expected = self._record.expected_digest(file.path)
+        name = os.path.basename(file.path)
+        with self._folder(file.path) as folder:
+            descriptor = os.open(name, _CREATE, 0o600 | file.member.mode & 0o777, dir_fd=folder)
             is_good = False
             try:
-                is_good = _filled(descriptor, item) == expected or expected is None
+                is_good = _filled(descriptor, file) == expected or expected is None
             finally:
                 os.close(descriptor)
                 if not is_good:
                     os.unlink(name, dir_fd=folder)
         if not is_good:
-            raise self._files.damaged(item.path)
+            raise self._record.damaged(file.path)
 
 
-def _filled(descriptor: int, item: Item) -> str:
+def _filled(descriptor: int, file: ArchivedFile) -> str:
     """Write the data of a file; their digest."""
     hasher = hashlib.sha256()
-    for piece in item.data():
+    for piece in file.data():
         hasher.update(piece)
         write_with_holes(descriptor, piece)
-    os.ftruncate(descriptor, item.member.size)
-    os.utime(descriptor, (item.member.mtime, item.member.mtime))
+    os.ftruncate(descriptor, file.member.size)
+    os.utime(descriptor, (file.member.mtime, file.member.mtime))
     return hasher.hexdigest()

@@ -11,23 +11,22 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from runcard.digests import sha256_bytes
-from runcard.documents.document import Document
+from runcard.documents.run.generation import Generation
 from runcard.documents.session.team import Team
 from runcard.encoding import JsonObject, Limits
 from runcard.errors import RuncardError
 from runcard.files import failure, printable, walk_files
 from runcard.observe.clock import Clock, time_before
-from runcard.operations.archives.archive import begun, closed_document, id_of
-from runcard.operations.archives.archive_stores import check_place
-from runcard.operations.archives.archived_files import ArchivedFiles, archived_document
-from runcard.operations.archives.find import FoundArchive
 from runcard.operations.checks.verify import verify
 from runcard.store import layout
 from runcard.store.amendments.read import read_amendments
-from runcard.store.archives.index import Shelf, Shelved
+from runcard.store.archives.index import ArchiveEntry, ArchiveFolder
+from runcard.store.archives.owner import check_place
+from runcard.store.archives.record import ArchivedRecord
 from runcard.store.archives.replace_directory import finish_removals, held, take_away, tidy_archives
 from runcard.store.ledger import ARCHIVED, DELETED, Ledger, entries, ledgers
 from runcard.store.own_directories import own_entry
+from runcard.store.record import DirectoryRecord, id_of, kind_of, start_of
 
 ARCHIVE_DELETED = "archive.deleted"  # of an archive whose record is still there
 
@@ -40,17 +39,17 @@ class Candidate:
     kind: str  # session or run
     id: str
     name: str
-    begun: datetime
+    start: datetime
     bytes: int  # that it takes
     sha256: str  # of its metadata document
     store: str
-    shelved: Shelved | None  # of an archive
+    entry: ArchiveEntry | None  # of an archive
 
     def to_dict(self) -> JsonObject:
         return {
             "path": printable(self.path),
             "kind": self.kind,
-            "archive": self.shelved is not None,
+            "archive": self.entry is not None,
             "bytes": self.bytes,
         }
 
@@ -72,8 +71,8 @@ def candidates(
         finish_removals(store)
         tidy_archives(store)
         may_go = (one for one in _all(store) if kind in {None, one.kind})
-        found = sorted(may_go, key=lambda one: (one.begun, not _is_outdated(one), one.path))
-        old = [one for one in found if limit is not None and one.begun <= limit]
+        found = sorted(may_go, key=lambda one: (one.start, not _is_outdated(one), one.path))
+        old = [one for one in found if limit is not None and one.start <= limit]
         rest = [one for one in found if one not in old]
         held_now = store_size(store) - sum(one.bytes for one in old)
         while max_size is not None and held_now > max_size and rest:
@@ -85,11 +84,11 @@ def candidates(
 
 def _is_outdated(one: Candidate) -> bool:
     """Whether an archive lacks what was amended since its record was restored: it goes before the directory, which has all."""
-    if one.shelved is None:
+    if one.entry is None:
         return False
     try:
         now = read_amendments(os.path.join(one.store, one.name)).entries
-        return bool(now) and now != ArchivedFiles(FoundArchive(one.path, one.shelved)).amendments.entries
+        return bool(now) and now != ArchivedRecord(one.path, one.entry).amendments().entries
     except (RuncardError, OSError):
         return True
 
@@ -102,28 +101,29 @@ def store_size(store: str) -> int:
 def _all(store: str) -> Iterator[Candidate]:
     for path in layout.records(store):
         with contextlib.suppress(RuncardError):  # open, or no record of ours: it stays
-            document = closed_document(path)
+            document = DirectoryRecord(path).closed_document()
             size = sum(size for _, size in walk_files(path))
             yield _candidate(path, document, size, layout.store_of(path), None)
-    for shelved in Shelf.of_store(store):
+    for entry in ArchiveFolder.of_store(store):
         with contextlib.suppress(RuncardError, OSError):
-            check_place(shelved)
-            document = archived_document(FoundArchive(shelved.path, shelved))
-            size = sum(os.path.getsize(path) for path in _files(shelved) if os.path.exists(path))
-            yield _candidate(shelved.path, document, size, os.path.abspath(store), shelved)
+            check_place(entry)
+            document = ArchivedRecord(entry.path, entry).document()
+            size = sum(os.path.getsize(path) for path in _files(entry) if os.path.exists(path))
+            yield _candidate(entry.path, document, size, os.path.abspath(store), entry)
 
 
-def _candidate(path: str, document: Document, size: int, store: str, shelved: Shelved | None) -> Candidate:
-    kind = "session" if isinstance(document, Team) else "run"
-    name = shelved.name if shelved else os.path.basename(path)
-    moment = begun(document) or datetime.now(UTC)
+def _candidate(
+    path: str, document: Team | Generation, size: int, store: str, entry: ArchiveEntry | None
+) -> Candidate:
+    name = entry.name if entry else os.path.basename(path)
+    moment = start_of(document) or datetime.now(UTC)
     digest = sha256_bytes(document.to_bytes()).hex
-    return Candidate(path, kind, id_of(document), name, moment, size, digest, store, shelved)
+    return Candidate(path, kind_of(document), id_of(document), name, moment, size, digest, store, entry)
 
 
-def _files(shelved: Shelved) -> list[str]:
+def _files(entry: ArchiveEntry) -> list[str]:
     """What belongs to an archive, the archive itself first."""
-    return [shelved.path, layout.places_of(shelved.path), layout.metadata_copy(shelved.path)]
+    return [entry.path, layout.member_index(entry.path), layout.metadata_copy(entry.path)]
 
 
 def prune(
@@ -147,10 +147,10 @@ def prune(
 
 def _why_not(one: Candidate, limits: Limits | None) -> str | None:
     """Why something is not deleted."""
-    if one.shelved is not None and not os.path.lexists(one.path):
+    if one.entry is not None and not os.path.lexists(one.path):
         return (
             None
-            if _is_buried(one)
+            if _has_tombstone(one)
             else "the archive is gone, and no entry in the ledger says that it was deleted"
         )
     results = verify(one.path, limits=limits)
@@ -159,7 +159,7 @@ def _why_not(one: Candidate, limits: Limits | None) -> str | None:
     return None if found is None else f"{found.path}: {found.message}"
 
 
-def _is_buried(one: Candidate) -> bool:
+def _has_tombstone(one: Candidate) -> bool:
     """Whether a deletion of this archive was entered: somebody was killed while deleting it."""
     archive = os.path.relpath(one.path, one.store)
     every = (entry for _, journal, _ in ledgers(one.store) for entry in entries(journal))
@@ -173,15 +173,15 @@ def _is_buried(one: Candidate) -> bool:
 def _delete(one: Candidate) -> None:
     """The tombstone first: whoever finds the record gone finds out why."""
     with contextlib.ExitStack() as stack:
-        if one.shelved is None and not stack.enter_context(held(one.path)):
+        if one.entry is None and not stack.enter_context(held(one.path)):
             return  # somebody else took it away
-        _bury(one)
-        if one.shelved is None:
+        _write_tombstone(one)
+        if one.entry is None:
             take_away(one.path, layout.pruned_aside(one.store, one.name))
             return
-        archive, *beside = _files(one.shelved)
+        archive, *beside = _files(one.entry)
         _unlink(one.store, archive)
-        Shelf(one.shelved.folder).drop(one.shelved)
+        ArchiveFolder(one.entry.folder).drop(one.entry)
         for path in beside:
             _unlink(one.store, path)
 
@@ -194,19 +194,19 @@ def _unlink(store: str, path: str) -> None:
         os.unlink(name, dir_fd=folder)
 
 
-def _bury(one: Candidate) -> None:
+def _write_tombstone(one: Candidate) -> None:
     """Say in the ledger what goes; as long as the other of the two is there, the record is not gone."""
     now = Clock().timestamp()
     event, said = (
         DELETED,
         {"kind": one.kind, "id": one.id, "path": one.name, "sha256": one.sha256, "time": now},
     )
-    if one.shelved is not None:
+    if one.entry is not None:
         said["archive"] = os.path.relpath(one.path, one.store)
         if os.path.lexists(os.path.join(one.store, one.name)):
             event, said["kind"] = ARCHIVE_DELETED, "archive"
     else:
-        for shelved in Shelf.of_store(one.store).find(one.name):
-            event, said["archive"] = ARCHIVED, os.path.relpath(shelved.path, one.store)
+        for entry in ArchiveFolder.of_store(one.store).find(one.name):
+            event, said["archive"] = ARCHIVED, os.path.relpath(entry.path, one.store)
     with Ledger(one.store) as ledger:
         ledger.append(event, now, said)

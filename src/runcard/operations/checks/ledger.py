@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from operator import itemgetter
 
-from runcard.documents.chain import Checked, Journal
+from runcard.documents.chain import ChainCheck, Journal
 from runcard.encoding import JsonObject
 from runcard.errors import StoreError
 from runcard.files import printable
@@ -52,7 +52,7 @@ def in_order(books: tuple[Book, ...]) -> list[JsonObject]:
     return [entry for _, entry in sorted(timed, key=itemgetter(0))]
 
 
-def _book(path: str, journal: Journal, checked: Checked) -> Book:
+def _book(path: str, journal: Journal, checked: ChainCheck) -> Book:
     troubles = [f"line {fault.number}: {fault.reason}" for fault in checked.faults]
     troubles += ["the last line is torn: an entry was not finished"] if journal.torn else []
     return Book(path, tuple(_entry(entry.line) for entry in journal.entries), tuple(troubles))

@@ -2,25 +2,52 @@
 
 import os
 import sys
+from typing import Literal, overload
 
-from runcard.documents import codec
+from runcard.documents import reader
+from runcard.documents.archive_index import ArchiveIndex
 from runcard.documents.document import Document
 from runcard.documents.findings import InvalidDocument
 from runcard.documents.kinds import KINDS
+from runcard.documents.run.generation import Generation
+from runcard.documents.session.instance import Instance
+from runcard.documents.session.manifest import Manifest
+from runcard.documents.session.team import Team
+from runcard.documents.testplan.plan import TestPlan
 from runcard.encoding import Limits
 from runcard.errors import StoreError, UsageError
 from runcard.files import printable, read_file, read_stream, unreadable
 
 STDIN = "-"
 
+StrPath = str | os.PathLike[str]
 
-def load(path: str | os.PathLike[str], *, kind: str | None = None, limits: Limits | None = None) -> Document:
-    """The document in a file; raises InvalidDocument with everything that is wrong with it."""
+
+@overload
+def load(path: StrPath, *, kind: Literal["generation"], limits: Limits | None = None) -> Generation: ...
+@overload
+def load(path: StrPath, *, kind: Literal["team"], limits: Limits | None = None) -> Team: ...
+@overload
+def load(path: StrPath, *, kind: Literal["instance"], limits: Limits | None = None) -> Instance: ...
+@overload
+def load(path: StrPath, *, kind: Literal["manifest"], limits: Limits | None = None) -> Manifest: ...
+@overload
+def load(path: StrPath, *, kind: Literal["archive-index"], limits: Limits | None = None) -> ArchiveIndex: ...
+@overload
+def load(path: StrPath, *, kind: Literal["testplan"], limits: Limits | None = None) -> TestPlan: ...
+@overload
+def load(path: StrPath, *, kind: str | None = None, limits: Limits | None = None) -> Document: ...
+def load(path: StrPath, *, kind: str | None = None, limits: Limits | None = None) -> Document:
+    """Read the document in a file.
+
+    The kind is detected from the content. With `kind`, a document of another kind is invalid, and type checkers know the
+    class of the result. Raises InvalidDocument with all findings.
+    """
     check_kind(kind)
     name = os.fspath(path)
     try:
         data = read_document(name, limits or Limits())
-        return codec.load(data, kind=kind, limits=limits, is_yaml=is_yaml_name(name))
+        return reader.load_document(data, kind=kind, limits=limits, is_yaml=is_yaml_name(name))
     except InvalidDocument as error:
         raise InvalidDocument(error.report, printable(name)) from None
 

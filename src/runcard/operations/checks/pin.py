@@ -11,29 +11,30 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from runcard.documents.chain import Checked, Journal
+from runcard.documents.chain import ChainCheck, Journal
+from runcard.documents.findings import COMPLETE, ERROR, INTACT, Finding, ledger_finding
 from runcard.encoding import JsonObject, decode_json, encode_json
-from runcard.errors import EncodingError, ExitCode, RuncardError, StoreError
+from runcard.errors import EncodingError, RuncardError, StoreError
 from runcard.files import NotRegularFileError, failure, json_name, open_regular, printable, write_atomic
 from runcard.files.reading import read_stream
 from runcard.operations.checks.verify_result import Verified
 from runcard.store import layout
 from runcard.store.ledger import ledgers
-from runcard.store.runs.directory import alone
-from runcard.store.verification import COMPLETE, INTACT, Discrepancy, Verdict
+from runcard.store.locks import lock_folder
+from runcard.store.verification import Verdict
 
 _VERSION, _MAJOR = "1.0.0", "1."
 _LARGEST = 16 << 20  # bytes of a pin file
 
 
-class Seen(NamedTuple):
+class LedgerEnd(NamedTuple):
     """The end of a ledger when it was last checked."""
 
     entries: int
     head: str
 
 
-Pins = dict[str, dict[str, Seen]]  # by the path of the store, then by the name of the ledger
+Pins = dict[str, dict[str, LedgerEnd]]  # by the path of the store, then by the name of the ledger
 
 
 class PinCheck(NamedTuple):
@@ -84,7 +85,7 @@ def _pins(data: Any) -> Pins:  # noqa: ANN401 - whatever stands in the file
     if not data["version"].startswith(_MAJOR):
         raise ValueError("another version")
     pins = {
-        store: {name: Seen(seen["entries"], seen["head"]) for name, seen in known.items()}
+        store: {name: LedgerEnd(seen["entries"], seen["head"]) for name, seen in known.items()}
         for store, known in data["stores"].items()
     }
     every = [seen for known in pins.values() for seen in known.values()]
@@ -102,11 +103,11 @@ def check_pins(file: str, paths: Iterable[str], results: Iterable[Verified]) -> 
     named = list(given)
     stores = {os.path.realpath(result.store) for result in results if result.store is not None}
     stores |= {path for path in named if layout.ledger_paths(path)}
-    with alone(os.path.dirname(os.path.abspath(file))):
+    with lock_folder(os.path.dirname(os.path.abspath(file))):
         pins = read_pins(file)
         known = {store: json_name(store).text for store in stores}
         known |= {store: store for store in pins if store not in known.values() and _is_below(store, named)}
-        now = {key: _Store(given.get(store, store), pins.get(key)) for store, key in known.items()}
+        now = {key: _PinnedStore(given.get(store, store), pins.get(key)) for store, key in known.items()}
         found = tuple(store.result for store in now.values() if store.result.verdict.findings)
         can_move = all(store.is_sound for store in now.values())
         moved = pins | {key: store.seen for key, store in now.items() if store.seen}
@@ -121,11 +122,11 @@ def _is_below(store: str, named: list[str]) -> bool:
     return any(store == path or store.startswith(path.rstrip("/") + "/") for path in named)
 
 
-class _Store:
+class _PinnedStore:
     """The ledgers of a store as they are now, held to their pins."""
 
-    def __init__(self, store: str, pins: dict[str, Seen] | None) -> None:
-        self.seen: dict[str, Seen] = {}
+    def __init__(self, store: str, pins: dict[str, LedgerEnd] | None) -> None:
+        self.seen: dict[str, LedgerEnd] = {}
         self.is_sound = True
         findings = []
         try:
@@ -133,12 +134,12 @@ class _Store:
             findings = [*self._compared(every, pins or {}), *_new(every, pins)]
         except RuncardError as error:
             findings.append(_failed(layout.own_folder(store), error.message, COMPLETE))
-        self.is_sound &= all(found.exit_code != ExitCode.FAILED for found in findings)
+        self.is_sound &= all(finding.severity is not ERROR for finding in findings)
         self.result = Verified(store, Verdict(tuple(findings), records=0), store)
 
     def _compared(
-        self, every: dict[str, tuple[Journal, Checked]], pins: dict[str, Seen]
-    ) -> Iterator[Discrepancy]:
+        self, every: dict[str, tuple[Journal, ChainCheck]], pins: dict[str, LedgerEnd]
+    ) -> Iterator[Finding]:
         for name, pin in sorted(pins.items()):
             if name not in every:
                 yield _failed(
@@ -150,10 +151,10 @@ class _Store:
             self.is_sound &= not checked.faults  # which `verify` tells
             if journal.entries:
                 last = journal.entries[-1].line
-                self.seen[name] = Seen(last["seq"], last["hash"])
+                self.seen[name] = LedgerEnd(last["seq"], last["hash"])
 
 
-def _shortened(name: str, journal: Journal, pin: Seen) -> Iterator[Discrepancy]:
+def _shortened(name: str, journal: Journal, pin: LedgerEnd) -> Iterator[Finding]:
     hashes = {entry.line["seq"]: entry.line["hash"] for entry in journal.entries}
     count = len(journal.entries)
     if count < pin.entries:
@@ -166,18 +167,18 @@ def _shortened(name: str, journal: Journal, pin: Seen) -> Iterator[Discrepancy]:
         yield _failed(name, message, INTACT, pin.head, hashes.get(pin.entries))
 
 
-def _new(every: Iterable[str], pins: dict[str, Seen] | None) -> Iterator[Discrepancy]:
+def _new(every: Iterable[str], pins: dict[str, LedgerEnd] | None) -> Iterator[Finding]:
     """A ledger that came since: another host writes here, or somebody put it there."""
     for name in sorted(every):
         if pins is not None and name not in pins:
             message = "the ledger was not here at the last check"
-            yield Discrepancy("ledger", printable(name), name, message, exit_code=ExitCode.WARNINGS)
+            yield ledger_finding(printable(name), name, message)
 
 
 def _failed(
     name: str, message: str, breaks: str, expected: str | None = None, found: str | None = None
-) -> Discrepancy:
-    return Discrepancy("ledger", printable(name), name, message, expected, found, breaks, ExitCode.FAILED)
+) -> Finding:
+    return ledger_finding(printable(name), name, message, breaks=breaks, expected=expected, found=found)
 
 
 def _write(file: str, pins: Pins) -> None:

@@ -1,22 +1,19 @@
 """One record, with what is known of it now."""
 
-import contextlib
 import os
 from dataclasses import dataclass
 
-from runcard.documents.run.generation import Generation
 from runcard.documents.session.team import Team
 from runcard.encoding import JsonObject, Limits
-from runcard.errors import RuncardError, StoreError
+from runcard.errors import StoreError
 from runcard.files import json_name, printable
 from runcard.observe.process import is_alive
-from runcard.operations.checks.load import load
-from runcard.operations.checks.record_files import RecordFiles, files_of
-from runcard.operations.checks.show_session import ShownSession, check_unpacked, session_at
+from runcard.operations.checks.show_session import ShownSession
 from runcard.store import layout
-from runcard.store.amendments.read import Amendments, read_amendments
-from runcard.store.no_record import no_record
-from runcard.store.runs.directory import claimed
+from runcard.store.amendments.read import Amendments
+from runcard.store.find_record import open_record
+from runcard.store.record import Record
+from runcard.store.runs.owner import is_on_other_host, is_owner_gone
 from runcard.views.run_readme import is_readme_of
 
 GONE = "its process is gone"
@@ -25,18 +22,20 @@ ELSEWHERE = "it runs on another host, so nobody can tell from here whether it st
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """A run as it is to be shown."""
+class ShownRun:
+    """A run with everything that `runcard show` prints."""
 
-    path: str
+    record: Record
     document: JsonObject
     status: str | None  # as it is now: a run whose process is gone is interrupted, whatever its document says
-    remark: str | None  # what there is to say about a run that is not closed
+    remark: str | None  # about a run that is not closed
     files: tuple[tuple[str, int], ...]  # the user's: path and size
     amendments: Amendments
-    newer: str | None = (
-        None  # that the document is of a newer version than this runcard knows, and was read all the same
-    )
+    newer: str | None = None  # the warning about a document of a newer version than this runcard knows
+
+    @property
+    def path(self) -> str:
+        return self.record.path
 
     def to_dict(self) -> JsonObject:
         files = [{"path": json_name(path).text, "bytes": size} for path, size in self.files]
@@ -49,60 +48,45 @@ class Shown:
         }
 
 
-def show(run: str | os.PathLike[str]) -> Shown:
+def show(run: str | os.PathLike[str] | Record) -> ShownRun:
     """Read a run; raises an error that says what is wrong with it."""
     shown = show_record(run)
-    check_unpacked(shown.path)
-    if not isinstance(shown, Shown):
+    if not isinstance(shown, ShownRun):
         raise StoreError(
             f"{printable(shown.path)} is a session, not a run", hint="name the directory of a run"
         )
     return shown
 
 
-def show_record(record: str | os.PathLike[str], limits: Limits | None = None) -> Shown | ShownSession:
+def show_record(
+    word: str | os.PathLike[str] | Record, limits: Limits | None = None
+) -> ShownRun | ShownSession:
     """Read a run or a session; raises an error that says what is wrong with it."""
-    path = os.fspath(record)
-    if os.path.basename(path) == layout.METADATA:
-        path = os.path.dirname(path) or "."
-    metadata = os.path.join(path, layout.METADATA)
-    if not layout.may_be_file(metadata, follow=True):
-        return _archived(path, limits)
-    loaded = load(metadata, limits=limits)
-    if isinstance(loaded, Team):
-        return session_at(path, loaded)
-    if not isinstance(loaded, Generation):
-        raise StoreError(
-            f"{printable(path)} has a document of the kind {loaded.kind.name}: it is a part of a record",
-            hint="name the directory of a run or a session",
-        )
+    record = word if isinstance(word, Record) else open_record(word, limits)
+    loaded = record.document(limits)
     document = loaded.to_dict()
-    status, remark = state_now(path, document)
-    files = _files(files_of(path), document, {*map(os.path.basename, layout.journals(path))})
-    newer = next((found.message for found in loaded.warnings if found.rule == "version.newer-minor"), None)
-    return Shown(path, document, status, remark, files, read_amendments(path), newer)
-
-
-def _archived(path: str, limits: Limits | None) -> Shown | ShownSession:
-    """A record that is in an archive, by the copy of its document that lies beside it."""
-    from runcard.operations.archives.archived_files import ArchivedFiles, archived_document  # noqa: PLC0415 - it takes long to load, and is rarely needed
-    from runcard.operations.archives.find import find_archive  # noqa: PLC0415
-
-    try:
-        found = find_archive(path)
-    except StoreError as error:
-        raise no_record(path) from error
-    inside = ArchivedFiles(found)
-    loaded = archived_document(found, limits, inside)
-    document, amendments = loaded.to_dict(), Amendments()
-    files: tuple[tuple[str, int], ...] = ()
-    if os.path.isfile(found.path):
-        with contextlib.suppress(StoreError):  # what is damaged in it is for `verify` to tell
-            amendments = inside.amendments
-            files = () if isinstance(loaded, Team) else _files(inside, document, {layout.JOURNAL})
     if isinstance(loaded, Team):
-        return ShownSession(found.path, document, amendments)
-    return Shown(found.path, document, document["generation"].get("status"), None, files, amendments)
+        return ShownSession(record, document, _amendments(record))
+    status, remark = state_of(record, document)
+    newer = next((found.message for found in loaded.warnings if found.rule == "version.newer-minor"), None)
+    return ShownRun(record, document, status, remark, _files(record, document), _amendments(record), newer)
+
+
+def _amendments(record: Record) -> Amendments:
+    """Those of an archive that is damaged, or gone, are left out: `verify` tells why."""
+    try:
+        return record.amendments()
+    except (StoreError, OSError):
+        if not record.is_archived:
+            raise
+        return Amendments()
+
+
+def state_of(record: Record, document: JsonObject) -> tuple[str | None, str | None]:
+    """The status of a run as it is now, and a remark about one that is not closed."""
+    if record.is_archived:
+        return document["generation"].get("status"), None
+    return state_now(record.path, document)
 
 
 def status_now(run: str, document: JsonObject) -> str | None:
@@ -115,36 +99,29 @@ def state_now(run: str, document: JsonObject) -> tuple[str | None, str | None]:
     status: str | None = document["generation"].get("status")
     if status != "running":
         return status, None
-    process = document["generation"].get("process")
-    process = process if isinstance(process, dict) else {}
-    if process.get("host") not in (None, os.uname().nodename):
+    if is_on_other_host(document):
         return status, ELSEWHERE
-    gone = _is_gone(run, process)
+    gone = is_owner_gone(run, document, is_alive)
     return ("interrupted", GONE) if gone else (status, UNKNOWN if gone is None else None)
 
 
-def _is_gone(run: str, process: JsonObject) -> bool | None:
-    """The lock on the journal tells; where there is none to hold, the process must be seen. None: nobody can tell."""
-    gone = None
-    with (
-        contextlib.suppress(RuncardError),
-        claimed(run) as claim,
-    ):  # a journal that nobody may open tells nothing
-        gone = claim
-    is_there = is_alive(process)
-    return True if gone or is_there is False else None if gone is is_there is None else False
-
-
-def _files(files: RecordFiles, document: JsonObject, journals: set[str]) -> tuple[tuple[str, int], ...]:
-    """The files of the user in a run, wherever it lies."""
+def _files(record: Record, document: JsonObject) -> tuple[tuple[str, int], ...]:
+    """The user's files in a run; none of an archive that is damaged, or gone."""
     run_id = str(document["generation"]["run_id"])
-    ours = layout.NOT_LISTED | journals
-    ours |= {name for name in (layout.README, layout.OTHER_README) if _is_ours(files, name, run_id)}
-    return tuple((path, size) for path, size in files.sizes("") if path not in ours)
+    try:
+        every = tuple(record.sizes())
+        readmes = {name for name in (layout.README, layout.OTHER_README) if _is_ours(record, name, run_id)}
+    except StoreError:
+        if not record.is_archived:
+            raise
+        return ()
+    journals = layout.journal_names([path for path, _ in every])
+    ours = {*layout.NOT_LISTED, *journals, *readmes}
+    return tuple((path, size) for path, size in every if path not in ours)
 
 
-def _is_ours(files: RecordFiles, readme: str, run_id: str) -> bool:
-    file = files.open(readme)
+def _is_ours(record: Record, readme: str, run_id: str) -> bool:
+    file = record.open(readme)
     if file is None:
         return False
     with file:

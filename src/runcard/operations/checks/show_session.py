@@ -7,22 +7,25 @@ from difflib import get_close_matches
 from typing import BinaryIO
 
 from runcard.documents.session.instance import Instance
-from runcard.documents.session.team import Team
 from runcard.encoding import JsonObject, Limits
 from runcard.errors import StoreError, UsageError
 from runcard.files import json_name, printable
-from runcard.operations.checks.record_files import MissingDocumentError, RecordFiles, files_of, read_document
 from runcard.store import layout
-from runcard.store.amendments.read import Amendments, read_amendments
+from runcard.store.amendments.read import Amendments
+from runcard.store.record import MissingDocumentError, Record
 
 
 @dataclass(frozen=True, slots=True)
 class ShownSession:
-    """A session as it is to be shown."""
+    """A session with everything that `runcard show` prints."""
 
-    path: str
+    record: Record
     document: JsonObject
     amendments: Amendments
+
+    @property
+    def path(self) -> str:
+        return self.record.path
 
     def to_dict(self) -> JsonObject:
         return {
@@ -54,7 +57,7 @@ class ShownSession:
 
 @dataclass(frozen=True, slots=True)
 class ShownInstance:
-    """One agent of a session as it is to be shown."""
+    """One agent of a session with everything that `runcard show` prints."""
 
     session: str
     path: str
@@ -71,17 +74,12 @@ class ShownInstance:
         }
 
 
-def session_at(path: str, document: Team) -> ShownSession:
-    return ShownSession(path, document.to_dict(), read_amendments(path))
-
-
 def show_instance(shown: ShownSession, name: str, limits: Limits | None = None) -> ShownInstance:
     """One agent, by its name or id: its own document, and the files of its workspace."""
     own = shown.find(name)["instance_id"]
-    files = files_of(shown.path)
-    document = _document(files, shown.path, own, limits)
+    document = _document(shown.record, own, limits)
     names = {one["instance_id"]: one["name"] for one in shown.document["instances"]}
-    stored = tuple(files.sizes(layout.instance_file(own, layout.WORKSPACE)))
+    stored = tuple(shown.record.sizes(layout.instance_file(own, layout.WORKSPACE)))
     path = os.path.join(shown.path, layout.INSTANCES, own)
     return ShownInstance(shown.path, path, document, names, stored)
 
@@ -89,32 +87,25 @@ def show_instance(shown: ShownSession, name: str, limits: Limits | None = None) 
 def open_transcript(shown: ShownSession, name: str, limits: Limits | None = None) -> BinaryIO:
     """What an agent printed; the caller closes it."""
     entry = shown.find(name)
-    own, files, file = entry["instance_id"], files_of(shown.path), layout.OUTPUT
+    own, file = entry["instance_id"], layout.OUTPUT
     with contextlib.suppress(MissingDocumentError):
-        output = _document(files, shown.path, own, limits).get("output") or {}
+        output = _document(shown.record, own, limits).get("output") or {}
         file = output.get("file") or file
     path = layout.instance_file(own, file)
-    return _opened(files, path, printable(entry["name"]), shown.amendments)
+    return _open(shown.record, path, printable(entry["name"]), shown.amendments)
 
 
-def open_output(run: str, amendments: Amendments) -> BinaryIO:
+def open_output(run: Record, amendments: Amendments) -> BinaryIO:
     """What the command of a run printed; the caller closes it."""
-    return _opened(files_of(run), layout.OUTPUT, f"the run {printable(run)}", amendments)
+    return _open(run, layout.OUTPUT, f"the run {printable(run.path)}", amendments)
 
 
-def check_unpacked(path: str) -> None:
-    """Refuse what cannot be done with a record that is in an archive."""
-    if layout.is_archive(path) and not os.path.isdir(path):
-        raise StoreError(f"{printable(path)} is an archive", hint="`runcard restore` puts it back")
+def _document(session: Record, own: str, limits: Limits | None) -> JsonObject:
+    return session.load(layout.instance_file(own, layout.METADATA), Instance.kind.name, limits).to_dict()
 
 
-def _document(files: RecordFiles, session: str, own: str, limits: Limits | None) -> JsonObject:
-    path = layout.instance_file(own, layout.METADATA)
-    return read_document(files, session, path, Instance.kind.name, limits).to_dict()
-
-
-def _opened(files: RecordFiles, path: str, whose: str, amendments: Amendments) -> BinaryIO:
-    file = files.open(path)
+def _open(record: Record, path: str, whose: str, amendments: Amendments) -> BinaryIO:
+    file = record.open(path)
     if file is not None:
         return file
     gone = [one for one in amendments.by_path.get(json_name(path).text, ()) if one.new is None]

@@ -2,42 +2,37 @@
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING
 
-from runcard.documents.kinds import GENERATION, INSTANCE, TEAM, detect
-from runcard.encoding import JsonObject, Limits, decode_json
-from runcard.errors import ExitCode, RuncardError, StoreError
-from runcard.files import failure, printable, read_file
+from runcard.documents.findings import INTACT, Finding, ledger_finding
+from runcard.documents.kinds import GENERATION, TEAM, detect
+from runcard.encoding import JsonObject, Limits
+from runcard.errors import RuncardError, StoreError
+from runcard.files import failure, printable
 from runcard.operations.checks.show import state_now
 from runcard.operations.checks.verify_result import Verified, guarded
 from runcard.store import layout
-from runcard.store.ledger import LedgerEntry, entries, history_of, ledgers
+from runcard.store.find_record import open_record
+from runcard.store.ledger import LedgerEntry, LedgerKey, entries, history_of, ledgers
+from runcard.store.record import SESSION, DirectoryRecord, Progress, Record
 from runcard.store.verification import (
-    INTACT,
-    Book,
-    Discrepancy,
-    Record,
+    LedgerFile,
     Verdict,
     is_store,
-    run_id_of_journal,
     unreadable,
     verify_chains,
     verify_collection,
     verify_ledgers,
     verify_open_marks,
-    verify_run,
-    verify_session,
+    verify_record,
 )
 
 if TYPE_CHECKING:
-    from runcard.operations.archives.find import FoundArchive
     from runcard.operations.checks.pin import PinCheck
-    from runcard.operations.checks.verify_archives import Archives
-
-Progress = Callable[[int, int], object]
+    from runcard.operations.checks.verify_archives import ArchivesCheck
 
 
 def verify(
@@ -63,14 +58,31 @@ def _at(name: str, progress: Progress | None, limits: Limits | None) -> Iterator
     if layout.is_archive(name) and os.path.lexists(name) and not os.path.isdir(name):
         yield replace(_archive(name, progress, limits), is_named=True)
     elif layout.is_collection(name) or _is_record(name):
-        yield replace(_Record(name, limits).verified(progress, limits), is_named=True)
-    elif not os.path.lexists(name) and (found := _archived(name)) is not None:
-        yield replace(_archive(found.path, progress, limits), is_named=True)
-        yield from _gone(found)
-    elif layout.is_archive_folder(name):
-        yield from _archive_folder(name, progress, limits)
+        yield replace(_verify_directory(DirectoryRecord(name, limits), progress, limits), is_named=True)
+    elif os.path.lexists(name):
+        yield from (
+            _folder_of_archives(name, progress, limits)
+            if layout.is_archive_folder(name)
+            else _folder(name, progress, limits)
+        )
     else:
-        yield from _folder(name, progress, limits)
+        yield from _named(name, progress, limits)
+
+
+def _named(word: str, progress: Progress | None, limits: Limits | None) -> Iterator[Verified]:
+    """The record that a word names which is not a path; a finding when there is none."""
+    try:
+        record = open_record(word, limits)
+    except StoreError as error:
+        yield Verified(word, replace(unreadable(word, error), records=0), hint=error.hint)
+        return
+    if not record.is_archived:
+        yield replace(
+            _verify_directory(DirectoryRecord(record.path, limits), progress, limits), is_named=True
+        )
+        return
+    yield replace(_archive(record.path, progress, limits), is_named=True)
+    yield from _missing_directory(record)
 
 
 def _believed(store: str) -> Iterator[Verified]:
@@ -80,23 +92,13 @@ def _believed(store: str) -> Iterator[Verified]:
             yield Verified(store, Verdict(found, records=0), store)
 
 
-def _archived(name: str) -> "FoundArchive | None":
-    """The archive of a record that is called so, and is not there any more."""
-    from runcard.operations.archives.find import find_archive  # noqa: PLC0415 - it takes long to load
-
-    try:
-        return find_archive(name)
-    except StoreError:
-        return None
-
-
-def _gone(found: "FoundArchive") -> Iterator[Verified]:
-    """That a record was restored from its archive and is not where it was put, as far as the ledger of its store knows."""
-    store = found.store()
-    if store is None or os.path.lexists(os.path.join(store, found.name)):
+def _missing_directory(record: Record) -> Iterator[Verified]:
+    """The finding about a record that was restored from its archive, by the ledger, and is not there any more."""
+    store = record.store
+    if store is None or os.path.lexists(record.directory):
         return
-    archived = {_known_by(found)} if found.shelved else set()
-    name = printable(found.name)
+    archived = {record.ledger_key}
+    name = printable(record.name)
 
     def check() -> Verdict:
         missed = verify_ledgers(store, list(ledgers(store)), (), archived)
@@ -107,45 +109,38 @@ def _gone(found: "FoundArchive") -> Iterator[Verified]:
         yield replace(result, verdict=replace(result.verdict, records=0))
 
 
-def _known_by(found: "FoundArchive") -> Record:
-    shelved = found.shelved
-    if shelved is None or shelved.kind == "session":
-        return "session", found.name
-    return shelved.kind, shelved.id
-
-
 def _archive(path: str, progress: Progress | None, limits: Limits | None) -> Verified:
     from runcard.operations.checks.verify_archives import verify_archive  # noqa: PLC0415 - as above
 
     return verify_archive(path, progress, limits)
 
 
-def _archive_folder(folder: str, progress: Progress | None, limits: Limits | None) -> Iterator[Verified]:
+def _folder_of_archives(folder: str, progress: Progress | None, limits: Limits | None) -> Iterator[Verified]:
     """All archives in a folder of them."""
-    from runcard.operations.checks.verify_archives import Archives  # noqa: PLC0415 - as above
+    from runcard.operations.checks.verify_archives import ArchivesCheck  # noqa: PLC0415 - as above
 
     path = os.path.abspath(folder)
     store = os.path.dirname(path) if layout.is_own_archive_folder(path) else None
-    found: list[Discrepancy] = []
+    found: list[Finding] = []
     history: list[LedgerEntry] = []
-    present: set[Record] = set()
+    present: set[LedgerKey] = set()
     if store is not None:
-        history = history_of(_books(store, found))
-        present = {_Record(one).known_by() for one in _folders_in(store) if _is_surely_record(one)}
-    archives = Archives(folder, store, history, present, is_alone=True)
+        history = history_of(_ledger_files(store, found))
+        present = {DirectoryRecord(one).ledger_key for one in _folders_in(store) if _is_surely_record(one)}
+    archives = ArchivesCheck(folder, store, history, present, is_alone=True)
     yield from archives.verified(progress, limits)
-    if found := [*found, *archives.found]:
+    if found := [*found, *archives.findings]:
         yield Verified(folder, Verdict(tuple(found), records=0), store)
 
 
-def _archives_of(store: str, present: set[Record], history: list[LedgerEntry]) -> "Archives | None":
+def _archives_of(store: str, present: set[LedgerKey], history: list[LedgerEntry]) -> "ArchivesCheck | None":
     """The archives of a store; None where neither a folder nor a ledger speaks of any."""
     has_archived = any(entry.archive is not None for entry in history)
     if not has_archived and not os.path.isdir(layout.archive_folder(store)):
         return None
-    from runcard.operations.checks.verify_archives import Archives  # noqa: PLC0415 - as above
+    from runcard.operations.checks.verify_archives import ArchivesCheck  # noqa: PLC0415 - as above
 
-    return Archives(layout.archive_folder(store), store, history, present)
+    return ArchivesCheck(layout.archive_folder(store), store, history, present)
 
 
 def _is_record(path: str) -> bool:
@@ -156,76 +151,39 @@ def _is_record(path: str) -> bool:
     )
 
 
-class _Record:
-    """A record that was found, with its document as far as it can be read: what is wrong with it is said elsewhere."""
+def _verify_directory(record: DirectoryRecord, progress: Progress | None, limits: Limits | None) -> Verified:
+    """The verdict on a record in its directory."""
+    path, store = record.path, record.store
+    if layout.is_collection(path):
+        return guarded(path, partial(verify_collection, path))
+    if record.is_instance:
+        problem = StoreError(f"{printable(path)} is an instance, which is a part of a session")
+        return Verified(path, replace(unreadable(path, problem), records=0))
+    real = os.path.realpath(path)
+    if record.kind == SESSION and os.path.basename(real) != record.name:  # its name is a part of its chains
+        record = DirectoryRecord(real, limits)
+    result = guarded(path, partial(verify_record, record, progress=progress, limits=limits), store)
+    is_open = any(finding.kind == "open" for finding in result.verdict.findings)
+    return replace(result, verdict=_as_of_now(record, result.verdict)) if is_open else result
 
-    def __init__(self, path: str, limits: Limits | None = None) -> None:
-        self.path = path
-        self._limits = limits or Limits()
 
-    @cached_property
-    def document(self) -> JsonObject:
-        path = os.path.join(self.path, layout.METADATA)
-        if not layout.may_be_file(path):  # a link is not followed, and nobody waits for a FIFO
-            return {}
-        try:
-            document = decode_json(read_file(path, self._limits.size, only_regular=True), self._limits)
-        except RuncardError:
-            return {}
-        return document if isinstance(document, dict) else {}
+def _as_of_now(run: DirectoryRecord, verdict: Verdict) -> Verdict:
+    """The verdict on a run that is not closed, with what its process and the ledger tell now."""
+    findings = [
+        replace(finding, message=_open_message(run)) if finding.kind == "open" else finding
+        for finding in verdict.findings
+    ]
+    if run.id in {entry.id for _, journal, _ in ledgers(run.store) for entry in entries(journal)}:
+        message = "it says that it is not closed, and the ledger has it as closed"
+        findings.append(ledger_finding(findings[0].record or "", layout.METADATA, message, breaks=INTACT))
+    return replace(verdict, findings=tuple(findings))
 
-    @cached_property
-    def kind(self) -> str:
-        """By its document, and where that does not tell, by what else lies there."""
-        kind = detect(self.document)
-        if kind in {GENERATION, TEAM, INSTANCE}:
-            return kind.name
-        return TEAM.name if layout.is_session(self.path) else GENERATION.name
 
-    @property
-    def run_id(self) -> str | None:
-        generation = self.document.get("generation")
-        run_id = generation.get("run_id") if isinstance(generation, dict) else None
-        return run_id if isinstance(run_id, str) else None
-
-    def known_by(self) -> Record:
-        """What a ledger knows it by; a run that lost its document by what its journal says."""
-        if self.kind == TEAM.name:
-            return "session", os.path.basename(self.path)
-        return "run", self.run_id or run_id_of_journal(self.path) or ""
-
-    def verified(self, progress: Progress | None, limits: Limits | None) -> Verified:
-        path, store = self.path, layout.store_of(self.path)
-        if layout.is_collection(path):
-            return guarded(path, partial(verify_collection, path))
-        if self.kind == INSTANCE.name:
-            problem = StoreError(f"{printable(path)} is an instance, which is a part of a session")
-            return Verified(path, replace(unreadable(path, problem), records=0))
-        if self.kind == TEAM.name:
-            return guarded(path, lambda: verify_session(path, progress=progress, limits=limits), store)
-        result = guarded(path, lambda: verify_run(path, progress=progress, limits=limits), store)
-        is_open = any(found.kind == "open" for found in result.verdict.findings)
-        return replace(result, verdict=self._as_of_now(result.verdict)) if is_open else result
-
-    def _as_of_now(self, verdict: Verdict) -> Verdict:
-        """The verdict on a run that is not closed, with what is known now about its process, and by the ledger."""
-        findings = [
-            replace(found, message=self._state()) if found.kind == "open" else found
-            for found in verdict.findings
-        ]
-        books = ledgers(layout.store_of(self.path))
-        if self.run_id in {entry.id for _, book, _ in books for entry in entries(book)}:
-            message = "it says that it is not closed, and the ledger has it as closed"
-            found = ("ledger", findings[0].record, layout.METADATA, message)
-            findings.append(Discrepancy(*found, breaks=INTACT, exit_code=ExitCode.FAILED))
-        return replace(verdict, findings=tuple(findings))
-
-    def _state(self) -> str:
-        """What is to be said about a run that is not closed."""
-        status, remark = state_now(self.path, self.document)
-        if status == "interrupted":
-            return f"the run was interrupted and is not closed: {remark}"
-        return f"the run is not closed: {remark or 'it is still at work'}"
+def _open_message(run: DirectoryRecord) -> str:
+    status, remark = state_now(run.path, run.raw_document)
+    if status == "interrupted":
+        return f"the run was interrupted and is not closed: {remark}"
+    return f"the run is not closed: {remark or 'it is still at work'}"
 
 
 def _folder(root: str, progress: Progress | None, limits: Limits | None) -> Iterator[Verified]:
@@ -270,7 +228,7 @@ def _is_surely_record(path: str) -> bool:
     """Whether a folder that nobody named is a record: others have lists of checksums and metadata of their own."""
     journals = (layout.JOURNAL, layout.AUDIT)
     return any(layout.may_be_file(os.path.join(path, name)) for name in journals) or (
-        detect(_Record(path).document) in {GENERATION, TEAM}
+        detect(DirectoryRecord(path).raw_document) in {GENERATION, TEAM}
     )
 
 
@@ -289,25 +247,25 @@ def _is_hidden(path: str) -> bool:
 def _store(
     store: str, records: list[str], progress: Progress | None, limits: Limits | None
 ) -> Iterator[Verified]:
-    present: set[Record] = set()
+    present: set[LedgerKey] = set()
     closed = heads = (
         0  # records with chains, which a closing enters in a ledger; those of them that name its head
     )
-    found: list[Discrepancy] = []
+    found: list[Finding] = []
     try:
-        for record in (_Record(path, limits) for path in records):
-            present.add(record.known_by())
-            closed += bool(record.document.get("event_chains"))
-            heads += record.document.get("ledger_head") is not None
-            yield record.verified(progress, limits)
+        for record in (DirectoryRecord(path, limits) for path in records):
+            present.add(record.ledger_key)
+            closed += bool(record.raw_document.get("event_chains"))
+            heads += record.raw_document.get("ledger_head") is not None
+            yield _verify_directory(record, progress, limits)
         for place in layout.open_collections(store):
-            yield _Record(place).verified(progress, limits)
-        books = _books(store, found)
-        archives = _archives_of(store, present, history_of(books))
+            yield _verify_directory(DirectoryRecord(place), progress, limits)
+        files = _ledger_files(store, found)
+        archives = _archives_of(store, present, history_of(files))
         if archives is not None:
             yield from archives.verified(progress, limits)
-            found += archives.found
-        found += verify_ledgers(store, books, present, archives.records if archives else ())
+            found += archives.findings
+        found += verify_ledgers(store, files, present, archives.records if archives else ())
         found += verify_open_marks(store)
         found += _ledger_gone(store, closed, heads)
         found += archives.beyond() if archives else ()
@@ -319,7 +277,7 @@ def _store(
         yield Verified(store, Verdict(tuple(found), records=0), os.path.abspath(store))
 
 
-def _books(store: str, found: list[Discrepancy]) -> list[Book]:
+def _ledger_files(store: str, found: list[Finding]) -> list[LedgerFile]:
     """The ledgers of a store; what cannot be read is added to what was found."""
     try:
         return list(ledgers(store))
@@ -328,7 +286,7 @@ def _books(store: str, found: list[Discrepancy]) -> list[Book]:
         return []
 
 
-def _ledger_gone(store: str, closed: int, heads: int) -> Iterator[Discrepancy]:
+def _ledger_gone(store: str, closed: int, heads: int) -> Iterator[Finding]:
     """Several closed records lay in a store once, which had a ledger; one alone may have been copied.
 
     In a folder that is surely a store, each record that names a head has a finding of its own.
@@ -337,7 +295,7 @@ def _ledger_gone(store: str, closed: int, heads: int) -> Iterator[Discrepancy]:
         return
     if closed > 1 or (closed and is_store(store)):
         message = "there are closed records, and no ledger: it was removed, or these are copies"
-        yield Discrepancy("ledger", printable(store), "", message, exit_code=ExitCode.WARNINGS)
+        yield ledger_finding(printable(store), "", message)
 
 
 def summary(results: list[Verified], pin: "PinCheck | None" = None) -> JsonObject:
@@ -351,8 +309,3 @@ def summary(results: list[Verified], pin: "PinCheck | None" = None) -> JsonObjec
         "findings": [found.to_dict() for result in results for found in result.verdict.findings],
         **pinned,
     }
-
-
-def worst(results: list[Verified]) -> ExitCode:
-    codes = {result.verdict.exit_code for result in results}
-    return next((code for code in (ExitCode.FAILED, ExitCode.WARNINGS) if code in codes), ExitCode.OK)

@@ -5,47 +5,36 @@ ledgers and indexes are a stranger's. One that leads out of the store, or throug
 """
 
 import os
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import NamedTuple
 
+from runcard.documents.findings import INTACT, Finding, ledger_finding, record_finding
 from runcard.documents.kinds import GENERATION, TEAM, detect
-from runcard.encoding import JsonObject, Limits, decode_json
-from runcard.errors import EncodingError, ExitCode, RuncardError, StoreError
+from runcard.encoding import Limits
+from runcard.errors import RuncardError, StoreError
 from runcard.files import check_relative, printable
-from runcard.operations.archives.find import FoundArchive, find_archive, look_into
 from runcard.operations.checks.verify_result import Verified, guarded
 from runcard.store import layout
-from runcard.store.archives.index import Shelf, Shelved, entry
-from runcard.store.archives.scan import Contents
-from runcard.store.ledger import ARCHIVED, LedgerEntry
-from runcard.store.verification import INTACT, Discrepancy, Record, Verdict, known_by, said
-
-Progress = Callable[[int, int], object]
+from runcard.store.archives.index import ArchiveEntry, ArchiveFolder, index_fields
+from runcard.store.archives.record import ArchivedRecord
+from runcard.store.ledger import ARCHIVED, LedgerEntry, LedgerKey
+from runcard.store.record import RUN, SESSION, Progress
+from runcard.store.verification import Verdict, verify_record
 
 _NAMES = {"session": "team_session_id", "run": "run_id"}
 
 
-@dataclass(frozen=True, slots=True)
-class _ArchiveInStore(FoundArchive):
-    """An archive whose store is known by where it lies, whatever the index says."""
-
-    within: str | None = None
-
-    def store(self, digest: str | None = None) -> str | None:  # noqa: ARG002 - it is known without reading
-        return self.within
-
-
-class _Filed(NamedTuple):
+class _LedgerArchive(NamedTuple):
     """An archive as the ledger knows it."""
 
-    record: Record
+    record: LedgerKey
     sha256: str | None
     is_there: bool  # whether it should be there; not so when it was deleted on purpose
 
 
-class Archives:
+class ArchivesCheck:
     """A folder of archives, and what else the ledger of its store knows as archived."""
 
     def __init__(
@@ -53,7 +42,7 @@ class Archives:
         folder: str,
         store: str | None,
         history: Sequence[LedgerEntry],
-        present: Collection[Record],
+        present: Collection[LedgerKey],
         *,
         is_alone: bool = False,
     ) -> None:
@@ -63,20 +52,24 @@ class Archives:
         self._is_alone = is_alone  # whether only this folder is looked at, and not the rest of the store
         self._present = present  # records that lie in the store as directories
         self._is_damaged = False  # the index
-        self.records: set[Record] = set()  # that have an archive which could be read
-        self.found: list[Discrepancy] = []  # about the folder, its index and the ledger
+        self.records: set[LedgerKey] = set()  # that have an archive which could be read
+        self.findings: list[Finding] = []  # about the folder, its index and the ledger
 
     def verified(self, progress: Progress | None, limits: Limits | None) -> Iterator[Verified]:
         """The verdict on each archive; what there is to say about the folder stands in `found` afterwards."""
-        for path in sorted({*self._lying_here(), *self._indexed, *self._filed}):
+        for path in sorted({*self._lying_here(), *self._indexed, *self._in_ledger}):
             if not os.path.lexists(path):
-                self.found += self._gone(path)
+                self.findings += self._gone(path)
             elif not self._is_plain(path):
-                self.found.append(self._said("link", path, "this is no regular file, or lies behind a link"))
+                self.findings.append(
+                    self._finding("link", path, "this is no regular file, or lies behind a link")
+                )
             else:
                 yield self._archive(path, progress, limits)
-        if not self._has_index and any(self._is_filed(path) for path in self._filed):
-            self.found.append(said("missing", self._name(self._index), "", "the index of archives is gone"))
+        if not self._has_index and any(self._is_expected(path) for path in self._in_ledger):
+            self.findings.append(
+                record_finding("missing", self._name(self._index), "", "the index of archives is gone")
+            )
 
     @cached_property
     def _index(self) -> str:
@@ -87,27 +80,30 @@ class Archives:
         return os.path.lexists(self._index)
 
     @cached_property
-    def _indexed(self) -> dict[str, Shelved]:
+    def _indexed(self) -> dict[str, ArchiveEntry]:
         """What the index says, by path; nothing when it cannot be read."""
         if not self._has_index:
             return {}
         try:
-            return {os.path.join(self.folder, one.fields["archive_file"]): one for one in Shelf(self.folder)}
+            return {
+                os.path.join(self.folder, one.fields["archive_file"]): one
+                for one in ArchiveFolder(self.folder)
+            }
         except RuncardError as error:
             self._is_damaged = True
-            self.found.append(said("document", self._name(self._index), "", error.message))
+            self.findings.append(record_finding("document", self._name(self._index), "", error.message))
             return {}
 
     @cached_property
-    def _filed(self) -> dict[str, _Filed]:
+    def _in_ledger(self) -> dict[str, _LedgerArchive]:
         """What the ledger says of archives inside the store, by path."""
-        latest: dict[str, _Filed] = {}
+        latest: dict[str, _LedgerArchive] = {}
         for one in self._history:
             path = self._path(one.archive)
             if path is not None:
                 before = latest.get(path)
                 digest = one.archive_sha256 or (before.sha256 if before else None)
-                latest[path] = _Filed(known_by(one), digest, one.event == ARCHIVED)
+                latest[path] = _LedgerArchive(one.key, digest, one.event == ARCHIVED)
         return latest
 
     def _path(self, archive: str | None) -> str | None:
@@ -119,9 +115,9 @@ class Archives:
             return os.path.join(self.folder, rest)
         return None if self._is_alone else os.path.join(self.store, archive)
 
-    def _is_filed(self, path: str) -> bool:
-        filed = self._filed.get(path)
-        return filed is not None and filed.is_there and self._is_here(path)
+    def _is_expected(self, path: str) -> bool:
+        known = self._in_ledger.get(path)
+        return known is not None and known.is_there and self._is_here(path)
 
     def _is_here(self, path: str) -> bool:
         """Whether an archive lies in this folder, whose index should have it."""
@@ -145,55 +141,54 @@ class Archives:
             above = os.path.dirname(above)
         return layout.may_be_file(path)
 
-    def _gone(self, path: str) -> Iterator[Discrepancy]:
+    def _gone(self, path: str) -> Iterator[Finding]:
         """The index names an archive that is not there; what the ledger misses is told with the ledger."""
-        filed = self._filed.get(path)
-        is_told = filed is not None and (not filed.is_there or filed.record not in self._present)
+        known = self._in_ledger.get(path)
+        is_told = known is not None and (not known.is_there or known.record not in self._present)
         if path in self._indexed and not is_told:
-            yield self._said("missing", path, "the index has this archive, and it is not there")
+            yield self._finding("missing", path, "the index has this archive, and it is not there")
 
     def _archive(self, path: str, progress: Progress | None, limits: Limits | None) -> Verified:
-        shelved = self._indexed.get(path)
-        found = _ArchiveInStore(path, shelved, within=self.store)
+        record = ArchivedRecord(path, self._indexed.get(path)).in_store(self.store)
 
         def check() -> Verdict:
-            contents, verdict = look_into(found, limits=limits, progress=progress)
-            more = [*index_findings(contents, shelved), *self._placed(path, contents)]
+            verdict = verify_record(record, limits=limits, progress=progress)
+            more = [*index_findings(record), *self._placed(record)]
             return replace(verdict, findings=(*verdict.findings, *more))
 
         return guarded(path, check, self.store)
 
-    def _placed(self, path: str, contents: Contents) -> Iterator[Discrepancy]:
+    def _placed(self, archived: ArchivedRecord) -> Iterator[Finding]:
         """Whether the index and the ledger know an archive that was read, as it is."""
-        record = _identity(contents)
+        path, contents, record = archived.path, archived.scan(), _ledger_key(archived)
         self.records.add(record)
         is_unfinished = record in self._present  # archiving it again finishes the work
-        filed = self._filed.get(path)
-        if filed is not None and filed.sha256 is not None and filed.sha256 != contents.sha256:
+        known = self._in_ledger.get(path)
+        if known is not None and known.sha256 is not None and known.sha256 != contents.sha256:
             message = "the ledger knows this archive with another digest"
-            yield self._ledger(path, message, filed.sha256, contents.sha256, is_warning=is_unfinished)
+            yield self._ledger(path, message, known.sha256, contents.sha256, is_warning=is_unfinished)
         if path in self._indexed or self._is_damaged or not self._is_here(path):
             return
-        if filed is not None and filed.is_there:
+        if known is not None and known.is_there:
             if self._has_index:
                 name = os.path.relpath(path, self.folder)
                 message = f"the index lacks the archive {printable(name)}, which the ledger has"
-                yield self._said("document", self._index, message)
+                yield self._finding("document", self._index, message)
         elif is_unfinished:
             message = (
                 "neither the index nor the ledger has this archive: archive the record again to finish it"
             )
             yield self._ledger(path, message, is_warning=True)
-        elif self._has_index or self._filed:
-            yield self._said("unexpected", path, "neither the index nor the ledger has this archive")
+        elif self._has_index or self._in_ledger:
+            yield self._finding("unexpected", path, "neither the index nor the ledger has this archive")
 
-    def beyond(self) -> Iterator[Discrepancy]:
+    def beyond(self) -> Iterator[Finding]:
         """The archives that the ledger has outside of the store: nobody opens them because a ledger says so."""
-        latest = {known_by(one): one for one in self._history}
+        latest = {one.key: one for one in self._history}
         for one in latest.values():
             if one.event == ARCHIVED and one.archive is not None and check_relative(one.archive) is not None:
                 message = f"its archive {printable(one.archive)} lies outside of the store, and was not read: name it"
-                yield said("limits", printable(one.path), "", message)
+                yield record_finding("limits", printable(one.path), "", message)
 
     def _ledger(
         self,
@@ -203,83 +198,73 @@ class Archives:
         found: str | None = None,
         *,
         is_warning: bool,
-    ) -> Discrepancy:
-        code = ExitCode.WARNINGS if is_warning else ExitCode.FAILED
+    ) -> Finding:
         breaks = None if is_warning else INTACT
-        return Discrepancy("ledger", self._name(path), "", message, expected, found, breaks, code)
+        return ledger_finding(self._name(path), "", message, breaks=breaks, expected=expected, found=found)
 
-    def _said(self, kind: str, path: str, message: str) -> Discrepancy:
-        return said(kind, self._name(path), "", message)
+    def _finding(self, kind: str, path: str, message: str) -> Finding:
+        return record_finding(kind, self._name(path), "", message)
 
     def _name(self, path: str) -> str:
         return printable(os.path.relpath(path, self.store or self.folder))
 
 
 def verify_archive(path: str, progress: Progress | None, limits: Limits | None) -> Verified:
-    """The verdict on an archive that somebody named."""
-    damaged: list[Discrepancy] = []
+    """The verdict on an archive that was named."""
+    damaged: list[Finding] = []
     try:
-        found = find_archive(path)
+        record = ArchivedRecord.at(path) or ArchivedRecord(path)
     except StoreError as error:
-        found = FoundArchive(path, None)
+        record = ArchivedRecord(path)
         name = printable(layout.archived_name(path))
-        damaged.append(said("document", name, layout.ARCHIVE_INDEX, error.message))
+        damaged.append(record_finding("document", name, layout.ARCHIVE_INDEX, error.message))
 
     def check() -> Verdict:
-        contents, verdict = look_into(found, limits=limits, progress=progress)
-        more = [*damaged, *index_findings(contents, found.shelved)]
-        return replace(verdict, findings=(*verdict.findings, *more))
+        verdict = verify_record(record, limits=limits, progress=progress)
+        return replace(verdict, findings=(*verdict.findings, *damaged, *index_findings(record)))
 
-    return guarded(path, check, _store_of(found))
+    return guarded(path, check, _trusted_store(record))
 
 
-def _store_of(found: FoundArchive) -> str | None:
-    """The store whose ledger is believed; None where a link is in the way, which `check` reports."""
+def _trusted_store(record: ArchivedRecord) -> str | None:
+    """The store whose ledger is trusted; None where a link is in the way, which `check` reports."""
     try:
-        return found.store()
+        return record.store
     except RuncardError:
         return None
 
 
-def index_findings(contents: Contents, shelved: Shelved | None) -> Iterator[Discrepancy]:
-    """What the index says of an archive, and the archive does not."""
-    document = _document(contents)
-    if shelved is None or not document:
+def index_findings(record: ArchivedRecord) -> Iterator[Finding]:
+    """Where the index does not agree with the archive."""
+    entry, contents, document = record.entry, record.scan(), record.raw_document
+    if entry is None or not document:
         return
     try:
-        expected = entry(shelved.kind, contents, document, {})
+        expected = index_fields(entry.kind, contents, document, {})
     except (KeyError, TypeError, AttributeError):
-        return  # no document of ours, which the verdict on the archive tells
-    digest = shelved.fields.get("sha256")
+        return  # not a document of ours, which the verdict on the archive tells
+    digest = entry.fields.get("sha256")
     if digest not in {None, contents.sha256}:
-        return  # another archive than the index speaks of, which the verdict tells
-    # Other programs write no digests, and what they say beside the id is their own.
+        return  # the index is about another archive, which the verdict tells
+    # Other programs write no digests, and only the id that they state is compared.
     names = expected if digest is not None else [*_NAMES.values(), "run", "session"]
     for name in names:
         value = expected.get(name)
-        stated = shelved.fields.get(name, value)
+        stated = entry.fields.get(name, value)
         if stated != value:
             facts = {"expected": str(value), "found": printable(str(stated))}
             message = f"{name} is not that of the archive"
-            yield said("document", printable(contents.name), layout.ARCHIVE_INDEX, message, **facts)
+            yield record_finding("document", printable(record.name), layout.ARCHIVE_INDEX, message, **facts)
 
 
-def _identity(contents: Contents) -> Record:
-    """What a ledger knows an archived record by."""
-    document = _document(contents)
+def _ledger_key(record: ArchivedRecord) -> LedgerKey:
+    """What a ledger knows an archived record by, as its document says."""
+    document = record.raw_document
     if detect(document) is TEAM:
-        return "session", contents.name
+        return LedgerKey(SESSION, record.name)
     generation = document.get("generation") if detect(document) is GENERATION else None
     run_id = generation.get("run_id") if isinstance(generation, dict) else None
-    return "run", run_id if isinstance(run_id, str) else ""
-
-
-def _document(contents: Contents) -> JsonObject:
-    try:
-        document = decode_json(contents.read(layout.METADATA) or b"")
-    except EncodingError:
-        return {}
-    return document if isinstance(document, dict) else {}
+    return LedgerKey(RUN, run_id if isinstance(run_id, str) else "")
 
 
 def _listed(folder: str) -> list["os.DirEntry[str]"]:

@@ -15,7 +15,8 @@ class Verified:
     path: str
     verdict: Verdict
     store: str | None = None  # whose ledgers know it
-    is_named: bool = False  # whether somebody named this very record, and not its store
+    is_named: bool = False  # whether this very record was named, and not its store
+    hint: str | None = None  # what to do about a record that was not found
 
 
 def guarded(path: str, check: Callable[[], Verdict], store: str | None = None) -> Verified:

@@ -1,66 +1,65 @@
-"""Making the folder of an experiment. `config.yaml` comes last: a folder without one is not finished."""
+"""Create the folder of an experiment. `config.yaml` is written last: a folder without one is not finished."""
 
 import os
 
 from runcard.encoding import JsonObject, Limits
 from runcard.encoding.yaml import decode_yaml, encode_yaml
 from runcard.errors import EncodingError, StoreError
-from runcard.files import failure, printable, write_atomic
+from runcard.files import failure, printable, read_file, write_atomic
 from runcard.observe.clock import Clock
 from runcard.observe.ids import new_id
-from runcard.operations.checks.load import read_document
-from runcard.operations.experiments import (
+from runcard.store import layout
+from runcard.store.experiments import (
     CREATED,
     DESCRIPTION,
     ID,
     OWN_KEYS,
     Experiment,
-    checked_name,
-    folder_of,
+    check_experiment_name,
+    find_experiment_folder,
 )
-from runcard.operations.runs.configuration import read_file
-from runcard.store import layout
+from runcard.store.runs.configuration import read_config_file
 from runcard.views.experiment_readme import experiment_readme
 
 _HEAD = """\
 # The experiment {name}. `runcard run --experiment {name} -- COMMAND` reads this file.
 #
-# The id was made once, and every run has it: leave it as it is.
+# The id is in every run of the experiment: do not change it.
 """
 
 _CONFIGURATION = """
-# Everything below is the configuration that every run begins with; what a run is given itself goes before it.
+# Everything below is the configuration that every run starts with; options of a run override it.
 """
 
 _EXAMPLE = """\
 # For example:
 #
-# model: the-name-of-a-model
-# provider: whose-model-it-is
+# model: name-of-the-model
+# provider: name-of-the-vendor
 # temperature: 0.2
 """
 
 
 def create(name: str, *, description: str | None = None, config: str | None = None) -> Experiment:
-    """Make an experiment; `config` is a file to take its configuration from. Never touches one that exists."""
-    path = layout.experiment_folder(checked_name(name))
-    given = read_file(config) if config is not None else {}
-    if folder_of(name) and os.path.lexists(os.path.join(path, layout.CONFIG)):
+    """Create an experiment; `config` is a file with its configuration. An existing experiment is not changed."""
+    path = layout.experiment_folder(check_experiment_name(name))
+    data = read_config_file(config) if config is not None else {}
+    if find_experiment_folder(name) and os.path.lexists(os.path.join(path, layout.CONFIG)):
         raise _exists(path)
-    told = description if description is not None else given.get(DESCRIPTION)
+    text = description if description is not None else data.get(DESCRIPTION)
     own = {
         ID: new_id("exp"),
         CREATED: Clock().timestamp(),
-        DESCRIPTION: told if isinstance(told, str) else None,
+        DESCRIPTION: text if isinstance(text, str) else None,
     }
     own = {key: value for key, value in own.items() if value is not None}
-    configuration = {key: value for key, value in given.items() if key not in OWN_KEYS}
-    text = _text(name, own, configuration, _source(config))
+    configuration = {key: value for key, value in data.items() if key not in OWN_KEYS}
+    content = _config_text(name, own, configuration, _source(config))
     try:
         for folder in (layout.DATA, layout.OUTPUTS):
             os.makedirs(os.path.join(path, folder), exist_ok=True)
         _write_new(os.path.join(path, layout.README), experiment_readme(name, own).encode())
-        if not _write_new(os.path.join(path, layout.CONFIG), text):
+        if not _write_new(os.path.join(path, layout.CONFIG), content):
             raise _exists(path)
     except OSError as error:
         raise failure(error, path, "create") from error
@@ -70,12 +69,12 @@ def create(name: str, *, description: str | None = None, config: str | None = No
 def _exists(path: str) -> StoreError:
     return StoreError(
         f"{printable(path)} exists already",
-        hint=f"see it with: runcard experiment show {os.path.basename(path)}",
+        hint=f"show it with: runcard experiment show {os.path.basename(path)}",
     )
 
 
 def _write_new(path: str, data: bytes) -> bool:
-    """Write a file, unless somebody has one there."""
+    """Write a file, unless there is one."""
     try:
         write_atomic(path, data, replace=False)
     except FileExistsError:
@@ -84,22 +83,22 @@ def _write_new(path: str, data: bytes) -> bool:
 
 
 def _source(config: str | None) -> bytes | None:
-    """The text of a configuration that is YAML already: its comments are worth keeping."""
+    """The text of a YAML configuration, to keep its comments; None for another format."""
     if config is None or not config.lower().endswith((".yaml", ".yml")):
         return None
-    return read_document(config, Limits())
+    return read_file(config, Limits().size)
 
 
-def _text(name: str, own: JsonObject, configuration: JsonObject, source: bytes | None) -> bytes:
+def _config_text(name: str, own: JsonObject, configuration: JsonObject, source: bytes | None) -> bytes:
     head = _HEAD.format(name=name).encode() + encode_yaml(own) + _CONFIGURATION.encode()
     if not configuration:
         return head + _EXAMPLE.encode()
-    if source is not None and _says(head + source, own | configuration):
+    if source is not None and _is_equal(head + source, own | configuration):
         return head + source
     return head + encode_yaml(configuration)
 
 
-def _says(text: bytes, data: JsonObject) -> bool:
+def _is_equal(text: bytes, data: JsonObject) -> bool:
     try:
         return bool(decode_yaml(text) == data)
     except EncodingError:

@@ -1,9 +1,10 @@
-"""Deleting an experiment on purpose: it leaves a tombstone for itself and one for each of its runs.
+"""Delete an experiment, leaving a tombstone for it and one for each of its runs.
 
-The order is what makes it safe: the folder is moved aside in one step, so that nothing new begins in it; the tombstones
-reach the disk; then the files go. Killed anywhere in between, the next deletion finishes the work. The tombstones stand in the ledger of `experiments/`, which stays.
+The order makes it safe: the folder is renamed first, so that no run starts in it; the tombstones are written and synced; then
+the files are removed. If the process is killed in between, the next deletion finishes the work. The tombstones are in the
+ledger of `experiments/`, which stays.
 
-Nothing is followed out of the folder: of a link, the link is removed.
+No link is followed: the link itself is removed.
 """
 
 import os
@@ -14,23 +15,23 @@ from typing import NamedTuple
 from runcard.digests import sha256_bytes
 from runcard.encoding import JsonObject, Limits
 from runcard.errors import RuncardError, StoreError
-from runcard.files import Kind, failure, printable, walk
+from runcard.files import FileKind, failure, printable, read_file, walk
 from runcard.files.rename_noreplace import rename_noreplace
 from runcard.observe.clock import Clock
-from runcard.operations.checks.load import read_document
 from runcard.operations.checks.show import status_now
-from runcard.operations.experiments import ID, folder_of, no_experiment, read_config
-from runcard.operations.experiments.runs import read_run, run_folders
 from runcard.store import layout
+from runcard.store.experiments import ID, find_experiment_folder, no_experiment, read_experiment_config
 from runcard.store.ledger import CLOSED, DELETED, Ledger, entries, ledgers
 from runcard.store.own_directories import open_own
+from runcard.store.runs.documents import read_run_document, run_directories
 
-_DOOMED = "deleting-"  # in the store's own folder: an experiment on its way out, its tombstones not written
-_DEAD = "deleted-"  # and one whose tombstones stand
+# Names in the store's own folder.
+_DELETING = "deleting-"  # renamed, tombstones not yet written
+_DELETED = "deleted-"  # tombstones written, files not yet removed
 
 
-class Doomed(NamedTuple):
-    """What would go with an experiment."""
+class ExperimentContents(NamedTuple):
+    """What would be deleted with an experiment."""
 
     path: str
     runs: int
@@ -38,177 +39,179 @@ class Doomed(NamedTuple):
     bytes: int
 
 
-class Deleted(NamedTuple):
-    """What went."""
+class DeletedExperiment(NamedTuple):
+    """An experiment that was deleted, and how many runs it had."""
 
     name: str
     runs: int
 
 
-def examine(name: str) -> Doomed | None:
-    """What the experiment of this name holds; None when there is only an earlier deletion to be finished."""
-    path = folder_of(name)
+def examine(name: str) -> ExperimentContents | None:
+    """What the experiment of this name holds; None when there is only an earlier deletion to finish."""
+    path = find_experiment_folder(name)
     if path is None:
-        if _left(_DOOMED, name) or _left(_DEAD, name):
+        if _pending(_DELETING, name) or _pending(_DELETED, name):
             return None
         raise no_experiment(name)
-    _check_at_rest(path)
+    _check_no_running_runs(path)
     sizes = [
-        os.lstat(os.path.join(path, entry.path)).st_size for entry in walk(path) if entry.kind is Kind.FILE
+        os.lstat(os.path.join(path, entry.path)).st_size
+        for entry in walk(path)
+        if entry.kind is FileKind.FILE
     ]
-    return Doomed(path, len(_runs(path)), len(sizes), sum(sizes))
+    return ExperimentContents(path, len(_runs(path)), len(sizes), sum(sizes))
 
 
-def delete(name: str) -> Deleted:
-    """Delete an experiment, or finish what an earlier deletion of it began."""
+def delete(name: str) -> DeletedExperiment:
+    """Delete an experiment, or finish an earlier deletion of it."""
     store = layout.EXPERIMENTS
     _check_store(store)
-    path = folder_of(name)
+    path = find_experiment_folder(name)
     earlier = finish_deletions()
     if path is None:
-        return Deleted(name, sum(deleted.runs for deleted in earlier if deleted.name == name))
-    _check_at_rest(path)
+        return DeletedExperiment(name, sum(deleted.runs for deleted in earlier if deleted.name == name))
+    _check_no_running_runs(path)
     runs = len(_runs(path))
     try:
         with open_own(store, layout.own_folder(store), create=True):
             pass
         directory = os.open(store, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            aside = os.path.join(os.path.basename(layout.own_folder(store)), _DOOMED + name)
-            rename_noreplace(name, aside, directory)
+            new_name = os.path.join(os.path.basename(layout.own_folder(store)), _DELETING + name)
+            rename_noreplace(name, new_name, directory)
             os.fsync(directory)
         finally:
             os.close(directory)
     except OSError as error:
         raise failure(error, path, "delete") from error
     done = [deleted for deleted in finish_deletions() if deleted.name == name]
-    return done[0] if done else Deleted(name, runs)  # else another deletion took care of it
+    return done[0] if done else DeletedExperiment(name, runs)  # or another process finished it
 
 
 def _check_store(store: str) -> None:
-    """A link may have come with a repository: nothing is deleted where it leads."""
+    """Refuse a link, which may have come with a repository: nothing is deleted behind it."""
     if os.path.islink(store):
         real = printable(os.path.realpath(store))
         raise StoreError(
-            f"{store} is a symbolic link to {real}", hint=f"call the command in {os.path.dirname(real)}"
+            f"{store} is a symbolic link to {real}", hint=f"run the command in {os.path.dirname(real)}"
         )
 
 
-def finish_deletions() -> list[Deleted]:
-    """Finish every deletion that was begun, also by somebody who was killed."""
-    if not (_left(_DOOMED) or _left(_DEAD)):
+def finish_deletions() -> list[DeletedExperiment]:
+    """Finish every deletion that was started, also by a process that was killed."""
+    if not (_pending(_DELETING) or _pending(_DELETED)):
         return []
     done = []
-    with Ledger(layout.EXPERIMENTS) as ledger:  # and nobody else does the same meanwhile
-        _remove_dead()
-        for name in _left(_DOOMED):
-            done.append(Deleted(name, _bury(ledger, name)))
-            _remove_dead()
+    with Ledger(layout.EXPERIMENTS) as ledger:  # its lock keeps other deletions out
+        _remove_files()
+        for name in _pending(_DELETING):
+            done.append(DeletedExperiment(name, _write_tombstones(ledger, name)))
+            _remove_files()
     return done
 
 
-def _remove_dead() -> None:
-    for name in _left(_DEAD):
+def _remove_files() -> None:
+    for name in _pending(_DELETED):
         own = layout.own_folder(layout.EXPERIMENTS)
-        path = os.path.join(own, _DEAD + name)
+        path = os.path.join(own, _DELETED + name)
         try:
             with open_own(layout.EXPERIMENTS, own) as folder:
-                shutil.rmtree(_DEAD + name, dir_fd=folder)  # which follows no link
+                shutil.rmtree(_DELETED + name, dir_fd=folder)  # which follows no link
         except OSError as error:
             raise failure(error, str(error.filename or path), "delete") from error
 
 
 def unfinished() -> list[str]:
-    """The names of experiments whose deletion was begun and not finished."""
-    return sorted({*_left(_DOOMED), *_left(_DEAD)})
+    """The names of experiments whose deletion was started and not finished."""
+    return sorted({*_pending(_DELETING), *_pending(_DELETED)})
 
 
-def _left(stage: str, name: str | None = None) -> list[str]:
-    """The experiments that an earlier deletion left at a stage."""
+def _pending(stage: str, name: str | None = None) -> list[str]:
+    """The experiments whose deletion stopped at a stage."""
     own = layout.own_folder(layout.EXPERIMENTS)
     try:
         with open_own(layout.EXPERIMENTS, own) as folder, os.scandir(folder) as scan:
-            found = [entry.name for entry in scan if entry.is_dir(follow_symlinks=False)]
+            names = [entry.name for entry in scan if entry.is_dir(follow_symlinks=False)]
     except FileNotFoundError:
         return []
     except OSError as error:
         raise failure(error, own, "read the directory") from error
-    names = sorted(entry.removeprefix(stage) for entry in found if entry.startswith(stage))
-    return [entry for entry in names if name is None or entry == name]
+    pending = sorted(entry.removeprefix(stage) for entry in names if entry.startswith(stage))
+    return [entry for entry in pending if name is None or entry == name]
 
 
-def _check_at_rest(path: str) -> None:
-    """A run that is at work would lose its directory under its feet."""
+def _check_no_running_runs(path: str) -> None:
+    """Refuse to delete a run that is still being recorded."""
     for folder in _runs(path):
-        document = read_run(folder).document
+        document = read_run_document(folder).document
         if document is not None and status_now(folder, document) == "running":
             raise StoreError(
-                f"{printable(folder)} is at work", hint="wait until it has ended, then run the command again"
+                f"{printable(folder)} is running", hint="wait until it has ended, then run the command again"
             )
 
 
 def _runs(path: str) -> list[str]:
-    """The runs that go with an experiment: not those that a link leads to."""
+    """The runs of an experiment, without those behind a link."""
     outputs = os.path.join(path, layout.OUTPUTS)
-    return [] if os.path.islink(outputs) else run_folders(outputs)
+    return [] if os.path.islink(outputs) else run_directories(outputs)
 
 
-def _bury(ledger: Ledger, name: str) -> int:
-    """Write the tombstones of an experiment, and mark it as one that may go; how many runs it had."""
+def _write_tombstones(ledger: Ledger, name: str) -> int:
+    """Write the tombstones of an experiment, and mark its files for removal; returns how many runs it had."""
     own = layout.own_folder(layout.EXPERIMENTS)
-    path = os.path.join(own, _DOOMED + name)
-    stones = list(_tombstones(path, name))
-    known = _known()
-    for stone in stones:
-        if (stone["path"], stone.get("id")) not in known:
-            ledger.append(DELETED, stone["time"], stone)
+    path = os.path.join(own, _DELETING + name)
+    tombstones = list(_tombstones(path, name))
+    existing = _existing_tombstones()
+    for tombstone in tombstones:
+        if (tombstone["path"], tombstone.get("id")) not in existing:
+            ledger.append(DELETED, tombstone["time"], tombstone)
     try:
         with open_own(layout.EXPERIMENTS, own) as folder:
-            os.rename(_DOOMED + name, _DEAD + name, src_dir_fd=folder, dst_dir_fd=folder)
+            os.rename(_DELETING + name, _DELETED + name, src_dir_fd=folder, dst_dir_fd=folder)
             os.fsync(folder)
     except OSError as error:
         raise failure(error, path, "delete") from error
-    return len(stones) - 1
+    return len(tombstones) - 1
 
 
-def _known() -> set[tuple[object, object]]:
-    """What has a tombstone already."""
+def _existing_tombstones() -> set[tuple[object, object]]:
+    """Path and id of everything that has a tombstone already."""
     lines = [entry.line for _, journal, _ in ledgers(layout.EXPERIMENTS) for entry in journal.entries]
     payloads = [line.get("payload") for line in lines if line.get("event") == DELETED]
-    return {(said.get("path"), said.get("id")) for said in payloads if isinstance(said, dict)}
+    return {(payload.get("path"), payload.get("id")) for payload in payloads if isinstance(payload, dict)}
 
 
 def _tombstones(path: str, name: str) -> Iterator[JsonObject]:
     now = Clock().timestamp()
     outputs = os.path.join(path, layout.OUTPUTS)
-    told: set[str] = set()
+    run_ids: set[str] = set()
     for folder in _runs(path):
-        run = read_run(folder)
-        told.add(run.run_id)
-        stone = {
+        run = read_run_document(folder)
+        run_ids.add(run.run_id)
+        tombstone = {
             "kind": "run",
             "id": run.run_id,
             "path": f"{name}/{os.path.relpath(folder, path)}",
             "time": now,
         }
-        yield stone | ({"sha256": run.sha256} if run.sha256 else {})
+        yield tombstone | ({"sha256": run.sha256} if run.sha256 else {})
     if not os.path.islink(outputs):
         for entry in [entry for _, journal, _ in ledgers(outputs) for entry in entries(journal)]:
-            if entry.event == CLOSED and entry.id not in told:  # archived, or removed behind our back
-                told.add(entry.id)
-                place = f"{name}/{layout.OUTPUTS}/{entry.path}"
-                yield {"kind": "run", "id": entry.id, "path": place, "time": now, "sha256": entry.sha256}
+            if entry.event == CLOSED and entry.id not in run_ids:  # archived, or removed by hand
+                run_ids.add(entry.id)
+                run_path = f"{name}/{layout.OUTPUTS}/{entry.path}"
+                yield {"kind": "run", "id": entry.id, "path": run_path, "time": now, "sha256": entry.sha256}
     yield {"kind": "experiment", **_identity(path), "path": name, "time": now}
 
 
 def _identity(path: str) -> JsonObject:
-    """The id of an experiment, and the digest of its config.yaml; a broken one is no reason to keep it."""
+    """The id of an experiment, and the digest of its config.yaml, which may be broken."""
     config = os.path.join(path, layout.CONFIG)
     if not layout.may_be_file(config):
         return {}
-    said: JsonObject = {"sha256": sha256_bytes(read_document(config, Limits())).hex}
+    digest: JsonObject = {"sha256": sha256_bytes(read_file(config, Limits().size)).hex}
     try:
-        identity = read_config(path).get(ID)
+        identity = read_experiment_config(path).get(ID)
     except RuncardError:
         identity = None
-    return said if identity is None else {"id": identity, **said}
+    return digest if identity is None else {"id": identity, **digest}

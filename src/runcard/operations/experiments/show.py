@@ -1,22 +1,22 @@
-"""What came of an experiment: its runs counted and added up. What is not known is counted too, and never taken for zero."""
+"""Summarize an experiment: its runs counted and added up. Unknown values are counted, and never taken for zero."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from runcard.documents.sums import exact_sum, plain_number, whole_sum
+from runcard.documents.exact_sums import exact_sum, plain_number, whole_sum
 from runcard.encoding import JsonObject
 from runcard.files import printable
 from runcard.masking import mask_data
 from runcard.operations.checks.show import status_now
-from runcard.operations.experiments import Experiment, find, no_experiment
-from runcard.operations.experiments.runs import ReadRun, read_run, run_folders
-from runcard.operations.masking import use_masking_settings
+from runcard.operations.experiments.find import find
+from runcard.settings.apply import use_masking_settings
 from runcard.store import layout
-from runcard.store.experiments import id_of_name
+from runcard.store.experiments import Experiment, id_from_name, no_experiment
+from runcard.store.runs.documents import RunDocument, read_run_document, run_directories
 
-Watch = Callable[[Iterable[str]], Iterable[str]]
+WithProgress = Callable[[Iterable[str]], Iterable[str]]  # shows progress while it iterates
 
 LAST = 5  # runs that are shown one by one
 
@@ -26,31 +26,31 @@ class RunLine(NamedTuple):
 
     path: str
     run_id: str
-    status: str | None  # as it is now
+    status: str | None  # now
     started: str | None
     duration_seconds: float | None
     models: tuple[str, ...]
     input_tokens: int | None
     output_tokens: int | None
     cost_usd: float | None
-    known_cost_usd: float | None  # of what it cost, the part that is known
+    known_cost_usd: float | None  # the part of the cost that is known
 
 
-class Total(NamedTuple):
-    """A sum of what is known, and for how many runs it is not."""
+class KnownTotal(NamedTuple):
+    """The sum of what is known, and for how many runs it is unknown."""
 
-    known: float | int | None  # None when it is known for no run
+    known: float | int | None  # None if it is known for no run
     unknown: int
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class ExperimentSummary:
     """An experiment and its runs."""
 
     name: str
-    experiment: Experiment | None  # None for one that is a name only
+    experiment: Experiment | None  # None for one that is only a name
     experiment_id: str
-    runs: tuple[RunLine, ...]  # in the order of time
+    runs: tuple[RunLine, ...]  # sorted by time
     unreadable: tuple[tuple[str, str], ...]  # path and reason
 
     @property
@@ -63,31 +63,31 @@ class Summary:
         return dict(Counter(model for run in self.runs for model in run.models).most_common())
 
     @property
-    def cost(self) -> Total:
+    def cost(self) -> KnownTotal:
         known = [run.known_cost_usd for run in self.runs if run.known_cost_usd is not None]
         unknown = sum(run.cost_usd is None for run in self.runs)
-        return Total(plain_number(exact_sum(known)) if known else None, unknown)
+        return KnownTotal(plain_number(exact_sum(known)) if known else None, unknown)
 
     @property
-    def duration(self) -> Total:
+    def duration(self) -> KnownTotal:
         known = [run.duration_seconds for run in self.runs if run.duration_seconds is not None]
-        return Total(plain_number(exact_sum(known)) if known else None, len(self.runs) - len(known))
+        return KnownTotal(plain_number(exact_sum(known)) if known else None, len(self.runs) - len(known))
 
-    def tokens(self, kind: str) -> Total:
+    def tokens(self, kind: str) -> KnownTotal:
         """The tokens of `input` or `output`."""
         known = [count for run in self.runs if (count := getattr(run, f"{kind}_tokens")) is not None]
-        return Total(whole_sum(known) if known else None, len(self.runs) - len(known))
+        return KnownTotal(whole_sum(known) if known else None, len(self.runs) - len(known))
 
     def to_dict(self) -> JsonObject:
         use_masking_settings()
-        found = self.experiment
+        experiment = self.experiment
         return {
             "name": self.name,
-            "path": printable(found.path) if found else None,
+            "path": printable(experiment.path) if experiment else None,
             "experiment_id": self.experiment_id,
-            "created_at": found.created_at if found else None,
-            "description": found.description if found else None,
-            "configuration": mask_data(found.config).value if found else None,
+            "created_at": experiment.created_at if experiment else None,
+            "description": experiment.description if experiment else None,
+            "configuration": mask_data(experiment.config).value if experiment else None,
             "runs": len(self.runs),
             "by_status": self.by_status,
             "by_model": self.by_model,
@@ -97,12 +97,12 @@ class Summary:
             "duration_seconds": _total(self.duration),
             "last_runs": [_line(run) for run in self.runs[: -LAST - 1 : -1]],
             "unreadable": [
-                {"path": printable(path), "message": printable(why)} for path, why in self.unreadable
+                {"path": printable(path), "message": printable(reason)} for path, reason in self.unreadable
             ],
         }
 
 
-def _total(total: Total) -> JsonObject:
+def _total(total: KnownTotal) -> JsonObject:
     return {"known": total.known, "runs_unknown": total.unknown}
 
 
@@ -110,30 +110,32 @@ def _line(run: RunLine) -> JsonObject:
     return run._asdict() | {"path": printable(run.path), "models": list(run.models)}
 
 
-def sum_up(name: str, stores: Sequence[str] = (layout.OUTPUTS,), watch: Watch = iter) -> Summary:
+def show_experiment(
+    name: str, stores: Sequence[str] = (layout.OUTPUTS,), with_progress: WithProgress = iter
+) -> ExperimentSummary:
     """Add up the runs of an experiment: those below its folder, and those in other stores that have its id."""
-    found = find(name)
-    ids = {id_of_name(name), found.experiment_id} if found else {id_of_name(name)}
-    own = dict.fromkeys(run_folders(found.outputs) if found else [])
-    others = [folder for store in stores for folder in run_folders(store)]
+    experiment = find(name)
+    identity = experiment.experiment_id if experiment else id_from_name(name)
+    ids = {id_from_name(name), identity}
+    own = dict.fromkeys(run_directories(experiment.outputs) if experiment else [])
+    others = [folder for store in stores for folder in run_directories(store)]
     runs: list[RunLine] = []
     unreadable: list[tuple[str, str]] = []
-    for folder in watch([*own, *others]):
-        run = read_run(folder)
+    for folder in with_progress([*own, *others]):
+        run = read_run_document(folder)
         if run.document is not None and (
             folder in own or run.document["generation"].get("experiment_id") in ids
         ):
-            runs.append(_read(run, run.document))
+            runs.append(_run_line(run, run.document))
         elif run.problem is not None and folder in own:
             unreadable.append((folder, run.problem))
-    if found is None and not runs:
+    if experiment is None and not runs:
         raise no_experiment(name)
     runs.sort(key=lambda run: (run.started or "", run.path))
-    identity = found.experiment_id if found else id_of_name(name)
-    return Summary(name, found, identity, tuple(runs), tuple(unreadable))
+    return ExperimentSummary(name, experiment, identity, tuple(runs), tuple(unreadable))
 
 
-def _read(run: ReadRun, document: JsonObject) -> RunLine:
+def _run_line(run: RunDocument, document: JsonObject) -> RunLine:
     generation, costs = document["generation"], _object(document.get("costs"))
     return RunLine(
         run.path,
@@ -150,7 +152,7 @@ def _read(run: ReadRun, document: JsonObject) -> RunLine:
 
 
 def _known_cost(document: JsonObject) -> float | None:
-    """What a run cost, or where that is not known the sum of the calls whose price is."""
+    """The cost of a run; if it is unknown, the sum of the calls whose cost is known."""
     total = _number(_object(document.get("costs")).get("total_cost_usd"))
     if total is not None:
         return total
@@ -159,10 +161,10 @@ def _known_cost(document: JsonObject) -> float | None:
 
 
 def _models(document: JsonObject) -> Iterator[str]:
-    """The models that were called; where no call was recorded, the one that was configured."""
+    """The models that were called; if no call was recorded, the configured one."""
     called = [part.get("model") for part in _by_model(document)]
-    named = [_object(document.get("configuration")).get("model")]
-    yield from dict.fromkeys(model for model in called or named if isinstance(model, str))
+    configured = [_object(document.get("configuration")).get("model")]
+    yield from dict.fromkeys(model for model in called or configured if isinstance(model, str))
 
 
 def _by_model(document: JsonObject) -> list[JsonObject]:

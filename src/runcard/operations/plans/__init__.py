@@ -1,1 +1,1 @@
-"""What a user can do with test plans: a module for each. Results are values; nothing here prints."""
+"""What a user can do with test plans: one verb per module. Nothing here prints."""

@@ -1,4 +1,4 @@
-"""The analyzer: what the tests of a method must cover, found by parsing, and written as the analyzer's part of the plan."""
+"""Analyze a method of a Ruby source, and write its plan as the analyzer."""
 
 from contextlib import suppress
 from dataclasses import dataclass
@@ -8,17 +8,17 @@ from runcard.encoding import JsonObject
 from runcard.files import json_name
 from runcard.plans.analysis import Analysis, analyze, analyze_all
 from runcard.plans.plan import Plan, StaleError, plan_at
-from runcard.plans.plan_files import Asked, place_of
+from runcard.plans.plan_files import MethodRef, locate_plan
 
-_TRIES = 20  # to write while others do
+_TRIES = 20  # to write while others write
 
 
 @dataclass(frozen=True, slots=True)
-class Analyzed:
-    """The plan that an analysis makes, and the file that it was written to."""
+class AnalysisResult:
+    """The analysis of a method, and its plan if it was written."""
 
     analysis: Analysis
-    plan: Plan | None = None  # None when nothing was to be written
+    plan: Plan | None = None  # None: not written
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -26,7 +26,7 @@ class Analyzed:
 
     @property
     def text(self) -> str:
-        """The plan as it would be written to a new file."""
+        """The plan as YAML."""
         return TestPlan.encode(self.analysis.plan).decode()
 
     def to_dict(self) -> JsonObject:
@@ -34,9 +34,11 @@ class Analyzed:
         return {**self.analysis.plan, "metadata_path": path, "warnings": list(self.warnings)}
 
 
-def analyze_source(path: str, asked: Asked, *, root: str | None = None, write: bool = False) -> Analyzed:
-    """Analyze one method of a source; with `write` the plan of the method is written, as the analyzer."""
-    return kept(path, analyze(path, asked, root=root), root=root, write=write)
+def analyze_source(
+    path: str, method_ref: MethodRef, *, root: str | None = None, write: bool = False
+) -> AnalysisResult:
+    """Analyze one method of a source; with `write`, also write its plan."""
+    return write_analysis(path, analyze(path, method_ref, root=root), root=root, write=write)
 
 
 def analyze_methods(path: str, *, root: str | None = None) -> list[Analysis]:
@@ -44,31 +46,32 @@ def analyze_methods(path: str, *, root: str | None = None) -> list[Analysis]:
     return analyze_all(path, root=root)
 
 
-def kept(path: str, analysis: Analysis, *, root: str | None = None, write: bool = True) -> Analyzed:
-    """An analysis, written into the plan of its method where that is wanted.
+def write_analysis(
+    path: str, analysis: Analysis, *, root: str | None = None, write: bool = True
+) -> AnalysisResult:
+    """Write an analysis into the plan of its method, if `write` is set.
 
-    What later agents said about another analysis is taken out. The same analysis again changes nothing. Where somebody
-    else wrote in the meantime, such as the plan of another method under the name that was free, it is done anew.
+    Reports of later agents about a different analysis are removed. The same analysis again changes nothing. If another
+    process wrote the file in the meantime, for example the plan of another method, writing is repeated.
     """
     if not write:
-        return Analyzed(analysis)
+        return AnalysisResult(analysis)
     for _ in range(_TRIES):
         with suppress(StaleError):
-            return _written(path, analysis, root)
-    return _written(path, analysis, root)
+            return _write(path, analysis, root)
+    return _write(path, analysis, root)
 
 
-def _written(path: str, analysis: Analysis, root: str | None) -> Analyzed:
-    asked = Asked.of(analysis.plan["target"])
-    plan = plan_at(place_of(path, root=root, asked=asked, is_full=True))
-    return Analyzed(analysis, plan.write("analyzer", _joined(plan.to_dict(), analysis.plan)))
+def _write(path: str, analysis: Analysis, root: str | None) -> AnalysisResult:
+    method_ref = MethodRef.of(analysis.plan["target"])
+    plan = plan_at(locate_plan(path, root=root, method_ref=method_ref, is_resolved=True))
+    return AnalysisResult(analysis, plan.write("analyzer", _merged(plan.to_dict(), analysis.plan)))
 
 
-def _joined(before: JsonObject, found: JsonObject) -> JsonObject:
-    """A plan with another analysis; what others added to its sections stays."""
-    kept = {
-        name: before[name]
-        for name in ("analyzer", "target", "automation")
-        if isinstance(before.get(name), dict)
+def _merged(plan: JsonObject, analysis: JsonObject) -> JsonObject:
+    """A plan with a new analysis; keys that others added to its sections stay."""
+    sections = {
+        name: plan[name] for name in ("analyzer", "target", "automation") if isinstance(plan.get(name), dict)
     }
-    return {**before, **found, **{name: {**section, **found[name]} for name, section in kept.items()}}
+    merged = {name: {**section, **analysis[name]} for name, section in sections.items()}
+    return {**plan, **analysis, **merged}

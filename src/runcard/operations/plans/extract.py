@@ -1,4 +1,4 @@
-"""The structure of a spec file."""
+"""Extract the structure of a spec file."""
 
 import os
 from dataclasses import dataclass
@@ -6,23 +6,23 @@ from dataclasses import dataclass
 from runcard.encoding import JsonObject
 from runcard.files import json_name
 from runcard.plans.project import project_of
-from runcard.plans.ruby.specs import Spec, read_spec
+from runcard.plans.ruby.spec_reader import SpecFile, read_spec
 
 
 @dataclass(frozen=True, slots=True)
-class Extracted:
-    """What a spec consists of, and its path in the project."""
+class SpecStructure:
+    """The structure of a spec, and its path in the project."""
 
     file: str
-    spec: Spec
+    spec: SpecFile
 
     @property
     def warnings(self) -> list[str]:
-        said = [f"line {trouble.line}: {trouble.message}" for trouble in self.spec.warnings]
-        return said if self.spec.parts else [*said, "no describe, no context and no example"]
+        warnings = [f"line {warning.line}: {warning.message}" for warning in self.spec.warnings]
+        return warnings if self.spec.parts else [*warnings, "no describe, context or example"]
 
     def to_dict(self) -> JsonObject:
-        warnings = [{"line": trouble.line, "message": trouble.message} for trouble in self.spec.warnings]
+        warnings = [{"line": warning.line, "message": warning.message} for warning in self.spec.warnings]
         return {
             "file": json_name(self.file).text,
             "counts": self.spec.counts(),
@@ -31,7 +31,7 @@ class Extracted:
         }
 
 
-def extract(path: str, *, root: str | None = None) -> Extracted:
-    """Read a spec; raises RuncardError when it cannot be read, or does not lie in the project that was named."""
+def extract(path: str, *, root: str | None = None) -> SpecStructure:
+    """Read a spec; raises RuncardError when it cannot be read, or is not in the given project."""
     project, file = project_of(path, root)
-    return Extracted(file, read_spec(os.path.join(project.root, file)))
+    return SpecStructure(file, read_spec(os.path.join(project.root, file)))

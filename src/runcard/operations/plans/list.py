@@ -1,4 +1,4 @@
-"""All plans of a project: which are fresh, stale or invalid, and whose turn it is."""
+"""List all plans of a project: fresh, stale or invalid, and the next agent of each."""
 
 import os
 from collections.abc import Iterator
@@ -8,23 +8,21 @@ from runcard.encoding import JsonObject, Limits
 from runcard.errors import RuncardError, StoreError
 from runcard.files import failure, json_name, printable
 from runcard.plans.agents import next_agent
-from runcard.plans.file_names import is_plan_name
 from runcard.plans.freshness import CORRUPTED, FAILED, INCOMPLETE, status_of
 from runcard.plans.plan import plan_at
-from runcard.plans.plan_files import Place, homeless
-from runcard.plans.plan_text import read_stored
+from runcard.plans.plan_files import PlanLocation, is_plan_name, no_project_warning, read_plan_file
 from runcard.plans.project import Project, check_folder, project_at
 
 FRESH, STALE, INVALID = "fresh", "stale", "invalid"
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
-    """One plan of a project."""
+class PlanSummary:
+    """A plan in a list."""
 
     path: str
     file: str  # the source
-    target: str  # as Ruby people write it: Class#method, Class.method
+    target: str  # Class#method or Class.method
     state: str
     reason: str | None
     next: str
@@ -41,11 +39,11 @@ class Listed:
 
 
 @dataclass(frozen=True, slots=True)
-class Plans:
+class PlanList:
     """The plans of one project."""
 
     root: str
-    plans: tuple[Listed, ...]
+    plans: tuple[PlanSummary, ...]
     warnings: tuple[str, ...] = ()
 
     def to_dict(self) -> JsonObject:
@@ -56,17 +54,17 @@ class Plans:
         }
 
 
-def list_plans(directory: str, *, root: str | None = None, limits: Limits | None = None) -> Plans:
-    """The plans of the project that a directory lies in, in the order of their names."""
-    place = root or directory
-    if not os.path.isdir(place):
-        raise StoreError(f"{printable(place)} is not a directory", hint="name a directory of the project")
-    project = Project(os.path.realpath(place)) if root else project_at(place)
+def list_plans(directory: str, *, root: str | None = None, limits: Limits | None = None) -> PlanList:
+    """The plans of the project that contains a directory, sorted by name."""
+    start = root or directory
+    if not os.path.isdir(start):
+        raise StoreError(f"{printable(start)} is not a directory", hint="pass a directory of the project")
+    project = Project(os.path.realpath(start)) if root else project_at(start)
     if project is None:
-        project = Project(os.path.realpath(place), is_marked=False)
+        project = Project(os.path.realpath(start), is_marked=False)
     check_folder(project)
-    plans = tuple(_listed(project, name, limits or Limits()) for name in _names(project.folder))
-    return Plans(project.root, plans, () if project.is_marked else (homeless(project),))
+    plans = tuple(_summary(project, name, limits or Limits()) for name in _names(project.folder))
+    return PlanList(project.root, plans, () if project.is_marked else (no_project_warning(project),))
 
 
 def _names(folder: str) -> Iterator[str]:
@@ -78,26 +76,28 @@ def _names(folder: str) -> Iterator[str]:
         raise failure(error, folder, "read the directory") from error
 
 
-def _listed(project: Project, name: str, limits: Limits) -> Listed:
+def _summary(project: Project, name: str, limits: Limits) -> PlanSummary:
     path = os.path.join(project.folder, name)
     try:
-        stored = read_stored(path, limits)
-    except RuncardError as error:  # one that cannot be read must not hide the others
-        return Listed(path, "", "?#?", INVALID, error.message, next_agent({}).name)
-    place = Place(project, stored.file or "", stored)
-    state, reason = _state(place)
-    target = stored.section("target")
-    mark = "." if target.get("method_type") == "class" else "#"
-    said = f"{target.get('class', '?')}{mark}{target.get('method', '?')}"
-    return Listed(stored.path, place.file, said, state, reason, next_agent(stored.data or {}).name)
+        plan_file = read_plan_file(path, limits)
+    except RuncardError as error:  # an unreadable plan must not hide the others
+        return PlanSummary(path, "", "?#?", INVALID, error.message, next_agent({}).name)
+    location = PlanLocation(project, plan_file.target_file or "", plan_file)
+    state, reason = _state(location)
+    target = plan_file.section("target")
+    separator = "." if target.get("method_type") == "class" else "#"
+    method = f"{target.get('class', '?')}{separator}{target.get('method', '?')}"
+    return PlanSummary(
+        plan_file.path, location.file, method, state, reason, next_agent(plan_file.data or {}).name
+    )
 
 
-def _state(place: Place) -> tuple[str, str | None]:
-    errors = plan_at(place).report.errors
+def _state(location: PlanLocation) -> tuple[str, str | None]:
+    errors = plan_at(location).report.errors
     if errors:
         return INVALID, f"{errors[0].message} [{errors[0].rule}]"
     try:
-        reason = status_of(place).reason
+        reason = status_of(location).reason
     except RuncardError as error:
         return STALE, error.message
     if reason in {CORRUPTED, INCOMPLETE, FAILED}:

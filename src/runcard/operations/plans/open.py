@@ -1,10 +1,10 @@
-"""Opening the plan of a source, for programs."""
+"""Open the plan of a source, for programs."""
 
 import os
 
 from runcard.encoding import Limits
 from runcard.plans.plan import Plan, plan_at
-from runcard.plans.plan_files import Asked, place_of
+from runcard.plans.plan_files import MethodRef, locate_plan
 
 
 def open_plan(
@@ -18,9 +18,9 @@ def open_plan(
 ) -> Plan:
     """The plan of a source, or the plan at a path that ends in `.yml`; it need not exist yet.
 
-    `root` is the project, where it is not the nearest directory above with `.git` or a `Gemfile`. A source with plans
-    for several methods has one for each: name the class, the method and its type, `instance` or `class`.
+    `root` is the project; by default the nearest directory above with `.git` or a `Gemfile`. If a source has plans for
+    several methods, pass the class, the method and its type, `instance` or `class`.
     """
-    asked = Asked(class_name, method, method_type)
+    method_ref = MethodRef(class_name, method, method_type)
     project = None if root is None else os.fspath(root)
-    return plan_at(place_of(os.fspath(path), root=project, asked=asked, limits=limits))
+    return plan_at(locate_plan(os.fspath(path), root=project, method_ref=method_ref, limits=limits))

@@ -1,4 +1,4 @@
-"""The factory optimizer: the states of a plan beside the traits of its factories, and how its spec gets objects."""
+"""The factory optimizer: compares the states of a plan with the traits of its factories, and checks its spec's strategy."""
 
 import os
 from collections.abc import Iterator
@@ -7,50 +7,50 @@ from dataclasses import dataclass
 
 from runcard.encoding import JsonObject
 from runcard.errors import RuncardError
-from runcard.files import Kind, json_name, walk
-from runcard.plans.agent_reports import Mark
+from runcard.files import FileKind, json_name, walk
+from runcard.plans.agent_reports import AgentReport
 from runcard.plans.agents import AGENTS
-from runcard.plans.factory_traits import Match, matches, missing, strategy, traits
-from runcard.plans.plan import Plan, plan_at
-from runcard.plans.plan_files import Asked, place_of
-from runcard.plans.ruby.factory_usage import Built, built, symbols
+from runcard.plans.factory_traits import TraitMatch, all_traits, match_traits, missing_traits, strategy
+from runcard.plans.plan import Plan, find_plan
+from runcard.plans.plan_files import MethodRef
+from runcard.plans.ruby.factory_usage import FactoryCall, factory_calls, symbols
 from runcard.plans.spec_paths import spec_of
 
 _AGENT = AGENTS["factory-optimizer"]
-_OURS = f"{_AGENT.name}: "  # how its warnings begin, so that a second look replaces those of the first
+_PREFIX = f"{_AGENT.name}: "  # of its warnings, so that a second run replaces them
 
 
 @dataclass(frozen=True, slots=True)
-class Optimized:
-    """What could be better about the factories of a plan."""
+class FactoryAdvice:
+    """What could be improved about the factories of a plan."""
 
     plan: Plan
     strategy: str
-    matches: list[Match]
+    matches: list[TraitMatch]
     missing: dict[str, list[str]]
     unused: list[tuple[str, str]]  # factory and trait
-    other: list[Built]  # where the spec does not follow the strategy
-    remarks: tuple[str, ...]
+    other: list[FactoryCall]  # calls in the spec that do not follow the strategy
+    other_warnings: tuple[str, ...]
 
     @property
     def advice(self) -> list[str]:
-        """What there is to do, a sentence each; this is what the plan keeps."""
-        said = [
+        """Improvements, as sentences; they are written into the plan."""
+        advice = [
             f"no trait for {name}: {', '.join(states)}; use attributes, or add traits"
             for name, states in self.missing.items()
         ]
-        said += [
+        advice += [
             f"no spec uses the trait :{trait} of the factory {factory}" for factory, trait in self.unused
         ]
-        said += [
-            f"line {one.line} of the spec: {one.strategy}(:{one.factory}) in a test that should use {self.strategy}"
-            for one in self.other
+        advice += [
+            f"line {call.line} of the spec: {call.strategy}(:{call.factory}) in a test that should use {self.strategy}"
+            for call in self.other
         ]
-        return said
+        return advice
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        return (*self.remarks, *self.advice)
+        return (*self.other_warnings, *self.advice)
 
     def to_dict(self) -> JsonObject:
         return {
@@ -60,78 +60,76 @@ class Optimized:
             "missing": self.missing,
             "unused": [{"factory": factory, "trait": trait} for factory, trait in self.unused],
             "other_strategy": [
-                {"line": one.line, "strategy": one.strategy, "factory": one.factory} for one in self.other
+                {"line": call.line, "strategy": call.strategy, "factory": call.factory} for call in self.other
             ],
             "warnings": list(self.warnings),
         }
 
 
-def optimize(path: str, *, root: str | None = None, asked: Asked | None = None) -> Optimized:
-    """Compare a plan with its factories, and write down as the factory optimizer what there is to do."""
-    plan = plan_at(place_of(path, root=root, asked=asked))
+def optimize(path: str, *, root: str | None = None, method_ref: MethodRef | None = None) -> FactoryAdvice:
+    """Compare a plan with its factories, and write the advice into the plan as the factory optimizer."""
+    plan = find_plan(path, root=root, method_ref=method_ref)
     plan.check_exists()
-    plan.check_handed_on(_AGENT)
+    plan.check_handover(_AGENT)
     data = plan.to_dict()
-    found = matches(data)
+    matches = match_traits(data)
     has_factories = bool(data.get("factories_detected"))
-    result = Optimized(
+    result = FactoryAdvice(
         plan,
         strategy(data),
-        found,
-        missing(data, found) if has_factories else {},
+        matches,
+        missing_traits(data, matches) if has_factories else {},
         list(_unused(plan, data)),
-        _other(plan, data),
-        (*plan.warnings, *plan.missing(_AGENT.name), *_doubts(data, has_factories=has_factories)),
+        _other_strategy(plan, data),
+        (*plan.warnings, *plan.missing(_AGENT.name), *_no_factories(data, has_factories=has_factories)),
     )
     _write(plan, data, result.advice)
     return result
 
 
-def _doubts(data: JsonObject, *, has_factories: bool) -> list[str]:
+def _no_factories(data: JsonObject, *, has_factories: bool) -> list[str]:
     uses_models = data["target"].get("uses_models") is True
     return (
-        ["the method uses models, and the plan knows no factories"]
-        if uses_models and not has_factories
-        else []
+        ["the method uses models, but the plan has no factories"] if uses_models and not has_factories else []
     )
 
 
 def _unused(plan: Plan, data: JsonObject) -> Iterator[tuple[str, str]]:
-    """The traits that stand in no spec."""
-    known = list(traits(data))
-    if not known:
+    """The traits that no spec uses."""
+    traits = list(all_traits(data))
+    if not traits:
         return
     used: set[str] = set()
-    for path in _specs(plan.place.project.root):
-        with suppress(RuncardError):  # what is no text uses nothing
+    for path in _specs(plan.location.project.root):
+        with suppress(RuncardError):  # not a text file
             used |= symbols(path)
-    yield from ((factory, trait) for factory, trait in known if trait not in used)
+    yield from ((factory, trait) for factory, trait in traits if trait not in used)
 
 
 def _specs(root: str) -> Iterator[str]:
-    """The Ruby files below spec and test that are not the factories themselves."""
+    """The Ruby files below spec and test, without the factories."""
     for folder in ("spec", "test"):
         top = os.path.join(root, folder)
         if not os.path.isdir(top):
             continue
         for entry in walk(top, on_error=lambda *_: None, enter=lambda path: path.strip("/") != "factories"):
-            if entry.kind is Kind.FILE and entry.path.endswith(".rb") and entry.path != "factories.rb":
+            if entry.kind is FileKind.FILE and entry.path.endswith(".rb") and entry.path != "factories.rb":
                 yield os.path.join(top, entry.path)
 
 
-def _other(plan: Plan, data: JsonObject) -> list[Built]:
-    """Where the spec of the plan, if there is one, gets objects otherwise than its level wants."""
-    wanted = strategy(data)
+def _other_strategy(plan: Plan, data: JsonObject) -> list[FactoryCall]:
+    """Calls in the plan's spec, if it exists, that use another strategy than the test level needs."""
+    expected = strategy(data)
     with suppress(RuncardError):
-        spec = os.path.join(plan.place.project.root, spec_of(plan))
-        return [one for one in built(spec) if one.strategy != wanted]
+        spec = os.path.join(plan.location.project.root, spec_of(plan))
+        return [call for call in factory_calls(spec) if call.strategy != expected]
     return []
 
 
 def _write(plan: Plan, data: JsonObject, advice: list[str]) -> None:
-    marked = Mark(completed=True).on(_AGENT, data)
-    said = data.get("automation", {}).get("warnings") or []
-    kept = [text for text in said if not text.startswith(_OURS)]
-    if said or advice:
-        marked["automation"]["warnings"] = [*kept, *(f"{_OURS}{text}" for text in advice)]
+    marked = AgentReport(completed=True).applied_to(data, _AGENT)
+    existing = data.get("automation", {}).get("warnings") or []
+    kept = [text for text in existing if not text.startswith(_PREFIX)]
+    if existing or advice:
+        marked["automation"]["warnings"] = [*kept, *(f"{_PREFIX}{text}" for text in advice)]
     plan.write(_AGENT.name, marked)

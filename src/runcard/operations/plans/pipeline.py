@@ -1,7 +1,7 @@
-"""From a source to the skeleton of its spec in one go: analyzer, validator, skeleton.
+"""Run the pipeline from a source to the skeleton of its spec: analyzer, validator, skeleton.
 
-What is done already and still holds is not done again: the analysis of a source that did not change, and a skeleton
-that is there and the plan says so.
+Work that is done and still valid is not repeated: the analysis of an unchanged source, and an existing skeleton that the
+plan records.
 """
 
 import os
@@ -16,19 +16,19 @@ from runcard.operations.plans.skeleton import write_skeleton
 from runcard.operations.plans.validate import validate_plan
 from runcard.plans.agents import AGENTS, next_agent
 from runcard.plans.freshness import status_of
-from runcard.plans.plan import Plan, plan_at
-from runcard.plans.plan_files import Asked, place_of
+from runcard.plans.plan import Plan, find_plan
+from runcard.plans.plan_files import MethodRef, locate_plan
 from runcard.plans.spec_paths import spec_of
 
 DONE, KEPT = "done", "kept"
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """What came of one agent's work."""
+class PipelineStep:
+    """The result of one agent."""
 
     agent: str
-    outcome: str  # done, or kept from before
+    outcome: str  # done, or kept from an earlier run
     detail: str
 
     def to_dict(self) -> JsonObject:
@@ -36,11 +36,11 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Piped:
-    """A source that went through the pipeline."""
+class PipelineResult:
+    """The results of all agents for a source."""
 
     plan: Plan
-    steps: tuple[Step, ...]
+    steps: tuple[PipelineStep, ...]
     warnings: tuple[str, ...]
 
     @property
@@ -57,59 +57,69 @@ class Piped:
 
 
 def run_pipeline(
-    path: str, asked: Asked, *, root: str | None = None, output: str | None = None, force: bool = False
-) -> Piped:
+    path: str,
+    method_ref: MethodRef,
+    *,
+    root: str | None = None,
+    output: str | None = None,
+    force: bool = False,
+) -> PipelineResult:
     """Analyze a method, validate its plan and write the skeleton of its spec; raises at the first step that fails."""
-    run = _Run(path, root)
-    asked = run.analyzed(asked)
-    plan = run.validated(asked)
+    pipeline = _Pipeline(path, root)
+    method_ref = pipeline.analyze(method_ref)
+    plan = pipeline.validate(method_ref)
     if _has_skeleton(plan) and not force:
-        run.steps.append(Step("skeleton", KEPT, spec_of(plan)))
+        pipeline.steps.append(PipelineStep("skeleton", KEPT, spec_of(plan)))
     else:
-        written = write_skeleton(path, root=root, asked=asked, output=output, force=force)
-        run.note(Step("skeleton", DONE, written.path), written.warnings)
-    return Piped(plan_at(place_of(path, root=root, asked=asked)), tuple(run.steps), tuple(run.warnings))
+        written = write_skeleton(path, root=root, method_ref=method_ref, output=output, force=force)
+        pipeline.note(PipelineStep("skeleton", DONE, written.path), written.warnings)
+    return PipelineResult(
+        find_plan(path, root=root, method_ref=method_ref), tuple(pipeline.steps), tuple(pipeline.warnings)
+    )
 
 
 def _has_skeleton(plan: Plan) -> bool:
-    """Whether a plan has its skeleton: it says so, and the spec is there, unless none was wanted."""
+    """Whether the plan records a skeleton that exists, or that was skipped."""
     data = plan.to_dict()
     if not AGENTS["skeleton"].is_done(data):
         return False
     is_skipped = data["automation"].get("skeleton_skipped") is True
-    return is_skipped or os.path.lexists(os.path.join(plan.place.project.root, spec_of(plan)))
+    return is_skipped or os.path.lexists(os.path.join(plan.location.project.root, spec_of(plan)))
 
 
-class _Run:
-    """The steps so far; a warning is said once, whoever says it."""
+class _Pipeline:
+    """The steps so far, and all warnings without duplicates."""
 
     def __init__(self, path: str, root: str | None) -> None:
         self._path = path
         self._root = root
-        self.steps: list[Step] = []
+        self.steps: list[PipelineStep] = []
         self.warnings: dict[str, None] = {}
 
-    def note(self, step: Step, warnings: Iterable[str]) -> None:
+    def note(self, step: PipelineStep, warnings: Iterable[str]) -> None:
         self.steps.append(step)
         self.warnings |= dict.fromkeys(warnings)
 
-    def analyzed(self, asked: Asked) -> Asked:
-        """See that there is a fresh plan; the method in full, as the plan has it."""
-        place = place_of(self._path, root=self._root, asked=asked)
-        if status_of(place).valid:
-            self.note(Step("analyzer", KEPT, place.path), place.warnings)
-            return Asked.of(place.stored.section("target"))
-        analyzed = analyze_source(self._path, asked, root=self._root, write=True)
-        full = Asked.of(analyzed.analysis.plan["target"])
-        written = place_of(self._path, root=self._root, asked=full)
-        self.note(Step("analyzer", DONE, written.path), analyzed.warnings)
+    def analyze(self, method_ref: MethodRef) -> MethodRef:
+        """Make sure that there is a fresh plan; returns the complete reference to its method."""
+        location = locate_plan(self._path, root=self._root, method_ref=method_ref)
+        if status_of(location).valid:
+            self.note(PipelineStep("analyzer", KEPT, location.path), location.warnings)
+            return MethodRef.of(location.plan_file.section("target"))
+        analyzed = analyze_source(self._path, method_ref, root=self._root, write=True)
+        full = MethodRef.of(analyzed.analysis.plan["target"])
+        written = locate_plan(self._path, root=self._root, method_ref=full)
+        self.note(PipelineStep("analyzer", DONE, written.path), analyzed.warnings)
         return full
 
-    def validated(self, asked: Asked) -> Plan:
-        """Validate the plan; the plan as it is then."""
-        done = validate_plan(self._path, root=self._root, asked=asked)
-        if not done.report.valid:
-            raise InvalidDocument(done.report, printable(done.plan.path))
-        found = [f"{warning.message} [{warning.rule}]" for warning in done.report.warnings]
-        self.note(Step("validator", DONE, f"valid testplan {done.report.version}"), (*done.warnings, *found))
-        return done.plan
+    def validate(self, method_ref: MethodRef) -> Plan:
+        """Validate the plan; returns the validated plan."""
+        result = validate_plan(self._path, root=self._root, method_ref=method_ref)
+        if not result.report.valid:
+            raise InvalidDocument(result.report, printable(result.plan.path))
+        findings = [f"{warning.message} [{warning.rule}]" for warning in result.report.warnings]
+        self.note(
+            PipelineStep("validator", DONE, f"valid testplan {result.report.version}"),
+            (*result.warnings, *findings),
+        )
+        return result.plan

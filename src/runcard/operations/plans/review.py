@@ -1,4 +1,4 @@
-"""The reviewer: a spec beside its plan. Nothing is written into the plan; a report may be written beside it."""
+"""The reviewer: compares a spec with its plan. The plan is not changed; a report can be written beside it."""
 
 import os
 from dataclasses import dataclass
@@ -6,51 +6,50 @@ from dataclasses import dataclass
 from runcard.encoding import JsonObject
 from runcard.errors import StoreError
 from runcard.files import failure, json_name, printable, write_atomic
-from runcard.plans.file_names import report_name
-from runcard.plans.freshness import stale
-from runcard.plans.plan import Plan, plan_at
-from runcard.plans.plan_files import Asked, place_of
+from runcard.plans.freshness import stale_warnings
+from runcard.plans.plan import Plan, find_plan
+from runcard.plans.plan_files import MethodRef, report_name
 from runcard.plans.project import check_inside
-from runcard.plans.ruby.specs import read_spec
+from runcard.plans.ruby.spec_reader import read_spec
 from runcard.plans.spec_paths import spec_of
 from runcard.plans.spec_review import Review, review
 from runcard.views.plan_review import review_page
 
 
 @dataclass(frozen=True, slots=True)
-class Reviewed:
-    """What was found about a spec."""
+class ReviewResult:
+    """The review of a spec."""
 
     plan: Plan
     spec: str
     review: Review
     page: str  # the report, as Markdown
-    report: str | None  # where it was written
-    remarks: tuple[str, ...]
+    report: str | None  # its path, if it was written
+    other_warnings: tuple[str, ...]
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        found = self.review
-        said = list(self.remarks)
-        if not found.has_group:
-            said.append("the spec has no group for the method: all of its contexts were looked at")
-        said += [f"no context for {one.characteristic}: {one.state}" for one in found.uncovered]
-        said += [f"no example for {one.characteristic}: {one.state}" for one in found.empty]
-        said += [f"line {part.line}: the plan knows no context '{part.name}'" for part in found.unknown]
-        if found.placeholders:
-            first = found.placeholders[0][0]
-            said.append(f"{len(found.placeholders)} placeholders are left, the first in line {first}")
-        return tuple(said)
+        review = self.review
+        warnings = list(self.other_warnings)
+        if not review.has_group:
+            warnings.append("the spec has no group for the method: all of its contexts were checked")
+        warnings += [f"no context for {state.characteristic}: {state.state}" for state in review.uncovered]
+        warnings += [f"no example for {state.characteristic}: {state.state}" for state in review.empty]
+        warnings += [f"line {node.line}: context '{node.name}' is not in the plan" for node in review.unknown]
+        if review.placeholders:
+            first = review.placeholders[0][0]
+            warnings.append(f"{len(review.placeholders)} placeholders left, the first in line {first}")
+        return tuple(warnings)
 
     def to_dict(self) -> JsonObject:
-        found = self.review
+        review = self.review
         return {
             "metadata_path": json_name(self.plan.path).text,
             "spec": json_name(self.spec).text,
             "complete": not self.warnings,
-            "states": [one.to_dict() for one in found.states],
-            "unknown_contexts": [{"line": part.line, "name": part.name} for part in found.unknown],
-            "placeholders": [{"line": line, "text": text} for line, text in found.placeholders],
+            "states": [state.to_dict() for state in review.states],
+            "unknown_contexts": [{"line": part.line, "name": part.name} for part in review.unknown],
+            "placeholders": [{"line": line, "text": text} for line, text in review.placeholders],
             "report": None if self.report is None else json_name(self.report).text,
             "warnings": list(self.warnings),
         }
@@ -61,35 +60,37 @@ def review_spec(
     spec: str | None = None,
     *,
     root: str | None = None,
-    asked: Asked | None = None,
+    method_ref: MethodRef | None = None,
     write_report: bool = False,
-) -> Reviewed:
-    """Compare a spec with its plan; without a name it is the one that the plan says, or that belongs to its source."""
-    plan = plan_at(place_of(path, root=root, asked=asked))
+) -> ReviewResult:
+    """Compare a spec with its plan; by default the spec in the plan, or the default spec of the source."""
+    plan = find_plan(path, root=root, method_ref=method_ref)
     plan.check_exists()
     plan.check_valid()
     data = plan.to_dict()
-    file = spec or os.path.join(plan.place.project.root, spec_of(plan))
+    file = spec or os.path.join(plan.location.project.root, spec_of(plan))
     if spec is None and not os.path.lexists(file):
         raise StoreError(
-            f"{printable(file)} does not exist: there is nothing to review",
-            hint="`runcard plan skeleton` writes it; or name the spec",
+            f"{printable(file)} does not exist",
+            hint="run `runcard plan skeleton` to write it, or pass the spec",
         )
-    read = read_spec(file)
-    found = review(data, read)
-    unread = [f"line {trouble.line}: {trouble.message}" for trouble in read.warnings]
-    page = review_page(_title(data["target"]), spec_of(plan) if spec is None else spec, found)
-    remarks = (*plan.warnings, *stale(plan.place), *unread)
-    return Reviewed(plan, file, found, page, _written(plan, page) if write_report else None, remarks)
+    spec_file = read_spec(file)
+    result = review(data, spec_file)
+    read_warnings = [f"line {warning.line}: {warning.message}" for warning in spec_file.warnings]
+    page = review_page(_title(data["target"]), spec_of(plan) if spec is None else spec, result)
+    other_warnings = (*plan.warnings, *stale_warnings(plan.location), *read_warnings)
+    return ReviewResult(
+        plan, file, result, page, _write(plan, page) if write_report else None, other_warnings
+    )
 
 
 def _title(target: JsonObject) -> str:
     return f"{target['class']}{'.' if target['method_type'] == 'class' else '#'}{target['method']}"
 
 
-def _written(plan: Plan, page: str) -> str:
+def _write(plan: Plan, page: str) -> str:
     path = os.path.join(os.path.dirname(plan.path), report_name(os.path.basename(plan.path)))
-    check_inside(plan.place.project, path)
+    check_inside(plan.location.project, path)
     try:
         write_atomic(path, page.encode())
     except OSError as error:

@@ -1,58 +1,38 @@
-"""Where the plan of a source lies, and whether it can still be used."""
+"""Tell whether the plan of a source can still be used."""
 
 from dataclasses import dataclass
 
 from runcard.encoding import JsonObject, Limits
 from runcard.files import json_name
 from runcard.plans.agents import next_agent
-from runcard.plans.freshness import Status, status_of
-from runcard.plans.plan_files import Asked, Place, place_of
+from runcard.plans.freshness import PlanStatus, status_of
+from runcard.plans.plan_files import MethodRef, locate_plan
 
 
 @dataclass(frozen=True, slots=True)
-class Located:
-    """The path of a plan."""
+class StatusResult:
+    """Whether a plan is fresh."""
 
-    place: Place
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        return self.place.warnings
-
-    def to_dict(self) -> JsonObject:
-        return {
-            "metadata_path": json_name(self.place.path).text,
-            "root": json_name(self.place.project.root).text,
-            "file": json_name(self.place.file).text,
-            "exists": self.place.stored.exists,
-            "warnings": list(self.warnings),
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class Told:
-    """Whether a plan is a hit."""
-
-    status: Status
+    status: PlanStatus
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        return self.status.place.warnings
+        return self.status.location.warnings
 
     @property
-    def in_words(self) -> str:
+    def text(self) -> str:
         if self.status.reason is not None:
             return f"needs a new analysis: {self.status.reason}"
         return "fresh" if self.status.validated else "fresh, not validated"
 
     def to_dict(self) -> JsonObject:
         status = self.status
-        stored = status.place.stored
-        data = {} if status.place.is_other else stored.data or {}
-        target = stored.section("target")
+        plan_file = status.location.plan_file
+        data = {} if status.location.is_other_method else plan_file.data or {}
+        target = plan_file.section("target")
         return {
             "valid": status.valid,
-            "metadata_path": json_name(stored.path).text,
+            "metadata_path": json_name(plan_file.path).text,
             "reason": status.reason,
             "validated": status.validated,
             "target": {key: target.get(key) for key in ("class", "method", "method_type")}
@@ -63,17 +43,8 @@ class Told:
         }
 
 
-def locate(
-    path: str, *, root: str | None = None, asked: Asked | None = None, limits: Limits | None = None
-) -> Located:
-    """Where the plan of a source lies, or will lie."""
-    place = place_of(path, root=root, asked=asked, limits=limits)
-    place.check_own()
-    return Located(place)
-
-
 def status(
-    path: str, *, root: str | None = None, asked: Asked | None = None, limits: Limits | None = None
-) -> Told:
-    """Whether the plan of a source can be used; the answer to a miss is a new analysis."""
-    return Told(status_of(place_of(path, root=root, asked=asked, limits=limits)))
+    path: str, *, root: str | None = None, method_ref: MethodRef | None = None, limits: Limits | None = None
+) -> StatusResult:
+    """Check whether the plan of a source can be used, or needs a new analysis."""
+    return StatusResult(status_of(locate_plan(path, root=root, method_ref=method_ref, limits=limits)))

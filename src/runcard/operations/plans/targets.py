@@ -1,4 +1,4 @@
-"""What there is to test in a Ruby file."""
+"""List the methods of a Ruby file."""
 
 import os
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from runcard.plans.ruby import Targets, read_targets
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class TargetList:
     """The methods of a file, and its path in the project."""
 
     file: str
@@ -18,10 +18,10 @@ class Listed:
 
     @property
     def warnings(self) -> list[str]:
-        return [f"line {trouble.line}: {trouble.message}" for trouble in self.targets.warnings]
+        return [f"line {warning.line}: {warning.message}" for warning in self.targets.warnings]
 
     def to_dict(self) -> JsonObject:
-        warnings = [{"line": trouble.line, "message": trouble.message} for trouble in self.targets.warnings]
+        warnings = [{"line": warning.line, "message": warning.message} for warning in self.targets.warnings]
         return {
             "file": json_name(self.file).text,
             "classes": list(self.targets.classes),
@@ -30,7 +30,7 @@ class Listed:
         }
 
 
-def list_targets(path: str, *, root: str | None = None) -> Listed:
-    """Read a file; raises RuncardError when it cannot be read, or does not lie in the project that was named."""
+def list_targets(path: str, *, root: str | None = None) -> TargetList:
+    """Read a file; raises RuncardError when it cannot be read, or is not in the given project."""
     project, file = project_of(path, root)
-    return Listed(file, read_targets(os.path.join(project.root, file)))
+    return TargetList(file, read_targets(os.path.join(project.root, file)))

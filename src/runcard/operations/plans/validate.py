@@ -1,26 +1,26 @@
-"""The validator: every rule asked about a plan in its project, and the answer written into its section `validation`.
+"""The validator: checks a plan by every rule, in its project, and writes the result into its section `validation`.
 
-What the section said before is not looked at. Nothing else in the file changes.
+The previous contents of the section are ignored. Nothing else in the file changes.
 """
 
 from dataclasses import dataclass, replace
 
-from runcard.documents import codec
+from runcard.documents import reader
 from runcard.documents.findings import Finding
 from runcard.documents.findings import Report as Findings
 from runcard.documents.kinds import TESTPLAN
 from runcard.encoding import JsonObject, Limits
 from runcard.files import json_name
-from runcard.plans.plan import Plan, plan_at
-from runcard.plans.plan_files import Asked, place_of
+from runcard.plans.plan import Plan, find_plan
+from runcard.plans.plan_files import MethodRef
 from runcard.plans.target_check import check_target
 
-_MOST = 200  # findings that are written down
+_MAX_LINES = 200  # findings that are written into a plan
 
 
 @dataclass(frozen=True, slots=True)
-class Validated:
-    """What was found about a plan, and whether its section was rewritten."""
+class PlanValidation:
+    """The findings about a plan, and whether its section was rewritten."""
 
     plan: Plan
     report: Findings
@@ -35,8 +35,8 @@ class Validated:
             "version": report.version,
             "valid": report.valid,
             "written": self.written,
-            "errors": [found.to_dict() for found in report.errors],
-            "warnings": [found.to_dict() for found in report.warnings],
+            "errors": [finding.to_dict() for finding in report.errors],
+            "warnings": [finding.to_dict() for finding in report.warnings],
             "remarks": list(self.warnings),
         }
 
@@ -45,36 +45,38 @@ def validate_plan(
     path: str,
     *,
     root: str | None = None,
-    asked: Asked | None = None,
+    method_ref: MethodRef | None = None,
     write: bool = True,
     limits: Limits | None = None,
-) -> Validated:
+) -> PlanValidation:
     """Validate the plan of a source, or the plan at a path that ends in `.yml`."""
-    plan = plan_at(place_of(path, root=root, asked=asked, limits=limits))
+    plan = find_plan(path, root=root, method_ref=method_ref, limits=limits)
     plan.check_exists()
     if not write:
-        return Validated(plan, judged(plan), written=False, warnings=plan.warnings)
+        return PlanValidation(plan, _check(plan), written=False, warnings=plan.warnings)
     with plan.locked() as now:
-        report = judged(now)
-        after = now.with_validation(section_of(report))
-        return Validated(after, report, after is not now, plan.warnings)
+        report = _check(now)
+        after = now.with_validation(_section(report))
+        return PlanValidation(after, report, after is not now, plan.warnings)
 
 
-def judged(plan: Plan) -> Findings:
-    """All that is wrong with a plan, but for what its old validation says."""
-    project = plan.place.project
+def _check(plan: Plan) -> Findings:
+    """All findings about a plan, except those about its old validation."""
+    project = plan.location.project
 
-    def look(data: JsonObject) -> list[Finding]:
-        return list(check_target(data, project.root, is_known=not plan.place.is_loose))
+    def check_in_project(data: JsonObject) -> list[Finding]:
+        return list(check_target(data, project.root, is_known=not plan.location.is_outside_project))
 
-    source = plan.place.stored.source or b""
-    report = codec.examine(source, kind=TESTPLAN.name, limits=plan.place.stored.limits, look=look).report
-    own = tuple(found for found in report.findings if not found.path.startswith("/validation"))
-    return replace(report, findings=own)
+    content = plan.location.plan_file.content or b""
+    report = reader.parse_document(
+        content, kind=TESTPLAN.name, limits=plan.location.plan_file.limits, check_files=check_in_project
+    ).report
+    findings = tuple(finding for finding in report.findings if not finding.path.startswith("/validation"))
+    return replace(report, findings=findings)
 
 
-def section_of(report: Findings) -> JsonObject:
-    """The section that says what was found."""
+def _section(report: Findings) -> JsonObject:
+    """The section `validation` for a report."""
     return {
         "completed": report.valid,
         "errors": _lines(report.errors),
@@ -83,11 +85,11 @@ def section_of(report: Findings) -> JsonObject:
 
 
 def _lines(findings: list[Finding]) -> list[str]:
-    """A line for each finding, but for no more than somebody may want to read in a plan."""
-    lines = [_line(found) for found in findings[:_MOST]]
-    return [*lines, f"and {len(findings) - _MOST:,} more"] if len(findings) > _MOST else lines
+    """One line for each finding, up to a limit."""
+    lines = [_line(finding) for finding in findings[:_MAX_LINES]]
+    return [*lines, f"and {len(findings) - _MAX_LINES:,} more"] if len(findings) > _MAX_LINES else lines
 
 
-def _line(found: Finding) -> str:
-    place = found.path.removeprefix("/").replace("/", ".")
-    return f"{place}: {found.message} [{found.rule}]" if place else f"{found.message} [{found.rule}]"
+def _line(finding: Finding) -> str:
+    where = finding.path.removeprefix("/").replace("/", ".")
+    return f"{where}: {finding.message} [{finding.rule}]" if where else f"{finding.message} [{finding.rule}]"

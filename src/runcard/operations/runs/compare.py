@@ -1,7 +1,7 @@
-"""Two runs side by side: which of their files are the same, and how cost, tokens and time moved.
+"""Compare two runs: which of their files are the same, and how cost, tokens and time changed.
 
-Files are compared by the digests that SHA256SUMS fixed when each run was closed; their bytes are only read to show how
-texts differ. What runcard itself wrote into a run differs always, and is left aside.
+Files are compared by the digests in each run's SHA256SUMS; their bytes are only read to show how texts differ. The files that
+runcard itself wrote always differ, and are ignored.
 """
 
 import difflib
@@ -11,15 +11,16 @@ from typing import NamedTuple
 
 from runcard import checksums
 from runcard.encoding import JsonObject
-from runcard.errors import StoreError
-from runcard.files import json_name, printable, read_regular
-from runcard.operations.checks.show import Shown, show
+from runcard.errors import RuncardError, StoreError
+from runcard.files import json_name, printable, read_stream
+from runcard.operations.checks.show import ShownRun, show
 from runcard.store import layout
+from runcard.store.record import Record
 
-_LARGEST = 1 << 20  # bytes of a text whose differences are looked for
+_LARGEST_DIFF = 1 << 20  # bytes of a text that is compared line by line
 
 
-class Moved(NamedTuple):
+class FigureChange(NamedTuple):
     """A figure before and now; None is unknown."""
 
     name: str
@@ -27,24 +28,24 @@ class Moved(NamedTuple):
     now: float | int | None
 
 
-class Differing(NamedTuple):
-    """A file that both runs have, with other contents."""
+class FileDifference(NamedTuple):
+    """A file that both runs have, with different contents."""
 
     path: str
-    diff: tuple[str, ...]  # as lines, when both are texts of a moderate size
+    diff: tuple[str, ...]  # lines, if both are texts of a moderate size
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class RunComparison:
     """What is the same in two runs, and what is not."""
 
-    old: Shown
-    new: Shown
+    old: ShownRun
+    new: ShownRun
     same: tuple[str, ...]
-    differing: tuple[Differing, ...]
+    differing: tuple[FileDifference, ...]
     gone: tuple[str, ...]  # only in the old one
     added: tuple[str, ...]  # only in the new one
-    moved: tuple[Moved, ...]
+    moved: tuple[FigureChange, ...]
 
     @property
     def identical(self) -> bool:
@@ -69,58 +70,61 @@ class Comparison:
         }
 
 
-def compare(old: str | os.PathLike[str], new: str | os.PathLike[str]) -> Comparison:
-    """Compare two runs that are closed."""
+def compare(old: str | os.PathLike[str] | Record, new: str | os.PathLike[str] | Record) -> RunComparison:
+    """Compare two closed runs."""
     before, now = show(old), show(new)
     ours, theirs = _digests(before), _digests(now)
     both = [path for path in ours if path in theirs]
-    return Comparison(
+    return RunComparison(
         before,
         now,
         tuple(path for path in both if ours[path] == theirs[path]),
         tuple(
-            Differing(path, _diff(before.path, now.path, path)) for path in both if ours[path] != theirs[path]
+            FileDifference(path, _diff(before.record, now.record, path))
+            for path in both
+            if ours[path] != theirs[path]
         ),
         tuple(path for path in ours if path not in theirs),
         tuple(path for path in theirs if path not in ours),
-        _moved(before.document, now.document),
+        _figure_changes(before.document, now.document),
     )
 
 
-def _digests(run: Shown) -> dict[str, str]:
+def _digests(run: ShownRun) -> dict[str, str]:
     """The digest of each output, in the order of the paths."""
-    path = os.path.join(run.path, layout.CHECKSUMS)
-    data = read_regular(path) if layout.may_be_file(path) else None
+    data = run.record.read(layout.CHECKSUMS)
     if data is None:
         raise StoreError(
             f"{printable(run.path)} has no {layout.CHECKSUMS}: it is not closed",
-            hint="`runcard close` does that",
+            hint="close it with `runcard close`",
         )
     outputs = {path for path, _ in run.files}
     return {path: digest.hex for path, digest in checksums.read(data).items() if path in outputs}
 
 
-def _diff(old: str, new: str, path: str) -> tuple[str, ...]:
-    texts = [_text(os.path.join(run, path)) for run in (old, new)]
+def _diff(old: Record, new: Record, path: str) -> tuple[str, ...]:
+    texts = [_text(run, path) for run in (old, new)]
     if texts[0] is None or texts[1] is None:
         return ()
     lines = difflib.unified_diff(
         texts[0].splitlines(), texts[1].splitlines(), "before", "now", n=1, lineterm=""
     )
-    return tuple(lines)[2:]  # the names, which whoever shows it knows better
+    return tuple(lines)[2:]  # without the file names
 
 
-def _text(path: str) -> str | None:
+def _text(run: Record, path: str) -> str | None:
     try:
-        if os.path.getsize(path) > _LARGEST:
+        file = run.open(path)
+        if file is None:
             return None
-        data = read_regular(path)
-        return None if data is None else data.decode()
-    except (OSError, UnicodeDecodeError):
+        with file:
+            data = read_stream(file, _LARGEST_DIFF)
+        return None if len(data) > _LARGEST_DIFF else data.decode()
+    except (RuncardError, UnicodeDecodeError):
         return None
 
 
-def _moved(old: JsonObject, new: JsonObject) -> tuple[Moved, ...]:
+def _figure_changes(old: JsonObject, new: JsonObject) -> tuple[FigureChange, ...]:
     figures = (
         ("cost_usd", "costs", "total_cost_usd"),
         ("input_tokens", "costs", "input_tokens"),
@@ -128,9 +132,11 @@ def _moved(old: JsonObject, new: JsonObject) -> tuple[Moved, ...]:
         ("duration_seconds", "generation", "duration_seconds"),
         ("exit_code", "generation", "exit_code"),
     )
-    return tuple(Moved(name, old[section].get(key), new[section].get(key)) for name, section, key in figures)
+    return tuple(
+        FigureChange(name, old[section].get(key), new[section].get(key)) for name, section, key in figures
+    )
 
 
-def _id(run: Shown) -> str | None:
+def _id(run: ShownRun) -> str | None:
     run_id: str | None = run.document["generation"]["run_id"]
     return run_id

@@ -1,8 +1,8 @@
-"""Running a command and recording it.
+"""Run a command and record it: `runcard run -- COMMAND`.
 
-The command sees what it would see without runcard: its directory, its streams, a terminal where there is one, its signals;
-and whoever started runcard sees its output and its exit code. The record is made around it: it exists before the command
-begins, and is closed when the command has ended, whatever the command did to its directory meanwhile.
+The command sees the same as without runcard: its directory, its streams, a terminal if there is one, its signals; and the
+caller of runcard sees its output and its exit code. The record exists before the command starts, and is closed when the
+command has ended, whatever the command did to its directory meanwhile.
 """
 
 import contextlib
@@ -12,6 +12,10 @@ import signal
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from runcard.child_process.child import Child, ChildStreams, adopt_orphans
+from runcard.child_process.find_program import CannotRun, Command, find_command
+from runcard.child_process.relay import OutputStream, Relay, TerminalOutput
+from runcard.child_process.signals import Signals
 from runcard.encoding import JsonObject
 from runcard.errors import MachineError, RuncardError, StoreError
 from runcard.files import failure, json_name, printable
@@ -19,38 +23,33 @@ from runcard.observe.environment import EnvironmentGatherer
 from runcard.observe.inputs import InputWatch, inputs
 from runcard.observe.paths import absolute_path
 from runcard.observe.process_tree import ProcessTree
-from runcard.operations.masking import use_masking_settings
-from runcard.operations.runs.close import CHANGING
-from runcard.operations.runs.command.child import Child, Streams, adopt_orphans
-from runcard.operations.runs.command.clean_output import Printed
-from runcard.operations.runs.command.find_program import CannotRun, Command, find_command
-from runcard.operations.runs.command.relay import Relay, Screen, Stream
-from runcard.operations.runs.command.signals import Signals
-from runcard.operations.runs.record import Order, Run, begin
-from runcard.operations.runs.start_document import settings_of, traceparent
-from runcard.operations.runs.termination import status_of
+from runcard.recording.closing import CHANGING
+from runcard.recording.run import BACKGROUND_TIMEOUT, JournalEvents, RecordOptions, Run, start_run
+from runcard.recording.start_document import start_settings, traceparent
+from runcard.recording.termination import status_of
 from runcard.settings import OUTPUTS, read_settings
+from runcard.settings.apply import use_masking_settings
 from runcard.store import layout
-from runcard.store.runs.directory import reclaim
+from runcard.store.runs.directory import restore_directory
+from runcard.store.runs.output_filter import OutputFilters
 from runcard.store.runs.output_log import HEAD, MIB, TAIL, OutputLog
 
 if TYPE_CHECKING:
-    from runcard.operations.runs.command.terminal import Terminal
+    from runcard.child_process.terminal import Terminal
 
 
-FAILED = 125  # the exit code when it is runcard that failed
+FAILED = 125  # the exit code when runcard itself failed
 
-_PATIENCE = 2.0  # seconds that closing waits for git and packages
 _STDIN, _STDOUT, _STDERR = 0, 1, 2
 
 
-class Ran(NamedTuple):
-    """What became of a command."""
+class CommandResult(NamedTuple):
+    """How a command ended."""
 
     path: str
     code: int  # to exit with
     warnings: list[str]
-    problems: list[CannotRun | RuncardError]  # why it could not be run, and why its record is not closed
+    problems: list[CannotRun | RuncardError]  # why it could not be run, or its record not be closed
 
 
 def run(  # noqa: PLR0913 - each is a thing to say about a run
@@ -66,57 +65,57 @@ def run(  # noqa: PLR0913 - each is a thing to say about a run
     parent: str | None = None,
     relations: Iterable[tuple[str, str, str]] = (),
     keep_secrets: bool = False,
-) -> Ran:
-    """Run a command and record it; raises when it cannot be recorded, and then nothing was run.
+) -> CommandResult:
+    """Run a command and record it; raises when it cannot be recorded, and then the command was not run.
 
-    `patterns` are those of its inputs; a relation is a type, the id of the other record, and the digest of its document.
+    `patterns` select its inputs; a relation is a type, the id of the other record, and the digest of its document.
     """
-    settings = settings_of(
+    settings = start_settings(
         model=model, provider=provider, config=config, experiment=experiment, labels=labels, parent=parent
     )
     caller = traceparent()
-    passed_on = _own_span(caller)
+    passed_on = _child_traceparent(caller)
     settings["command"] = [json_name(argument).text for argument in command]
     settings["trace"] = {"traceparent": caller, "passed_on": passed_on}
-    file = read_settings()
-    use_masking_settings(file)
-    store = _store(outputs or file[OUTPUTS])
-    _open_streams()
-    errand = _Errand(begin(Order(store, settings, (), None, keep_secrets, strict=True)), store)
+    configured = read_settings()
+    use_masking_settings(configured)
+    store = _check_current_directory(outputs or configured[OUTPUTS])
+    _open_standard_streams()
+    warnings: list[str] = []
+    options = RecordOptions(store, settings, (), None, keep_secrets, strict=True)
+    command_run = _CommandRun(start_run(options, warnings.append), store, warnings)
     try:
-        errand.prepare(patterns, relations, keep_secrets=keep_secrets)
-        for message, hint in file.warnings(OUTPUTS):
-            errand.warn("settings", f"{message}; {hint}")
-        for kind, message in errand.setup_warnings:
-            errand.warn(kind, message)
+        command_run.prepare(patterns, relations, keep_secrets=keep_secrets)
+        for message, hint in configured.warnings(OUTPUTS):
+            command_run.warn("settings", f"{message}; {hint}")
         with Signals() as signals:
-            errand.carry_out(list(command), signals, {"TRACEPARENT": passed_on})
-            return errand.close()
+            command_run.run(list(command), signals, {"TRACEPARENT": passed_on})
+            return command_run.close()
     except (RuncardError, OSError, KeyboardInterrupt) as error:
-        errand.abandon(error)
+        command_run.abandon(error)
         raise
 
 
-def _store(store: str) -> str:
-    """The store that a run goes to, when there is a way to it."""
+def _check_current_directory(store: str) -> str:
+    """The store, unless it is relative to a current directory that was removed."""
     try:
         os.path.abspath(store)
     except FileNotFoundError:
         raise StoreError(
             "the current directory was removed",
-            hint="go to one that is there, or give --outputs its whole path",
+            hint="change to another directory, or pass --outputs with an absolute path",
         ) from None
     return store
 
 
-def _own_span(caller: str | None) -> str:
-    """This run as the parent of what the command traces: in the trace of the caller, or else a new one."""
+def _child_traceparent(caller: str | None) -> str:
+    """The TRACEPARENT for the command, with this run as its parent span: in the trace of the caller, or in a new one."""
     _, trace, _, flags = caller.split("-") if caller else ("", os.urandom(16).hex(), "", "01")
     return f"00-{trace}-{os.urandom(8).hex()}-{flags}"
 
 
-def _open_streams() -> None:
-    """Where the caller closed a standard stream, nothing else may get its number."""
+def _open_standard_streams() -> None:
+    """Open standard streams that the caller closed, so that no other file gets their number."""
     for number in range(3):
         try:
             os.fstat(number)
@@ -124,43 +123,44 @@ def _open_streams() -> None:
             os.open(os.devnull, os.O_RDWR)  # the lowest number that is free: this one
 
 
-class _Errand:
-    """A run on its way, from its first document to its last."""
+class _CommandRun:
+    """Runs one command and records it."""
 
-    def __init__(self, recorded: Run, store: str) -> None:
-        self._run = recorded
-        self.setup_warnings = recorded.setup_warnings
-        self._path = recorded.environ["RUNCARD_RUN_DIR"]
+    def __init__(self, events: JournalEvents, store: str, warnings: list[str]) -> None:
+        self._events = events
+        self._path = events.path
         self._store = store
         self._directory = absolute_path(".")
-        self._made = os.lstat(self._path)
+        self._original_directory = os.lstat(self._path)
         self._background: EnvironmentGatherer | None = None
         self._code = FAILED
         self._used: JsonObject = {"cpu_seconds": None, "peak_memory_bytes": None}
-        self._warnings: list[str] = []
+        self._warnings = warnings  # shown to the user
         self._problems: list[CannotRun | RuncardError] = []
 
     def prepare(
         self, patterns: Iterable[str], relations: Iterable[tuple[str, str, str]], *, keep_secrets: bool
     ) -> None:
-        """Do what must be done before the command begins."""
+        """Record what is known before the command starts, and open its log."""
         for kind, name, digest in relations:
-            self._run.relate(kind, name, sha256=digest)
-        self._printed = Printed(
+            Run(self._events).relate(kind, name, sha256=digest)
+        self._filters = OutputFilters(
             keep_secrets=keep_secrets, from_terminal=os.isatty(_STDIN) and os.isatty(_STDOUT)
         )
-        self._log = OutputLog(self._path, self._printed.filter)
-        found, troubles = inputs(patterns, self._directory)
-        self._inputs = found
-        if found:
-            self._run.keep_inputs(found)
-        for trouble in troubles:
-            self.warn("input", trouble)
-        self._watched = InputWatch(found, self._directory)
+        self._log = OutputLog(self._path, self._filters.make)
+        files, problems = inputs(patterns, self._directory)
+        self._inputs = files
+        if files:
+            self._events.add_inputs(files)
+        for problem in problems:
+            self.warn("input", problem)
+        self._watched = InputWatch(files, self._directory)
+        for kind, message in self._events.setup_warnings:
+            self.warn(kind, message)
 
-    def carry_out(self, arguments: list[str], signals: Signals, more: dict[str, str]) -> None:
-        """Run the command to its end; `more` is for its environment."""
-        environment = {**os.environ, **self._run.environ, **more}
+    def run(self, arguments: list[str], signals: Signals, variables: dict[str, str]) -> None:
+        """Run the command to its end; `variables` are added to its environment."""
+        environment = {**os.environ, **self._events.environ, **variables}
         try:
             command = find_command(arguments, os.get_exec_path(environment))
             status = self._run_child(command, environment, signals)
@@ -172,25 +172,25 @@ class _Errand:
         if os.WIFSIGNALED(status):
             number = os.WTERMSIG(status)
             self._code = 128 + number
-            self._add_error("killed", f"the command was killed by {_name(number)}")
+            self._add_error("killed", f"the command was killed by {_signal_name(number)}")
         else:
             self._code = os.WEXITSTATUS(status)
 
     def _run_child(self, command: Command, environment: dict[str, str], signals: Signals) -> int:
-        terminal = _terminal() if os.isatty(_STDOUT) else None
-        ends, streams = _connected(terminal)
+        terminal = _open_terminal() if os.isatty(_STDOUT) else None
+        ends, streams = _connect_streams(terminal)
         adopt_orphans(wanted=True)
         child = Child(command, environment, ends, signals.before)
         for end in {ends.stdout, ends.stderr}:
             os.close(end)
         tree = ProcessTree(child.pid)
         relay = Relay(child, streams, terminal, self._log, tree)
-        # Threads only now: a process that has them is no good to be forked.
-        self._background = self._begin_background()
-        self._run.count_tokens(self._inputs)
+        # Threads only now: a process with threads must not fork.
+        self._background = self._start_background()
+        self._events.count_tokens(self._inputs)
         signals.begin(relay.receive)
         try:
-            child.go()
+            child.release()
             tree.sample()
             status = relay.run()
         finally:
@@ -203,100 +203,106 @@ class _Errand:
         adopt_orphans(wanted=False)
         if working:
             self.warn(
-                "still-running", f"the command left {_many(working)} at work, which may still write here"
+                "still-running", f"the command left {_count(working)} running, which may still write here"
             )
         for stream in streams:
-            if stream.trouble is not None and stream.trouble.errno != errno.EPIPE:
-                said = os.strerror(stream.trouble.errno or 0)
-                self.warn("output", f"the {stream.name} of the command could not be passed on: {said}")
+            if stream.write_error is not None and stream.write_error.errno != errno.EPIPE:
+                reason = os.strerror(stream.write_error.errno or 0)
+                self.warn("output", f"the {stream.name} of the command could not be passed on: {reason}")
         return status
 
     def abandon(self, error: BaseException) -> None:
-        """The command was not run, or its end was not seen: say so in the record."""
+        """Close the record of a command that was not run, or whose end was not seen."""
         status, _ = status_of(error)
         with contextlib.suppress(RuncardError, OSError):
             if status == "failed":
-                self._run.add_error(error)
+                self._events.add_error(error)
         with contextlib.suppress(RuncardError, OSError):
-            self._run.end(status, facts=self._facts(), used=self._used)
+            self._events.end(status, environment=self._environment(), used=self._used)
 
-    def close(self) -> Ran:
-        """Tell the record how it went, and close it."""
+    def close(self) -> CommandResult:
+        """Record how the command ended, and close the record."""
         try:
-            if said := reclaim(self._path, self._made):
-                self.warn("directory", said)
-            self._tell_of_output()
+            if message := restore_directory(self._path, self._original_directory):
+                self.warn("directory", message)
+            self._close_log()
             for change in self._watched.changes():
                 self.warn("input", change)
             status = "completed" if self._code == 0 else "failed"
-            document = self._run.end(status, exit_code=self._code, facts=self._facts(), used=self._used) or {}
-            self._warnings += [
-                warning["message"] for warning in document.get("warnings", ()) if warning["type"] == CHANGING
-            ]
+            document = self._events.end(
+                status, exit_code=self._code, environment=self._environment(), used=self._used
+            )
+            warnings = (document or {}).get("warnings", ())
+            self._warnings += [warning["message"] for warning in warnings if warning["type"] == CHANGING]
         except (RuncardError, OSError, ImportError) as error:
-            self._problems.append(_problem(error, self._path))
+            self._problems.append(_closing_error(error, self._path))
             self._code = self._code or FAILED
-        return Ran(self._path, self._code, self._warnings, self._problems)
+        return CommandResult(self._path, self._code, self._warnings, self._problems)
 
-    def _tell_of_output(self) -> None:
-        kept = self._log.close()
+    def _close_log(self) -> None:
+        log = self._log.close()
         with contextlib.suppress(RuncardError):
-            self._run.count_masked(self._printed.counts, layout.OUTPUT)
-        if kept.is_cut:
-            whole = f"{kept.total:,} bytes were printed"
+            self._events.add_masked(self._filters.counts, layout.OUTPUT)
+        if log.is_cut:
+            total = f"{log.total:,} bytes were printed"
             self.warn(
                 "output-cut",
-                f"{whole}: {layout.OUTPUT} has the first {HEAD // MIB} MiB and the last {TAIL // MIB}",
+                f"{total}: {layout.OUTPUT} has the first {HEAD // MIB} MiB and the last {TAIL // MIB}",
             )
-        if kept.trouble is not None:
-            self.warn("output-log", f"{layout.OUTPUT} is not complete: {kept.trouble}")
-        if kept.removed:
+        if log.write_error is not None:
+            self.warn("output-log", f"{layout.OUTPUT} is not complete: {log.write_error}")
+        if log.was_removed:
             self.warn("output-log", f"{layout.OUTPUT} was removed by the command: it was written again")
-        if kept.moved is not None:
-            taken = f"{layout.OUTPUT} is a name that runcard takes: what had it is kept as {kept.moved}"
-            self.warn("name-taken", taken)
+        if log.moved_to is not None:
+            message = f"{layout.OUTPUT} is a name that runcard takes: what had it is kept as {log.moved_to}"
+            self.warn("name-taken", message)
 
-    def _begin_background(self) -> EnvironmentGatherer:
-        return EnvironmentGatherer(self._directory, ignore=[self._store], on_complete=self._run.observe)
+    def _start_background(self) -> EnvironmentGatherer:
+        return EnvironmentGatherer(
+            self._directory, ignore=[self._store], on_complete=self._events.add_environment
+        )
 
-    def _facts(self) -> JsonObject | None:
-        """What is known of the environment by now; None when the record has it already."""
-        background = self._background or self._begin_background()
-        facts = background.result(_PATIENCE)
+    def _environment(self) -> JsonObject | None:
+        """What is known of the environment by now; None when it is already recorded."""
+        background = self._background or self._start_background()
+        facts = background.result(BACKGROUND_TIMEOUT)
         return None if background.delivered else facts
 
     def _add_error(self, kind: str, message: str) -> None:
-        """Write down what went wrong with the command; a disk that is full is told of when the record is closed."""
+        """Record an error of the command; a full disk is reported when the record is closed."""
         with contextlib.suppress(RuncardError, OSError):
-            self._run.add_error(message, type=kind)
+            self._events.add_error(message, kind)
 
     def warn(self, kind: str, message: str) -> None:
-        """Write a warning down, and keep it for the user."""
+        """Record a warning, and show it to the user."""
         self._warnings.append(message)
         with contextlib.suppress(RuncardError, OSError):
-            self._run.add_warning(message, type=kind)
+            self._events.add_warning(message, kind)
 
 
-def _terminal() -> "Terminal":
-    from runcard.operations.runs.command.terminal import Terminal  # noqa: PLC0415 - where there is one
+def _open_terminal() -> "Terminal":
+    from runcard.child_process.terminal import Terminal  # noqa: PLC0415 - only if there is one
 
     return Terminal()
 
 
-def _connected(terminal: "Terminal | None") -> tuple[Streams, list[Stream]]:
-    """The ends of the command, and ours: the terminal where there is one, a pipe for every other stream."""
+def _connect_streams(terminal: "Terminal | None") -> tuple[ChildStreams, list[OutputStream]]:
+    """The command's ends of its streams, and ours: the terminal if there is one, a pipe for every other stream."""
     if terminal is None:
         (out, to_out), (err, to_err) = os.pipe(), os.pipe()
-        return Streams(None, to_out, to_err), [Stream("stdout", out, _STDOUT), Stream("stderr", err, _STDERR)]
-    slave, screen = terminal.slave, Screen("stdout", terminal.inner, _STDOUT)
+        return ChildStreams(None, to_out, to_err), [
+            OutputStream("stdout", out, _STDOUT),
+            OutputStream("stderr", err, _STDERR),
+        ]
+    slave, screen = terminal.slave, TerminalOutput("stdout", terminal.inner, _STDOUT)
     stdin = slave if terminal.has_keyboard else None
     if os.isatty(_STDERR):
-        return Streams(stdin, slave, slave, slave), [screen]
+        return ChildStreams(stdin, slave, slave, slave), [screen]
     err, to_err = os.pipe()
-    return Streams(stdin, slave, to_err, slave), [screen, Stream("stderr", err, _STDERR)]
+    return ChildStreams(stdin, slave, to_err, slave), [screen, OutputStream("stderr", err, _STDERR)]
 
 
-def _problem(error: RuncardError | OSError | ImportError, path: str) -> RuncardError:
+def _closing_error(error: RuncardError | OSError | ImportError, path: str) -> RuncardError:
     """Why a record could not be closed. The command may have been one that installs or removes runcard."""
     if isinstance(error, ImportError):
         return MachineError(
@@ -306,12 +312,12 @@ def _problem(error: RuncardError | OSError | ImportError, path: str) -> RuncardE
     return error if isinstance(error, RuncardError) else failure(error, path, "close")
 
 
-def _name(number: int) -> str:
+def _signal_name(number: int) -> str:
     try:
         return signal.Signals(number).name
     except ValueError:
         return f"signal {number}"
 
 
-def _many(processes: int) -> str:
+def _count(processes: int) -> str:
     return "a process" if processes == 1 else f"{processes:,} processes"

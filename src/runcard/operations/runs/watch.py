@@ -1,8 +1,8 @@
-"""Watching a client: every call of a model that it makes is recorded, without a further line of code.
+"""Watch a client: record every call of a model that it makes, without a further line of code.
 
-What is seen of a call becomes one event of the run that the calling code belongs to. Of the prompt the event has the
-digest; its words, and those of the reply, only when they are asked for, and then masked. What the calling code sees stays
-the same: replies, exceptions, and streams that are read when somebody reads them.
+A call becomes one event of the run that the calling code belongs to. The event has the digest of the prompt; it has the
+prompt and the reply, masked, only with `keep_content`. The calling code sees no difference: replies, exceptions and streams
+stay as they are.
 """
 
 import json
@@ -17,115 +17,118 @@ from runcard.errors import EncodingError, UsageError
 from runcard.masking import mask_data
 from runcard.observe.clients.call import CallFacts, ModelCall
 from runcard.observe.clients.supported_clients import attach
-from runcard.operations.runs.record import current_run
-from runcard.operations.runs.recorder_methods import Events
+from runcard.recording.events import EventRecorder
+from runcard.recording.recorder import Recorder, events_of
+from runcard.recording.run import current_run
 
 Client = TypeVar("Client")
 
-_told: WeakKeyDictionary[Events, set[str]] = WeakKeyDictionary()  # what was said once in a run
+_given_warnings: WeakKeyDictionary[EventRecorder, set[str]] = WeakKeyDictionary()  # once for each run
 
 
 def watch(
     client: Client,
     *,
-    run: Events | None = None,
+    run: Recorder | None = None,
     step: str | None = None,
     template: str | None = None,
     keep_content: bool = False,
 ) -> Client:
-    """Record every call of a client of `anthropic`, `openai` or `google-genai`, and give the same client back.
+    """Record every call of a client of `anthropic`, `openai` or `google-genai`; returns the same client.
 
-    Calls go into `run`, else into the `current_run()` of the code that makes the call; where there is none, they are
-    not recorded. `step` and the digest of `template` stand in the events of this client. With `keep_content` the
-    events hold prompts and replies, masked. A client of another kind is a TypeError.
+    Calls are recorded in `run`, or in the `current_run()` of the code that makes the call; without a run they are not
+    recorded. `step` and the digest of `template` are added to the events of this client. With `keep_content` the events
+    hold prompts and replies, masked. A client of another kind is a TypeError.
     """
-    if not isinstance(run, Events | None):
-        raise UsageError(f"run is a {type(run).__name__}", hint="pass what runcard.record gave, or nothing")
+    if not isinstance(run, Recorder | None):
+        raise UsageError(f"run is a {type(run).__name__}", hint="pass the run of runcard.record, or nothing")
     digest = None if template is None else sha256_bytes(template.encode("utf-8", "surrogatepass")).hex
 
-    def keeper() -> _Keeper | None:
-        found = run or current_run()
-        return None if found is None else _Keeper(found, step, digest, keep_content)
+    def call_recorder() -> _CallRecorder | None:
+        recorder = run or current_run()
+        return None if recorder is None else _CallRecorder(events_of(recorder), step, digest, keep_content)
 
-    attach(client, keeper)
+    attach(client, call_recorder)
     return client
 
 
 @dataclass(frozen=True, slots=True)
-class _Keeper:
-    """Puts what was seen of calls into a run."""
+class _CallRecorder:
+    """Records the calls of one client in a run."""
 
-    run: Events
+    events: EventRecorder
     step: str | None
     template_sha256: str | None
     keep_content: bool
 
     @property
     def strict(self) -> bool:
-        return self.run.strict
+        return self.events.strict
 
     def unrecorded(self, way: str) -> None:
-        what = f"calls of {way} are not recorded: what they use and cost is no part of the totals"
-        self._tell_once(what, "not-recorded")
+        message = f"calls of {way} are not recorded: what they use and cost is no part of the totals"
+        self._warn_once(message, "not-recorded")
 
     def call_started(self, call: ModelCall) -> None:
-        self.run.open_calls.add(call)
+        self.events.open_calls.add(call)
 
-    def call_finished(self, call: ModelCall, seen: CallFacts) -> None:
-        usage = self._usage(seen)
+    def call_finished(self, call: ModelCall, facts: CallFacts) -> None:
+        usage = self._usage(facts)
         if usage.response_id is not None:
-            self.run.watched.add(usage.response_id)
-        self.run.open_calls.discard(call)
-        self.run.keep_call(usage, self._said(seen), provider=seen.provider, model=seen.requested_model)
-        if usage.source is None and seen.streamed and seen.error is None:
-            ask = 'OpenAI\'s Chat Completions send them with stream_options={"include_usage": True}'
-            self._tell_once(f"a stream carried no token counts; {ask}", "no-usage")
+            self.events.watched_replies.add(usage.response_id)
+        self.events.open_calls.discard(call)
+        self.events.add_call(
+            usage, self._details(facts), provider=facts.provider, model=facts.requested_model
+        )
+        if usage.source is None and facts.streamed and facts.error is None:
+            option = 'OpenAI\'s Chat Completions send them with stream_options={"include_usage": True}'
+            self._warn_once(f"a stream carried no token counts; {option}", "no-usage")
 
-    def _said(self, seen: CallFacts) -> JsonObject:
-        said: JsonObject = {
+    def _details(self, facts: CallFacts) -> JsonObject:
+        details: JsonObject = {
             "step": self.step,
-            "prompt_sha256": self._digest(seen),
+            "prompt_sha256": self._prompt_digest(facts),
             "template_sha256": self.template_sha256,
-            "requested_model": seen.requested_model,
-            "latency_seconds": seen.latency,
-            "api": seen.api,
-            "streamed": seen.streamed,
-            "retries": seen.retries,
+            "requested_model": facts.requested_model,
+            "latency_seconds": facts.latency,
+            "api": facts.api,
+            "streamed": facts.streamed,
+            "retries": facts.retries,
         }
-        if seen.streamed:
-            said["time_to_first_token_seconds"] = seen.first_token
-        if seen.error is not None:
-            said["error"] = _sound(dict(seen.error))
+        if facts.streamed:
+            details["time_to_first_token_seconds"] = facts.first_token
+        if facts.error is not None:
+            details["error"] = _valid_json(dict(facts.error))
         if self.keep_content:
-            said["content"] = _sound({"prompt": seen.prompt, "reply": seen.content})
-        return said
+            details["content"] = _valid_json({"prompt": facts.prompt, "reply": facts.content})
+        return details
 
-    def _usage(self, seen: CallFacts) -> Usage:
+    def _usage(self, facts: CallFacts) -> Usage:
         try:
-            usage = Usage(Tokens()) if seen.reply is None else read_usage(seen.reply)
+            usage = Usage(Tokens()) if facts.reply is None else read_usage(facts.reply)
         except UsageError as error:
-            self.run.add_warning(f"the token counts of a reply cannot be read: {error}", type="usage")
+            self.events.add_warning(f"the token counts of a reply cannot be read: {error}", "usage")
             usage = Usage(Tokens())
-        if usage.source is None and seen.reply_began and not seen.complete:
+        if usage.source is None and facts.reply_began and not facts.complete:
             return replace(usage, source="partial")
         return usage
 
-    def _digest(self, seen: CallFacts) -> str | None:
-        """Of what a reader of the record may see: a secret in a prompt cannot be guessed from it."""
-        if seen.prompt is None:
+    def _prompt_digest(self, facts: CallFacts) -> str | None:
+        """The digest of the masked prompt: a secret in it cannot be guessed from the digest."""
+        if facts.prompt is None:
             return None
-        prompt = seen.prompt if self.run.keeps_secrets else mask_data(seen.prompt).value
-        return sha256_bytes(canonical_json(_sound(prompt))).hex
+        prompt = facts.prompt if self.events.keep_secrets else mask_data(facts.prompt).value
+        return sha256_bytes(canonical_json(_valid_json(prompt))).hex
 
-    def _tell_once(self, what: str, kind: str) -> None:
-        said = _told.setdefault(self.run, set())
-        if what not in said:
-            said.add(what)
-            self.run.add_warning(what, type=kind)
+    def _warn_once(self, message: str, kind: str) -> None:
+        given = _given_warnings.setdefault(self.events, set())
+        if message not in given:
+            given.add(message)
+            self.events.add_warning(message, kind)
 
 
-def _sound(data: Any) -> Any:  # noqa: ANN401
-    """Data as JSON can hold it: halves of characters, which JSON texts can smuggle in, become question marks."""
+def _valid_json(data: Any) -> Any:  # noqa: ANN401
+    """Data as JSON can hold it: lone surrogates, which JSON texts can contain, become question marks."""
     try:
         encode_json(data)
     except EncodingError:

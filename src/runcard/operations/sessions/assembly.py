@@ -1,201 +1,225 @@
-"""Putting a session together, and sealing it.
+"""Assemble a session from its SPEC, and seal it.
 
-The order is that of closing a run: the last event, the pages and documents, SHA256SUMS, all of it on the disk, then the
-team document, which fixes SHA256SUMS, then the name, then the ledger.
+The order is that of closing a run: the last event, the summary and the documents, SHA256SUMS, all of it durable, then the
+team document with the digest of SHA256SUMS, then the final name, then the entry in the ledger.
 """
 
 import os
+from collections import Counter
+from collections.abc import Callable
+from typing import NamedTuple
 
 from runcard.checksums import Listing
 from runcard.digests import sha256_bytes
 from runcard.documents.kinds import TEAM
-from runcard.documents.session import build as assembly
-from runcard.documents.session.build import Collected, Kept, Member
+from runcard.documents.session import build
+from runcard.documents.session.build import CollectionFacts, StoredSections, TeamMember
+from runcard.documents.session.events import COLLECTION_ENDED, COLLECTION_STARTED, FILE_OMITTED
 from runcard.documents.session.instance import Instance
+from runcard.documents.session.journal_check import section_digests
 from runcard.documents.session.manifest import Manifest
-from runcard.documents.session.refold import ENDED, section_digests
 from runcard.documents.session.team import Team
-from runcard.documents.times import written_briefly
+from runcard.documents.times import format_time_ms
 from runcard.encoding import JsonObject
 from runcard.errors import RuncardError
 from runcard.files import Sync, failure, open_regular, sync_filesystem
 from runcard.observe.clock import Clock
 from runcard.observe.machine import locality, system_info, user_and_host
 from runcard.observe.process import this_process
-from runcard.operations.sessions.copying import Advance, Keeper, Progress
-from runcard.operations.sessions.options import Choices
-from runcard.operations.sessions.read_spec import Spec
+from runcard.operations.sessions.spec_file import CheckedSpec
+from runcard.parallel.progress import Amount
 from runcard.store import layout
-from runcard.store.ledger import CLOSED, Ledger
-from runcard.store.sessions.copying import Amount
-from runcard.store.sessions.directory import STARTED, Collection
+from runcard.store.ledger import Ledger
+from runcard.store.sessions.collect_options import CollectOptions
+from runcard.store.sessions.directory import SessionDirectory
+from runcard.store.sessions.instance_copies import InstanceCopier
+from runcard.store.sessions.recovery import append_closed_entry
 from runcard.version import __version__
-from runcard.views.session_summary import SummaryFigures, summary
+from runcard.views.session_summary import SummaryFigures, notable_files, summary
 
 PRODUCER = {"name": "runcard", "version": __version__}
 
 
-class Desk:
-    """The session on the desk of the one who collects it."""
+class CollectionProgress(NamedTuple):
+    """How far a collection is."""
 
-    def __init__(self, place: Collection, spec: Spec, choice: Choices, clock: Clock) -> None:
-        self._place, self._spec, self._choice, self._clock = place, spec, choice, clock
+    instance: str  # the name of the instance that is copied
+    number: int  # of this instance
+    total: int  # of instances
+    amount: Amount  # of its workspace
+
+
+Progress = Callable[[CollectionProgress], object]
+
+
+class SessionAssembler:
+    """Assembles one session in its directory."""
+
+    def __init__(
+        self, directory: SessionDirectory, spec: CheckedSpec, options: CollectOptions, clock: Clock
+    ) -> None:
+        self._directory, self._spec, self._options, self._clock = directory, spec, options, clock
         self._collected_by = user_and_host()
-        self._keeper = Keeper(place, choice.wanted, self._note)
+        self._copier = InstanceCopier(directory, options, self._add_event)
+        self._spec_redactions = [
+            {"rule": rule, "where": "SPEC", "count": count} for rule, count in spec.redactions.items()
+        ]
         self.remarks: tuple[str, ...] = ()
 
-    def seal(self, progress: Progress | None) -> Team:
-        """Keep everything, fix it, and give the session its name; the team document."""
-        self._begin()
-        members = self._members(progress)
-        facts = self._facts(members)
-        hexes = self._keeper.hexes | self._write_documents(members, facts)
+    def run(self, progress: Progress | None) -> Team:
+        """Copy all files, write all documents, and give the session its final name; returns the team document."""
+        self._add_start_event()
+        members = self._copy_instances(progress)
+        facts = self._end_collection(members)
+        hexes = self._copier.hexes | self._write_documents(members, facts)
         listing = Listing.from_hex(hexes).to_bytes()
-        self._place.write(layout.CHECKSUMS, listing)
+        self._directory.write(layout.CHECKSUMS, listing)
         try:
-            sync_filesystem(self._place.path)
+            sync_filesystem(self._directory.path)
         except OSError as error:
-            raise failure(error, self._place.path, "make durable") from error
+            raise failure(error, self._directory.path, "make durable") from error
         return self._close(members, facts, listing)
 
     @property
     def omissions(self) -> tuple[str, ...]:
-        """What was not stored, in a sentence each."""
-        return tuple(self._keeper.sentences)
+        """A message for each file that was not stored, or not completely."""
+        return tuple(self._copier.omission_messages)
 
-    def _note(self, event: str, payload: JsonObject) -> None:
+    @property
+    def excluded(self) -> dict[str, int]:
+        """The number of excluded files and directories, by pattern."""
+        return dict(sorted(self._copier.excluded.items()))
+
+    @property
+    def masked(self) -> dict[str, int]:
+        """The number of masked secrets, by file; those of the SPEC itself under `SPEC`."""
+        counts: Counter[str] = Counter()
+        for entry in (*self._spec_redactions, *self._copier.redactions):
+            counts[entry["where"]] += entry["count"]
+        return dict(counts)
+
+    def _add_event(self, event: str, payload: JsonObject) -> None:
         now = self._clock.read()
         line = {
             "timestamp": now.timestamp,
-            "level": "warning" if event == "file.omitted" else "info",
+            "level": "warning" if event == FILE_OMITTED else "info",
             "event": event,
             "team_session_id": self._spec.session.session_id,
             "elapsed": now.elapsed,
         }
-        self._place.journal.append(line, payload)
+        self._directory.journal.append(line, payload)
 
-    def _begin(self) -> None:
-        started = {
+    def _add_start_event(self) -> None:
+        payload = {
             "collected_by": self._collected_by,
             "producer": PRODUCER,
-            "options": self._choice.to_dict(),
+            "options": self._options.to_dict(),
             "spec": self._spec.source,
-            "findings": [found.to_dict() for found in self._spec.findings],
+            "findings": [finding.to_dict() for finding in self._spec.findings],
             "process": this_process(),
         }
-        self._note(STARTED, self._choice.masked(started))
+        self._add_event(COLLECTION_STARTED, self._options.mask(payload))
 
-    def _members(self, progress: Progress | None) -> list[Member]:
+    def _copy_instances(self, progress: Progress | None) -> list[TeamMember]:
         instances, here = self._spec.session.instances, locality(os.environ)
         members = []
         for number, instance in enumerate(instances, 1):
 
-            def tell(amount: Amount, name: str = instance.given["name"], number: int = number) -> None:
+            def report(amount: Amount, name: str = instance.given["name"], number: int = number) -> None:
                 if progress is not None:
-                    progress(Advance(name, number, len(instances), amount))
+                    progress(CollectionProgress(name, number, len(instances), amount))
 
-            kept = self._keeper.keep(instance, self._spec.places[instance.instance_id], tell)
-            stated = instance.given.get("environment", {})
-            environment = here | {name: value for name, value in stated.items() if value is not None}
-            members.append(Member(instance, self._spec.accounts[instance.instance_id], kept, environment))
+            own = instance.instance_id
+            stored = self._copier.copy(instance, self._spec.paths[own], report)
+            given = instance.given.get("environment", {})
+            environment = here | {name: value for name, value in given.items() if value is not None}
+            members.append(TeamMember(instance, self._spec.usages[own], stored, environment))
         return members
 
-    def _facts(self, members: list[Member]) -> Collected:
-        """What the collection knows; with its last event, so that nothing is added to its journal any more."""
-        keeper = self._keeper
-        spec = [
-            {"rule": rule, "where": "SPEC", "count": count} for rule, count in self._spec.redactions.items()
-        ]
+    def _end_collection(self, members: list[TeamMember]) -> CollectionFacts:
+        """Add the last event to the journal; returns the facts about the collection for the documents."""
+        copier = self._copier
         audit = {
-            "collected_at": written_briefly(self._place.created),
+            "collected_at": format_time_ms(self._directory.created),
             "collected_by": self._collected_by,
-            "options": self._choice.to_dict(),
-            "redactions": [*spec, *keeper.redactions],
-            "omissions": keeper.omissions,
-            "excluded": [
-                {"pattern": pattern, "count": count} for pattern, count in sorted(keeper.excluded.items())
-            ],
+            "options": self._options.to_dict(),
+            "redactions": [*self._spec_redactions, *copier.redactions],
+            "omissions": copier.omissions,
+            "excluded": [{"pattern": pattern, "count": count} for pattern, count in self.excluded.items()],
         }
-        facts = Collected(self._place.created, PRODUCER, system_info(), audit, keeper.sentences)
-        team = assembly.team_document(self._spec.session, members, facts, {}, self._choice.schema)
+        facts = CollectionFacts(
+            self._directory.created, PRODUCER, system_info(), audit, copier.omission_messages
+        )
+        team = build.team_document(self._spec.session, members, facts, {}, self._options.schema)
         counts = {name: len(audit[name]) for name in ("omissions", "excluded")}
-        ended = {**counts, "redactions": audit["redactions"], "files": len(keeper.hexes)}
-        self._note(ENDED, ended | {"sections": section_digests(team)})
+        payload = {**counts, "redactions": audit["redactions"], "files": len(copier.hexes)}
+        self._add_event(COLLECTION_ENDED, payload | {"sections": section_digests(team)})
         return facts
 
-    def _write_documents(self, members: list[Member], facts: Collected) -> dict[str, str]:
-        """All documents but the team's; the digests of what was written, by path."""
-        version = self._choice.schema
-        team = assembly.team_document(self._spec.session, members, facts, {}, version)
-        children = assembly.children_of(members)
+    def _write_documents(self, members: list[TeamMember], facts: CollectionFacts) -> dict[str, str]:
+        """Write all documents but the team document; returns the digests of the files, by path."""
+        version = self._options.schema
+        team = build.team_document(self._spec.session, members, facts, {}, version)
+        children = build.children_of(members)
         paths = {own: layout.instance_file(own, layout.METADATA) for own in children}
         documents = {}
         for member in members:
             own = member.spec.instance_id
-            document = assembly.instance_document(member, children[own], facts, version)
+            document = build.instance_document(member, children[own], facts, version)
             documents[paths[own]] = Instance.from_dict(document).to_bytes()
         producer = PRODUCER if version == TEAM.latest else None
-        documents[layout.MANIFEST] = Manifest.from_dict(assembly.manifest(team, producer, paths)).to_bytes()
+        documents[layout.MANIFEST] = Manifest.from_dict(build.manifest(team, producer, paths)).to_bytes()
         documents[layout.SUMMARY] = summary(
-            team, self._figures([one.kept for one in members]), PRODUCER
+            team, self._figures([member.stored for member in members]), PRODUCER
         ).encode()
         for path, data in documents.items():
-            self._place.write(path, data)
+            self._directory.write(path, data)
         hexes = {path: sha256_bytes(data).hex for path, data in documents.items()}
-        return hexes | {layout.AUDIT: _digest(self._place.journal.path)}
+        return hexes | {layout.AUDIT: _digest(self._directory.journal.path)}
 
-    def _figures(self, kept: list[Kept]) -> SummaryFigures:
-        keeper = self._keeper
+    def _figures(self, stored: list[StoredSections]) -> SummaryFigures:
+        files = self._copier.workspace_files
         return SummaryFigures(
-            self._place.final, sum(one.size for one in kept), keeper.files, keeper.lines, keeper.notable
+            self._directory.final,
+            sum(each.size for each in stored),
+            sum(map(len, files.values())),
+            self._copier.transcript_lines,
+            {own: notable_files((file.path, file.size) for file in files[own]) for own in files},
         )
 
-    def _close(self, members: list[Member], facts: Collected, listing: bytes) -> Team:
-        """Fix everything by the team document, give the session its name, and enter it in the ledger."""
-        with Ledger(self._place.store, self._place.modes.file) as ledger:
+    def _close(self, members: list[TeamMember], facts: CollectionFacts, listing: bytes) -> Team:
+        """Write the team document, give the session its final name, and add it to the ledger."""
+        with Ledger(self._directory.store, self._directory.modes.file) as ledger:
             seal = {
-                "symlinks": self._keeper.symlinks,
-                "event_chains": [self._place.journal.head.to_dict()],
+                "symlinks": self._copier.symlinks,
+                "event_chains": [self._directory.journal.head.to_dict()],
                 "ledger_head": ledger.head,
                 "checksums": {"session": str(sha256_bytes(listing))},
             }
             document = Team.from_dict(
-                assembly.team_document(self._spec.session, members, facts, seal, self._choice.schema)
+                build.team_document(self._spec.session, members, facts, seal, self._options.schema)
             )
-            self._place.write(layout.METADATA, document.to_bytes(), sync=Sync.FILE)
-            self._place.place()
-            self._enter(ledger, document)
+            self._directory.write(layout.METADATA, document.to_bytes(), sync=Sync.FILE)
+            self._directory.publish()
+            self._add_to_ledger(ledger, document)
         return document
 
-    def _enter(self, ledger: Ledger, document: Team) -> None:
-        """Enter the session in the ledger; it is complete, so that a failure here is only a remark."""
+    def _add_to_ledger(self, ledger: Ledger, document: Team) -> None:
+        """Add the session to the ledger. It is complete, so that a failure is only a remark."""
         try:
-            enter(ledger, self._place.name, document)
+            append_closed_entry(ledger, self._directory.name, document, Clock().timestamp())
         except RuncardError as error:
             self.remarks = (
-                f"the session is not in the ledger, the next collection enters it: {error.message}",
+                f"the session is not in the ledger yet; the next collection adds it: {error.message}",
             )
-        else:
-            self._conclude()
-
-    def _conclude(self) -> None:
+            return
         try:
-            self._place.conclude()
+            self._directory.clear_closing_mark()
         except OSError as error:
             reason = os.strerror(error.errno or 0)
-            self.remarks = (f"a mark in .open/ was not removed, the next collection removes it: {reason}",)
-
-
-def enter(ledger: Ledger, name: str, document: Team) -> None:
-    """Enter a session in the ledger: now, since the second in its name may be yet to come."""
-    entry = {
-        "kind": "session",
-        "id": document.session_id,
-        "path": name,
-        "sha256": sha256_bytes(document.to_bytes()).hex,
-        "time": document.to_dict()["created_at"],
-    }
-    ledger.append(CLOSED, Clock().timestamp(), entry)
+            self.remarks = (
+                f"a mark in .open/ could not be removed; the next collection removes it: {reason}",
+            )
 
 
 def _digest(path: str) -> str:

@@ -1,7 +1,7 @@
-"""Collecting a session: what a team of agents did, kept as one record.
+"""Collect a session: store the work of a team of agents as one record.
 
-The session is put together in a place of its own and gets its name when it is complete. Nothing in a workspace is changed,
-and nothing outside the store is written.
+The session is assembled in a separate directory and gets its final name when it is complete. Workspaces are not changed,
+and nothing is written outside the store.
 """
 
 import os
@@ -19,33 +19,31 @@ from runcard.encoding import JsonObject
 from runcard.errors import ExitCode, RuncardError, StoreError, UsageError
 from runcard.files import printable
 from runcard.observe.clock import Clock
-from runcard.operations.masking import use_masking_settings
-from runcard.operations.sessions.assembly import Desk
-from runcard.operations.sessions.copying import Progress
-from runcard.operations.sessions.options import Choices
-from runcard.operations.sessions.read_spec import InvalidSpec, read_spec, session_id_of
-from runcard.operations.sessions.recovery import tidy
-from runcard.operations.sessions.usage import Accounts
+from runcard.operations.sessions.assembly import Progress, SessionAssembler
+from runcard.operations.sessions.instance_usage import UsageReader
+from runcard.operations.sessions.spec_file import InvalidSpec, read_spec, session_id_of
 from runcard.settings import read_settings
-from runcard.store.sessions.directory import Collection
+from runcard.settings.apply import use_masking_settings
+from runcard.store.sessions.collect_options import CollectOptions
+from runcard.store.sessions.directory import SessionDirectory
+from runcard.store.sessions.recovery import recover_sessions
 
-_TOLD = (  # of each instance, by the documented tool
+# The fields that the tool `collect_team_artifacts` returns.
+_INSTANCE_FIELDS = (
     *("instance_id", "name", "role", "model", "status", "created_at", "terminated_at"),
     *("execution_time_seconds", "tokens_used", "cost", "parent_instance_id", "children_count"),
 )
-_SUMMED = (
+_SUMMARY_FIELDS = (
     *("total_instances", "total_tokens", "total_cost", "execution_start", "execution_end"),
     *("total_execution_time_seconds", "all_completed"),
 )
+_TOOL_MESSAGES = {"count.instances", "schema.min-length"}  # rules whose messages are those of the tool
 
-
-_SAID_ALONE = {"count.instances", "schema.min-length"}  # findings that the documented tool has words for
-
-_ASKED = tuple(setting for setting in known.ALL if setting is not known.OUTPUTS)
+_SETTINGS_USED = tuple(setting for setting in known.ALL if setting is not known.OUTPUTS)
 
 
 class CollectingIsOffError(RuncardError):
-    """The settings say that no sessions are collected."""
+    """Collecting is disabled by the settings."""
 
     exit_code = ExitCode.WARNINGS
 
@@ -57,16 +55,18 @@ class CollectedSession:
     path: Path
     document: Team
     findings: tuple[Finding, ...]  # warnings about the SPEC
-    omissions: tuple[str, ...]  # what was not stored, and why, in a sentence each
-    remarks: tuple[str, ...]  # what else there is to know: about settings, the ledger, leftovers of others
+    omissions: tuple[str, ...]  # a message for each file that was not stored, or not completely
+    remarks: tuple[str, ...]  # other warnings: about settings, the ledger, interrupted collections
+    excluded: dict[str, int]  # files and directories by the pattern that excludes them
+    masked: dict[str, int]  # secrets by file
 
     @property
     def is_whole(self) -> bool:
-        """Whether there is nothing to warn of."""
+        """Whether there are no warnings."""
         return not (self.findings or self.omissions or self.remarks)
 
     def to_dict(self) -> JsonObject:
-        """As the tool `collect_team_artifacts` returns it; what is not known is null."""
+        """The result of the tool `collect_team_artifacts`; unknown values are null."""
         data = self.document.to_dict()
         figures = data["execution_summary"]
         return {
@@ -74,14 +74,16 @@ class CollectedSession:
             "team_session_id": data["team_session_id"],
             "artifacts_path": printable(str(self.path)),
             "instances_count": data["total_instances"],
-            "instances": [{name: entry.get(name) for name in _TOLD} for entry in data["instances"]],
-            "summary": {name: figures.get(name) for name in _SUMMED} | {"errors": data["errors"]},
+            "instances": [
+                {name: entry.get(name) for name in _INSTANCE_FIELDS} for entry in data["instances"]
+            ],
+            "summary": {name: figures.get(name) for name in _SUMMARY_FIELDS} | {"errors": data["errors"]},
         }
 
 
 def failure_dict(error: RuncardError, spec: str | os.PathLike[str] | Mapping[str, Any]) -> JsonObject:
-    """A failure as the tool `collect_team_artifacts` returns it, and all findings where it is the SPEC that is wrong."""
-    told: JsonObject = {
+    """An error as the tool `collect_team_artifacts` returns it; with all findings for an invalid SPEC."""
+    result: JsonObject = {
         "status": "error",
         "team_session_id": error.session_id if isinstance(error, InvalidSpec) else session_id_of(spec),
         "artifacts_path": None,
@@ -90,12 +92,14 @@ def failure_dict(error: RuncardError, spec: str | os.PathLike[str] | Mapping[str
     }
     if isinstance(error, InvalidSpec):
         errors = error.report.errors
-        told["error"] = next((found.message for found in errors if found.rule in _SAID_ALONE), error.message)
-        told["findings"] = [found.to_dict() for found in errors]
-    return told
+        result["error"] = next(
+            (each.message for each in errors if each.rule in _TOOL_MESSAGES), error.message
+        )
+        result["findings"] = [each.to_dict() for each in errors]
+    return result
 
 
-def collect(  # noqa: PLR0913 - the library's front door: each is a thing to decide about a collection
+def collect(  # noqa: PLR0913 - one for each option of the command
     spec: str | os.PathLike[str] | Mapping[str, Any],
     *,
     artifacts: str | os.PathLike[str] | None = None,
@@ -112,10 +116,10 @@ def collect(  # noqa: PLR0913 - the library's front door: each is a thing to dec
     prices: Prices | None = None,
     progress: Progress | None = None,
 ) -> CollectedSession:
-    """Collect the session that a SPEC tells of, a file or plain data, and return where it lies.
+    """Collect the session that a SPEC describes, a file or plain data.
 
-    What is not given is as the settings say. Raises InvalidDocument with everything that is wrong with the SPEC; what
-    could not be stored of a session is an omission, and no error.
+    Defaults are those of the settings. Raises InvalidDocument with all errors in the SPEC. A file that cannot be stored
+    is an omission, not an error.
     """
     settings = read_settings(
         {
@@ -131,31 +135,41 @@ def collect(  # noqa: PLR0913 - the library's front door: each is a thing to dec
         }
     )
     if schema not in TEAM.versions:
-        raise UsageError(f"no session has version {schema}", hint=f"one of {', '.join(TEAM.versions)}")
+        raise UsageError(
+            f"there is no version {schema} of sessions", hint=f"use one of {', '.join(TEAM.versions)}"
+        )
     if not settings[known.ARTIFACTS_ENABLED]:
         origin = settings.find(known.ARTIFACTS_ENABLED).origin
         raise CollectingIsOffError(
-            f"nothing was collected: {printable(str(origin))} switches it off", hint="set it to true"
+            f"nothing was collected: disabled by {printable(str(origin))}", hint="set it to true"
         )
     use_masking_settings(settings)
-    choices = Choices(settings, schema, keep_secrets=keep_secrets)
-    _check_quota(choices.store, settings[known.ARTIFACTS_MAX_SIZE_GB])
+    options = CollectOptions(settings, schema, keep_secrets=keep_secrets)
+    _check_quota(options.store, settings[known.ARTIFACTS_MAX_SIZE_GB])
     clock = Clock()
-    told = read_spec(
-        spec,
-        clock.started,
-        Accounts(prices),
-        limits=settings.limits,
-        keep_secrets=keep_secrets,
+    checked = read_spec(
+        spec, clock.started, UsageReader(prices), limits=settings.limits, keep_secrets=keep_secrets
     )
-    remarks = (*(f"{message}; {hint}" for message, hint in settings.warnings(*_ASKED)), *tidy(choices.store))
-    with Collection(choices.store, told.session.session_id, clock.started, choices.modes) as place:
-        desk = Desk(place, told, choices, clock)
-        document = desk.seal(progress)
-    path, more = place.final, desk.remarks
+    remarks = [f"{message}; {hint}" for message, hint in settings.warnings(*_SETTINGS_USED)]
+    remarks += recover_sessions(options.store, Clock().timestamp)
+    with SessionDirectory(
+        options.store, checked.session.session_id, clock.started, options.modes
+    ) as directory:
+        assembler = SessionAssembler(directory, checked, options, clock)
+        document = assembler.run(progress)
+    remarks += assembler.remarks
+    path = directory.final
     if settings[known.ARTIFACTS_COMPRESS]:
-        path, more = _archived(path, more)
-    return CollectedSession(Path(path), document, told.findings, desk.omissions, (*remarks, *more))
+        path = _archive(path, remarks)
+    return CollectedSession(
+        Path(path),
+        document,
+        checked.findings,
+        assembler.omissions,
+        tuple(remarks),
+        assembler.excluded,
+        assembler.masked,
+    )
 
 
 def _check_quota(store: str, gigabytes: float | None) -> None:
@@ -166,15 +180,16 @@ def _check_quota(store: str, gigabytes: float | None) -> None:
     if store_size(store) >= gigabytes * 1_000_000_000:
         raise StoreError(
             "Artifacts storage limit exceeded",
-            hint=f"`runcard prune` deletes the oldest sessions, `runcard archive` packs them; or allow more than {gigabytes:g} GB",
+            hint=f"run `runcard prune` or `runcard archive`, or allow more than {gigabytes:g} GB",
         )
 
 
-def _archived(path: str, remarks: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
-    """The archive of a session that was just collected; it is whole, so that a failure here is only a remark."""
-    from runcard.operations.archives.archive import archive  # noqa: PLC0415 - it takes long to load, and few want it
+def _archive(path: str, remarks: list[str]) -> str:
+    """Archive a session that was just collected. It is complete, so that a failure is only a remark."""
+    from runcard.operations.archives.archive import archive  # noqa: PLC0415 - slow to import, and rarely used
 
     try:
-        return str(archive(path).archive), remarks
+        return str(archive(path).archive)
     except RuncardError as error:
-        return path, (*remarks, f"the session was not archived: {error.message}")
+        remarks.append(f"the session was not archived: {error.message}")
+        return path

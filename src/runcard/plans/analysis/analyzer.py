@@ -1,4 +1,4 @@
-"""The analyzer: a source, a method of it, and the plan that they make."""
+"""The analyzer: reads a source, finds a method in it, and makes its plan."""
 
 import os
 from collections.abc import Iterator
@@ -12,93 +12,93 @@ from runcard.documents.testplan.plan import TestPlan
 from runcard.encoding import JsonObject
 from runcard.errors import DocumentError, UsageError
 from runcard.files import json_name, printable, read_file, unreadable
-from runcard.plans.analysis.characteristics import Around, characteristics_of
+from runcard.plans.analysis.characteristics import SetupContext, characteristics_of
 from runcard.plans.analysis.conditions import Conditions
 from runcard.plans.analysis.control_flow import Walker
-from runcard.plans.analysis.declared_values import Declarations, Surroundings, read_declarations
+from runcard.plans.analysis.declared_values import ConditionContext, Declarations, read_declarations
 from runcard.plans.analysis.method_source import Method, find_method, local_names, private_methods
-from runcard.plans.analysis.path_conditions import Way
-from runcard.plans.analysis.project_context import Level, Models, remember_constants
-from runcard.plans.plan_files import Asked
+from runcard.plans.analysis.project_context import Models, TestLevel, remember_constants
+from runcard.plans.analysis.questions import MethodFlow
+from runcard.plans.plan_files import MethodRef
 from runcard.plans.project import project_of
 from runcard.plans.ruby.definitions import read_definitions
 from runcard.plans.ruby.factories import Factories, read_factories
 from runcard.plans.ruby.literals import Literals
-from runcard.plans.ruby.source_text import LARGEST, source_of
+from runcard.plans.ruby.source_text import MAX_SIZE, source_of
 from runcard.plans.ruby.syntax_tree import Node, read_code
 from runcard.plans.ruby.targets import Target, Targets
 
-VERSION = "1.0"  # of the analyzer; another one may find other characteristics in the same source
-DEEPEST = 6  # levels that a plan should have at most
-_MOST_LISTED = 30
+VERSION = "1.0"  # of the analyzer; another version may find other characteristics in the same source
+MAX_LEVELS = 6  # that a plan should have
+_MAX_LISTED = 30
 
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """What was found about a method."""
+    """The plan of a method, and warnings."""
 
     target: Target
     plan: JsonObject
     warnings: tuple[str, ...]
 
 
-def analyze(path: str, asked: Asked, *, root: str | None = None) -> Analysis:
+def analyze(path: str, method_ref: MethodRef, *, root: str | None = None) -> Analysis:
     """Analyze one method of a Ruby file."""
-    source = _Source(path, root)
-    target = source.find(asked)
+    source = _SourceAnalyzer(path, root)
+    target = source.find(method_ref)
     return source.analyze(target, source.method(target))
 
 
 def analyze_all(path: str, *, root: str | None = None) -> list[Analysis]:
     """Analyze every method of a Ruby file that has a body, in the order of the text."""
-    source = _Source(path, root)
+    source = _SourceAnalyzer(path, root)
     return list(source.analyze_all())
 
 
-class _Source:
+class _SourceAnalyzer:
     """A Ruby file, read once, and the project around it."""
 
     def __init__(self, path: str, root: str | None) -> None:
         project, self.file = project_of(path, root)
         self.path = os.path.join(project.root, self.file)
         self.stamp, data = _read(self.path)
-        self.code, trouble = read_code(source_of(data, self.path))
+        self.code, warnings = read_code(source_of(data, self.path))
         classes, left_out = read_definitions(self.code)
-        self.targets = Targets(classes, (*trouble, *left_out))
+        self.targets = Targets(classes, (*warnings, *left_out))
         self.literals = Literals(self.code)
         remember_constants(self.code, self.literals)
         self.models = Models(project.root)
         self.factories = (
             read_factories(project.root, project.root) if project.is_marked else Factories(project.root)
         )
-        self.remarks = tuple(self._remarks())  # on the whole file, said once
+        self.file_warnings = tuple(self._file_warnings())  # about the whole file, reported once
         self._classes: dict[int, tuple[Declarations, dict[str, Node]]] = {}
 
-    def _remarks(self) -> Iterator[str]:
-        for trouble in self.targets.warnings:
-            yield f"line {trouble.line}: {trouble.message}"
-        if self.factories.is_damaged:
-            yield from map(str, self.factories.complaints)
+    def _file_warnings(self) -> Iterator[str]:
+        for warning in self.targets.warnings:
+            yield f"line {warning.line}: {warning.message}"
+        if self.factories.is_incomplete:
+            yield from map(str, self.factories.warnings)
 
-    def find(self, asked: Asked) -> Target:
-        if asked.method is None:
-            raise UsageError("no method was named", hint="name it with --method, or use --all-methods")
-        named = self.targets.named(*asked)
-        if not named:
+    def find(self, method_ref: MethodRef) -> Target:
+        if method_ref.method is None:
+            raise UsageError("no method given", hint="pass --method or --all-methods")
+        matches = self.targets.matching(*method_ref)
+        if not matches:
             known = self.targets.all()
-            listed = ", ".join(map(str, known[:_MOST_LISTED])) or "none at all"
-            more = f" and {len(known) - _MOST_LISTED} more" if len(known) > _MOST_LISTED else ""
-            where = f" of {printable(asked.class_name)}" if asked.class_name else ""
+            listed = ", ".join(map(str, known[:_MAX_LISTED])) or "none"
+            more = f" and {len(known) - _MAX_LISTED} more" if len(known) > _MAX_LISTED else ""
+            where = f" of {printable(method_ref.class_name)}" if method_ref.class_name else ""
             raise DocumentError(
-                f"{printable(self.file)} has no method {printable(asked.method)}{where}; it has {listed}{more}",
-                hint="name one of these with --method, and its class with --class",
+                f"{printable(self.file)} has no method {printable(method_ref.method)}{where}; its methods: {listed}{more}",
+                hint="pass one of these with --method, and its class with --class",
             )
-        if len({target.class_name for target in named}) > 1:
+        if len({target.class_name for target in matches}) > 1:
             raise UsageError(
-                f"{printable(asked.method)} can be {' or '.join(map(str, named))}",
-                hint="name the class with --class",
+                f"{printable(method_ref.method)} is ambiguous: {' or '.join(map(str, matches))}",
+                hint="pass --class",
             )
-        return named[0]
+        return matches[0]
 
     def method(self, target: Target) -> Method | None:
         return find_method(self.code, target, self.literals)
@@ -108,38 +108,40 @@ class _Source:
             method = self.method(target)
             if method is not None:
                 yield self.analyze(target, method)
-                self.remarks = ()
+                self.file_warnings = ()
 
     def analyze(self, target: Target, method: Method | None) -> Analysis:
-        way = Way([], []) if method is None else self._walked(method)
+        flow = MethodFlow([], []) if method is None else self._walk(method)
         file = json_name(self.file).text
-        names = {} if method is None else self._names(method, way)
-        characteristics = characteristics_of(way, file, target.class_name, method, Around(self.models, names))
+        names = {} if method is None else self._names(method, flow)
+        characteristics = characteristics_of(
+            flow, file, target.class_name, method, SetupContext(self.models, names)
+        )
         plan = self._plan(target, method, characteristics)
-        report = TestPlan.judge(plan)
+        report = TestPlan.check(plan)
         if not report.valid:
             raise InvalidDocument(report, f"the plan of {target}")
-        return Analysis(target, plan, tuple(self._warnings(target, characteristics, way)))
+        return Analysis(target, plan, tuple(self._warnings(target, characteristics, flow)))
 
-    def _walked(self, method: Method) -> Way:
+    def _walk(self, method: Method) -> MethodFlow:
         flags = {name: value for name, value in method.defaults.items() if isinstance(value, bool)}
         declared, privates = self._class_of(method)
-        around = Surroundings(declared, self.models, flags)
-        conditions = Conditions(self.code, self.literals, around)
+        context = ConditionContext(declared, self.models, flags)
+        conditions = Conditions(self.code, self.literals, context)
         conditions.privates = {name: body for name, body in privates.items() if body != method.body}
         walker = Walker(self.code, conditions, conditions.privates)
         walker.walk(method.body, (), tail=True)
-        walker.way.too_deep = walker.way.too_deep or conditions.too_deep
-        return walker.way
+        walker.flow.too_deep = walker.flow.too_deep or conditions.too_deep
+        return walker.flow
 
-    def _names(self, method: Method, way: Way) -> dict[str, frozenset[str]]:
-        """What the private methods that were read name for themselves."""
+    def _names(self, method: Method, flow: MethodFlow) -> dict[str, frozenset[str]]:
+        """The local names of the private methods that were read."""
         _, privates = self._class_of(method)
-        read = {asked.question.via for asked in way.asked}
+        read = {item.question.via for item in flow.questions}
         return {name: local_names(self.code, body) for name, body in privates.items() if name in read}
 
     def _class_of(self, method: Method) -> tuple[Declarations, dict[str, Node]]:
-        """What the class of a method declares, and its private methods; read once for all of its methods."""
+        """The declarations and private methods of the class of a method; read once per class."""
         at = method.owner.start_byte if method.owner else -1
         if at not in self._classes:
             declared = read_declarations(self.code, method.owner, self.literals)
@@ -148,7 +150,7 @@ class _Source:
 
     def _plan(self, target: Target, method: Method | None, characteristics: list[JsonObject]) -> JsonObject:
         known = self.factories.to_dict()
-        level = None if method is None else Level(self.code, self.file, method, self.models, set(known))
+        level = None if method is None else TestLevel(self.code, self.file, method, self.models, set(known))
         return {
             TESTPLAN.version_key: TESTPLAN.latest,
             "analyzer": self.stamp,
@@ -169,37 +171,35 @@ class _Source:
             },
         }
 
-    def _warnings(self, target: Target, characteristics: list[JsonObject], way: Way) -> list[str]:
-        said = list(self.remarks)
-        deepest = max((one["level"] for one in characteristics), default=0)
+    def _warnings(self, target: Target, characteristics: list[JsonObject], flow: MethodFlow) -> list[str]:
+        warnings = list(self.file_warnings)
+        deepest = max((characteristic["level"] for characteristic in characteristics), default=0)
         if not characteristics:
-            said.append(f"{target} has no condition: there is nothing to test apart")
-        if deepest > DEEPEST:
-            said.append(
-                f"{target} has {deepest} levels of conditions, more than {DEEPEST}: split the method, "
-                "and test its parts by themselves"
+            warnings.append(f"{target} has no branches, so no separate cases")
+        if deepest > MAX_LEVELS:
+            warnings.append(
+                f"{target} has {deepest} levels of conditions, more than {MAX_LEVELS}: "
+                "split the method and test its parts separately"
             )
-        if way.too_deep is not None:
-            said.append(f"line {way.too_deep}: nested too deep, what lies below is left out")
-        return said
+        if flow.too_deep is not None:
+            warnings.append(f"line {flow.too_deep}: nested too deeply; inner conditions are left out")
+        return warnings
 
 
 def _read(path: str) -> tuple[JsonObject, bytes]:
-    """The bytes of a source, and what a plan notes about them.
+    """The bytes of a source, and the `analyzer` section about them.
 
-    The analysis is a function of the source, so it has no clock of its own: its time is that of the source.
+    The same source must give the same plan, so the timestamp is the modification time of the source.
     """
     try:
         seconds = os.stat(path).st_mtime_ns // 10**9
     except OSError as error:
         raise unreadable(error, path) from error
-    data = read_file(path, LARGEST, only_regular=True)
-    if len(data) > LARGEST:
-        raise DocumentError(f"{printable(path)} is larger than {LARGEST:,} bytes", hint="name a smaller file")
+    data = read_file(path, MAX_SIZE, only_regular=True)
+    if len(data) > MAX_SIZE:
+        raise DocumentError(f"{printable(path)} is larger than {MAX_SIZE:,} bytes", hint="split the file")
     if seconds <= 0:
-        raise DocumentError(
-            f"{printable(path)} has no modification time that a plan can note", hint="touch the file"
-        )
+        raise DocumentError(f"{printable(path)} has no usable modification time", hint="touch the file")
     moment = datetime.fromtimestamp(seconds, UTC)
     return {
         "completed": True,

@@ -1,4 +1,4 @@
-"""The characteristics of a method as a plan has them: one object for each, in the order in which the code asks."""
+"""The characteristics of a method as a plan lists them: one object each, in the order of the code."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -6,16 +6,15 @@ from typing import NamedTuple
 from runcard.encoding import JsonObject
 from runcard.plans.analysis.dependency_tree import levels_of, parents_of, terminal_states
 from runcard.plans.analysis.method_source import Method
-from runcard.plans.analysis.path_conditions import Way
 from runcard.plans.analysis.project_context import Models
-from runcard.plans.analysis.questions import Bounds, Outcome, Question, Threshold
-from runcard.plans.analysis.states import Needed, Trait, Traits
+from runcard.plans.analysis.questions import Bounds, MethodFlow, Question, RescueOutcome, Threshold
+from runcard.plans.analysis.states import Characteristic, Characteristics, Requirement
 from runcard.plans.analysis.vocabulary import GOOD
-from runcard.plans.ruby.inflections import camelize
+from runcard.plans.ruby.rails import camelize
 
 
-class Around(NamedTuple):
-    """What lies around a method: the models of the project, and what its private methods name."""
+class SetupContext(NamedTuple):
+    """What the setup of a state depends on: the models of the project, and local names of private methods."""
 
     models: Models
     names: Mapping[str, frozenset[str]]
@@ -25,77 +24,90 @@ class Around(NamedTuple):
 
 
 def characteristics_of(
-    way: Way, file: str, class_name: str, method: Method | None, around: Around
+    flow: MethodFlow, file: str, class_name: str, method: Method | None, context: SetupContext
 ) -> list[JsonObject]:
-    """What the behaviour of a method depends on."""
-    traits = Traits([asked.question for asked in way.asked], method.defaults if method else {})
-    parents = parents_of(way.asked, traits)
+    """What the behaviour of a method depends on, as objects of a plan."""
+    characteristics = Characteristics(
+        [item.question for item in flow.questions], method.defaults if method else {}
+    )
+    parents = parents_of(flow.questions, characteristics)
     levels = levels_of(parents)
-    terminal = terminal_states(way.left, parents, traits)
-    found = []
-    for trait, needed in parents.items():
-        _put_happy_first(trait, terminal.get(trait, set()))
-        one: JsonObject = {
-            "name": trait.name,
-            "type": trait.type,
-            "states": trait.states,
-            "default": trait.default,
+    terminal = terminal_states(flow.exits, parents, characteristics)
+    result = []
+    for characteristic, requirement in parents.items():
+        _put_happy_first(characteristic, terminal.get(characteristic, set()))
+        data: JsonObject = {
+            "name": characteristic.name,
+            "type": characteristic.type,
+            "states": characteristic.states,
+            "default": characteristic.default,
         }
-        one |= _place(needed, levels[trait])
-        one["terminal_states"] = [state for state in trait.states if state in terminal.get(trait, set())]
-        one |= _thresholds(trait)
-        one["setup"] = _setup(trait, class_name, method, around)
-        one |= _origin(trait, file)
-        found.append(one)
-    return found
+        data |= _dependency(requirement, levels[characteristic])
+        data["terminal_states"] = [
+            state for state in characteristic.states if state in terminal.get(characteristic, set())
+        ]
+        data |= _thresholds(characteristic)
+        data["setup"] = _setup(characteristic, class_name, method, context)
+        data |= _origin(characteristic, file)
+        result.append(data)
+    return result
 
 
-def _put_happy_first(trait: Trait, terminal: set[str]) -> None:
-    """Of the two states of a range, the one in which the method goes on comes first."""
-    first = trait.states[0]
-    if trait.type == "range" and len(trait.states) == 2 and terminal == {first} and first not in GOOD:
-        trait.states.reverse()
+def _put_happy_first(characteristic: Characteristic, terminal: set[str]) -> None:
+    """Of the two states of a range, the one in which the method continues comes first."""
+    first = characteristic.states[0]
+    if (
+        characteristic.type == "range"
+        and len(characteristic.states) == 2
+        and terminal == {first}
+        and first not in GOOD
+    ):
+        characteristic.states.reverse()
 
 
-def _place(needed: Needed | None, level: int) -> JsonObject:
-    if needed is None:
+def _dependency(requirement: Requirement | None, level: int) -> JsonObject:
+    if requirement is None:
         return {"depends_on": None, "when_parent": None, "level": level}
-    parent, states = needed
+    parent, states = requirement
     when = [state for state in parent.states if state in states]
     return {"depends_on": parent.name, "when_parent": when, "level": level}
 
 
-def _thresholds(trait: Trait) -> JsonObject:
-    """What a range is compared with: the first comparison, and all of them where there are several."""
-    if trait.type != "range":
+def _thresholds(characteristic: Characteristic) -> JsonObject:
+    """The thresholds of a range: the first comparison, and all of them if there are several."""
+    if characteristic.type != "range":
         return {}
-    asked = [question.answer for question in trait.questions]
-    every = list(dict.fromkeys((one.operator, one.value) for one in asked if isinstance(one, Bounds)))
-    operator, value = every[0]
-    found: JsonObject = {"threshold_value": _value(value), "threshold_operator": operator}
-    if len(every) > 1:
-        found["thresholds"] = [{"operator": sign, "value": _value(limit)} for sign, limit in every]
-    return found
+    answers = [question.answer for question in characteristic.questions]
+    comparisons = list(
+        dict.fromkeys((answer.operator, answer.value) for answer in answers if isinstance(answer, Bounds))
+    )
+    operator, value = comparisons[0]
+    thresholds: JsonObject = {"threshold_value": _value(value), "threshold_operator": operator}
+    if len(comparisons) > 1:
+        thresholds["thresholds"] = [{"operator": sign, "value": _value(limit)} for sign, limit in comparisons]
+    return thresholds
 
 
 def _value(threshold: Threshold) -> int | float | str:
     return threshold.text if threshold.number is None else threshold.number
 
 
-def _setup(trait: Trait, class_name: str, method: Method | None, around: Around) -> JsonObject:
-    """How a test brings a state about: by what, of which class, and where the code reads it."""
-    question = trait.questions[0]
+def _setup(
+    characteristic: Characteristic, class_name: str, method: Method | None, context: SetupContext
+) -> JsonObject:
+    """How a test sets a state up: by what, of which class, and where the code reads it."""
+    question = characteristic.questions[0]
     root = question.subject.root
     model = camelize(root)
     of: str | None = None
-    if isinstance(question.answer, Outcome):
+    if isinstance(question.answer, RescueOutcome):
         kind = "exception"
-    elif root and around.models.has(model):
+    elif root and context.models.has(model):
         kind, of = "model", model
     elif method is not None and root in method.parameters:
         kind = "argument"
     elif root.startswith("$") or (
-        method is not None and root in method.variables | around.locals_of(question.via)
+        method is not None and root in method.variables | context.locals_of(question.via)
     ):
         kind = "variable"
     elif question.subject.key.removesuffix(".class") == root:
@@ -105,18 +117,18 @@ def _setup(trait: Trait, class_name: str, method: Method | None, around: Around)
     return {"type": kind, "class": of, "source": question.subject.text}
 
 
-def _origin(trait: Trait, file: str) -> JsonObject:
-    """Where in the code it comes from: the lines, the conditions as written, and the private methods."""
-    lines = sorted({question.line for question in trait.questions})
-    found: JsonObject = {
+def _origin(characteristic: Characteristic, file: str) -> JsonObject:
+    """The origin in the code: lines, conditions as written, private methods."""
+    lines = sorted({question.line for question in characteristic.questions})
+    origin: JsonObject = {
         "source": f"{file}:{','.join(map(str, lines))}",
         "lines": lines,
-        "condition": "; ".join(_texts(trait.questions)),
+        "condition": "; ".join(_texts(characteristic.questions)),
     }
-    via = list(dict.fromkeys(question.via for question in trait.questions if question.via))
+    via = list(dict.fromkeys(question.via for question in characteristic.questions if question.via))
     if via:
-        found["note"] = f"asked in the private method {', '.join(via)}"
-    return found
+        origin["note"] = f"asked in the private method {', '.join(via)}"
+    return origin
 
 
 def _texts(questions: list[Question]) -> list[str]:

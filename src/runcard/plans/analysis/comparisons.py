@@ -1,56 +1,93 @@
-"""What a value is compared with: literals, ranges, classes and the patterns of `case/in`, as names and intervals."""
+"""Comparisons: literals, ranges, classes and `case/in` patterns as names of states and as intervals."""
 
 import re
 
 from runcard.plans.analysis.questions import ABSENT, Bounds, Cut, Interval, Threshold
-from runcard.plans.analysis.subjects import LONGEST_NAME, meant, one_line, slug
-from runcard.plans.ruby.inflections import underscore
+from runcard.plans.analysis.subjects import LONGEST_NAME, one_line, slug, unwrapped
+from runcard.plans.analysis.vocabulary import PRESENCES
 from runcard.plans.ruby.literals import Literals
-from runcard.plans.ruby.syntax_tree import Code, Node, field, parts
+from runcard.plans.ruby.rails import underscore
+from runcard.plans.ruby.syntax_tree import Code, Node, children, field_of
 
 _CONSTANTS = {"constant", "scope_resolution"}
 _VALUES = {"simple_symbol", "string", "integer", "float", "true", "false", "nil", "delimited_symbol", "range"}
 _VALUES |= {"regex", "rational", "hash_key_symbol"} | _CONSTANTS
+AND, OR = {"&&", "and"}, {"||", "or"}
+ORDERINGS = {">=", ">", "<", "<="}
+SIGNS = {"positive?": ">", "negative?": "<", "zero?": "=="}
+KINDS = {"is_a?", "kind_of?", "instance_of?"}
 _NUMBER = re.compile(r"-?\d[\d_]*(?:\.\d+)?")
 _EMPTY = {"array_pattern": "empty_array", "hash_pattern": "empty_hash"}
 _ZERO = Threshold("0", 0)
 _INTERVALS = {">=": (False, None), ">": (True, None), "<": (None, False), "<=": (None, True)}
 
 
-class Patterns:
-    """Reads what stands in a `when`, an `in`, or behind `==` and `>=`."""
+class Comparisons:
+    """Reads the patterns of `when` and `in`, and the right sides of `==` and `>=`."""
 
     def __init__(self, code: Code, literals: Literals) -> None:
-        self._code, self._of, self._literals = code, code.of, literals
-        self._taken: dict[str, str] = {}  # the names that were given, and to what
+        self._code, self._text_of, self._literals = code, code.text_of, literals
+        self._used_names: dict[str, str] = {}  # names in use, and the text that each stands for
 
     def is_value(self, node: Node) -> bool:
-        """Whether something is written out, so that it can be the name of a state."""
-        plain = meant(self._code, node)
+        """Whether an expression is a literal or constant, so that it can name a state."""
+        plain = unwrapped(self._code, node)
         return plain.type in _VALUES or (plain.type == "unary" and self._number(plain) is not None)
 
-    # As names of states
+    def is_condition(self, node: Node) -> bool:
+        """Whether an expression looks like a condition, also one joined by `&&` or `||`."""
+        node = unwrapped(self._code, node)
+        operator = field_of(node, "operator")
+        return self.is_predicate(node) or (
+            node.type == "binary" and operator is not None and operator.type in AND | OR
+        )
+
+    def is_comparison(self, node: Node) -> bool:
+        """Whether an expression looks like a comparison, so that its result is worth a test."""
+        node = unwrapped(self._code, node)
+        operator = field_of(node, "operator")
+        if node.type == "binary" and operator is not None:
+            return operator.type in ORDERINGS | {"==", "!=", "=~", "!~"}
+        method = field_of(node, "method")
+        name = self._text_of(method) if node.type == "call" and method else ""
+        return name in {"between?", "cover?", "in?", *PRESENCES, *SIGNS, *KINDS} or (
+            name == "include?" and isinstance(self._literals.value(field_of(node, "receiver")), list)
+        )
+
+    def is_predicate(self, node: Node) -> bool:
+        """Whether an expression looks like a predicate."""
+        node = unwrapped(self._code, node)
+        name = (
+            field_of(node, "method") if node.type == "call" else node if node.type == "identifier" else None
+        )
+        return (
+            self.is_comparison(node)
+            or node.type == "unary"
+            or (name is not None and self._text_of(name).endswith("?"))
+        )
+
+    # Names of states
 
     def names(self, node: Node) -> list[str]:
-        """The states that a pattern stands for."""
-        node = meant(self._code, node)
-        kind, inner = node.type, parts(node)
+        """The names of the states that a pattern matches."""
+        node = unwrapped(self._code, node)
+        kind, inner = node.type, children(node)
         if kind == "pattern" and len(inner) == 1:
             return self.names(inner[0])
         if kind == "alternative_pattern":
             return [name for part in inner for name in self.names(part)]
-        if kind == "as_pattern" and (value := field(node, "value")):
+        if kind == "as_pattern" and (value := field_of(node, "value")):
             return self.names(value)
         if kind == "splat_argument" and len(inner) == 1:
-            return self.listed(inner[0]) or self.names(inner[0])
+            return self.list_names(inner[0]) or self.names(inner[0])
         known = None if kind in {"range", "array"} else self._literals.value(node)
         return [self._name(node, known)]
 
-    def listed(self, node: Node) -> list[str]:
-        """The values of a list that is written out, here or in a constant; none for any other."""
+    def list_names(self, node: Node) -> list[str]:
+        """The names of the values of a literal list or a constant list; empty for any other expression."""
         values = self._literals.value(node)
-        known = isinstance(values, list) and all(isinstance(one, str | int) for one in values)
-        return [self._named(str(one)) for one in values] if known else []
+        known = isinstance(values, list) and all(isinstance(value, str | int) for value in values)
+        return [self._literal_name(str(value)) for value in values] if known else []
 
     def _name(self, node: Node, known: object) -> str:
         if node.type == "nil":
@@ -58,43 +95,43 @@ class Patterns:
         if isinstance(known, bool):
             return str(known).lower()
         if isinstance(known, str | int):
-            return self._named(str(known))
-        return self._own_name(self._described(node), one_line(self._of(node)))
+            return self._literal_name(str(known))
+        return self._unique_name(self._pattern_words(node), one_line(self._text_of(node)))
 
-    def _described(self, node: Node) -> str:
-        """A pattern in words."""
+    def _pattern_words(self, node: Node) -> str:
+        """A pattern as words."""
         if node.type in _CONSTANTS:
-            return underscore(self._of(node).rpartition("::")[2])
+            return underscore(self._text_of(node).rpartition("::")[2])
         if node.type == "range":
-            ends = [slug(self._of(end)) for end in parts(node)]
+            ends = [slug(self._text_of(end)) for end in children(node)]
             return "_to_".join(ends) if len(ends) == 2 else f"from_{ends[0]}"
-        if node.type in _EMPTY and not parts(node):
+        if node.type in _EMPTY and not children(node):
             return _EMPTY[node.type]
-        return underscore(slug(self._of(node)))[:LONGEST_NAME].strip("_") or "pattern"
+        return underscore(slug(self._text_of(node)))[:LONGEST_NAME].strip("_") or "pattern"
 
-    def _named(self, text: str) -> str:
-        """A literal is its own name, unless that is too long or no name at all."""
+    def _literal_name(self, text: str) -> str:
+        """A literal is its own name, unless it is too long or cannot be a name."""
         if not text:
             return "empty_string"
         if text.isprintable() and len(text) <= LONGEST_NAME and text.strip() == text:
-            return self._own_name(text, text)
-        return self._own_name(slug(text)[:LONGEST_NAME].strip("_") or "text", text)
+            return self._unique_name(text, text)
+        return self._unique_name(slug(text)[:LONGEST_NAME].strip("_") or "text", text)
 
-    def _own_name(self, name: str, text: str) -> str:
-        """A name that no other pattern has."""
+    def _unique_name(self, name: str, text: str) -> str:
+        """A name that no other pattern uses."""
         free, number = name, 2
-        while self._taken.setdefault(free, text) != text:
+        while self._used_names.setdefault(free, text) != text:
             free, number = f"{name}_{number}", number + 1
         return free
 
-    # As intervals
+    # Intervals
 
     def are_numbers(self, patterns: list[Node]) -> bool:
-        """Whether all patterns are numbers or ranges, at least one of them a range."""
+        """Whether all patterns are numbers or ranges, with at least one range."""
         plain = [
-            meant(self._code, node)
+            unwrapped(self._code, node)
             for at in patterns
-            for node in (parts(at) if at.type == "pattern" else [at])
+            for node in (children(at) if at.type == "pattern" else [at])
         ]
         ranges = [node for node in plain if node.type == "range"]
         return bool(ranges) and all(node in ranges or self._number(node) is not None for node in plain)
@@ -102,32 +139,32 @@ class Patterns:
     def intervals(self, patterns: list[Node], *, is_closed: bool = False) -> Bounds:
         """Ranges and numbers, as in `when 1..5, 7`."""
         plain = [
-            meant(self._code, node)
+            unwrapped(self._code, node)
             for at in patterns
-            for node in (parts(at) if at.type == "pattern" else [at])
+            for node in (children(at) if at.type == "pattern" else [at])
         ]
-        found = tuple(self._interval(node) for node in plain)
-        first = found[0]
+        intervals = tuple(self._interval(node) for node in plain)
+        first = intervals[0]
         low_cut = first.low or first.high
         threshold = low_cut.threshold if low_cut else _ZERO
-        is_point = first.low is not None and first.high == Cut(threshold, is_behind=True)
+        is_point = first.low is not None and first.high == Cut(threshold, is_above=True)
         operator = "==" if is_point else ">=" if first.low else "<="
-        return Bounds(found, operator, threshold, is_closed)
+        return Bounds(intervals, operator, threshold, is_closed)
 
     def _interval(self, node: Node) -> Interval:
         if node.type != "range":
             value = self.threshold(node)
             return Interval(Cut(value, False), Cut(value, True))
-        low, high = field(node, "begin"), field(node, "end")
-        operator = field(node, "operator")
+        low, high = field_of(node, "begin"), field_of(node, "end")
+        operator = field_of(node, "operator")
         includes = operator is None or operator.type != "..."
         return Interval(
             Cut(self.threshold(low), False) if low else None,
             Cut(self.threshold(high), includes) if high else None,
         )
 
-    def compared(self, operator: str, node: Node | None) -> Bounds:
-        """A comparison; with nothing it is one with zero."""
+    def bounds(self, operator: str, node: Node | None) -> Bounds:
+        """The bounds of a comparison; without a node, of one with zero."""
         value = self.threshold(node) if node is not None else _ZERO
         if operator == "==":
             return Bounds((Interval(Cut(value, False), Cut(value, True)),), operator, value)
@@ -138,14 +175,14 @@ class Patterns:
         return Bounds((interval,), operator, value)
 
     def threshold(self, node: Node) -> Threshold:
-        plain = meant(self._code, node)
+        plain = unwrapped(self._code, node)
         number = self._number(plain)
         if number is None or plain.type in _CONSTANTS:
-            return Threshold(one_line(self._of(plain)), number)
+            return Threshold(one_line(self._text_of(plain)), number)
         return Threshold(str(number), number)
 
     def _number(self, node: Node) -> int | float | None:
-        text = self._of(node).replace(" ", "")
+        text = self._text_of(node).replace(" ", "")
         if node.type in _CONSTANTS:
             known = self._literals.value(node)
             return known if isinstance(known, int) and not isinstance(known, bool) else None

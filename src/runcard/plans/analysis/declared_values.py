@@ -1,37 +1,36 @@
 """The values that a class declares for its attributes: enums, and the states of AASM and state_machines.
 
-Their order is that of the text. A state machine orders its states; an enum only lists them.
+Values are in the order of the text. A state machine orders its states; an enum only lists them.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from dataclasses import field as made
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from runcard.plans.analysis.questions import Declared
-from runcard.plans.ruby.enums import declared_values
+from runcard.plans.analysis.questions import DeclaredValues
 from runcard.plans.ruby.literals import Literals
-from runcard.plans.ruby.syntax_tree import METHODS, Code, Node, field, parts
+from runcard.plans.ruby.rails import enum_values
+from runcard.plans.ruby.syntax_tree import METHODS, Code, Node, children, field_of
 
-_MACHINES = {"aasm": "aasm_state", "state_machine": "state"}  # and the attribute that they have by default
+_MACHINES = {"aasm": "aasm_state", "state_machine": "state"}  # and their default attributes
 _STATES = {"state", "status", "current_state"}
 
 
 @dataclass(slots=True)
 class Declarations:
-    """What a class declares: the values of attributes, and the predicates that ask for one of them."""
+    """What a class declares: the values of attributes, and the predicates for these values."""
 
-    attributes: dict[str, Declared] = made(default_factory=dict)
-    predicates: dict[str, tuple[str, str]] = made(default_factory=dict)  # `paid?` → status, paid
+    attributes: dict[str, DeclaredValues] = field(default_factory=dict)
+    predicates: dict[str, tuple[str, str]] = field(default_factory=dict)  # `paid?` → status, paid
 
-    def of(self, attribute: str) -> Declared | None:
-        """The values of an attribute; `status` and `state` are those of the only state machine there is."""
+    def of(self, attribute: str) -> DeclaredValues | None:
+        """The values of an attribute; `status` and `state` also name the only state machine of a class."""
         if attribute in self.attributes or attribute not in _STATES:
             return self.attributes.get(attribute)
         machines = [declared for declared in self.attributes.values() if declared.is_ordered]
         return machines[0] if len(machines) == 1 else None
 
-    def add(self, attribute: str, declared: Declared, prefix: str = "", suffix: str = "") -> None:
+    def add(self, attribute: str, declared: DeclaredValues, prefix: str = "", suffix: str = "") -> None:
         if not declared.values:
             return
         self.attributes[attribute] = declared
@@ -39,36 +38,36 @@ class Declarations:
             self.predicates[f"{prefix}{value}{suffix}?"] = (attribute, value)
 
 
-class Lookup:
-    """The declarations of other classes: none are known unless a project says so."""
+class DeclarationSource:
+    """Finds declarations of other classes; this base class knows none."""
 
-    def declarations(self, variable: str) -> Declarations:  # noqa: ARG002 - what others override
+    def declarations(self, variable: str) -> Declarations:  # noqa: ARG002 - for subclasses
         return Declarations()
 
 
-class Surroundings(NamedTuple):
-    """What the code around a condition tells about the names in it."""
+class ConditionContext(NamedTuple):
+    """What is known about the names in a condition."""
 
-    own: Declarations  # of the class itself
-    of_model: Lookup  # of the class that a variable is named after
-    flags: Mapping[str, bool]  # parameters that are true or false by default
+    own: Declarations  # of the class that contains the method
+    of_model: DeclarationSource  # of the class that a variable is named after
+    flags: Mapping[str, bool]  # parameters whose default is true or false
 
 
 def read_declarations(code: Code, body: Node | None, literals: Literals) -> Declarations:
-    """What the body of a class declares."""
-    found = Declarations()
+    """The declarations in the body of a class."""
+    declarations = Declarations()
     for call in _calls(body):
-        name = code.of(method) if (method := field(call, "method")) else ""
-        arguments = parts(field(call, "arguments"))
+        name = code.text_of(method) if (method := field_of(call, "method")) else ""
+        arguments = children(field_of(call, "arguments"))
         if name == "enum":
-            _enum(found, arguments, literals)
-        elif name in _MACHINES and (block := field(call, "block")):
-            _machine(found, code, name, arguments, block, literals)
-    return found
+            _enum(declarations, arguments, literals)
+        elif name in _MACHINES and (block := field_of(call, "block")):
+            _machine(declarations, code, name, arguments, block, literals)
+    return declarations
 
 
 def _calls(body: Node | None) -> Iterator[Node]:
-    """The calls that stand in the body of a class, blocks such as `included do` too; not those in its methods."""
+    """The calls in the body of a class and in blocks such as `included do`, but not those in its methods."""
     waiting = [body] if body else []
     while waiting:
         node = waiting.pop()
@@ -78,13 +77,13 @@ def _calls(body: Node | None) -> Iterator[Node]:
             waiting += reversed(node.named_children)
 
 
-def _enum(found: Declarations, arguments: list[Node], literals: Literals) -> None:
+def _enum(declarations: Declarations, arguments: list[Node], literals: Literals) -> None:
     options = {key.strip("_"): literals.value(node) for key, node in literals.options(arguments).items()}
-    for attribute, values in declared_values(arguments, literals).items():
+    for attribute, values in enum_values(arguments, literals).items():
         default = options.get("default")
-        declared = Declared(tuple(values), default=default if default in values else None)
+        declared = DeclaredValues(tuple(values), default=default if default in values else None)
         prefix, suffix = (_affix(options.get(word), attribute) for word in ("prefix", "suffix"))
-        found.add(attribute, declared, f"{prefix}_" if prefix else "", f"_{suffix}" if suffix else "")
+        declarations.add(attribute, declared, f"{prefix}_" if prefix else "", f"_{suffix}" if suffix else "")
 
 
 def _affix(option: object, attribute: str) -> str:
@@ -94,14 +93,14 @@ def _affix(option: object, attribute: str) -> str:
 
 
 def _machine(
-    found: Declarations, code: Code, kind: str, arguments: list[Node], block: Node, literals: Literals
+    declarations: Declarations, code: Code, kind: str, arguments: list[Node], block: Node, literals: Literals
 ) -> None:
     options = {key: literals.value(node) for key, node in literals.options(arguments).items()}
     names = literals.values([node for node in arguments if node.type != "pair"])
     named = options.get("column") or (names[0] if kind == "state_machine" and names else None)
     attribute = named if isinstance(named, str) else _MACHINES[kind]
     states, initial = _machine_states(code, block, literals, options.get("initial"))
-    found.add(attribute, Declared(tuple(states), is_ordered=True, default=initial))
+    declarations.add(attribute, DeclaredValues(tuple(states), is_ordered=True, default=initial))
 
 
 def _machine_states(
@@ -110,17 +109,17 @@ def _machine_states(
     states = [initial] if isinstance(initial, str) else []
     first = initial if isinstance(initial, str) else None
     for call in _calls(block):
-        method = field(call, "method")
-        if method is None or code.of(method) not in {"state", "transition"}:
+        method = field_of(call, "method")
+        if method is None or code.text_of(method) not in {"state", "transition"}:
             continue
-        arguments = parts(field(call, "arguments"))
-        if code.of(method) == "state":
+        arguments = children(field_of(call, "arguments"))
+        if code.text_of(method) == "state":
             named = literals.values([node for node in arguments if node.type != "pair"])
             if "initial" in literals.options(arguments) and named:
                 first = named[0] if isinstance(named[0], str) else first
         else:
             pairs = [node for node in arguments if node.type == "pair"]
-            ends = [end for pair in pairs for end in (field(pair, "key"), field(pair, "value")) if end]
+            ends = [end for pair in pairs for end in (field_of(pair, "key"), field_of(pair, "value")) if end]
             named = [
                 name for name in literals.values(ends) if name not in {"from", "to", "if", "unless", "on"}
             ]

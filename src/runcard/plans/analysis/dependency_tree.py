@@ -1,89 +1,104 @@
-"""Who depends on whom: the paths of the questions, made into one tree."""
+"""The dependencies between characteristics: parents, levels and terminal states, from the paths of the questions."""
 
 from collections.abc import Mapping, Sequence
 
-from runcard.plans.analysis.path_conditions import Asked, Left, Path
-from runcard.plans.analysis.states import Needed, Trait, Traits
+from runcard.plans.analysis.questions import Exit, Path, PathQuestion
+from runcard.plans.analysis.states import Characteristic, Characteristics, Requirement
 
-Parents = Mapping[Trait, Needed | None]
+Parents = Mapping[Characteristic, Requirement | None]
 
 
-def parents_of(asked: Sequence[Asked], traits: Traits) -> dict[Trait, Needed | None]:
-    """The parent of each characteristic, and the states of it under which it is asked.
+def parents_of(
+    questions: Sequence[PathQuestion], characteristics: Characteristics
+) -> dict[Characteristic, Requirement | None]:
+    """The parent of each characteristic, and the states of the parent in which it is reached.
 
-    What is asked in several places hangs on what these have in common.
+    A question asked in several places depends on what their paths have in common.
     """
-    paths: dict[Trait, list[Needed]] = {}
-    for question, path in asked:
-        trait = traits.of(question)
-        if len(trait.states) < 2:
+    paths: dict[Characteristic, list[Requirement]] = {}
+    for question, path in questions:
+        characteristic = characteristics.of(question)
+        if len(characteristic.states) < 2:
             continue
-        needed = _needed(path, trait, traits)
-        paths[trait] = needed if trait not in paths else _common(paths[trait], needed)
-    return {trait: needed[-1] if needed else None for trait, needed in paths.items()}
+        requirements = _requirements(path, characteristic, characteristics)
+        paths[characteristic] = (
+            requirements if characteristic not in paths else _common(paths[characteristic], requirements)
+        )
+    return {
+        characteristic: requirements[-1] if requirements else None
+        for characteristic, requirements in paths.items()
+    }
 
 
-def _needed(path: Path, of: Trait, traits: Traits) -> list[Needed]:
-    """What must hold for a place to be reached, each characteristic once; nothing behind the one that is asked about.
+def _requirements(path: Path, of: Characteristic, characteristics: Characteristics) -> list[Requirement]:
+    """The requirements of a path, each characteristic once, up to the characteristic itself.
 
-    Where there are several ways to a place, it is the first of them: the tree has one parent for each.
+    Of several ways to a place the first is taken: in the tree each characteristic has one parent.
     """
-    found: dict[Trait, frozenset[str]] = {}
+    required: dict[Characteristic, frozenset[str]] = {}
     for condition, truth in path:
-        for trait, states in next(iter(traits.ways(condition, truth=truth)), []):
-            if trait is of:
-                return _telling(found)
-            if len(trait.states) > 1:
-                both = found.get(trait, states) & states
-                found[trait] = both or states
-    return _telling(found)
+        for characteristic, states in next(iter(characteristics.ways(condition, truth=truth)), []):
+            if characteristic is of:
+                return _restricting(required)
+            if len(characteristic.states) > 1:
+                both = required.get(characteristic, states) & states
+                required[characteristic] = both or states
+    return _restricting(required)
 
 
-def _telling(found: dict[Trait, frozenset[str]]) -> list[Needed]:
-    return [(trait, states) for trait, states in found.items() if states and states != set(trait.states)]
+def _restricting(required: dict[Characteristic, frozenset[str]]) -> list[Requirement]:
+    return [
+        (characteristic, states)
+        for characteristic, states in required.items()
+        if states and states != set(characteristic.states)
+    ]
 
 
-def _common(first: list[Needed], second: list[Needed]) -> list[Needed]:
-    shared: list[Needed] = []
-    for (trait, states), (other, others) in zip(first, second, strict=False):
-        if trait is not other:
+def _common(first: list[Requirement], second: list[Requirement]) -> list[Requirement]:
+    shared: list[Requirement] = []
+    for (characteristic, states), (other, others) in zip(first, second, strict=False):
+        if characteristic is not other:
             break
         union = states | others
-        if union == set(trait.states):
+        if union == set(characteristic.states):
             break
-        shared.append((trait, union))
+        shared.append((characteristic, union))
         if states != others:
             break
     return shared
 
 
-def _possible(path: Path, of: Trait, traits: Traits) -> frozenset[str]:
-    """The states of a characteristic that a path leaves open."""
-    left = frozenset(of.states)
+def _open_states(path: Path, of: Characteristic, characteristics: Characteristics) -> frozenset[str]:
+    """The states of a characteristic that are possible on a path."""
+    states = frozenset(of.states)
     for condition, truth in path:
-        one = traits.about_one(condition)
-        if one is not None and one[0] is of:
-            left &= one[1] if truth else frozenset(of.states) - one[1]
-    return left
+        requirement = characteristics.single_requirement(condition)
+        if requirement is not None and requirement[0] is of:
+            states &= requirement[1] if truth else frozenset(of.states) - requirement[1]
+    return states
 
 
-def levels_of(parents: Parents) -> dict[Trait, int]:
-    """The depth of each in the tree; a parent always stands before its children."""
-    levels: dict[Trait, int] = {}
-    for trait, needed in parents.items():
-        levels[trait] = 1 if needed is None else levels[needed[0]] + 1
+def levels_of(parents: Parents) -> dict[Characteristic, int]:
+    """The depth of each characteristic in the tree; parents come before children."""
+    levels: dict[Characteristic, int] = {}
+    for characteristic, requirement in parents.items():
+        levels[characteristic] = 1 if requirement is None else levels[requirement[0]] + 1
     return levels
 
 
-def terminal_states(left: Sequence[Left], parents: Parents, traits: Traits) -> dict[Trait, set[str]]:
-    """The states in which the method is left, and on which nothing hangs."""
-    found: dict[Trait, set[str]] = {}
-    for path, condition, truth in left:
-        for way in traits.ways(condition, truth=truth):
+def terminal_states(
+    exits: Sequence[Exit], parents: Parents, characteristics: Characteristics
+) -> dict[Characteristic, set[str]]:
+    """The states in which the method is left, and on which no other characteristic depends."""
+    terminal: dict[Characteristic, set[str]] = {}
+    for path, condition, truth in exits:
+        for way in characteristics.ways(condition, truth=truth):
             if way:
-                trait, states = way[-1]
-                found.setdefault(trait, set()).update(states & _possible(path, trait, traits))
-    for needed in parents.values():
-        if needed is not None:
-            found.get(needed[0], set()).difference_update(needed[1])
-    return found
+                characteristic, states = way[-1]
+                terminal.setdefault(characteristic, set()).update(
+                    states & _open_states(path, characteristic, characteristics)
+                )
+    for requirement in parents.values():
+        if requirement is not None:
+            terminal.get(requirement[0], set()).difference_update(requirement[1])
+    return terminal

@@ -1,22 +1,22 @@
-"""What the project around a method tells: its models, and how much of the program its tests must run."""
+"""The project around a method: its models, and the level on which the method is tested."""
 
 import os
 import re
 
 from runcard.errors import RuncardError
 from runcard.files import resolve_below
-from runcard.plans.analysis.declared_values import Declarations, Lookup, read_declarations
+from runcard.plans.analysis.declared_values import Declarations, DeclarationSource, read_declarations
 from runcard.plans.analysis.method_source import Method, superclass_of
 from runcard.plans.analysis.vocabulary import OWN_ACTIONS
-from runcard.plans.ruby.inflections import camelize, underscore
 from runcard.plans.ruby.literals import Literals
+from runcard.plans.ruby.rails import camelize, underscore
 from runcard.plans.ruby.source_text import read_source
-from runcard.plans.ruby.syntax_tree import Code, Node, field, read_code
+from runcard.plans.ruby.syntax_tree import Code, Node, field_of, read_code
 
 _RECORDS = {"ApplicationRecord", "ActiveRecord::Base"}
 _CONTROLLER = re.compile(r"(?:^|/)app/controllers/")
 _MODEL = re.compile(r"(?:^|/)app/models/")
-# Calls of a class that only a model has, and calls that write to the database.
+# Class methods that only models have, and methods that write to the database.
 _QUERIES = {
     "find",
     "find_by",
@@ -61,8 +61,8 @@ _WRITES |= {
 _NAMES = {"identifier", "instance_variable"}
 
 
-class Models(Lookup):
-    """The models of a project, looked at when they are asked for."""
+class Models(DeclarationSource):
+    """The models of a project, read on demand."""
 
     def __init__(self, root: str) -> None:
         self._root = root
@@ -70,7 +70,7 @@ class Models(Lookup):
         self._paths: dict[str, str | None] = {}
 
     def declarations(self, variable: str) -> Declarations:
-        """What the model declares that a variable is named after: `@order` and `cart.order` are an `Order`."""
+        """The declarations of the model that a variable is named after: `@order` and `cart.order` are an `Order`."""
         name = camelize(variable.rpartition(".")[2].lstrip("@"))
         if name not in self._known:
             self._known[name] = self._read(name)
@@ -107,34 +107,34 @@ class Models(Lookup):
 
 
 def remember_constants(code: Code, literals: Literals) -> None:
-    """Tell what the constants of a text stand for."""
+    """Record the values of the constants of a file."""
     waiting = [code.root]
     while waiting:
         node = waiting.pop()
-        left, right = field(node, "left"), field(node, "right")
+        left, right = field_of(node, "left"), field_of(node, "right")
         if node.type == "assignment" and left is not None and right is not None:
             if left.type in {"constant", "scope_resolution"}:
-                literals.remember(code.of(left).rpartition("::")[2], right)
+                literals.remember(code.text_of(left).rpartition("::")[2], right)
         elif node.type not in {"method", "singleton_method"}:
             waiting += reversed(node.named_children)
 
 
 def _class_body(code: Code, class_name: str) -> Node | None:
-    """The body of a class, wherever in a text it stands."""
+    """The body of a class, anywhere in a file."""
     last = class_name.rpartition("::")[2]
-    for node in _inside(code.root):
-        name = field(node, "name") if node.type == "class" else None
-        if name is not None and code.of(name).rpartition("::")[2] == last:
-            return field(node, "body")
+    for node in _descendants(code.root):
+        name = field_of(node, "name") if node.type == "class" else None
+        if name is not None and code.text_of(name).rpartition("::")[2] == last:
+            return field_of(node, "body")
     return None
 
 
-class Level:
-    """Whether a method works with models, and on which level it is to be tested."""
+class TestLevel:
+    """Whether a method uses models, and its test level: unit, integration or request."""
 
     def __init__(self, code: Code, file: str, method: Method, models: Models, factories: set[str]) -> None:
         self._code, self._models, self._factories = code, models, factories
-        self._words = _called(code, method)
+        self._called = _called_names(code, method)
         self._is_record = superclass_of(code, method) in _RECORDS or bool(_MODEL.search(file))
         self._is_controller = bool(_CONTROLLER.search(file)) or superclass_of(code, method).endswith(
             "Controller"
@@ -146,12 +146,12 @@ class Level:
         if self._is_controller:
             return "request"
         if self._is_record:
-            return "integration" if self._words & _WRITES else "unit"
+            return "integration" if self._called & _WRITES else "unit"
         return "integration" if self.uses_models else "unit"
 
     def _mentions_models(self, method: Method) -> bool:
-        for node in _inside(method.node):
-            text = self._code.of(node)
+        for node in _descendants(method.node):
+            text = self._code.text_of(node)
             if node.type in _NAMES and self._is_model(text.lstrip("@")):
                 return True
             if node.type == "constant" and self._models.has(text):
@@ -159,13 +159,13 @@ class Level:
             if (
                 (
                     node.type == "call"
-                    and (receiver := field(node, "receiver"))
-                    and (name := field(node, "method"))
+                    and (receiver := field_of(node, "receiver"))
+                    and (name := field_of(node, "method"))
                 )
                 and receiver.type in {"constant", "scope_resolution"}
-                and self._code.of(name) in _QUERIES | _WRITES
+                and self._code.text_of(name) in _QUERIES | _WRITES
             ):
-                return self._code.of(receiver) not in _LIBRARIES
+                return self._code.text_of(receiver) not in _LIBRARIES
         return False
 
     def _is_model(self, variable: str) -> bool:
@@ -188,19 +188,19 @@ _LIBRARIES = {
 }
 
 
-def _inside(node: Node) -> list[Node]:
-    """A node and everything in it."""
-    found, waiting = [], [node]
+def _descendants(node: Node) -> list[Node]:
+    """A node and all of its descendants."""
+    nodes, waiting = [], [node]
     while waiting:
         at = waiting.pop()
-        found.append(at)
+        nodes.append(at)
         waiting += reversed(at.named_children)
-    return found
+    return nodes
 
 
-def _called(code: Code, method: Method) -> set[str]:
-    """The names of all calls in a method; of words alone only those that are surely calls."""
-    inside = _inside(method.node)
-    calls = [field(node, "method") for node in inside if node.type == "call"]
-    words = {code.of(node) for node in inside if node.type == "identifier"}
-    return {code.of(name) for name in calls if name is not None} | (words & OWN_ACTIONS)
+def _called_names(code: Code, method: Method) -> set[str]:
+    """The names of all methods that a method calls; of bare words, only those that are surely calls."""
+    inside = _descendants(method.node)
+    calls = [field_of(node, "method") for node in inside if node.type == "call"]
+    words = {code.text_of(node) for node in inside if node.type == "identifier"}
+    return {code.text_of(name) for name in calls if name is not None} | (words & OWN_ACTIONS)

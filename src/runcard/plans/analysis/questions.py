@@ -1,7 +1,7 @@
-"""A question that the code asks about one subject, and the answers that make it true. No syntax is known here.
+"""Questions: what the code asks about one subject, the answers that make it true, and the path that leads to it.
 
-Questions of the same kind with the same key are about one characteristic. What its states are can be told only when all
-of them are known: `states` does it.
+No syntax is known here. Questions of the same kind with the same key belong to one characteristic; its states are known
+when all of its questions are (`states.py`).
 """
 
 from dataclasses import dataclass
@@ -14,13 +14,13 @@ OTHER = "other"
 
 
 class Presence(NamedTuple):
-    """Whether there is something: in which of present, empty and absent the answer is yes."""
+    """Whether a value is present: the states (present, empty, absent) in which the answer is yes."""
 
     holds: frozenset[str]
-    tells: frozenset[str]  # the states besides present that it tells apart from it
+    tells: frozenset[str]  # the states that it distinguishes from present
 
 
-class Declared(NamedTuple):
+class DeclaredValues(NamedTuple):
     """The values that a class declares for an attribute."""
 
     values: tuple[str, ...]
@@ -29,46 +29,46 @@ class Declared(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """Whether it is one of several values."""
+    """Whether a value is one of several."""
 
     values: tuple[str, ...]
-    is_closed: bool = False  # a `case` without `else`: nothing is said about further values
-    declared: Declared | None = None
-    instead_of: "Question | None" = None  # what is asked when it is not taken for a choice
+    is_closed: bool = False  # a `case` without `else`: other values do not matter
+    declared: DeclaredValues | None = None
+    instead_of: "Question | None" = None  # the question itself, when it is not part of a choice
 
 
 class Threshold(NamedTuple):
-    """What something is compared with; a number where it is one."""
+    """The right side of a comparison; with its number, if it is one."""
 
     text: str
     number: float | int | None = None
 
 
 class Pair(NamedTuple):
-    """A question with two answers of its own."""
+    """A question with two named answers."""
 
     positive: str
     negative: str
     holds: bool = True  # whether the code asks for the positive one
-    equals: Threshold | None = None  # what it is compared with by `==`
+    equals: Threshold | None = None  # the right side of `==`
 
 
 class Cut(NamedTuple):
-    """A place on the line of values: before the threshold, or behind it."""
+    """A position on the number line: just below a threshold, or just above it."""
 
     threshold: Threshold
-    is_behind: bool
+    is_above: bool
 
 
 class Interval(NamedTuple):
-    """The values from one cut to another; None is no end."""
+    """The values from one cut to another; None means unbounded."""
 
     low: Cut | None
     high: Cut | None
 
 
 class Bounds(NamedTuple):
-    """Whether it lies in one of some intervals."""
+    """Whether a value is in one of several intervals."""
 
     intervals: tuple[Interval, ...]
     operator: str
@@ -76,38 +76,38 @@ class Bounds(NamedTuple):
     is_closed: bool = False
 
 
-class Outcome(NamedTuple):
-    """Whether a piece of code ran through, or which error it raised."""
+class RescueOutcome(NamedTuple):
+    """Whether code succeeded, or which error it raised."""
 
     errors: tuple[str, ...]
 
 
-Answer = Presence | Pair | Choice | Bounds | Outcome
+Answer = Presence | Pair | Choice | Bounds | RescueOutcome
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked at one place of the code."""
+    """A question at one place of the code."""
 
     subject: Subject
-    key: tuple[str, str]  # the kind, and what is asked about
+    key: tuple[str, str]  # the kind, and the subject
     name: str  # of the characteristic
     answer: Answer
     text: str  # the condition, as written
     line: int
-    via: str | None = None  # the private method that it stands in
+    via: str | None = None  # the private method that contains it
 
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """The opposite of a condition."""
+    """The negation of a condition."""
 
     inner: "Condition"
 
 
 @dataclass(frozen=True, slots=True)
 class Both:
-    """Two conditions, of which the second is asked only when the first holds."""
+    """`left && right`: the second is evaluated only when the first holds."""
 
     left: "Condition"
     right: "Condition"
@@ -117,14 +117,82 @@ Condition = Question | Not | Both
 
 
 def either(left: Condition, right: Condition) -> Condition:
-    """Two conditions, of which the second is asked only when the first does not hold."""
+    """`left || right`: the second is evaluated only when the first does not hold."""
     return Not(Both(Not(left), Not(right)))
 
 
-def asked_in(condition: Condition) -> list[Question]:
-    """All questions of a condition, in the order in which they are asked."""
+def questions_in(condition: Condition) -> list[Question]:
+    """All questions of a condition, in the order of evaluation."""
     if isinstance(condition, Question):
         return [condition]
     if isinstance(condition, Not):
-        return asked_in(condition.inner)
-    return [*asked_in(condition.left), *asked_in(condition.right)]
+        return questions_in(condition.inner)
+    return [*questions_in(condition.left), *questions_in(condition.right)]
+
+
+Path = tuple[tuple[Condition, bool], ...]  # what must hold for a place to be reached
+
+
+class PathQuestion(NamedTuple):
+    """A question, and the path that leads to it."""
+
+    question: Question
+    path: Path
+
+
+class Exit(NamedTuple):
+    """A branch that leaves the method, the block or the loop iteration."""
+
+    path: Path  # that leads to the condition
+    condition: Condition
+    truth: bool
+
+
+class FlowResult(NamedTuple):
+    """The result of walking code: how it ends, or else what holds after it."""
+
+    ends: str | None = None
+    after: Path = ()
+
+
+@dataclass(slots=True)
+class MethodFlow:
+    """All questions of a method in the order of the text, and all branches that leave it."""
+
+    questions: list[PathQuestion]
+    exits: list[Exit]
+    too_deep: int | None = None  # the first line that was left out
+
+
+def then(path: Path, condition: Condition | None, *, truth: bool) -> Path:
+    """The path after a condition; a constant adds nothing."""
+    return path if condition is None or not questions_in(condition) else (*path, (condition, truth))
+
+
+def as_exclusive_choice(conditions: list[Condition | None]) -> list[Condition | None]:
+    """The conditions of an `if` and its `elsif`s; as one choice when they are all predicates of one subject.
+
+    `if user.admin? … elsif user.editor? … else …` has three branches, and a user takes the first that matches.
+    """
+    pairs = [pair for condition in conditions if (pair := _predicate(condition)) is not None]
+    owners = {owner for _, _, owner in pairs}
+    if len(conditions) < 2 or len(pairs) != len(conditions) or len(owners) != 1 or owners == {""}:
+        return conditions
+    first, answer, _ = pairs[0]
+    name = f"{first.name.removesuffix(answer.positive).strip('_')}_status"
+    return [_as_choice(question, answer, owner, name) for question, answer, owner in pairs]
+
+
+def _predicate(condition: Condition | None) -> tuple[Question, Pair, str] | None:
+    """A plain predicate such as `user.admin?`, with its owner; the owner is empty for `self`."""
+    if not isinstance(condition, Question) or not isinstance(condition.answer, Pair):
+        return None
+    if not condition.answer.holds or not condition.subject.key.endswith("?"):
+        return None
+    return condition, condition.answer, condition.subject.key.rpartition(".")[0]
+
+
+def _as_choice(question: Question, answer: Pair, owner: str, name: str) -> Question:
+    subject = Subject(f"{owner}.status?", name, question.subject.text, question.subject.root)
+    choice = Choice((answer.positive,), instead_of=question)
+    return Question(subject, ("value", subject.key), name, choice, question.text, question.line, question.via)

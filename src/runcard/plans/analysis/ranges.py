@@ -1,4 +1,4 @@
-"""The states of a range: the line of values, cut at every threshold that the code compares with."""
+"""The states of a range: the number line, cut at every threshold in a comparison."""
 
 import itertools
 from collections.abc import Sequence
@@ -7,81 +7,83 @@ from typing import NamedTuple
 from runcard.plans.analysis.questions import Bounds, Cut, Interval, Threshold
 from runcard.plans.analysis.subjects import slug
 from runcard.plans.analysis.vocabulary import is_count, is_supply
-from runcard.plans.ruby.inflections import underscore
+from runcard.plans.ruby.rails import underscore
 
 _ADULT, _SENIOR = 18, range(55, 71)
 
 
-class Line(NamedTuple):
-    """The cuts in their order, and the names of the stretches between them, from the lowest up."""
+class NumberLine(NamedTuple):
+    """The cuts in ascending order, and the names of the segments between them."""
 
     cuts: tuple[Cut, ...]
     names: tuple[str, ...]
 
     @property
     def is_point(self) -> bool:
-        """Whether a single value is told apart from all others."""
+        """Whether a single value is distinguished from all others."""
         return len(self.cuts) == 2 and self.cuts[0].threshold == self.cuts[1].threshold
 
-    def within(self, interval: Interval) -> list[str]:
-        """The stretches that an interval covers."""
-        low = 0 if interval.low is None else self._place(interval.low) + 1
-        high = len(self.names) if interval.high is None else self._place(interval.high) + 1
+    def segments_in(self, interval: Interval) -> list[str]:
+        """The segments that an interval covers."""
+        low = 0 if interval.low is None else self._position(interval.low) + 1
+        high = len(self.names) if interval.high is None else self._position(interval.high) + 1
         return list(self.names[low:high])
 
-    def _place(self, cut: Cut) -> int:
+    def _position(self, cut: Cut) -> int:
         if cut in self.cuts:
             return self.cuts.index(cut)
-        return self.cuts.index(_next_whole(cut))
+        return self.cuts.index(_next_integer(cut))
 
 
-def line_of(name: str, asked: Sequence[Bounds]) -> Line:
-    """The line of a subject, by all comparisons of it."""
-    intervals = [interval for bounds in asked for interval in bounds.intervals]
-    every = _in_order(intervals)
-    cuts = _without_gaps(every)
+def number_line(name: str, comparisons: Sequence[Bounds]) -> NumberLine:
+    """The number line of a subject, from all of its comparisons."""
+    intervals = [interval for bounds in comparisons for interval in bounds.intervals]
+    all_cuts = _in_order(intervals)
+    cuts = _without_gaps(all_cuts)
     ends = [None, *cuts, None]
-    names = [_named(low, _only(low, high, every), name) for low, high in itertools.pairwise(ends)]
-    return Line(tuple(cuts), tuple(_known_words(name, cuts) or _distinct(names)))
+    names = [
+        _segment_name(low, _segment_end(low, high, all_cuts), name) for low, high in itertools.pairwise(ends)
+    ]
+    return NumberLine(tuple(cuts), tuple(_age_names(name, cuts) or _unique(names)))
 
 
 def _in_order(intervals: list[Interval]) -> list[Cut]:
     """All cuts from low to high.
 
-    Numbers are ordered by what they are. Of other thresholds the code tells: `x >= a` before `x >= b` has the higher
-    one first, `x < a` before `x < b` the lower one, and what bounds from below is lower than what bounds from above.
+    Numbers are sorted. Other thresholds follow the code: `x >= a` before `x >= b` has the higher one first, `x < a`
+    before `x < b` the lower one, and lower bounds come before upper bounds.
     """
     cuts = list(dict.fromkeys(cut for interval in intervals for cut in interval if cut is not None))
     if all(cut.threshold.number is not None for cut in cuts):
-        return sorted(cuts, key=lambda cut: (cut.threshold.number or 0, cut.is_behind))
+        return sorted(cuts, key=lambda cut: (cut.threshold.number or 0, cut.is_above))
     lows = [interval.low.threshold for interval in intervals if interval.low]
     highs = [interval.high.threshold for interval in intervals if interval.high]
     ranks: dict[Threshold, int] = {}
     for threshold in (*reversed(list(dict.fromkeys(lows))), *highs):
         ranks.setdefault(threshold, len(ranks))
-    return sorted(cuts, key=lambda cut: (ranks[cut.threshold], cut.is_behind))
+    return sorted(cuts, key=lambda cut: (ranks[cut.threshold], cut.is_above))
 
 
 def _without_gaps(cuts: list[Cut]) -> list[Cut]:
-    """Behind 17 and before 18 are one place, where both are whole numbers."""
-    return [cut for cut in cuts if _next_whole(cut) == cut or _next_whole(cut) not in cuts]
+    """For integers, just above 17 and just below 18 are the same cut."""
+    return [cut for cut in cuts if _next_integer(cut) == cut or _next_integer(cut) not in cuts]
 
 
-def _only(low: Cut | None, high: Cut | None, every: list[Cut]) -> Cut | None:
-    """The end of a stretch; of one that is a single whole number, the place behind that number."""
-    end = None if low is None or low.is_behind else Cut(low.threshold, is_behind=True)
-    return end if end in every and _next_whole(end) == high else high
+def _segment_end(low: Cut | None, high: Cut | None, all_cuts: list[Cut]) -> Cut | None:
+    """The upper end of a segment; for a single integer, the cut just above it."""
+    end = None if low is None or low.is_above else Cut(low.threshold, is_above=True)
+    return end if end in all_cuts and _next_integer(end) == high else high
 
 
-def _next_whole(cut: Cut) -> Cut:
-    """The place before the next whole number, for one behind a whole number; any other place is itself."""
+def _next_integer(cut: Cut) -> Cut:
+    """The cut below the next integer, for a cut above an integer; any other cut is unchanged."""
     number = cut.threshold.number
-    if not cut.is_behind or not isinstance(number, int):
+    if not cut.is_above or not isinstance(number, int):
         return cut
-    return Cut(Threshold(str(number + 1), number + 1), is_behind=False)
+    return Cut(Threshold(str(number + 1), number + 1), is_above=False)
 
 
-def _named(low: Cut | None, high: Cut | None, name: str) -> str:
+def _segment_name(low: Cut | None, high: Cut | None, name: str) -> str:
     if low is None and high is None:
         return "any"
     if low is None and high is not None:
@@ -93,18 +95,18 @@ def _named(low: Cut | None, high: Cut | None, name: str) -> str:
 
 def _below(cut: Cut, name: str) -> str:
     if is_supply(name) and cut.threshold.number is None:
-        return "insufficient" if not cut.is_behind else "scarce"
+        return "insufficient" if not cut.is_above else "scarce"
     if cut.threshold.number == 0:
-        return ("zero" if is_count(name) else "zero_or_less") if cut.is_behind else "negative"
-    return f"{'up_to' if cut.is_behind else 'below'}_{_word(cut)}"
+        return ("zero" if is_count(name) else "zero_or_less") if cut.is_above else "negative"
+    return f"{'up_to' if cut.is_above else 'below'}_{_word(cut)}"
 
 
 def _above(cut: Cut, name: str) -> str:
     if is_supply(name) and cut.threshold.number is None:
         return "sufficient"
     if cut.threshold.number == 0:
-        return "positive" if cut.is_behind else "zero_or_more"
-    return f"{'above' if cut.is_behind else 'at_least'}_{_word(cut)}"
+        return "positive" if cut.is_above else "zero_or_more"
+    return f"{'above' if cut.is_above else 'at_least'}_{_word(cut)}"
 
 
 def _between(low: Cut | None, high: Cut | None) -> str:
@@ -112,8 +114,8 @@ def _between(low: Cut | None, high: Cut | None) -> str:
         return "any"
     if low.threshold == high.threshold:
         return "zero" if low.threshold.number == 0 else f"exactly_{_word(low)}"
-    start = f"{'above' if low.is_behind else 'from'}_{_word(low)}"
-    return f"{start}_{'to' if high.is_behind else 'to_below'}_{_word(high)}"
+    start = f"{'above' if low.is_above else 'from'}_{_word(low)}"
+    return f"{start}_{'to' if high.is_above else 'to_below'}_{_word(high)}"
 
 
 def _word(cut: Cut) -> str:
@@ -123,8 +125,8 @@ def _word(cut: Cut) -> str:
     return underscore(slug(text))[:40].strip("_") or "limit"
 
 
-def _known_words(name: str, cuts: Sequence[Cut]) -> list[str] | None:
-    """The words that people have for ages."""
+def _age_names(name: str, cuts: Sequence[Cut]) -> list[str] | None:
+    """The usual names for ages: minor, adult, senior."""
     numbers = [cut.threshold.number for cut in cuts]
     if name.rsplit("_", maxsplit=1)[-1] != "age":
         return None
@@ -135,12 +137,12 @@ def _known_words(name: str, cuts: Sequence[Cut]) -> list[str] | None:
     return None
 
 
-def _distinct(names: list[str]) -> list[str]:
-    found: list[str] = []
+def _unique(names: list[str]) -> list[str]:
+    unique: list[str] = []
     for name in names:
         number = 2
-        free = name
-        while free in found:
-            free, number = f"{name}_{number}", number + 1
-        found.append(free)
-    return found
+        candidate = name
+        while candidate in unique:
+            candidate, number = f"{name}_{number}", number + 1
+        unique.append(candidate)
+    return unique

@@ -1,4 +1,4 @@
-"""The characteristics that questions are about: their types and states, and in which states each question is true."""
+"""The characteristics of a method: their types and states, and the states in which each question is true."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -13,36 +13,36 @@ from runcard.plans.analysis.questions import (
     Choice,
     Condition,
     Cut,
-    Declared,
+    DeclaredValues,
     Interval,
     Not,
-    Outcome,
     Pair,
     Presence,
     Question,
+    RescueOutcome,
     Threshold,
 )
-from runcard.plans.analysis.ranges import Line, line_of
+from runcard.plans.analysis.ranges import NumberLine, number_line
 from runcard.plans.analysis.vocabulary import GOOD, SUCCEEDED, is_count
 
 Key = tuple[str, str]
-_MOST_WAYS = 4  # of a part of a condition that are followed
-Needed = tuple["Trait", frozenset[str]]  # a characteristic, and the states it must be in
+_MAX_WAYS = 4  # to satisfy a part of a condition that are followed
+Requirement = tuple["Characteristic", frozenset[str]]  # a characteristic, and the states it must be in
 
 
 @dataclass(slots=True, eq=False)
-class Trait:
-    """A characteristic while it is being found."""
+class Characteristic:
+    """A characteristic, before it is written into a plan."""
 
     name: str
     questions: list[Question]
     type: str = "binary"
     states: list[str] = field(default_factory=list)
     default: str | None = None
-    line: Line | None = None
+    line: NumberLine | None = None
 
     def true_in(self, question: Question) -> frozenset[str]:
-        """The states in which a question is answered with yes."""
+        """The states in which the answer to a question is yes."""
         answer = question.answer
         if isinstance(answer, Presence):
             return answer.holds.intersection(self.states)
@@ -50,100 +50,98 @@ class Trait:
             return frozenset({self.states[0 if answer.holds else 1]})
         if isinstance(answer, Choice):
             return frozenset(answer.values)
-        if isinstance(answer, Outcome):
+        if isinstance(answer, RescueOutcome):
             return frozenset(answer.errors)
         line = self.line
-        found = [state for interval in answer.intervals for state in (line.within(interval) if line else ())]
-        return frozenset(found).intersection(self.states)
+        states = [
+            state for interval in answer.intervals for state in (line.segments_in(interval) if line else ())
+        ]
+        return frozenset(states).intersection(self.states)
 
 
-class Traits:
-    """All characteristics of a method, in the order in which the code asks about them."""
+class Characteristics:
+    """All characteristics of a method, in the order of their first question."""
 
     def __init__(self, questions: list[Question], defaults: Mapping[str, Any]) -> None:
-        self._ways: dict[
-            tuple[int, bool], list[list[Needed]]
-        ] = {}  # by the identity of conditions, which stay
-        alone = {question.key for question in questions}
-        self._broken = {
+        self._ways: dict[tuple[int, bool], list[list[Requirement]]] = {}  # by id of the condition
+        keys = {question.key for question in questions}
+        self._not_exclusive = {
             question.key
             for question in questions
             if isinstance(question.answer, Choice)
             and question.answer.instead_of is not None
-            and question.answer.instead_of.key in alone
+            and question.answer.instead_of.key in keys
         }
-        meant = [self._meant(question) for question in questions]
-        self._aliases = _aliases(meant)
-        self._by_key: dict[Key, Trait] = {}
-        for question in meant:
-            trait = self._by_key.setdefault(self._key(question), Trait(question.name, []))
-            trait.questions.append(self._as_asked(question))
+        resolved = [self._resolved(question) for question in questions]
+        self._aliases = _aliases(resolved)
+        self._by_key: dict[Key, Characteristic] = {}
+        for question in resolved:
+            characteristic = self._by_key.setdefault(self._key(question), Characteristic(question.name, []))
+            characteristic.questions.append(self._with_bounds(question))
         names: set[str] = set()
-        for trait in self._by_key.values():
-            _settle(trait, defaults)
-            trait.name = _free(trait.name, names)
+        for characteristic in self._by_key.values():
+            _set_states(characteristic, defaults)
+            characteristic.name = _unique_name(characteristic.name, names)
 
     @property
-    def all(self) -> list[Trait]:
-        return [trait for trait in self._by_key.values() if len(trait.states) > 1]
+    def all(self) -> list[Characteristic]:
+        return [characteristic for characteristic in self._by_key.values() if len(characteristic.states) > 1]
 
-    def of(self, question: Question) -> Trait:
-        return self._by_key[self._key(self._meant(question))]
+    def of(self, question: Question) -> Characteristic:
+        return self._by_key[self._key(self._resolved(question))]
 
-    def _meant(self, question: Question) -> Question:
-        """Predicates in a row are no choice where one of them is asked by itself, too: then they need not exclude."""
+    def _resolved(self, question: Question) -> Question:
+        """The predicate instead of the choice, when it is also asked alone: then the predicates need not be exclusive."""
         answer = question.answer
-        if question.key in self._broken and isinstance(answer, Choice) and answer.instead_of:
+        if question.key in self._not_exclusive and isinstance(answer, Choice) and answer.instead_of:
             return answer.instead_of
         return question
 
     def _key(self, question: Question) -> Key:
         return self._aliases.get(question.key, question.key)
 
-    def _as_asked(self, question: Question) -> Question:
+    def _with_bounds(self, question: Question) -> Question:
         if question.key not in self._aliases or not isinstance(question.answer, Choice | Pair):
             return question
         return replace(question, answer=_as_bounds(question.answer))
 
-    # What must hold
-
-    def about_one(self, condition: Condition) -> Needed | None:
-        """The characteristic that a condition is about and the states in which it holds, when it is about one."""
+    def single_requirement(self, condition: Condition) -> Requirement | None:
+        """The characteristic and the states in which a condition holds; None when it involves several."""
         if isinstance(condition, Question):
-            trait = self.of(condition)
-            return trait, trait.true_in(self._as_asked(self._meant(condition)))
+            characteristic = self.of(condition)
+            return characteristic, characteristic.true_in(self._with_bounds(self._resolved(condition)))
         if isinstance(condition, Not):
-            inner = self.about_one(condition.inner)
+            inner = self.single_requirement(condition.inner)
             return None if inner is None else (inner[0], frozenset(inner[0].states) - inner[1])
-        left, right = self.about_one(condition.left), self.about_one(condition.right)
+        left, right = self.single_requirement(condition.left), self.single_requirement(condition.right)
         if left is None or right is None or left[0] is not right[0]:
             return None
         return left[0], left[1] & right[1]
 
-    def ways(self, condition: Condition, *, truth: bool) -> list[list[Needed]]:
-        """Ways in which a condition comes out so: of each the states that must hold, one after the other."""
+    def ways(self, condition: Condition, *, truth: bool) -> list[list[Requirement]]:
+        """The ways to make a condition true or false, each as a list of requirements."""
         known = self._ways.get((id(condition), truth))
         if known is None:
-            known = self._ways[id(condition), truth] = self._found_ways(condition, truth=truth)
+            known = self._ways[id(condition), truth] = self._compute_ways(condition, truth=truth)
         return known
 
-    def _found_ways(self, condition: Condition, *, truth: bool) -> list[list[Needed]]:
-        one = self.about_one(condition)
-        if one is not None:
-            trait, states = one
-            return [[(trait, states if truth else frozenset(trait.states) - states)]]
+    def _compute_ways(self, condition: Condition, *, truth: bool) -> list[list[Requirement]]:
+        requirement = self.single_requirement(condition)
+        if requirement is not None:
+            characteristic, states = requirement
+            return [[(characteristic, states if truth else frozenset(characteristic.states) - states)]]
         if isinstance(condition, Not):
             return self.ways(condition.inner, truth=not truth)
         if isinstance(condition, Question):
             return []
-        left = self.ways(condition.left, truth=True)[:_MOST_WAYS]
-        right = self.ways(condition.right, truth=truth)[:_MOST_WAYS]
+        left = self.ways(condition.left, truth=True)[:_MAX_WAYS]
+        right = self.ways(condition.right, truth=truth)[:_MAX_WAYS]
         through = [[*first, *second] for first in left for second in right]
         return through if truth else [*self.ways(condition.left, truth=False), *through]
 
 
 def _aliases(questions: list[Question]) -> dict[Key, Key]:
-    """Subjects that are compared by `==` with what they are compared with by `>=`, too: both are about one range."""
+    """Keys of `==` questions that belong to a range, because the subject is also compared by `>=` with the same value."""
     limits: dict[str, set[Threshold]] = {}
     for question in questions:
         if isinstance(question.answer, Bounds):
@@ -165,112 +163,115 @@ def _as_bounds(answer: Choice | Pair) -> Bounds:
         values = [Threshold(value, int(value)) for value in answer.values]
     else:
         values = [answer.equals] if answer.equals else []
-    found = tuple(Interval(Cut(value, False), Cut(value, True)) for value in values)
-    return Bounds(found, "==", values[0], isinstance(answer, Choice) and answer.is_closed)
+    intervals = tuple(Interval(Cut(value, False), Cut(value, True)) for value in values)
+    return Bounds(intervals, "==", values[0], isinstance(answer, Choice) and answer.is_closed)
 
 
-def _free(name: str, taken: set[str]) -> str:
-    free, number = name, 2
-    while free in taken:
-        free, number = f"{name}_{number}", number + 1
-    taken.add(free)
-    return free
+def _unique_name(name: str, used: set[str]) -> str:
+    unique, number = name, 2
+    while unique in used:
+        unique, number = f"{name}_{number}", number + 1
+    used.add(unique)
+    return unique
 
 
-def _settle(trait: Trait, defaults: Mapping[str, Any]) -> None:
-    answers = [question.answer for question in trait.questions]
+def _set_states(characteristic: Characteristic, defaults: Mapping[str, Any]) -> None:
+    answers = [question.answer for question in characteristic.questions]
     first = answers[0]
     if isinstance(first, Presence):
-        _presence(trait, [answer for answer in answers if isinstance(answer, Presence)])
+        _presence(characteristic, [answer for answer in answers if isinstance(answer, Presence)])
     elif isinstance(first, Pair):
-        trait.states = [first.positive, first.negative]
+        characteristic.states = [first.positive, first.negative]
     elif isinstance(first, Choice):
-        _choice(trait, [answer for answer in answers if isinstance(answer, Choice)])
-    elif isinstance(first, Outcome):
-        errors = [error for answer in answers if isinstance(answer, Outcome) for error in answer.errors]
-        trait.states = [SUCCEEDED, *dict.fromkeys(errors)]
-        trait.type = "enum" if len(trait.states) > 2 else "binary"
+        _choice(characteristic, [answer for answer in answers if isinstance(answer, Choice)])
+    elif isinstance(first, RescueOutcome):
+        errors = [error for answer in answers if isinstance(answer, RescueOutcome) for error in answer.errors]
+        characteristic.states = [SUCCEEDED, *dict.fromkeys(errors)]
+        characteristic.type = "enum" if len(characteristic.states) > 2 else "binary"
     else:
-        _range(trait, [answer for answer in answers if isinstance(answer, Bounds)])
-    subject = trait.questions[0].subject
-    if trait.default is None and subject.key in defaults:
-        trait.default = _default(trait, defaults[subject.key])
+        _range(characteristic, [answer for answer in answers if isinstance(answer, Bounds)])
+    subject = characteristic.questions[0].subject
+    if characteristic.default is None and subject.key in defaults:
+        characteristic.default = _default(characteristic, defaults[subject.key])
 
 
-def _presence(trait: Trait, answers: list[Presence]) -> None:
-    told = {state for answer in answers for state in answer.tells}
-    trait.states = [PRESENT, *(state for state in (EMPTY, ABSENT) if state in told)]
-    trait.type = "enum" if len(trait.states) > 2 else "binary"
+def _presence(characteristic: Characteristic, answers: list[Presence]) -> None:
+    distinguished = {state for answer in answers for state in answer.tells}
+    characteristic.states = [PRESENT, *(state for state in (EMPTY, ABSENT) if state in distinguished)]
+    characteristic.type = "enum" if len(characteristic.states) > 2 else "binary"
 
 
-def _choice(trait: Trait, answers: list[Choice]) -> None:
+def _choice(characteristic: Characteristic, answers: list[Choice]) -> None:
     values = list(dict.fromkeys(value for answer in answers for value in answer.values))
     declared = [answer.declared for answer in answers]
     known = declared[0]
     if known is not None and None not in declared:
-        _declared(trait, known)
+        _declared(characteristic, known)
         return
     is_closed = all(answer.is_closed for answer in answers) and len(values) > 1
-    trait.type = "enum"
+    characteristic.type = "enum"
     if is_closed:
-        trait.states = values
+        characteristic.states = values
     elif len(values) == 1:
-        trait.states, trait.type = [values[0], f"not_{values[0]}"], "binary"
+        characteristic.states, characteristic.type = [values[0], f"not_{values[0]}"], "binary"
     else:
-        trait.states = [*values, _other(values)]
+        characteristic.states = [*values, _other(values)]
 
 
 def _other(values: list[str]) -> str:
     return OTHER if OTHER not in values else "none_of_these"
 
 
-def _declared(trait: Trait, declared: Declared) -> None:
-    trait.states = list(declared.values)
-    trait.type = "sequential" if declared.is_ordered else "enum"
-    trait.default = declared.default
+def _declared(characteristic: Characteristic, declared: DeclaredValues) -> None:
+    characteristic.states = list(declared.values)
+    characteristic.type = "sequential" if declared.is_ordered else "enum"
+    characteristic.default = declared.default
 
 
-def _range(trait: Trait, answers: list[Bounds]) -> None:
-    trait.line = line_of(trait.name, answers)
-    trait.states, trait.type = list(trait.line.names), "range"
-    if trait.line.is_point and all(answer.operator == "==" for answer in answers):
-        trait.states, trait.type = [trait.line.names[1], f"not_{trait.line.names[1]}"], "binary"
+def _range(characteristic: Characteristic, answers: list[Bounds]) -> None:
+    characteristic.line = number_line(characteristic.name, answers)
+    characteristic.states, characteristic.type = list(characteristic.line.names), "range"
+    if characteristic.line.is_point and all(answer.operator == "==" for answer in answers):
+        characteristic.states, characteristic.type = (
+            [characteristic.line.names[1], f"not_{characteristic.line.names[1]}"],
+            "binary",
+        )
         return
-    if is_count(trait.name) and trait.states[0] == "negative":
-        asks = any(trait.true_in(question) == {"negative"} for question in trait.questions)
-        trait.states = trait.states if asks else trait.states[1:]
+    if is_count(characteristic.name) and characteristic.states[0] == "negative":
+        asks = any(characteristic.true_in(question) == {"negative"} for question in characteristic.questions)
+        characteristic.states = characteristic.states if asks else characteristic.states[1:]
     if all(answer.is_closed for answer in answers):
         used = {
             state
             for answer in answers
             for interval in answer.intervals
-            for state in trait.line.within(interval)
+            for state in characteristic.line.segments_in(interval)
         }
-        chosen = [state for state in trait.states if state in used]
-        trait.states = chosen if len(chosen) > 1 else trait.states
-    if len(trait.states) == 2:
-        asked_for = trait.true_in(trait.questions[0]) == {trait.states[1]}
-        if trait.states[1] in GOOD or (asked_for and trait.states[0] not in GOOD):
-            trait.states.reverse()
+        chosen = [state for state in characteristic.states if state in used]
+        characteristic.states = chosen if len(chosen) > 1 else characteristic.states
+    if len(characteristic.states) == 2:
+        is_second = characteristic.true_in(characteristic.questions[0]) == {characteristic.states[1]}
+        if characteristic.states[1] in GOOD or (is_second and characteristic.states[0] not in GOOD):
+            characteristic.states.reverse()
 
 
-def _default(trait: Trait, value: object) -> str | None:
-    """The state that a parameter has when it is not given."""
-    if trait.states == ["enabled", "disabled"] and isinstance(value, bool):
+def _default(characteristic: Characteristic, value: object) -> str | None:
+    """The state for the default of a parameter."""
+    if characteristic.states == ["enabled", "disabled"] and isinstance(value, bool):
         return "enabled" if value else "disabled"
-    asked = trait.questions[0].answer
-    if isinstance(asked, Presence):
-        return _default_presence(trait, asked, value)
-    return value if isinstance(value, str) and value in trait.states else None
+    answer = characteristic.questions[0].answer
+    if isinstance(answer, Presence):
+        return _default_presence(characteristic, answer, value)
+    return value if isinstance(value, str) and value in characteristic.states else None
 
 
-def _default_presence(trait: Trait, asked: Presence, value: object) -> str | None:
-    """Whether a default counts as something: what is empty may count as nothing, as `blank?` has it."""
+def _default_presence(characteristic: Characteristic, answer: Presence, value: object) -> str | None:
+    """Whether a default is present; an empty value may count as absent, as with `blank?`."""
     state = PRESENT
     if value is None or value is False:
         state = ABSENT
     elif value in ("", [], {}):
         state = EMPTY
-        if EMPTY not in trait.states:
-            state = PRESENT if (EMPTY in asked.holds) == (PRESENT in asked.holds) else ABSENT
-    return state if state in trait.states else None
+        if EMPTY not in characteristic.states:
+            state = PRESENT if (EMPTY in answer.holds) == (PRESENT in answer.holds) else ABSENT
+    return state if state in characteristic.states else None

@@ -1,15 +1,15 @@
-"""What a condition asks about: a variable, an attribute, the result of a call; and how it is called in a plan."""
+"""Subjects of conditions: a variable, an attribute or the result of a call, and its name in a plan."""
 
 import re
 from dataclasses import dataclass
 
-from runcard.plans.ruby.inflections import underscore
-from runcard.plans.ruby.syntax_tree import Code, Node, field, parts
+from runcard.plans.ruby.rails import underscore
+from runcard.plans.ruby.syntax_tree import Code, Node, children, field_of
 
 LONGEST_NAME = 60
-# Calls that change how a value is written, not what it is.
-_SAME = {"to_s", "to_sym", "to_i", "to_f", "to_d", "to_str", "itself", "dup", "presence"}
-_SAME |= {"downcase", "upcase", "strip", "squish", "freeze"}
+# Calls that convert a value without changing what it is.
+_CONVERSIONS = {"to_s", "to_sym", "to_i", "to_f", "to_d", "to_str", "itself", "dup", "presence"}
+_CONVERSIONS |= {"downcase", "upcase", "strip", "squish", "freeze"}
 _WORDS = {"identifier", "instance_variable", "class_variable", "global_variable"}
 _CONSTANTS = {"constant", "scope_resolution"}
 _LITERALS = {"simple_symbol", "string", "integer", "float", "hash_key_symbol", "range"}
@@ -17,47 +17,52 @@ _LITERALS = {"simple_symbol", "string", "integer", "float", "hash_key_symbol", "
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What is asked about. Two texts with the same key are the same subject."""
+    """The subject of a condition. Two expressions with the same key have the same subject."""
 
     key: str
     name: str
     text: str
-    root: str  # the variable or method that it begins with; empty for what is no name
+    root: str  # the variable or method that it begins with; empty if there is none
 
 
 def subject_of(code: Code, node: Node) -> Subject:
-    plain = meant(code, node)
+    plain = unwrapped(code, node)
     if plain.type in {"assignment", "operator_assignment"}:
-        plain = field(plain, "left") or plain
-    key = re.sub(r"\s+", "", code.of(plain).replace("&.", ".")).removeprefix("self.").lstrip("@")
-    return Subject(key, name_of(code, plain), one_line(code.of(node)), _root(code, plain))
+        plain = field_of(plain, "left") or plain
+    key = re.sub(r"\s+", "", code.text_of(plain).replace("&.", ".")).removeprefix("self.").lstrip("@")
+    return Subject(key, name_of(code, plain), one_line(code.text_of(node)), _root(code, plain))
 
 
-def meant(code: Code, node: Node) -> Node:
-    """The expression itself: without parentheses, and without calls that only rewrite it."""
+def unwrapped(code: Code, node: Node) -> Node:
+    """An expression without parentheses and conversions."""
     while True:
-        inner = parts(node)
+        inner = children(node)
         if node.type == "parenthesized_statements" and len(inner) == 1:
             node = inner[0]
             continue
-        receiver, method = field(node, "receiver"), field(node, "method")
-        if node.type != "call" or receiver is None or method is None or code.of(method) not in _SAME:
+        receiver, method = field_of(node, "receiver"), field_of(node, "method")
+        if (
+            node.type != "call"
+            or receiver is None
+            or method is None
+            or code.text_of(method) not in _CONVERSIONS
+        ):
             return node
         node = receiver
 
 
 def name_of(code: Code, node: Node) -> str:
-    """An expression in the words of a name: `user.profile.age` is `user_profile_age`."""
+    """An expression as a name: `user.profile.age` is `user_profile_age`."""
     return slug("_".join(word for word in _words(code, node) if word))[:LONGEST_NAME].strip("_") or "value"
 
 
 def argument_words(code: Code, node: Node) -> str:
-    """The literals that a call is given, as a part of a name."""
-    return slug("_".join(_literal_words(code, field(node, "arguments"))))[:LONGEST_NAME].strip("_")
+    """The literal arguments of a call, as a part of a name."""
+    return slug("_".join(_literal_words(code, field_of(node, "arguments"))))[:LONGEST_NAME].strip("_")
 
 
 def slug(text: str) -> str:
-    """A text as a name may be written; letters beyond ASCII are letters."""
+    """A text as an identifier; letters beyond ASCII are kept."""
     return re.sub(r"\W+|__+", "_", text).strip("_")
 
 
@@ -66,21 +71,24 @@ def one_line(text: str) -> str:
 
 
 def _words(code: Code, node: Node) -> list[str]:
-    """The words of an expression, the outermost last; a chain of calls is followed without recursion."""
+    """The words of an expression, the outermost call last; without recursion."""
     words: list[str] = []
     at: Node | None = node
     while at is not None:
         kind = at.type
         if kind == "call":
-            method, receiver = field(at, "method"), field(at, "receiver")
-            name = code.of(method).rstrip("?!") if method else ""
-            words += [*reversed(_literal_words(code, field(at, "arguments"))), "" if name in _SAME else name]
+            method, receiver = field_of(at, "method"), field_of(at, "receiver")
+            name = code.text_of(method).rstrip("?!") if method else ""
+            words += [
+                *reversed(_literal_words(code, field_of(at, "arguments"))),
+                "" if name in _CONVERSIONS else name,
+            ]
             at = receiver
         elif kind == "element_reference":
             words += reversed(_literal_words(code, at))
-            at = field(at, "object")
-        elif kind == "parenthesized_statements" and len(parts(at)) == 1:
-            at = parts(at)[0]
+            at = field_of(at, "object")
+        elif kind == "parenthesized_statements" and len(children(at)) == 1:
+            at = children(at)[0]
         else:
             words.append(_word(code, at))
             at = None
@@ -88,7 +96,7 @@ def _words(code: Code, node: Node) -> list[str]:
 
 
 def _word(code: Code, node: Node) -> str:
-    text = code.of(node)
+    text = code.text_of(node)
     if node.type == "self":
         return ""
     if node.type in _CONSTANTS:
@@ -99,18 +107,23 @@ def _word(code: Code, node: Node) -> str:
 
 
 def _literal_words(code: Code, arguments: Node | None) -> list[str]:
-    """The literals among arguments, which tell one call from another."""
-    of = field(arguments, "object") if arguments is not None else None  # what `[]` is asked of
-    found = [node for node in parts(arguments) if node != of and node.type in _LITERALS | _CONSTANTS]
-    return [underscore(slug(code.of(node).rpartition("::")[2] or code.of(node))) for node in found[:3]]
+    """The literals among arguments, which distinguish calls of one method."""
+    receiver = field_of(arguments, "object") if arguments is not None else None  # of `[]`
+    literals = [
+        node for node in children(arguments) if node != receiver and node.type in _LITERALS | _CONSTANTS
+    ]
+    return [
+        underscore(slug(code.text_of(node).rpartition("::")[2] or code.text_of(node)))
+        for node in literals[:3]
+    ]
 
 
 def _root(code: Code, node: Node) -> str:
     at: Node | None = node
     while at is not None and at.type in {"call", "element_reference"}:
-        receiver = field(at, "receiver") or field(at, "object")
+        receiver = field_of(at, "receiver") or field_of(at, "object")
         if receiver is None or receiver.type == "self":
-            method = field(at, "method")
-            return code.of(method) if method else ""
+            method = field_of(at, "method")
+            return code.text_of(method) if method else ""
         at = receiver
-    return code.of(at).lstrip("@") if at is not None and at.type in _WORDS else ""
+    return code.text_of(at).lstrip("@") if at is not None and at.type in _WORDS else ""

@@ -1,4 +1,4 @@
-"""The words that the analyzer knows: which predicates ask for presence, which are negative, how states are called."""
+"""The vocabulary of the analyzer: predicates for presence, opposites, names of states."""
 
 import re
 
@@ -16,7 +16,7 @@ PRESENCES = {
     "exist?": Presence(frozenset({PRESENT}), frozenset({ABSENT})),
 }
 
-# A positive word and its opposite, where that is a word of its own and nothing lies between the two.
+# A positive word and its opposite, where the opposite is a separate word and there is nothing between the two.
 _OPPOSITES = {
     "valid": "invalid",
     "active": "inactive",
@@ -34,7 +34,7 @@ _POSITIVE |= {"missing": PRESENT}
 _UNDONE = re.compile(r"un(?!ited|ified)\w{3,}ed")  # unverified, unpublished
 _NEGATING = ("not_", "no_", "non_", "isnt_")
 
-# What is called for its effect, and says by its result whether it succeeded.
+# Methods called for their effect, whose result tells whether they succeeded.
 ACTIONS = {"save", "update", "update_attributes", "destroy", "create", "delete", "authenticate", "touch"}
 ACTIONS |= {"perform", "process", "call", "deliver", "charge", "execute", "run", "import", "commit", "sync"}
 OWN_ACTIONS = {
@@ -43,13 +43,13 @@ OWN_ACTIONS = {
     "destroy",
     "destroy!",
     "touch",
-}  # also without a receiver, and no names of variables
+}  # also without a receiver; not names of variables
 SUCCEEDED, FAILED = "succeeded", "failed"
 
-# Subjects of which there is enough or not enough.
+# Subjects that are sufficient or insufficient.
 _SUPPLIES = {"balance", "stock", "inventory", "quantity", "funds", "credit", "credits", "points", "budget"}
 _SUPPLIES |= {"available", "remaining", "capacity", "seats", "allowance", "limit", "quota"}
-GOOD = {"sufficient", "adult", "positive"}  # stretches of values that come first, whatever the code asks for
+GOOD = {"sufficient", "adult", "positive"}  # states of a range that always come first
 _COUNTS = {"count", "size", "length"}
 
 

@@ -1,184 +1,284 @@
-"""The classes and modules that a Ruby text defines, and the methods of each, without running it.
+"""The classes and modules that a Ruby text defines, and their methods, without running it.
 
 A method counts however it is defined (`def`, `attr_reader`, `delegate`, `Struct.new`, …) and whatever its visibility.
-What stands inside the body of a method is not looked at: it defines nothing before that method is called.
+The body of a method is not read: it defines nothing before the method is called.
 """
 
-from collections.abc import Callable
-from dataclasses import replace
-from typing import ClassVar
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
 
-from runcard.plans.ruby.class_registry import CLASS, INSTANCE, Classes, Scope
-from runcard.plans.ruby.literals import Literals
+from runcard.plans.ruby.literals import NO_NAMES, Literals, Names
 from runcard.plans.ruby.macros import expand
-from runcard.plans.ruby.source_text import Trouble
-from runcard.plans.ruby.syntax_tree import METHODS, Code, Node, field, line_of, parts
+from runcard.plans.ruby.source_text import ReadWarning
+from runcard.plans.ruby.syntax_tree import METHODS, Code, Node, children, field_of, line_of
 
-DEEPEST = 1_000  # classes within classes
+INSTANCE, CLASS = "instance", "class"
+TOP = "Object"  # owns the methods outside of any class
+_CONCERN = "::ClassMethods"  # ActiveSupport::Concern extends including classes with it
+
+
+@dataclass(slots=True)
+class Definition:
+    """A class or module: where it is first opened, and the lines of its methods by name and type."""
+
+    line: int
+    methods: dict[tuple[str, str], int] = field(default_factory=dict)
+    extends_itself: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ClassScope:
+    """The scope of a statement: its class, whether it is in the singleton class, and its loop variables."""
+
+    name: str = ""
+    depth: int = 0
+    singleton: bool = False
+    names: Names = field(default_factory=lambda: NO_NAMES)
+    functions: list[bool] = field(default_factory=lambda: [False])  # whether `module_function` was called
+
+    @property
+    def type(self) -> str:
+        return CLASS if self.singleton else INSTANCE
+
+
+class Classes(dict[str, Definition]):
+    """All classes by full name (without a leading `::`), in the order in which they are first opened."""
+
+    def __init__(self) -> None:
+        self.constants: set[str] = set()  # the full names of constants that are not classes
+
+    def open(self, scope: ClassScope, line: int) -> Definition:
+        return self.setdefault(scope.name or TOP, Definition(line))
+
+    def add(self, scope: ClassScope, method: str, kind: str, line: int) -> None:
+        methods = self.open(scope, line).methods
+        methods[method, kind] = line
+        if kind == CLASS:
+            return
+        if scope.functions[0]:
+            methods[method, CLASS] = line
+        if scope.name.endswith(_CONCERN):
+            including = ClassScope(scope.name.removesuffix(_CONCERN))
+            self.open(including, line).methods[method, CLASS] = line
+
+    def remove(self, scope: ClassScope, methods: Iterable[Any]) -> None:
+        if known := self.get(scope.name or TOP):
+            for method in methods:
+                known.methods.pop((method, scope.type), None)
+
+    def finish(self) -> None:
+        """Apply `extend self`, which applies to all methods of a module, also those after it."""
+        for definition in self.values():
+            if definition.extends_itself:
+                methods = definition.methods.items()
+                definition.methods |= {
+                    (name, CLASS): line for (name, kind), line in methods if kind == INSTANCE
+                }
+
+    def full_name(self, scope: ClassScope, parts: Sequence[str]) -> str:
+        """The full name of a class that is opened as `A::B`; the first part is empty for `::A`."""
+        if parts[0] == "":
+            return "::".join(parts[1:])
+        if parts[0] == "self":
+            return _joined(scope.name, *parts[1:])
+        if len(parts) > 1 and _joined(scope.name, parts[0]) not in self:
+            outer = self.resolve(scope, parts[:1])
+            if outer in self:
+                return _joined(outer, *parts[1:])
+        return _joined(scope.name, *parts)
+
+    def resolve(self, scope: ClassScope, parts: Sequence[str]) -> str:
+        """The full name of a class that is referenced as `A::B`, resolved from the innermost scope outwards."""
+        text, around = "::".join(parts), scope.name
+        while around and parts[0]:
+            if around == text or around.endswith(f"::{text}"):
+                return around
+            if (inner := _joined(around, text)) in self or inner in self.constants:
+                return inner
+            around = around.rpartition("::")[0]
+        return text.removeprefix("::")
+
+
+def _joined(*parts: str) -> str:
+    return "::".join(part for part in parts if part)
+
+
+MAX_DEPTH = 1_000  # nested classes
 _CONSTANTS = {"constant", "scope_resolution"}
-_MAKERS = {"Class.new", "Module.new", "Struct.new", "Data.define"}
-_OF_CLASS = {"class_eval", "class_exec", "module_eval", "module_exec"}
-_OF_SINGLETON = {"instance_eval", "instance_exec"}
-_NO_STATEMENTS = {"comment", "lambda", "string", "array", "hash", "constant", "superclass", "heredoc_body"}
+_CLASS_BUILDERS = {"Class.new", "Module.new", "Struct.new", "Data.define"}
+_CLASS_EVALS = {"class_eval", "class_exec", "module_eval", "module_exec"}
+_INSTANCE_EVALS = {"instance_eval", "instance_exec"}
+_NOT_VISITED = {"comment", "lambda", "string", "array", "hash", "constant", "superclass", "heredoc_body"}
 
-Inner = list[tuple[Node, Scope]]  # what is to be visited next
+Pending = list[tuple[Node, ClassScope]]  # nodes to visit next
 
 
-def read_definitions(code: Code) -> tuple[Classes, tuple[Trouble, ...]]:
-    """All classes of a text, and what was left out."""
-    reader = _Reader(code)
-    waiting: Inner = [(code.root, Scope())]
+def read_definitions(code: Code) -> tuple[Classes, tuple[ReadWarning, ...]]:
+    """All classes of a text, and warnings about parts that were left out."""
+    reader = _DefinitionReader(code)
+    waiting: Pending = [(code.root, ClassScope())]
     while waiting:
         waiting += reversed(reader.visit(*waiting.pop()))
-    reader.classes.settle()
-    return reader.classes, (*reader.trouble, *reader.literals.trouble)
+    reader.classes.finish()
+    return reader.classes, (*reader.warnings, *reader.literals.warnings)
 
 
-class _Reader:
+class _DefinitionReader:
     def __init__(self, code: Code) -> None:
         self.classes = Classes()
-        self.trouble: list[Trouble] = []
-        self._of = code.of
+        self.warnings: list[ReadWarning] = []
+        self._text_of = code.text_of
         self.literals = Literals(code)
 
-    def visit(self, node: Node, scope: Scope) -> Inner:
+    def visit(self, node: Node, scope: ClassScope) -> Pending:
         visit = self._VISITS.get(node.type)
         if visit is not None:
             return visit(self, node, scope)
-        return [(child, scope) for child in node.named_children if child.type not in _NO_STATEMENTS]
+        return [(child, scope) for child in node.named_children if child.type not in _NOT_VISITED]
 
-    # What opens a class
+    # Classes
 
-    def _class(self, node: Node, scope: Scope) -> Inner:
-        name, body = field(node, "name"), field(node, "body")
+    def _class(self, node: Node, scope: ClassScope) -> Pending:
+        name, body = field_of(node, "name"), field_of(node, "body")
         if name is None:
             return []
-        if scope.depth == DEEPEST:
-            what = f"classes nested deeper than {DEEPEST:,} are left out"
-            self.trouble.append(Trouble(line_of(node), what))
+        if scope.depth == MAX_DEPTH:
+            message = f"classes nested more than {MAX_DEPTH:,} levels deep are left out"
+            self.warnings.append(ReadWarning(line_of(node), message))
             return []
-        inner = self._opened(name, node, scope)
-        made = [part for parent in parts(field(node, "superclass")) for part in self._made(parent, inner)]
+        inner = self._open(name, node, scope)
+        made = [
+            part
+            for parent in children(field_of(node, "superclass"))
+            for part in self._build_class(parent, inner)
+        ]
         return [*made, (body, inner)] if body else made
 
-    def _opened(self, name: Node, node: Node, scope: Scope) -> Scope:
-        inner = Scope(self.classes.full_name(scope, self._constant(name)), scope.depth + 1, names=scope.names)
+    def _open(self, name: Node, node: Node, scope: ClassScope) -> ClassScope:
+        inner = ClassScope(
+            self.classes.full_name(scope, self._constant(name)), scope.depth + 1, names=scope.names
+        )
         self.classes.open(inner, line_of(node))
         return inner
 
-    def _singleton_class(self, node: Node, scope: Scope) -> Inner:
-        value, body = field(node, "value"), field(node, "body")
+    def _singleton_class(self, node: Node, scope: ClassScope) -> Pending:
+        value, body = field_of(node, "value"), field_of(node, "body")
         if value is None or body is None:
             return []
-        name = self._meant(value, scope)
+        name = self._owner(value, scope)
         return [(body, replace(scope, name=name, singleton=True, functions=[False]))]
 
-    def _assignment(self, node: Node, scope: Scope) -> Inner:
-        left, right = field(node, "left"), field(node, "right")
+    def _assignment(self, node: Node, scope: ClassScope) -> Pending:
+        left, right = field_of(node, "left"), field_of(node, "right")
         if left is None or right is None:
             return []
         is_constant = left.type in _CONSTANTS
-        if self._maker(right):
-            return self._made(right, self._opened(left, node, scope)) if is_constant else []
+        if self._class_builder(right):
+            return self._build_class(right, self._open(left, node, scope)) if is_constant else []
         if is_constant:
             self.classes.constants.add(self.classes.full_name(scope, self._constant(left)))
         self.literals.remember(self._constant(left)[-1], right)
         return [(right, scope)]
 
-    def _maker(self, node: Node) -> str | None:
-        """`Struct.new` and its kin, of which a constant makes a class."""
-        receiver, method = field(node, "receiver"), field(node, "method")
+    def _class_builder(self, node: Node) -> str | None:
+        """`Struct.new` and similar calls, whose result becomes a class when assigned to a constant."""
+        receiver, method = field_of(node, "receiver"), field_of(node, "method")
         if node.type != "call" or receiver is None or method is None:
             return None
-        text = f"{self._of(receiver).removeprefix('::')}.{self._of(method)}"
-        return text if text in _MAKERS else None
+        text = f"{self._text_of(receiver).removeprefix('::')}.{self._text_of(method)}"
+        return text if text in _CLASS_BUILDERS else None
 
-    def _made(self, call: Node, scope: Scope) -> Inner:
-        """The members and the block of `Struct.new` and its kin."""
-        maker, block = self._maker(call), field(call, "block")
-        if maker in {"Struct.new", "Data.define"}:
-            arguments = [node for node in parts(field(call, "arguments")) if node.type != "pair"]
+    def _build_class(self, call: Node, scope: ClassScope) -> Pending:
+        """The members and the block of `Struct.new` and similar calls."""
+        builder, block = self._class_builder(call), field_of(call, "block")
+        if builder in {"Struct.new", "Data.define"}:
+            arguments = [node for node in children(field_of(call, "arguments")) if node.type != "pair"]
             for name in self.literals.values(arguments, scope.names):
                 if isinstance(name, str) and not name[:1].isupper():
                     self.classes.add(scope, name, INSTANCE, line_of(call))
-                    if maker == "Struct.new":
+                    if builder == "Struct.new":
                         self.classes.add(scope, f"{name}=", INSTANCE, line_of(call))
-        body = field(block, "body") if block and maker else None
+        body = field_of(block, "body") if block and builder else None
         return [(body, scope)] if body else []
 
-    # What defines a method
+    # Methods
 
-    def _method(self, node: Node, scope: Scope) -> Inner:
-        if name := field(node, "name"):
+    def _method(self, node: Node, scope: ClassScope) -> Pending:
+        if name := field_of(node, "name"):
             self.classes.add(scope, self._name(name), scope.type, line_of(node))
         return []
 
-    def _singleton_method(self, node: Node, scope: Scope) -> Inner:
-        owner, name = field(node, "object"), field(node, "name")
+    def _singleton_method(self, node: Node, scope: ClassScope) -> Pending:
+        owner, name = field_of(node, "object"), field_of(node, "name")
         if owner and name:
-            whose = replace(scope, name=self._meant(owner, scope))
-            self.classes.add(whose, self._name(name), CLASS, line_of(node))
+            receiver_scope = replace(scope, name=self._owner(owner, scope))
+            self.classes.add(receiver_scope, self._name(name), CLASS, line_of(node))
         return []
 
-    def _alias(self, node: Node, scope: Scope) -> Inner:
-        if (name := field(node, "name")) and name.type != "global_variable":
+    def _alias(self, node: Node, scope: ClassScope) -> Pending:
+        if (name := field_of(node, "name")) and name.type != "global_variable":
             self.classes.add(scope, self._name(name), scope.type, line_of(node))
         return []
 
-    def _undef(self, node: Node, scope: Scope) -> Inner:
-        self.classes.remove(scope, map(self._name, parts(node)))
+    def _undef(self, node: Node, scope: ClassScope) -> Pending:
+        self.classes.remove(scope, map(self._name, children(node)))
         return []
 
-    def _word(self, node: Node, scope: Scope) -> Inner:
-        if self._of(node) == "module_function":
+    def _identifier(self, node: Node, scope: ClassScope) -> Pending:
+        if self._text_of(node) == "module_function":
             scope.functions[0] = True
         return []
 
-    def _for(self, node: Node, scope: Scope) -> Inner:
-        return self._rounds(node, field(node, "body"), scope)
+    def _for(self, node: Node, scope: ClassScope) -> Pending:
+        return self._loop(node, field_of(node, "body"), scope)
 
-    def _call(self, node: Node, scope: Scope) -> Inner:
-        method, receiver, block = field(node, "method"), field(node, "receiver"), field(node, "block")
-        if method is None or self._maker(node):
-            return []  # a class without a name
-        name, arguments = self._of(method), parts(field(node, "arguments"))
+    def _call(self, node: Node, scope: ClassScope) -> Pending:
+        method, receiver, block = (
+            field_of(node, "method"),
+            field_of(node, "receiver"),
+            field_of(node, "block"),
+        )
+        if method is None or self._class_builder(node):
+            return []  # an anonymous class
+        name, arguments = self._text_of(method), children(field_of(node, "arguments"))
         inner = [(part, scope) for part in arguments if part.type in METHODS or part.type == "call"]
-        whose = self._whose(receiver, scope)
-        if whose is not None:
-            self._define(name, arguments, whose, line_of(node))
+        receiver_scope = self._receiver_scope(receiver, scope)
+        if receiver_scope is not None:
+            self._define(name, arguments, receiver_scope, line_of(node))
         elif receiver is not None and receiver.type == "call":
             inner.append((receiver, scope))
-        body = field(block, "body") if block else None
-        if whose is not None and body:
-            if name in _OF_CLASS:
-                return [*inner, (body, whose)]
-            if name == "class_methods" or name in _OF_SINGLETON:
-                return [*inner, (body, replace(whose, singleton=True, functions=[False]))]
-        return [*inner, *self._rounds(node, body, scope)]
+        body = field_of(block, "body") if block else None
+        if receiver_scope is not None and body:
+            if name in _CLASS_EVALS:
+                return [*inner, (body, receiver_scope)]
+            if name == "class_methods" or name in _INSTANCE_EVALS:
+                return [*inner, (body, replace(receiver_scope, singleton=True, functions=[False]))]
+        return [*inner, *self._loop(node, body, scope)]
 
-    def _rounds(self, loop: Node, body: Node | None, scope: Scope) -> Inner:
+    def _loop(self, loop: Node, body: Node | None, scope: ClassScope) -> Pending:
         if body is None:
             return []
-        rounds = self.literals.rounds(loop, scope.names)
-        return [(body, replace(scope, names=names)) for names in rounds]
+        iterations = self.literals.iterations(loop, scope.names)
+        return [(body, replace(scope, names=names)) for names in iterations]
 
-    def _whose(self, receiver: Node | None, scope: Scope) -> Scope | None:
-        """The class that a call is about, when it is about one."""
+    def _receiver_scope(self, receiver: Node | None, scope: ClassScope) -> ClassScope | None:
+        """The class that a call applies to, if it applies to one."""
         if receiver is None or receiver.type == "self":
             return scope
         if receiver.type in _CONSTANTS:
-            return Scope(self._meant(receiver, scope), scope.depth, names=scope.names)
-        if self._of(receiver) in {"singleton_class", "self.singleton_class"}:
+            return ClassScope(self._owner(receiver, scope), scope.depth, names=scope.names)
+        if self._text_of(receiver) in {"singleton_class", "self.singleton_class"}:
             return replace(scope, singleton=True)
         return None
 
-    def _define(self, name: str, arguments: list[Node], scope: Scope, line: int) -> None:
-        """What a call in the body of a class adds to it or takes from it."""
+    def _define(self, name: str, arguments: list[Node], scope: ClassScope, line: int) -> None:
+        """Apply a call in the body of a class that adds or removes methods."""
         if name == "extend":
             if scope.name and any(argument.type == "self" for argument in arguments):
                 self.classes.open(scope, line).extends_itself = True
         elif name == "module_function":
-            inside = (field(argument, "name") for argument in arguments if argument.type == "method")
+            inside = (field_of(argument, "name") for argument in arguments if argument.type == "method")
             names = [*self.literals.values(arguments, scope.names), *(self._name(n) for n in inside if n)]
             for known in names:
                 if isinstance(known, str):
@@ -186,33 +286,33 @@ class _Reader:
         elif name in {"undef_method", "remove_method"}:
             self.classes.remove(scope, self.literals.values(arguments, scope.names))
         else:
-            found, own, singleton = expand(name, arguments, self.literals, scope.names)
-            for known in found:
-                if own:
+            methods, is_instance, is_class = expand(name, arguments, self.literals, scope.names)
+            for known in methods:
+                if is_instance:
                     self.classes.add(scope, known, scope.type, line)
-                if singleton:
+                if is_class:
                     self.classes.add(scope, known, CLASS, line)
 
     # Names
 
     def _name(self, node: Node) -> str:
-        """The name of a method: in an `alias` it can be a symbol, a unary operator can have an `@` too many."""
+        """The name of a method; in an `alias` it can be a symbol, and a unary operator can have a surplus `@`."""
         if node.type in {"simple_symbol", "delimited_symbol"}:
-            return str(self.literals.value(node) or self._of(node))
-        name = "".join(self._of(node).split())
+            return str(self.literals.value(node) or self._text_of(node))
+        name = "".join(self._text_of(node).split())
         return name[0] if name in {"!@", "~@"} else name
 
     def _constant(self, node: Node) -> list[str]:
-        return "".join(self._of(node).split()).split("::")
+        return "".join(self._text_of(node).split()).split("::")
 
-    def _meant(self, node: Node, scope: Scope) -> str:
-        """The class that an object stands for: a constant for itself, anything else for where it stands."""
+    def _owner(self, node: Node, scope: ClassScope) -> str:
+        """The full name of the class of a receiver: a constant is resolved, anything else is the current class."""
         if node.type not in _CONSTANTS:
             return scope.name
         return self.classes.resolve(scope, self._constant(node))
 
-    # Functions, not methods of this reader: in a circle with itself it would hold its tree until circles are looked for.
-    _VISITS: ClassVar[dict[str, Callable[..., Inner]]] = {
+    # Plain functions: bound methods would make a reference cycle that keeps the syntax tree alive.
+    _VISITS: ClassVar[dict[str, Callable[..., Pending]]] = {
         "class": _class,
         "module": _class,
         "singleton_class": _singleton_class,
@@ -221,7 +321,7 @@ class _Reader:
         "alias": _alias,
         "undef": _undef,
         "call": _call,
-        "identifier": _word,
+        "identifier": _identifier,
         "assignment": _assignment,
         "operator_assignment": _assignment,
         "for": _for,

@@ -1,10 +1,10 @@
-"""Making the most of a text that the grammar does not understand: an error, or Ruby that is newer than the grammar.
+"""Error recovery: makes the most of a text with syntax errors, or with Ruby that is newer than the grammar.
 
-The text is cut along its indentation into statements. Those that are understood stay; of a class, a method or a block
-that is not, the inner statements are tried one by one; what is still not understood is blanked. So one bad line costs
-that line, not the file. A text whose indentation tells nothing is left as it is.
+The text is split by indentation into statements. Valid statements stay. Of an invalid class, method or block the inner
+statements are tried one by one; what is still invalid is blanked. So one bad line costs that line, not the file. A text
+without usable indentation is left as it is.
 
-Invariant: every line that stays has the number it had.
+Invariant: every line that stays keeps its number.
 """
 
 import re
@@ -12,61 +12,61 @@ from itertools import pairwise
 
 from runcard.plans.ruby.syntax_tree import Code
 
-_LARGEST = 500_000  # bytes; what is larger was not written by hand
-_EFFORT = 20  # times its own length that a text is parsed again, at most
-_DEEPEST = 50
+_MAX_SIZE = 500_000  # bytes; larger files are not written by hand
+_EFFORT = 20  # a text is parsed again for at most so many times its length
+_MAX_DEPTH = 50
 _CLOSER = re.compile(r"[ \t]*(?:(?:end|else|elsif|when|in|rescue|ensure)\b|[}\])]|&?\.\w)")
 _LAST = re.compile(r"[ \t]*(?:end\b|\})")
 _NAMED = re.compile(r"([ \t]*(?:class|module|def)[ \t]+[^\s(;<=]+(?:=(?=[ \t]*\())?)")
 _OPENER = re.compile(r"[ \t]*(?:class|module|def|begin)\b|.*(?:\bdo|\{)[ \t]*(?:\|[^|]*\|)?[ \t]*(?:#.*)?$")
-# What says nothing about the lines below it, although they are indented deeper: `private` as some write it, the marks of a
-# conflict between versions, a stray closing.
+# Lines that do not open anything, although the lines below are indented deeper: `private` as some write it, conflict
+# markers, stray closing brackets.
 _OUTDENTED = re.compile(
     r"[ \t]*(?:(?:private|protected|public|module_function|end)[ \t]*(?:#.*)?$|[\"'`(){}\[\]]+[ \t]*$)"
     r"|(?:<{7}|={7}|>{7}|\|{7})(?: |$)"
 )
-_BARE = re.compile(r"[ \t]*(?:class|module)\b|.*\bdo[ \t]*$")  # what nobody leaves without anything below it
+_BARE = re.compile(r"[ \t]*(?:class|module)\b|.*\bdo[ \t]*$")  # lines that always have a body
 _HEREDOC = re.compile(r"(?<!class )(?<!class)<<[~-]?([\"'`]?)([A-Za-z_]\w*)\1")
 
 
-class _GaveUpError(Exception):
-    """Trying further would take too long, or the indentation tells nothing."""
+class _NoRecoveryError(Exception):
+    """Recovery would take too long, or the indentation is not usable."""
 
 
-def mended(code: Code, *, is_needed: bool) -> tuple[Code, list[int]]:
-    """The better of the tree at hand and the one of the mended text, with the lines that were left out for it.
+def recover(code: Code, *, is_needed: bool) -> tuple[Code, list[int]]:
+    """The better of the given tree and the one of the recovered text, with the lines that were dropped.
 
-    Where it is not needed, because all that is broken seems to lie within methods, the tree at hand is the better one
-    unless the other shows more.
+    If recovery is not needed, because all errors seem to be inside methods, the recovered tree must have more
+    definitions to be better.
     """
-    if len(code.text) > _LARGEST:
+    if len(code.text) > _MAX_SIZE:
         return code, []
-    mender = _Mender(code.text.decode())
-    plain = mender.code()  # without what stands behind `__END__`
+    recovery = _Recovery(code.text.decode())
+    plain = recovery.code()  # without the part after `__END__`
     try:
-        mender.mend(0, len(mender.lines))
-    except _GaveUpError:
+        recovery.recover(0, len(recovery.lines))
+    except _NoRecoveryError:
         return plain, []
-    better = mender.code()
+    better = recovery.code()
     (definitions, blocks), (before, blocks_before) = better.count(), plain.count()
-    if definitions < before + (not is_needed) or (mender.lost_most() and blocks < blocks_before):
+    if definitions < before + (not is_needed) or (recovery.lost_most() and blocks < blocks_before):
         return plain, []
-    return better, mender.troubled
+    return better, recovery.dropped_lines
 
 
-class _Mender:
+class _Recovery:
     def __init__(self, text: str) -> None:
         self.lines = text.split("\n")
-        self.troubled: list[int] = []
+        self.dropped_lines: list[int] = []
         self._full = sum(map(_is_code, self.lines))
         self._left = _EFFORT * len(text)
-        self._inside = self._texts()
+        self._in_text = self._text_lines()
 
-    def mend(self, first: int, last: int, depth: int = 0) -> None:
-        """Make the lines from `first` up to `last` such that they are understood."""
+    def recover(self, first: int, last: int, depth: int = 0) -> None:
+        """Make the lines from `first` up to `last` valid."""
         for start, stop in self._statements(first, last):
-            if not self._is_sound(start, stop):
-                self._mend_statement(start, stop, depth)
+            if not self._is_valid(start, stop):
+                self._recover_statement(start, stop, depth)
 
     def code(self) -> Code:
         return Code("\n".join(self.lines).encode())
@@ -74,40 +74,44 @@ class _Mender:
     def lost_most(self) -> bool:
         return sum(map(_is_code, self.lines)) < self._full / 2
 
-    def _mend_statement(self, start: int, stop: int, depth: int) -> None:
-        """Keep what can be kept of a statement that is not understood as a whole."""
-        before = len(self.troubled)
-        if depth < _DEEPEST and _OPENER.match(self.lines[start]):
+    def _recover_statement(self, start: int, stop: int, depth: int) -> None:
+        """Keep as much as possible of an invalid statement."""
+        before = len(self.dropped_lines)
+        if depth < _MAX_DEPTH and _OPENER.match(self.lines[start]):
             closed = (
                 stop - start > 1 and bool(_LAST.match(self.lines[stop - 1])) and self._is_out(start, stop - 1)
             )
-            self.mend(start + 1, stop - 1 if closed else stop, depth + 1)
+            self.recover(start + 1, stop - 1 if closed else stop, depth + 1)
             if not closed and stop - start == 1 and not depth and _BARE.match(self.lines[start]):
-                raise _GaveUpError
+                raise _NoRecoveryError
             closing = "" if closed else "; end"
             self.lines[stop - 1] += closing
-            if self._is_sound(start, stop):
-                if len(self.troubled) == before:
-                    self.troubled.append(start + 1)  # it was not closed
+            if self._is_valid(start, stop):
+                if len(self.dropped_lines) == before:
+                    self.dropped_lines.append(start + 1)  # it has no `end`
                 return
-            if named := _NAMED.match(self.lines[start]):  # the name is all that is sure
-                self.troubled.append(start + 1)
+            if named := _NAMED.match(self.lines[start]):  # only the name is certain
+                self.dropped_lines.append(start + 1)
                 self.lines[start] = named[1] + (closing if stop - start == 1 else "")
-                if self._is_sound(start, stop):
+                if self._is_valid(start, stop):
                     return
-        self.troubled.append(start + 1)
+        self.dropped_lines.append(start + 1)
         self.lines[start:stop] = [""] * (stop - start)
 
     def _statements(self, first: int, last: int) -> list[tuple[int, int]]:
-        """Ranges of lines that belong together: what is indented deeper, or closes, goes with what stands above."""
+        """Ranges of lines: lines that are indented deeper, or that close, belong to the line above."""
         starts: list[int] = []
         base: int | None = None
-        rows = [row for row in range(first, last) if _is_code(self.lines[row]) and row not in self._inside]
+        rows = [row for row in range(first, last) if _is_code(self.lines[row]) and row not in self._in_text]
         for row, below in pairwise([*rows, last]):
             line = self.lines[row]
             indent = _indent(line)
-            if below < last and _OUTDENTED.match(line) and (next_one := _indent(self.lines[below])) > indent:
-                if base is None or indent < base >= next_one:
+            if (
+                below < last
+                and _OUTDENTED.match(line)
+                and (next_indent := _indent(self.lines[below])) > indent
+            ):
+                if base is None or indent < base >= next_indent:
                     starts.append(row)
             elif base is None or (indent <= base and not _CLOSER.match(line)):
                 starts.append(row)
@@ -122,34 +126,32 @@ class _Mender:
     def _is_out(self, start: int, last: int) -> bool:
         return _indent(self.lines[last]) <= _indent(self.lines[start])
 
-    def _is_sound(self, start: int, stop: int) -> bool:
+    def _is_valid(self, start: int, stop: int) -> bool:
         text = "\n".join(self.lines[start:stop])
         self._left -= len(text)
         if self._left < 0:
-            raise _GaveUpError
-        return Code(text.encode()).is_sound
+            raise _NoRecoveryError
+        return Code(text.encode()).is_valid
 
-    def _texts(self) -> set[int]:
-        """The lines within here-documents and block comments, which are no code; behind `__END__` nothing is."""
-        inside: set[int] = set()
+    def _text_lines(self) -> set[int]:
+        """The lines of here-documents and block comments; blanks everything after `__END__`."""
+        text_lines: set[int] = set()
         waiting: list[str] = []
-        last = {
-            line.strip(): row for row, line in enumerate(self.lines)
-        }  # where a text stands by itself for the last time
+        last = {line.strip(): row for row, line in enumerate(self.lines)}  # the last row with this text alone
         for row, line in enumerate(self.lines):
             if waiting:
-                inside.add(row)
+                text_lines.add(row)
                 if line.strip() == waiting[0]:
                     del waiting[0]
             elif line == "__END__":
                 self.lines[row:] = [""] * (len(self.lines) - row)
                 break
             elif line.startswith("=begin"):
-                inside.add(row)
+                text_lines.add(row)
                 waiting = ["=end"]
             else:
                 waiting = [name for _, name in _HEREDOC.findall(line) if last.get(name, row) > row]
-        return inside
+        return text_lines
 
 
 def _is_code(line: str) -> bool:

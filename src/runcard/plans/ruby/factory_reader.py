@@ -1,20 +1,19 @@
-"""The factories and traits that one file defines: `FactoryBot.define` and `FactoryBot.modify`, and what stands in them."""
+"""The FactoryBot DSL: reads the factories and traits that one file defines, in `FactoryBot.define` and `.modify`."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import ClassVar
 
-from runcard.plans.ruby.inflections import camelize, underscore
 from runcard.plans.ruby.literals import LOOPS, NO_NAMES, Literals, Names
-from runcard.plans.ruby.source_text import Trouble
-from runcard.plans.ruby.syntax_tree import METHODS, Code, Node, line_of, parts
-from runcard.plans.ruby.syntax_tree import field as part_of
+from runcard.plans.ruby.rails import camelize, underscore
+from runcard.plans.ruby.source_text import ReadWarning
+from runcard.plans.ruby.syntax_tree import METHODS, Code, Node, children, field_of, line_of
 
-DEEPEST = 100  # factories within factories, and parents of parents
+MAX_DEPTH = 100  # nested factories, and parents of parents
 _LIBRARIES = {"FactoryBot", "FactoryGirl", "::FactoryBot", "::FactoryGirl"}
 _CONSTANTS = {"constant", "scope_resolution"}
-_NO_STATEMENTS = METHODS | {
+_NOT_VISITED = METHODS | {
     "comment",
     "lambda",
     "string",
@@ -28,7 +27,7 @@ _NO_STATEMENTS = METHODS | {
 
 @dataclass(slots=True)
 class Factory:
-    """A factory as its definition says it; of one in `FactoryBot.modify`, what that adds."""
+    """A factory as defined; in `FactoryBot.modify`, only what it adds."""
 
     name: str
     line: int
@@ -38,21 +37,21 @@ class Factory:
     traits: list[str] = field(default_factory=list)
     enums: dict[str, list[str] | None] = field(
         default_factory=dict
-    )  # by attribute; None: what the model says
+    )  # by attribute; None: the values are in the model
     file: str = ""
 
 
 @dataclass(slots=True)
-class Found:
-    """What a file defines, in its order, and what could not be told."""
+class FileFactories:
+    """The definitions of a file in their order, and warnings."""
 
     factories: list[Factory] = field(default_factory=list)
     modified: list[Factory] = field(default_factory=list)
     traits: list[str] = field(default_factory=list)
-    trouble: list[Trouble] = field(default_factory=list)
+    warnings: list[ReadWarning] = field(default_factory=list)
 
 
-class _In(Enum):
+class _FactoryBlock(Enum):
     NOTHING = "nothing"
     DEFINE = "define"
     MODIFY = "modify"
@@ -60,93 +59,93 @@ class _In(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class _Scope:
-    """Where a statement stands: in what, in which factory, and in which loops."""
+class _FactoryScope:
+    """The scope of a statement: its block, its factory, and its loop variables."""
 
-    inside: _In = _In.NOTHING
+    inside: _FactoryBlock = _FactoryBlock.NOTHING
     factory: Factory | None = None
     may_have_children: bool = True  # factory_bot ignores those in FactoryBot.modify
     depth: int = 0
     names: Names = field(default_factory=lambda: NO_NAMES)
 
 
-_Inner = list[tuple[Node, _Scope]]
+_Pending = list[tuple[Node, _FactoryScope]]
 
 
-def find_factories(code: Code) -> Found:
-    """Everything that a file defines."""
-    reader = _Reader(code)
-    waiting: _Inner = [(code.root, _Scope())]
+def read_factory_file(code: Code) -> FileFactories:
+    """Read all definitions of a file."""
+    reader = _FactoryReader(code)
+    waiting: _Pending = [(code.root, _FactoryScope())]
     while waiting:
         waiting += reversed(reader.visit(*waiting.pop()))
-    reader.found.trouble += reader.literals.trouble
-    return reader.found
+    reader.result.warnings += reader.literals.warnings
+    return reader.result
 
 
-class _Reader:
+class _FactoryReader:
     def __init__(self, code: Code) -> None:
-        self.found = Found()
-        self._of = code.of
+        self.result = FileFactories()
+        self._text_of = code.text_of
         self.literals = Literals(code)
 
-    def visit(self, node: Node, scope: _Scope) -> _Inner:
+    def visit(self, node: Node, scope: _FactoryScope) -> _Pending:
         match node.type:
             case "call":
                 return self._call(node, scope)
             case "for":
-                return self._rounds(node, part_of(node, "body"), scope)
+                return self._loop(node, field_of(node, "body"), scope)
             case "assignment":
-                left, right = part_of(node, "left"), part_of(node, "right")
+                left, right = field_of(node, "left"), field_of(node, "right")
                 if left and right:
-                    self.literals.remember(self._of(left).rpartition("::")[2], right)
+                    self.literals.remember(self._text_of(left).rpartition("::")[2], right)
                 return []
-        return [(child, scope) for child in node.named_children if child.type not in _NO_STATEMENTS]
+        return [(child, scope) for child in node.named_children if child.type not in _NOT_VISITED]
 
-    def _call(self, node: Node, scope: _Scope) -> _Inner:
-        method, receiver, block = (part_of(node, name) for name in ("method", "receiver", "block"))
+    def _call(self, node: Node, scope: _FactoryScope) -> _Pending:
+        method, receiver, block = (field_of(node, name) for name in ("method", "receiver", "block"))
         if method is None:
             return []
-        name, body = self._of(method), part_of(block, "body") if block else None
-        if scope.inside is _In.NOTHING:
-            if receiver and self._of(receiver) in _LIBRARIES and name in {"define", "modify"}:
-                return [(body, replace(scope, inside=_In(name)))] if body else []
-            return self._rounds(node, body, scope)
-        if receiver is None and name in self._WORDS:
-            return self._WORDS[name](self, node, body, scope)
+        name, body = self._text_of(method), field_of(block, "body") if block else None
+        if scope.inside is _FactoryBlock.NOTHING:
+            if receiver and self._text_of(receiver) in _LIBRARIES and name in {"define", "modify"}:
+                return [(body, replace(scope, inside=_FactoryBlock(name)))] if body else []
+            return self._loop(node, body, scope)
+        if receiver is None and name in self._DSL_METHODS:
+            return self._DSL_METHODS[name](self, node, body, scope)
         if receiver is None and name == "transient":
             return [(body, scope)] if body else []
-        return self._rounds(node, body, scope) if name in LOOPS else []
+        return self._loop(node, body, scope) if name in LOOPS else []
 
-    def _rounds(self, loop: Node, body: Node | None, scope: _Scope) -> _Inner:
+    def _loop(self, loop: Node, body: Node | None, scope: _FactoryScope) -> _Pending:
         if body is None:
             return []
-        rounds = self.literals.rounds(loop, scope.names)
-        return [(body, replace(scope, names=names)) for names in rounds]
+        iterations = self.literals.iterations(loop, scope.names)
+        return [(body, replace(scope, names=names)) for names in iterations]
 
-    def _factory(self, node: Node, body: Node | None, scope: _Scope) -> _Inner:
+    def _factory(self, node: Node, body: Node | None, scope: _FactoryScope) -> _Pending:
         name = self._name(node, scope)
         if name is None or not scope.may_have_children:
             return []
-        if scope.depth == DEEPEST:
-            what = f"factories nested deeper than {DEEPEST:,} are left out"
-            self.found.trouble.append(Trouble(line_of(node), what))
+        if scope.depth == MAX_DEPTH:
+            message = f"factories nested more than {MAX_DEPTH:,} levels deep are left out"
+            self.result.warnings.append(ReadWarning(line_of(node), message))
             return []
-        options = self.literals.options(parts(part_of(node, "arguments")))
+        options = self.literals.options(children(field_of(node, "arguments")))
         parent = self.literals.value(options.get("parent"), scope.names)
         aliases = self.literals.value(options.get("aliases"), scope.names)
-        around = scope.factory.name if scope.factory else None
+        enclosing = scope.factory.name if scope.factory else None
         factory = Factory(
             name,
             line_of(node),
-            parent=parent if isinstance(parent, str) else around,
+            parent=parent if isinstance(parent, str) else enclosing,
             class_name=self._class_name(options.get("class"), scope.names),
             aliases=[alias for alias in aliases if isinstance(alias, str)]
             if isinstance(aliases, list)
             else [],
         )
-        is_new = scope.inside is not _In.MODIFY
-        (self.found.factories if is_new else self.found.modified).append(factory)
-        inner = _Scope(_In.FACTORY, factory, is_new, scope.depth + 1, scope.names)
+        is_new = scope.inside is not _FactoryBlock.MODIFY
+        (self.result.factories if is_new else self.result.modified).append(factory)
+        inner = _FactoryScope(_FactoryBlock.FACTORY, factory, is_new, scope.depth + 1, scope.names)
         return [(body, inner)] if body else []
 
     def _class_name(self, node: Node | None, names: Names) -> str | None:
@@ -155,18 +154,18 @@ class _Reader:
         value = self.literals.value(node, names)
         if isinstance(value, str):
             return camelize(value).removeprefix("::")
-        return self._of(node).removeprefix("::") if node.type in _CONSTANTS else None
+        return self._text_of(node).removeprefix("::") if node.type in _CONSTANTS else None
 
-    def _trait(self, node: Node, _: Node | None, scope: _Scope) -> _Inner:
+    def _trait(self, node: Node, _: Node | None, scope: _FactoryScope) -> _Pending:
         name = self._name(node, scope)
         if name is not None:
-            traits = scope.factory.traits if scope.factory else self.found.traits
+            traits = scope.factory.traits if scope.factory else self.result.traits
             if name not in traits:
                 traits.append(name)
         return []
 
-    def _enum(self, node: Node, _: Node | None, scope: _Scope) -> _Inner:
-        arguments = parts(part_of(node, "arguments"))
+    def _enum(self, node: Node, _: Node | None, scope: _FactoryScope) -> _Pending:
+        arguments = children(field_of(node, "arguments"))
         name = self._name(node, scope)
         if name is None or scope.factory is None:
             return []
@@ -176,20 +175,22 @@ class _Reader:
         scope.factory.enums[name] = names
         return []
 
-    def _name(self, node: Node, scope: _Scope) -> str | None:
-        """What a call defines; names that only running it would tell are named by their place."""
-        arguments = parts(part_of(node, "arguments"))
+    def _name(self, node: Node, scope: _FactoryScope) -> str | None:
+        """The name that a call defines; None, with a warning, if it is not a literal."""
+        arguments = children(field_of(node, "arguments"))
         value = self.literals.value(arguments[0], scope.names) if arguments else None
         if isinstance(value, str):
             return value
         if arguments and arguments[0].type in _CONSTANTS:
-            return underscore(self._of(arguments[0]))
-        word = self._of(node).split(None, 1)[0].partition("(")[0]
-        self.found.trouble.append(Trouble(line_of(node), f"a {word} whose name is not written out: left out"))
+            return underscore(self._text_of(arguments[0]))
+        word = self._text_of(node).split(None, 1)[0].partition("(")[0]
+        self.result.warnings.append(
+            ReadWarning(line_of(node), f"a {word} whose name is not a literal is left out")
+        )
         return None
 
-    # Functions, not methods of this reader: in a circle with itself it would hold its tree until circles are looked for.
-    _WORDS: ClassVar[dict[str, Callable[..., _Inner]]] = {
+    # Plain functions: bound methods would make a reference cycle that keeps the syntax tree alive.
+    _DSL_METHODS: ClassVar[dict[str, Callable[..., _Pending]]] = {
         "factory": _factory,
         "trait": _trait,
         "traits_for_enum": _enum,

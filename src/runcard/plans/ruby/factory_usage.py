@@ -1,18 +1,18 @@
-"""What specs use of factories: the names that stand in them as symbols, and how they get their objects."""
+"""The factories that specs use: symbols in a file, and calls of `create` and `build_stubbed`."""
 
 import re
 from dataclasses import dataclass
 
 from runcard.plans.ruby.source_text import read_source
-from runcard.plans.ruby.syntax_tree import Code, Node, field, line_of, parts, read_code
+from runcard.plans.ruby.syntax_tree import Code, Node, children, field_of, line_of, read_code
 
 _SYMBOL = re.compile(r"(?<!:):[\"']?([A-Za-z_]\w*)|\b([A-Za-z_]\w*):(?!:)|%[iIwW][\[({<]([^\])}>]*)")
 _STRATEGY = re.compile(r"(create|build_stubbed)(?:_list|_pair)?")
 
 
 @dataclass(frozen=True, slots=True)
-class Built:
-    """A place where a spec gets an object from a factory."""
+class FactoryCall:
+    """A call in a spec that gets an object from a factory."""
 
     line: int
     strategy: str  # `create` or `build_stubbed`
@@ -20,31 +20,31 @@ class Built:
 
 
 def symbols(path: str) -> set[str]:
-    """The names that stand as symbols in a file, those in lists and of keys included."""
-    found: set[str] = set()
-    for name, key, listed in _SYMBOL.findall(read_source(path).text.decode("utf-8", "replace")):
-        found |= {name, key, *listed.split()}
-    return found
+    """All symbols in a file, including those in lists and keys."""
+    names: set[str] = set()
+    for name, key, list_items in _SYMBOL.findall(read_source(path).text.decode("utf-8", "replace")):
+        names |= {name, key, *list_items.split()}
+    return names
 
 
-def built(path: str) -> list[Built]:
-    """Where a spec creates or stubs objects by factories, in the order of the text."""
+def factory_calls(path: str) -> list[FactoryCall]:
+    """The calls of `create` and `build_stubbed` in a spec, in the order of the text."""
     code, _ = read_code(read_source(path))
-    found: list[Built] = []
+    calls: list[FactoryCall] = []
     waiting = [code.root]
     while waiting:
         node = waiting.pop()
-        if node.type == "call" and (one := _built(code, node)):
-            found.append(one)
+        if node.type == "call" and (call := _factory_call(code, node)):
+            calls.append(call)
         waiting += reversed(node.named_children)
-    return found
+    return calls
 
 
-def _built(code: Code, node: Node) -> Built | None:
-    method, receiver = field(node, "method"), field(node, "receiver")
-    match = _STRATEGY.fullmatch(code.of(method)) if method is not None else None
-    given = parts(field(node, "arguments"))
-    is_ours = receiver is None or code.of(receiver) in {"FactoryBot", "FactoryGirl"}
-    if match is None or not is_ours or not given or given[0].type != "simple_symbol":
+def _factory_call(code: Code, node: Node) -> FactoryCall | None:
+    method, receiver = field_of(node, "method"), field_of(node, "receiver")
+    match = _STRATEGY.fullmatch(code.text_of(method)) if method is not None else None
+    arguments = children(field_of(node, "arguments"))
+    is_factory_bot = receiver is None or code.text_of(receiver) in {"FactoryBot", "FactoryGirl"}
+    if match is None or not is_factory_bot or not arguments or arguments[0].type != "simple_symbol":
         return None
-    return Built(line_of(node), match[1], code.of(given[0])[1:])
+    return FactoryCall(line_of(node), match[1], code.text_of(arguments[0])[1:])

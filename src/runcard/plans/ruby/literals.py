@@ -1,106 +1,106 @@
-"""Values that are written out in a Ruby text: names, lists of names, and loops over them.
+"""Literal values in a Ruby text: names, lists of names, and loops over them.
 
-Whatever would need running Ruby has no value here (None). Symbols and strings are the same: both are names.
+Anything that would need to run Ruby has no value here (None). Symbols and strings are the same: both are names.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from runcard.plans.ruby.source_text import Trouble
-from runcard.plans.ruby.syntax_tree import Code, Node, field, line_of, parts
+from runcard.plans.ruby.source_text import ReadWarning
+from runcard.plans.ruby.syntax_tree import Code, Node, children, field_of, line_of
 
-Value = Any  # str, int, bool, list or dict of them; None when it is not known
-Names = Mapping[str, Value]  # what the variables of the loops around hold
+Value = Any  # str, int, bool, list or dict of them; None: unknown
+Names = Mapping[str, Value]  # the loop variables in scope
 
 NO_NAMES: Names = {}
-_DEEPEST = 50
-_MOST_ROUNDS = 10_000  # of all loops of a file
-_LONGEST_RANGE = 1_000
+_MAX_DEPTH = 50
+_MAX_ITERATIONS = 10_000  # of all loops of a file together
+_MAX_RANGE = 1_000
 _LISTS = {"array", "string_array", "symbol_array", "argument_list"}
 _TEXTS = {"string", "delimited_symbol", "bare_string", "bare_symbol"}
-_SAME = {"freeze", "to_s", "to_sym", "to_a", "dup", "itself"}
-_CHANGES = {"upcase": str.upper, "downcase": str.lower, "capitalize": str.capitalize}
+_CONVERSIONS = {"freeze", "to_s", "to_sym", "to_a", "dup", "itself"}
+_CASE_CHANGES = {"upcase": str.upper, "downcase": str.lower, "capitalize": str.capitalize}
 LOOPS = {"each", "each_pair", "map", "collect", "flat_map", "each_with_object", "each_with_index"}
 LOOPS |= {"each_key", "each_value", "reverse_each", "times"}
 
 
 class Literals:
-    """The values in one text; what constants and variables stand for is known once it was told."""
+    """The values in one text; `remember` records constants and variables."""
 
     def __init__(self, code: Code) -> None:
-        self._of = code.of
-        self._known: dict[str, Value] = {}
-        self._left = _MOST_ROUNDS
-        self.trouble: list[Trouble] = []
+        self._text_of = code.text_of
+        self._remembered: dict[str, Value] = {}
+        self._iterations_left = _MAX_ITERATIONS
+        self.warnings: list[ReadWarning] = []
 
     def remember(self, name: str, node: Node) -> None:
-        """Take note of what a constant or a variable stands for."""
-        self._known[name] = self.value(node)
+        """Record the value of a constant or variable."""
+        self._remembered[name] = self.value(node)
 
     def value(self, node: Node | None, names: Names = NO_NAMES, depth: int = 0) -> Value:
-        """What a node stands for, or None."""
-        if node is None or depth > _DEEPEST:
+        """The value of a node, or None."""
+        if node is None or depth > _MAX_DEPTH:
             return None
         kind = node.type
         if kind == "simple_symbol":
-            return self._of(node)[1:]
+            return self._text_of(node)[1:]
         if kind == "hash_key_symbol":
-            return self._of(node)
+            return self._text_of(node)
         if kind in _TEXTS:
             return self._text(node, names, depth)
         if kind in _LISTS:
-            return self.values(parts(node), names, depth)
+            return self.values(children(node), names, depth)
         if kind == "identifier":
-            return names.get(self._of(node), self._known.get(self._of(node)))
+            return names.get(self._text_of(node), self._remembered.get(self._text_of(node)))
         if kind in {"constant", "scope_resolution"}:
-            return self._known.get(self._of(node).rpartition("::")[2])
+            return self._remembered.get(self._text_of(node).rpartition("::")[2])
         return self._compound(node, names, depth + 1)
 
     def values(self, nodes: Sequence[Node], names: Names = NO_NAMES, depth: int = 0) -> list[Value]:
-        """The values of arguments or elements, splats taken apart; None for each one that is not known."""
-        found: list[Value] = []
+        """The values of arguments or elements, with splats expanded; None for each unknown one."""
+        values: list[Value] = []
         for node in nodes:
             if node.type == "splat_argument":
                 value = self.value(node.named_children[0] if node.named_children else None, names, depth + 1)
-                found += value if isinstance(value, list) else [None]
+                values += value if isinstance(value, list) else [None]
             else:
-                found.append(self.value(node, names, depth + 1))
-        return found
+                values.append(self.value(node, names, depth + 1))
+        return values
 
     def options(self, nodes: Sequence[Node]) -> dict[str, Node]:
         """The keyword arguments among arguments."""
         pairs = [node for node in nodes if node.type == "pair"]
-        found = ((self.value(field(pair, "key")), field(pair, "value")) for pair in pairs)
-        return {key: value for key, value in found if isinstance(key, str) and value is not None}
+        options = ((self.value(field_of(pair, "key")), field_of(pair, "value")) for pair in pairs)
+        return {key: value for key, value in options if isinstance(key, str) and value is not None}
 
-    def rounds(self, loop: Node, names: Names) -> list[Names]:
-        """The variables in each round of a loop over literals; none when there were too many rounds already.
+    def iterations(self, loop: Node, names: Names) -> list[Names]:
+        """The variables in each iteration of a loop over literals; empty when the file had too many iterations.
 
-        A loop over anything else, or a block that is no loop, is one round in which nothing new is known.
+        A loop over anything else, or a block that is not a loop, is one iteration without new variables.
         """
         if loop.type == "for":
-            source, pattern = parts(field(loop, "value")), field(loop, "pattern")
+            source, pattern = children(field_of(loop, "value")), field_of(loop, "pattern")
             items = self._items("each", self.value(source[0] if source else None, names))
             targets = [pattern] if pattern else []
         else:
-            method = self._of(name) if (name := field(loop, "method")) else ""
-            items = self._items(method, self.value(field(loop, "receiver"), names))
-            block = field(loop, "block")
-            targets = parts(field(block, "parameters")) if block else []
+            method = self._text_of(name) if (name := field_of(loop, "method")) else ""
+            items = self._items(method, self.value(field_of(loop, "receiver"), names))
+            block = field_of(loop, "block")
+            targets = children(field_of(block, "parameters")) if block else []
         if items is None:
             return [names]
-        self._left -= len(items)
-        if self._left < 0:
-            what = f"loops of more than {_MOST_ROUNDS:,} rounds in all: this one and those behind it are left out"
-            self.trouble = self.trouble or [Trouble(line_of(loop), what)]
+        self._iterations_left -= len(items)
+        if self._iterations_left < 0:
+            message = f"more than {_MAX_ITERATIONS:,} iterations in all loops: this loop and those after it are left out"
+            self.warnings = self.warnings or [ReadWarning(line_of(loop), message)]
             return []
-        return [{**names, **self._bound(targets, item)} for item in items]
+        return [{**names, **self._bindings(targets, item)} for item in items]
 
     def _items(self, method: str, value: Value) -> list[Value] | None:
         if method not in LOOPS:
             return None
         if method == "times":
-            return list(range(value)) if isinstance(value, int) and 0 <= value <= _LONGEST_RANGE else None
+            return list(range(value)) if isinstance(value, int) and 0 <= value <= _MAX_RANGE else None
         if isinstance(value, dict):
             pick = {"each_key": list(value), "each_value": list(value.values())}
             value = pick.get(method) or [list(pair) for pair in value.items()]
@@ -108,26 +108,26 @@ class Literals:
             return None
         return [[item, at] for at, item in enumerate(value)] if method == "each_with_index" else value
 
-    def _bound(self, targets: Sequence[Node], item: Value, depth: int = 0) -> dict[str, Value]:
-        """What the variables of a loop hold: a single one takes all, several take an element each."""
+    def _bindings(self, targets: Sequence[Node], item: Value, depth: int = 0) -> dict[str, Value]:
+        """The values of loop variables: a single one takes the item, several take an element each."""
         if not targets:
             return {"it": item, "_1": item}
         elements = item if len(targets) > 1 and isinstance(item, list) else [item]
         bound: dict[str, Value] = {}
         for target, element in zip(targets, elements, strict=False):
             if target.type == "identifier":
-                bound[self._of(target)] = element
-            elif depth < _DEEPEST and (inner := parts(target)):
-                bound |= self._bound(inner, element, depth + 1)
+                bound[self._text_of(target)] = element
+            elif depth < _MAX_DEPTH and (inner := children(target)):
+                bound |= self._bindings(inner, element, depth + 1)
         return bound
 
     def _text(self, node: Node, names: Names, depth: int) -> str | None:
         pieces: list[str] = []
         for part in node.named_children:
             if part.type == "string_content":
-                pieces.append(self._of(part))
+                pieces.append(self._text_of(part))
                 continue
-            inner = parts(part) if part.type == "interpolation" else []
+            inner = children(part) if part.type == "interpolation" else []
             value = self.value(inner[0], names, depth + 1) if len(inner) == 1 else None
             if not isinstance(value, str | int):
                 return None
@@ -135,16 +135,16 @@ class Literals:
         return "".join(pieces)
 
     def _compound(self, node: Node, names: Names, depth: int) -> Value:
-        inner = parts(node)
+        inner = children(node)
         match node.type:
             case "true" | "false":
                 return node.type == "true"
             case "integer":
-                text = self._of(node).replace("_", "")
+                text = self._text_of(node).replace("_", "")
                 is_plain = text.isdecimal() and len(text) < 10 and (text == "0" or text[0] != "0")
                 return int(text) if is_plain else None  # 0777 is octal
             case "hash":
-                pairs = {self._key(pair, names, depth): field(pair, "value") for pair in inner}
+                pairs = {self._key(pair, names, depth): field_of(pair, "value") for pair in inner}
                 return (
                     None if None in pairs else {key: self.value(v, names, depth) for key, v in pairs.items()}
                 )
@@ -155,17 +155,17 @@ class Literals:
                 return _range(
                     [self.value(end, names, depth) for end in inner], exclusive=b"..." in (node.text or b"")
                 )
-            case "binary" if (operator := field(node, "operator")) and operator.type == "+":
-                return _joined([self.value(field(node, side), names, depth) for side in ("left", "right")])
-            case "call" if field(node, "block") is None:
-                name = field(node, "method")
-                return _changed(
-                    self._of(name) if name else "", self.value(field(node, "receiver"), names, depth)
+            case "binary" if (operator := field_of(node, "operator")) and operator.type == "+":
+                return _joined([self.value(field_of(node, side), names, depth) for side in ("left", "right")])
+            case "call" if field_of(node, "block") is None:
+                name = field_of(node, "method")
+                return _converted(
+                    self._text_of(name) if name else "", self.value(field_of(node, "receiver"), names, depth)
                 )
         return None
 
     def _key(self, pair: Node, names: Names, depth: int) -> Value:
-        key = self.value(field(pair, "key"), names, depth) if pair.type == "pair" else None
+        key = self.value(field_of(pair, "key"), names, depth) if pair.type == "pair" else None
         return key if isinstance(key, str | int) else None
 
 
@@ -178,16 +178,16 @@ def _joined(values: list[Value]) -> Value:
 
 
 def _range(ends: list[Value], *, exclusive: bool) -> list[int] | None:
-    if len(ends) != 2 or not all(type(end) is int for end in ends) or ends[1] - ends[0] > _LONGEST_RANGE:
+    if len(ends) != 2 or not all(type(end) is int for end in ends) or ends[1] - ends[0] > _MAX_RANGE:
         return None
     return list(range(ends[0], ends[1] + (not exclusive)))
 
 
-def _changed(method: str, value: Value) -> Value:
-    if method in _SAME:
+def _converted(method: str, value: Value) -> Value:
+    if method in _CONVERSIONS:
         return str(value) if method == "to_s" and isinstance(value, int) else value
-    if method in _CHANGES and isinstance(value, str):
-        return _CHANGES[method](value)
+    if method in _CASE_CHANGES and isinstance(value, str):
+        return _CASE_CHANGES[method](value)
     if method in {"keys", "values"} and isinstance(value, dict):
         return list(value) if method == "keys" else list(value.values())
     return None

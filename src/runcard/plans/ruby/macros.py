@@ -1,10 +1,10 @@
-"""The methods that calls in the body of a class define: `attr_reader :name`, `delegate :name, to: :owner`, and so on."""
+"""Class-body calls that define methods: `attr_reader :name`, `delegate :name, to: :owner` and so on."""
 
 import re
 from collections.abc import Callable, Sequence
 
 from runcard.plans.ruby.literals import Literals, Names, Value
-from runcard.plans.ruby.syntax_tree import Node, field
+from runcard.plans.ruby.syntax_tree import Node, field_of
 
 Options = dict[str, Value]
 Expansion = Callable[[list[str], Options], list[str]]
@@ -48,8 +48,8 @@ def _delegators(names: list[str], _: Options) -> list[str]:
     return names[1:]
 
 
-# Of the class, or of its singleton inside `class << self`.
-_OWN: dict[str, Expansion] = {
+# Instance methods, or class methods inside `class << self`.
+_INSTANCE: dict[str, Expansion] = {
     "attr": _readers,
     "attr_reader": _readers,
     "attr_writer": _writers,
@@ -64,7 +64,7 @@ _OWN: dict[str, Expansion] = {
     "def_delegators": _delegators,
     "def_instance_delegators": _delegators,
 }
-_OF_THE_CLASS: dict[str, Expansion] = {"define_singleton_method": _first, "scope": _first}
+_CLASS: dict[str, Expansion] = {"define_singleton_method": _first, "scope": _first}
 _BOTH: dict[str, Expansion] = {"class_attribute": _with_predicates}
 _SHARED = re.compile(r"(?:thread_)?[cm]attr_(reader|writer|accessor)")
 
@@ -72,27 +72,27 @@ _SHARED = re.compile(r"(?:thread_)?[cm]attr_(reader|writer|accessor)")
 def expand(
     macro: str, arguments: Sequence[Node], literals: Literals, names: Names
 ) -> tuple[list[str], bool, bool]:
-    """The methods that a call defines; whether they are the class's own, and whether they are its singleton's."""
+    """The methods that a call defines; whether they are instance methods, and whether they are class methods."""
     if shared := _SHARED.fullmatch(macro):
-        expansion, own, singleton = _OWN[f"attr_{shared[1]}"], True, True
+        expansion, is_instance, is_class = _INSTANCE[f"attr_{shared[1]}"], True, True
     elif macro in _BOTH:
-        expansion, own, singleton = _BOTH[macro], True, True
-    elif macro in _OF_THE_CLASS:
-        expansion, own, singleton = _OF_THE_CLASS[macro], False, True
-    elif macro in _OWN:
-        expansion, own, singleton = _OWN[macro], True, False
+        expansion, is_instance, is_class = _BOTH[macro], True, True
+    elif macro in _CLASS:
+        expansion, is_instance, is_class = _CLASS[macro], False, True
+    elif macro in _INSTANCE:
+        expansion, is_instance, is_class = _INSTANCE[macro], True, False
     else:
         return [], False, False
     options = {key: literals.value(node, names) for key, node in literals.options(arguments).items()}
     if options.get("instance_accessor") is False or options.get("instance_reader") is False:
-        own = False
-    return expansion(_names(arguments, literals, names), options), own, singleton
+        is_instance = False
+    return expansion(_names(arguments, literals, names), options), is_instance, is_class
 
 
 def _names(arguments: Sequence[Node], literals: Literals, names: Names) -> list[str]:
     """The names among arguments; `delegate [:a, :b] => :c` has them in its keys."""
-    given = literals.values([node for node in arguments if node.type != "pair"], names)
-    if not given:
-        given = literals.values([key for node in arguments if (key := field(node, "key"))], names)
-    flat = [name for value in given for name in (value if isinstance(value, list) else [value])]
+    values = literals.values([node for node in arguments if node.type != "pair"], names)
+    if not values:
+        values = literals.values([key for node in arguments if (key := field_of(node, "key"))], names)
+    flat = [name for value in values for name in (value if isinstance(value, list) else [value])]
     return [name for name in flat if isinstance(name, str)]

@@ -1,7 +1,7 @@
-"""The syntax tree of a Ruby text, and how to ask it. The only module that knows tree-sitter.
+"""The syntax tree of a Ruby text. The only module that knows tree-sitter.
 
-A tree is always there, however broken the text: `trouble` names the parts that were not understood. Walks over it need
-no recursion; a text can be nested ten thousand deep.
+There is always a tree, however broken the text; warnings name the parts that could not be parsed. Walks over the tree do
+not recurse: a text can be nested ten thousand levels deep.
 """
 
 import re
@@ -10,19 +10,19 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from runcard.errors import MachineError
-from runcard.plans.ruby.source_text import Source, Trouble
+from runcard.plans.ruby.source_text import ReadWarning, RubySource
 
 if TYPE_CHECKING:
-    from tree_sitter import Node as Node  # noqa: PLC0414 - others take it from here
+    from tree_sitter import Node as Node  # noqa: PLC0414 - exported
     from tree_sitter import Parser
 else:
-    Node = object  # a name for annotations, so that no other module need know where it comes from
+    Node = object  # for annotations in other modules
 
 METHODS = frozenset({"method", "singleton_method"})
 BLOCKS = frozenset({"block", "do_block"})
 _DEFINITIONS = METHODS | {"class", "module", "singleton_class"}
-_MOST_TROUBLE = 10  # parts of one file that are named
-_NOT_UNDERSTOOD = "not understood: a syntax error, or newer Ruby than is known here; the rest is read"
+_MAX_WARNINGS = 10  # for one file
+_NOT_PARSED = "cannot be parsed: a syntax error, or Ruby syntax that is not supported yet; the rest is read"
 _FOREIGN_WORD = re.compile(r"(?<!\w)[^\W\d_a-zA-Z]")
 
 
@@ -33,17 +33,17 @@ class Code:
         self.text = text
         self.root: Node = _parser().parse(_with_plain_constants(text)).root_node
 
-    def of(self, node: Node) -> str:
+    def text_of(self, node: Node) -> str:
         """The text of a node."""
         return self.text[node.start_byte : node.end_byte].decode("utf-8", "replace")
 
     @property
-    def is_sound(self) -> bool:
-        """Whether all of it was understood."""
+    def is_valid(self) -> bool:
+        """Whether there are no syntax errors."""
         return not self.root.has_error and not self._stray_ends()
 
     def errors(self) -> Iterator[tuple[int, bool]]:
-        """The lines of what was not understood, and whether it lies within a method, where it harms nothing else."""
+        """The lines of syntax errors, and whether each is inside a method, where it affects nothing else."""
         yield from ((line_of(node), False) for node in self._stray_ends())
         waiting = [(self.root, False)]
         while waiting:
@@ -55,12 +55,12 @@ class Code:
                 waiting += ((child, inside) for child in reversed(node.children))
 
     def _stray_ends(self) -> list[Node]:
-        """An `end` too many: the grammar takes it for a name."""
+        """Surplus `end`s, which the grammar reads as names."""
         names = (node for node in self.root.named_children if node.type == "identifier")
-        return [node for node in names if self.of(node) == "end"]
+        return [node for node in names if self.text_of(node) == "end"]
 
     def count(self) -> tuple[int, int]:
-        """How much structure was understood: classes and methods; blocks."""
+        """How many definitions (classes, methods) and how many blocks were parsed."""
         definitions = blocks = 0
         waiting = [self.root]
         while waiting:
@@ -76,36 +76,36 @@ def line_of(node: Node) -> int:
     return int(node.start_point[0]) + 1
 
 
-def parts(node: Node | None) -> list[Node]:
-    """What stands in a node, without comments."""
+def children(node: Node | None) -> list[Node]:
+    """The named children of a node, without comments."""
     return [] if node is None else [child for child in node.named_children if child.type != "comment"]
 
 
-def field(node: Node, name: str) -> Node | None:
+def field_of(node: Node, name: str) -> Node | None:
     return node.child_by_field_name(name)
 
 
-def read_code(source: Source) -> tuple[Code, tuple[Trouble, ...]]:
-    """The best tree that can be had of a text, and everything that is wrong with the text."""
+def read_code(source: RubySource) -> tuple[Code, tuple[ReadWarning, ...]]:
+    """The best possible tree of a text, and a warning for each part that could not be parsed."""
     code = Code(source.text)
-    if code.is_sound:
-        return code, source.trouble
-    from runcard.plans.ruby.error_recovery import mended  # noqa: PLC0415 - most files are sound
+    if code.is_valid:
+        return code, source.warnings
+    from runcard.plans.ruby.error_recovery import recover  # noqa: PLC0415 - most files are valid
 
     is_needed = not all(inside for _, inside in code.errors())
-    code, dropped = mended(code, is_needed=is_needed)
+    code, dropped = recover(code, is_needed=is_needed)
     lines = sorted({*dropped} or {line for line, _ in code.errors()})
-    trouble = [Trouble(line, _NOT_UNDERSTOOD) for line in lines[:_MOST_TROUBLE]]
-    if len(lines) > _MOST_TROUBLE:
-        more = len(lines) - _MOST_TROUBLE
-        trouble.append(
-            Trouble(lines[_MOST_TROUBLE], f"not understood, as are {more - 1:,} more places behind it")
+    warnings = [ReadWarning(line, _NOT_PARSED) for line in lines[:_MAX_WARNINGS]]
+    if len(lines) > _MAX_WARNINGS:
+        more = len(lines) - _MAX_WARNINGS
+        warnings.append(
+            ReadWarning(lines[_MAX_WARNINGS], f"cannot be parsed, nor can {more - 1:,} more places after it")
         )
-    return code, (*source.trouble, *trouble)
+    return code, (*source.warnings, *warnings)
 
 
 def _with_plain_constants(text: bytes) -> bytes:
-    """The text with names that begin with a capital beyond ASCII (`É`) under one that the grammar knows, as long."""
+    """The text with capitals beyond ASCII (`É`) replaced by ASCII of the same length, which the grammar needs."""
     if text.isascii():
         return text
     return _FOREIGN_WORD.sub(_plain_capital, text.decode("utf-8", "replace")).encode()
@@ -118,7 +118,7 @@ def _plain_capital(match: re.Match[str]) -> str:
 
 
 class NoRubyError(MachineError):
-    """What reads Ruby is not installed."""
+    """tree-sitter is not installed."""
 
 
 @cache
@@ -128,6 +128,6 @@ def _parser() -> "Parser":
         from tree_sitter import Language, Parser  # noqa: PLC0415
     except ImportError as error:
         raise NoRubyError(
-            "reading Ruby needs tree-sitter, which is not installed", hint="pip install 'runcard[ruby]'"
+            "tree-sitter, which reads Ruby, is not installed", hint="pip install 'runcard[ruby]'"
         ) from error
     return Parser(Language(tree_sitter_ruby.language()))

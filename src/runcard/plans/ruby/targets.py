@@ -1,21 +1,20 @@
-"""What there is to test in a Ruby file, and whether a class and a method are in it."""
+"""The methods of a Ruby file: list them, look one up, and find its required parameters."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 from runcard.encoding import JsonObject, Limits
-from runcard.plans.ruby.class_registry import CLASS, INSTANCE, Definition
-from runcard.plans.ruby.definitions import read_definitions
-from runcard.plans.ruby.source_text import Trouble, read_source
-from runcard.plans.ruby.syntax_tree import read_code
+from runcard.plans.ruby.definitions import CLASS, INSTANCE, Definition, read_definitions
+from runcard.plans.ruby.source_text import ReadWarning, read_source
+from runcard.plans.ruby.syntax_tree import METHODS, Code, Node, children, field_of, line_of, read_code
 
 _SIGNS = {INSTANCE: "#", CLASS: "."}
-_MOST_SUGGESTIONS = 3
+_MAX_SUGGESTIONS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A method, by the names that a plan has for it."""
+    """A method, with the names that a plan uses."""
 
     class_name: str
     method: str
@@ -36,110 +35,157 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """All classes of a file, by their full names, and what could not be read of it."""
+    """All classes of a file by full name, and warnings about parts that could not be read."""
 
     classes: dict[str, Definition]
-    warnings: tuple[Trouble, ...] = ()
+    warnings: tuple[ReadWarning, ...] = ()
 
     def all(self) -> list[Target]:
         """Every method, in the order of the text."""
-        found = [
+        targets = [
             Target(name, method, kind, line)
             for name, definition in self.classes.items()
             for (method, kind), line in definition.methods.items()
         ]
-        return sorted(found, key=lambda target: target.line)
+        return sorted(targets, key=lambda target: target.line)
 
-    def named(self, class_name: str | None, method: str | None, method_type: str | None) -> list[Target]:
-        """The methods that may be meant, instance methods first; a class may be named by the end of its name."""
-        wanted = (class_name or "").removeprefix("::")
-        found = [
+    def matching(self, class_name: str | None, method: str | None, method_type: str | None) -> list[Target]:
+        """The methods that match, instance methods first; the end of a class name matches the class."""
+        name = (class_name or "").removeprefix("::")
+        targets = [
             target
             for target in self.all()
             if method in {None, target.method}
             and method_type in {None, target.method_type}
-            and (not wanted or f"::{target.class_name}".endswith(f"::{wanted}"))
+            and (not name or f"::{target.class_name}".endswith(f"::{name}"))
         ]
-        exact = [target for target in found if target.class_name == wanted]
-        return sorted(exact or found, key=lambda target: target.method_type != INSTANCE)
+        exact = [target for target in targets if target.class_name == name]
+        return sorted(exact or targets, key=lambda target: target.method_type != INSTANCE)
 
 
-class Outcome(StrEnum):
-    """What the search for a method came to."""
+class LookupOutcome(StrEnum):
+    """The outcome of a lookup."""
 
     FOUND = "found"
-    OTHER_TYPE = "other-type"  # an instance method was asked for and a class method found, or the reverse
+    OTHER_TYPE = "other-type"  # a class method exists instead of an instance method, or the reverse
     NO_METHOD = "no-method"
     NO_CLASS = "no-class"
 
 
 @dataclass(frozen=True, slots=True)
-class Lookup:
-    """What was found of a class and a method."""
+class TargetLookup:
+    """The result of looking up a class and a method."""
 
-    outcome: Outcome
-    class_name: str | None  # in full, as the file has it
-    is_short: bool  # whether less than that was asked for
+    outcome: LookupOutcome
+    class_name: str | None  # the full name
+    is_short: bool  # whether the given name was shorter
     line: int | None
     suggestions: tuple[str, ...]
-    warnings: tuple[Trouble, ...]
+    warnings: tuple[ReadWarning, ...]
 
 
 def read_targets(path: str, limits: Limits | None = None) -> Targets:
-    """Read a Ruby file; raises RuncardError when there is nothing that could be read."""
-    code, trouble = read_code(read_source(path, limits))
+    """Read a Ruby file; raises RuncardError when nothing can be read."""
+    code, warnings = read_code(read_source(path, limits))
     classes, left_out = read_definitions(code)
-    return Targets(classes, (*trouble, *left_out))
+    return Targets(classes, (*warnings, *left_out))
 
 
 def find_target(
     path: str, class_name: str, method: str, method_type: str, *, limits: Limits | None = None
-) -> Lookup:
+) -> TargetLookup:
     """Look for a method in a file; `method_type` is `instance` or `class`."""
     targets = read_targets(path, limits)
-    wanted = class_name.removeprefix("::")
-    full = _best(targets, wanted, method, method_type)
+    name = class_name.removeprefix("::")
+    full = _find_class(targets, name, method, method_type)
     if full is None:
-        near = _near(wanted, list(targets.classes))
-        return Lookup(Outcome.NO_CLASS, None, False, None, near, targets.warnings)
+        near = _similar(name, list(targets.classes))
+        return TargetLookup(LookupOutcome.NO_CLASS, None, False, None, near, targets.warnings)
     methods = targets.classes[full].methods
     line = methods.get((method, method_type))
     other = CLASS if method_type == INSTANCE else INSTANCE
     if line is not None:
-        outcome, near = Outcome.FOUND, ()
+        outcome, near = LookupOutcome.FOUND, ()
     elif (method, other) in methods:
-        outcome, line, near = Outcome.OTHER_TYPE, methods[method, other], (f"{full}{_SIGNS[other]}{method}",)
+        outcome, line, near = (
+            LookupOutcome.OTHER_TYPE,
+            methods[method, other],
+            (f"{full}{_SIGNS[other]}{method}",),
+        )
     else:
-        outcome, near = Outcome.NO_METHOD, _near_methods(targets, full, method)
-    return Lookup(outcome, full, full != wanted, line, near, targets.warnings)
+        outcome, near = LookupOutcome.NO_METHOD, _similar_methods(targets, full, method)
+    return TargetLookup(outcome, full, full != name, line, near, targets.warnings)
 
 
-def _best(targets: Targets, wanted: str, method: str, method_type: str) -> str | None:
-    """The class that is meant: the one of that name, or one whose name ends so, rather one that has the method."""
-    if wanted in targets.classes:
-        return wanted
-    ending = [name for name in targets.classes if name.endswith(f"::{wanted}")]
-    having = [name for name in ending if (method, method_type) in targets.classes[name].methods]
-    return next(iter(having or ending), None)
+def _find_class(targets: Targets, name: str, method: str, method_type: str) -> str | None:
+    """The class of that name, or one whose name ends with it; preferably one that has the method."""
+    if name in targets.classes:
+        return name
+    ending = [full for full in targets.classes if full.endswith(f"::{name}")]
+    with_method = [full for full in ending if (method, method_type) in targets.classes[full].methods]
+    return next(iter(with_method or ending), None)
 
 
-def _near_methods(targets: Targets, full: str, method: str) -> tuple[str, ...]:
-    """The methods of the class with a similar name, then those of other classes with the same."""
+def _similar_methods(targets: Targets, full: str, method: str) -> tuple[str, ...]:
+    """Methods of the class with a similar name, then methods of other classes with the same name."""
     own = [target for target in targets.all() if target.class_name == full]
-    near = _near(method, sorted({target.method for target in own}))
+    near = _similar(method, sorted({target.method for target in own}))
     similar = [str(target) for name in near for target in own if target.method == name]
-    elsewhere = [str(t) for t in targets.all() if t.method == method and t.class_name != full]
-    return tuple([*similar, *elsewhere][:_MOST_SUGGESTIONS])
+    in_other_classes = [str(t) for t in targets.all() if t.method == method and t.class_name != full]
+    return tuple([*similar, *in_other_classes][:_MAX_SUGGESTIONS])
 
 
-def _near(wanted: str, known: list[str]) -> tuple[str, ...]:
-    """Names that differ by little, or in what stands before the last `::`."""
-    from difflib import get_close_matches  # noqa: PLC0415 - few need it
+def _similar(text: str, known: list[str]) -> tuple[str, ...]:
+    """Names that differ little, or only before the last `::`."""
+    from difflib import get_close_matches  # noqa: PLC0415 - rarely needed
 
-    last = wanted.rpartition("::")[2]
+    last = text.rpartition("::")[2]
     by_last: dict[str, list[str]] = {}
     for name in known:
         by_last.setdefault(name.rpartition("::")[2], []).append(name)
-    similar = get_close_matches(wanted, known, n=_MOST_SUGGESTIONS)
+    similar = get_close_matches(text, known, n=_MAX_SUGGESTIONS)
     shorter = [name for short in get_close_matches(last, list(by_last)) for name in by_last[short]]
-    return tuple(dict.fromkeys([*by_last.get(last, []), *similar, *shorter]))[:_MOST_SUGGESTIONS]
+    return tuple(dict.fromkeys([*by_last.get(last, []), *similar, *shorter]))[:_MAX_SUGGESTIONS]
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter that has no default."""
+
+    name: str  # empty for a destructured parameter
+    is_keyword: bool = False
+
+
+def required_parameters(path: str, class_name: str, method: str, method_type: str) -> tuple[Parameter, ...]:
+    """The required parameters of a method; empty if it does not exist or is not defined by `def`."""
+    lookup = find_target(path, class_name, method, method_type)
+    if lookup.outcome is not LookupOutcome.FOUND or lookup.line is None:
+        return ()
+    code, _ = read_code(read_source(path))
+    node = _definition(code, method, lookup.line)
+    return tuple(_required(code, node)) if node is not None else ()
+
+
+def _definition(code: Code, method: str, line: int) -> Node | None:
+    waiting = [code.root]
+    while waiting:
+        node = waiting.pop()
+        if node.type in METHODS and line_of(node) == line:
+            name = field_of(node, "name")
+            if name is not None and code.text_of(name) == method:
+                return node
+        waiting += node.named_children
+    return None
+
+
+def _required(code: Code, node: Node) -> list[Parameter]:
+    parameters: list[Parameter] = []
+    for part in children(field_of(node, "parameters")):
+        if part.type == "identifier":
+            parameters.append(Parameter(code.text_of(part)))
+        elif part.type == "destructured_parameter":
+            parameters.append(Parameter(""))
+        elif part.type == "keyword_parameter" and field_of(part, "value") is None:
+            name = field_of(part, "name")
+            parameters.append(Parameter(code.text_of(name) if name else "", is_keyword=True))
+    return parameters

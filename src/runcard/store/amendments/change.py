@@ -17,20 +17,20 @@ from typing import NamedTuple
 
 from runcard import checksums
 from runcard.digests import sha256_bytes
-from runcard.documents import chain, codec
+from runcard.documents import chain, reader
 from runcard.documents.kinds import GENERATION, TEAM, detect
 from runcard.encoding import JsonObject, decode_json
 from runcard.errors import EncodingError, RuncardError, StoreError
 from runcard.files import failure, json_name, printable, read_regular, write_atomic
-from runcard.files.temporaries import remove_temporaries
+from runcard.files.temporary_files import remove_temporary_files_in
 from runcard.store import layout
 from runcard.store.amendments.read import MIGRATION, REDACTION, read_amendments
 from runcard.store.amendments.staging import Staging
 from runcard.store.append_only import append_lines
 from runcard.store.ledger import AMENDED, MIGRATED, REDACTED, Ledger, entries, ledgers
-from runcard.store.no_record import no_record
+from runcard.store.locks import lock_folder
 from runcard.store.own_directories import list_own, open_own, own_entry
-from runcard.store.runs.directory import alone
+from runcard.store.record import not_a_record
 
 _WRITER = "amendments"
 _EVENTS = {REDACTION: REDACTED, MIGRATION: MIGRATED}
@@ -62,11 +62,9 @@ def amending(record: str, *, look: bool = False) -> Iterator["Amender"]:
     is_document = os.path.basename(record) == layout.METADATA
     path = os.path.realpath(os.path.dirname(record) if is_document else record)
     if not layout.may_be_file(os.path.join(path, layout.METADATA)):
-        if layout.is_archive(record):
-            raise StoreError(f"{printable(record)} is an archive", hint="restore it first")
-        raise no_record(record)
+        raise not_a_record(record)
     try:
-        with alone(path, shared=look):
+        with lock_folder(path, shared=look):
             amender = Amender(path)
             if not look:
                 amender.finish()
@@ -250,7 +248,7 @@ class Amender:
         store = layout.store_of(self.path)
         path = layout.original(store, sha256_bytes(data).hex)
         with open_own(store, layout.originals(store), create=True) as folder:
-            remove_temporaries(folder)
+            remove_temporary_files_in(folder)
         with contextlib.suppress(FileExistsError):
             write_atomic(path, data, mode=self._mode, replace=False)
         return path
@@ -305,7 +303,9 @@ def _document(record: str, metadata: bytes) -> JsonObject:
             hint="see what `runcard verify` says",
         )
     kind = TEAM if detect(document) is TEAM else GENERATION
-    return codec.sound(codec.examine(metadata, kind=kind.name))  # what is hostile in it is left out
+    return reader.valid_parts(
+        reader.parse_document(metadata, kind=kind.name)
+    )  # what is hostile in it is left out
 
 
 def _path_of(path: str) -> JsonObject:

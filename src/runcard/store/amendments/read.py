@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TypeGuard
 
-from runcard.documents.chain import Checked, Journal, check, parse
+from runcard.documents.chain import ChainCheck, Journal, check, parse
 from runcard.encoding import JsonObject
 from runcard.store import layout
 from runcard.store.journal import read_journal
@@ -109,7 +109,7 @@ class Amendments:
                 digest = change.old
         return digest
 
-    def check(self, sealed_metadata: str) -> Checked | None:
+    def check(self, sealed_metadata: str) -> ChainCheck | None:
         """What the chain says, when it begins with the sealed metadata document."""
         return None if self.journal is None else check(self.journal, "", first=sealed_metadata)
 

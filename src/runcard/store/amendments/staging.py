@@ -15,9 +15,9 @@ from runcard.digests import sha256_bytes, sha256_descriptor
 from runcard.errors import StoreError
 from runcard.files import (
     NotRegularFileError,
-    beneath,
     encode_name,
     fsync_directory,
+    open_parent_below,
     open_regular,
     printable,
     sync_filesystem,
@@ -53,7 +53,7 @@ class Staging:
     def opened(self, path: str) -> Iterator[int]:
         """A regular file of the record, open for reading; raises OSError at anything else."""
         with self._named(path):
-            with beneath(self._record, path) as (place, name):
+            with open_parent_below(self._record, path) as (place, name):
                 descriptor = os.open(name, _READ, dir_fd=place)
             try:
                 if not S_ISREG(os.fstat(descriptor).st_mode):
@@ -129,14 +129,14 @@ class Staging:
 
     def check_writable(self, path: str) -> None:
         """Before anything is entered, so that no change is decided that cannot be made."""
-        with self._named(path), beneath(self._record, path) as (place, _):
+        with self._named(path), open_parent_below(self._record, path) as (place, _):
             if not _is_writable(place) and os.stat(".", dir_fd=place).st_uid != os.geteuid():
                 folder = os.path.dirname(os.path.join(self._record, path))
                 raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), folder)
 
     def put(self, path: str, wanted: str | None) -> bool:
         """Put a staged file in its place, or take it out; False when its bytes are lost."""
-        with self._named(path), beneath(self._record, path) as (place, name):
+        with self._named(path), open_parent_below(self._record, path) as (place, name):
             if wanted is None:
                 with _writable(place):
                     os.unlink(name, dir_fd=place)

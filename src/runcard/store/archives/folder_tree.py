@@ -5,25 +5,25 @@ Invariant: no path lies below a file or a link, and a few long names cannot stan
 
 from collections.abc import Mapping
 
-from runcard.files import Kind
+from runcard.files import FileKind
 from runcard.store.archives.limits import MOST_NAMES, TooMuchError
 
 
 class FolderTree:
     """The folders so far; `kinds` is what the archive listed."""
 
-    def __init__(self, kinds: Mapping[str, Kind]) -> None:
+    def __init__(self, kinds: Mapping[str, FileKind]) -> None:
         self._kinds = kinds
         self._folders = {""}
         self._name_bytes = 0
 
-    def has_room(self, path: str, kind: Kind) -> bool:
+    def has_room(self, path: str, kind: FileKind) -> bool:
         """Whether a path lies below nothing but folders, and is none of them itself; these folders are noted."""
-        if kind is not Kind.DIRECTORY and path in self._folders:
+        if kind is not FileKind.DIRECTORY and path in self._folders:
             return False
         above = path.rpartition("/")[0]
         while above not in self._folders:
-            if self._kinds.get(above, Kind.DIRECTORY) is not Kind.DIRECTORY:
+            if self._kinds.get(above, FileKind.DIRECTORY) is not FileKind.DIRECTORY:
                 return False
             self._folders.add(above)
             self.count(len(above))

@@ -18,8 +18,8 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, NamedTuple, Self
 
-from runcard.checksums.helper_pool import cores
 from runcard.files import write_all
+from runcard.parallel import cores
 from runcard.store.archives import deflate
 
 if TYPE_CHECKING:
@@ -53,15 +53,15 @@ class Block(NamedTuple):
     is_whole: bool = True  # else the data are what could be saved of a damaged member, and may be wrong
 
 
-class Scribe:
-    """Hashes what passes by in a thread of its own, and never falls far behind."""
+class StreamHasher:
+    """Hashes data in a thread of its own, and never falls far behind."""
 
     def __init__(self) -> None:
         self._pool = ThreadPoolExecutor(1)
         self._under_way: deque[Future[None]] = deque()
         self._hashers: JsonObject = {}
 
-    def note(self, name: str, data: bytes) -> None:
+    def add(self, name: str, data: bytes) -> None:
         """Add data to the digest of this name."""
         hasher = self._hashers.setdefault(name, hashlib.sha256())
         self._under_way.append(self._pool.submit(hasher.update, data))
@@ -69,7 +69,7 @@ class Scribe:
             self._under_way.popleft().result()
 
     def digest(self, name: str) -> str:
-        """The digest of all that was noted; nothing more can be."""
+        """The digest of all data of this name; no more can be added."""
         self._pool.shutdown()
         return str(self._hashers.setdefault(name, hashlib.sha256()).hexdigest())
 
@@ -82,7 +82,7 @@ class MemberWriter:
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
-        self._pool, self._scribe = ThreadPoolExecutor(cores()), Scribe()
+        self._pool, self._hasher = ThreadPoolExecutor(cores()), StreamHasher()
         self._under_way: deque[tuple[int, int, int, Future[bytes]]] = deque()
         self.stream_bytes = self.file_bytes = 0
 
@@ -91,11 +91,11 @@ class MemberWriter:
 
     def __exit__(self, *exception: object) -> None:
         self._pool.shutdown(cancel_futures=True)
-        self._scribe.close()
+        self._hasher.close()
 
     def add(self, data: bytes, first: int) -> None:
         """Hand over the next piece."""
-        self._scribe.note("stream", data)
+        self._hasher.add("stream", data)
         self._under_way.append((self.stream_bytes, len(data), first, self._pool.submit(_packed, data)))
         self.stream_bytes += len(data)
         if len(self._under_way) > _AHEAD * cores():
@@ -105,13 +105,13 @@ class MemberWriter:
         """Write what is left; the digests of the file and of the stream."""
         while self._under_way:
             self._write()
-        return self._scribe.digest("file"), self._scribe.digest("stream")
+        return self._hasher.digest("file"), self._hasher.digest("stream")
 
     def _write(self) -> None:
         start, size, first, future = self._under_way.popleft()
         body = future.result()
         member = _HEADER.pack(_BEGIN, _HEADER.size + len(body), size, start, first) + body
-        self._scribe.note("file", member)
+        self._hasher.add("file", member)
         self.file_bytes += len(member)
         write_all(self._descriptor, member)
 

@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, Self
 
-from runcard.documents import codec
+from runcard.documents import reader
 from runcard.documents.archive_index import ArchiveIndex
 from runcard.documents.findings import InvalidDocument
 from runcard.documents.kinds import ARCHIVE_INDEX
 from runcard.documents.run.generation import Generation
 from runcard.documents.session.team import Team
-from runcard.documents.times import written
+from runcard.documents.times import format_time
 from runcard.encoding import JsonObject
 from runcard.errors import StoreError
 from runcard.files import (
@@ -27,17 +27,17 @@ from runcard.files import (
     read_regular,
     write_atomic,
 )
-from runcard.files.temporaries import remove_temporaries
+from runcard.files.temporary_files import remove_temporary_files_in
 from runcard.store import layout
-from runcard.store.archives.scan import Contents
+from runcard.store.archives.scan import ArchiveContents
+from runcard.store.locks import LOCK_TIMEOUT
 from runcard.store.own_directories import check_own
-from runcard.store.runs.directory import PATIENCE
 
 _LISTS = {"session": "archived_sessions", "run": "archived_runs"}
 _IDS = {"session": "team_session_id", "run": "run_id"}
 
 
-class Shelved(NamedTuple):
+class ArchiveEntry(NamedTuple):
     """One archive as the index knows it."""
 
     kind: str  # session or run
@@ -68,7 +68,7 @@ class Shelved(NamedTuple):
         return os.path.normpath(os.path.join(self.folder, said))
 
 
-class Shelf:
+class ArchiveFolder:
     """A folder of archives."""
 
     def __init__(self, folder: str) -> None:
@@ -82,19 +82,19 @@ class Shelf:
         check_own(store, folder)
         return cls(folder)
 
-    def __iter__(self) -> Iterator[Shelved]:
+    def __iter__(self) -> Iterator[ArchiveEntry]:
         document = self._read()
         data = self._found() if document is None else document.to_dict()
         for kind, key in _LISTS.items():
             for fields in data.get(key) or ():
                 if check_relative(fields["archive_file"]) is None:
-                    yield Shelved(kind, self.folder, fields)
+                    yield ArchiveEntry(kind, self.folder, fields)
 
-    def find(self, word: str) -> list[Shelved]:
+    def find(self, word: str) -> list[ArchiveEntry]:
         """The archives of a record, by the name of its directory or by its id."""
         return [one for one in self if word in (one.name, one.id)]
 
-    def at(self, archive: str) -> Shelved | None:
+    def at(self, archive: str) -> ArchiveEntry | None:
         """What the index says about an archive by its path."""
         path = os.path.abspath(archive)
         return next((one for one in self if os.path.abspath(one.path) == path), None)
@@ -109,7 +109,7 @@ class Shelf:
 
         self._change(kind, change, mode)
 
-    def mark(self, shelved: Shelved, **facts: object) -> None:
+    def mark(self, shelved: ArchiveEntry, **facts: object) -> None:
         """Say more about an archive."""
         file = shelved.fields["archive_file"]
         self._change(
@@ -117,20 +117,22 @@ class Shelf:
             lambda entries: [one | facts if one["archive_file"] == file else one for one in entries],
         )
 
-    def drop(self, shelved: Shelved) -> None:
+    def drop(self, shelved: ArchiveEntry) -> None:
         """Forget an archive that is gone."""
         file = shelved.fields["archive_file"]
         self._change(shelved.kind, lambda entries: [one for one in entries if one["archive_file"] != file])
 
     def _change(self, kind: str, change: Any, mode: int | None = None) -> None:  # noqa: ANN401 - entries to entries
-        with locked(self.folder, timeout=PATIENCE):
+        with locked(self.folder, timeout=LOCK_TIMEOUT):
             document, key = self._read(), _LISTS[kind]
             data = self._found() if document is None else document.to_dict()
             data[key] = change(list(data.get(key) or ()))
             new = ArchiveIndex.from_dict(data) if document is None else document.changed(data)
             try:
                 with open_directory(self.folder) as folder:
-                    remove_temporaries(folder, of={layout.ARCHIVE_INDEX}, age=0)  # written under this lock
+                    remove_temporary_files_in(
+                        folder, of={layout.ARCHIVE_INDEX}, age=0
+                    )  # written under this lock
                 write_atomic(self.index, new.to_bytes(), mode=mode, follow=False)
             except OSError as error:
                 raise failure(error, self.index, "write") from error
@@ -141,14 +143,14 @@ class Shelf:
         for file in layout.archives_in(self.folder):
             path = os.path.join(self.folder, file)
             try:
-                document = codec.load(read_regular(layout.metadata_copy(path)) or b"")
+                document = reader.load_document(read_regular(layout.metadata_copy(path)) or b"")
                 changed = datetime.fromtimestamp(int(os.stat(path).st_mtime), UTC)
             except (OSError, InvalidDocument):
                 continue  # nobody can tell whose it is without opening it
             if isinstance(document, Team | Generation):
                 kind = "session" if isinstance(document, Team) else "run"
                 name = layout.archived_name(path)
-                facts = {"archived_at": written(changed), "archive_file": file}
+                facts = {"archived_at": format_time(changed), "archive_file": file}
                 data.setdefault(_LISTS[kind], []).append(_about(kind, document.to_dict(), name) | facts)
         return data
 
@@ -160,7 +162,7 @@ class Shelf:
         except OSError as error:
             raise failure(error, self.index, "read the index of archives") from error
         try:
-            document = codec.load(data or b"", kind=ARCHIVE_INDEX.name)
+            document = reader.load_document(data or b"", kind=ARCHIVE_INDEX.name)
         except InvalidDocument as error:
             raise StoreError(
                 f"{printable(self.index)} is damaged: {error.report.errors[0].message}",
@@ -171,7 +173,7 @@ class Shelf:
         return document
 
 
-def entry(kind: str, contents: Contents, document: JsonObject, facts: JsonObject) -> JsonObject:
+def index_fields(kind: str, contents: ArchiveContents, document: JsonObject, facts: JsonObject) -> JsonObject:
     """What the index says about an archive that was read, given the record's document."""
     said = _about(kind, document, contents.name) | facts
     said |= {"sha256": contents.sha256, "bytes": contents.file_bytes}

@@ -18,7 +18,7 @@ LONGEST_TARGET = 4095  # bytes that Linux takes
 MOST_FAULTS = 1000  # enough to tell anybody
 
 
-class Limits(NamedTuple):
+class ArchiveLimits(NamedTuple):
     """What the caller allows."""
 
     bytes: int | None

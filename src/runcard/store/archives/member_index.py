@@ -14,14 +14,14 @@ from runcard.encoding import COMPACT, decode_json, encode_json
 from runcard.errors import EncodingError
 from runcard.files import encode_name, json_name, read_regular
 from runcard.store import layout
-from runcard.store.archives.scan import Contents
+from runcard.store.archives.scan import ArchiveContents
 
 _VERSION = "1.0.0"
 
 
-def encode_places(contents: Contents) -> bytes:
+def encode_offsets(contents: ArchiveContents) -> bytes:
     """The index of an archive that was read."""
-    members = [[place.offset, _written(place.path)] for place in contents.places]
+    members = [[place.offset, _written(place.path)] for place in contents.members]
     said = {"version": _VERSION, "sha256": contents.sha256, "bytes": contents.file_bytes}
     return encode_json({**said, "members": members}, COMPACT)
 
@@ -31,7 +31,7 @@ def _written(path: str) -> Any:  # noqa: ANN401 - a text, or its bytes where the
     return name.text if name.base64 is None else {"base64": b64encode(encode_name(path)).decode()}
 
 
-class Places:
+class MemberOffsets:
     """Where to look for paths in one archive."""
 
     def __init__(self, members: list[tuple[int, bytes]]) -> None:
@@ -40,9 +40,9 @@ class Places:
         self.are_known = bool(members)  # not so for what another program packed: it can be in any order
 
     @classmethod
-    def of(cls, contents: Contents) -> Self:
+    def of(cls, contents: ArchiveContents) -> Self:
         """The places of an archive that was read."""
-        return cls([(place.offset, encode_name(place.path)) for place in contents.places])
+        return cls([(place.offset, encode_name(place.path)) for place in contents.members])
 
     def before(self, path: str) -> int:
         """Where to begin reading in order to meet a path, and all that lies below it."""
@@ -50,10 +50,10 @@ class Places:
         return self._offsets[at] if at > 0 else 0
 
 
-def read_places(archive: str, digest: str | None) -> Places | None:
+def read_offsets(archive: str, digest: str | None) -> MemberOffsets | None:
     """The places of an archive; None when nobody wrote them down, or what was written is not what it should be."""
     try:
-        raw = read_regular(layout.places_of(archive)) or b""
+        raw = read_regular(layout.member_index(archive)) or b""
         if digest is not None and sha256_bytes(raw).hex != digest:
             return None
         data = decode_json(raw)
@@ -65,7 +65,7 @@ def read_places(archive: str, digest: str | None) -> Places | None:
         )
     except (OSError, EncodingError, KeyError, TypeError, ValueError):
         return None
-    return Places(members) if good and members else None
+    return MemberOffsets(members) if good and members else None
 
 
 def _path(written: Any) -> bytes:  # noqa: ANN401

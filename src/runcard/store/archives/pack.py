@@ -10,12 +10,12 @@ from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import NamedTuple
 
-from runcard.checksums.worker import Folder
 from runcard.errors import StoreError
-from runcard.files import Kind, encode_name, failure, printable, reach, walk
+from runcard.files import FileKind, encode_name, failure, printable, short_path, walk
+from runcard.parallel.worker import DirectoryCursor
 from runcard.store.archives import tar
 from runcard.store.archives.gzip_members import NO_HEADER, SIZE, MemberWriter
-from runcard.store.archives.tar import Member
+from runcard.store.archives.tar import TarMember
 
 Progress = Callable[[int, int], object]
 
@@ -55,36 +55,36 @@ class _Packing:
 
     def __init__(self, top: int, name: bytes, writer: MemberWriter, progress: Progress | None) -> None:
         self._top, self._name, self._writer, self._progress = top, name, writer, progress
-        self._folder = Folder(top)
+        self._folder = DirectoryCursor(top)
         self._parts: list[bytes] = []
         self._filled, self._first = 0, NO_HEADER
         self._files = self._bytes = 0
         self._waiting: list[tuple[bytes, os.stat_result]] = []  # directories whose turn it is not yet
         self.others: list[str] = []
 
-    def add(self, path: str, kind: Kind) -> None:
+    def add(self, path: str, kind: FileKind) -> None:
         raw = encode_name(path)
         while self._waiting and self._waiting[0][0] < raw:
             self._add_directory(*heappop(self._waiting))
-        if kind is Kind.FILE:
+        if kind is FileKind.FILE:
             self._add_file(raw, path)
-        elif kind is Kind.OTHER:
+        elif kind is FileKind.OTHER:
             self.others.append(path)
         else:
-            with reach(self._top, path) as (place, rest):
+            with short_path(self._top, path) as (place, rest):
                 status = os.lstat(rest, dir_fd=place)
-                target = os.readlink(rest, dir_fd=place) if kind is Kind.SYMLINK else b""
-            if kind is Kind.DIRECTORY:
+                target = os.readlink(rest, dir_fd=place) if kind is FileKind.SYMLINK else b""
+            if kind is FileKind.DIRECTORY:
                 heappush(self._waiting, (raw + b"/", status))
             else:
-                self._begin(Member(tar.SYMLINK, self._named(raw), 0, 0o777, int(status.st_mtime), target))
+                self._begin(TarMember(tar.SYMLINK, self._named(raw), 0, 0o777, int(status.st_mtime), target))
 
     def begin(self) -> None:
         self._add_directory(b"", os.fstat(self._top))
 
     def _add_directory(self, path: bytes, status: os.stat_result) -> None:
         mode = stat.S_IMODE(status.st_mode)
-        self._begin(Member(tar.DIRECTORY, self._named(path), 0, mode, int(status.st_mtime), b""))
+        self._begin(TarMember(tar.DIRECTORY, self._named(path), 0, mode, int(status.st_mtime), b""))
 
     def end(self) -> None:
         self._folder.close()
@@ -106,7 +106,7 @@ class _Packing:
             if not stat.S_ISREG(status.st_mode):
                 raise _unsteady(path)
             mode = stat.S_IMODE(status.st_mode)
-            self._begin(Member(tar.FILE, self._named(raw), size, mode, int(status.st_mtime), b""))
+            self._begin(TarMember(tar.FILE, self._named(raw), size, mode, int(status.st_mtime), b""))
             left = size
             while left:
                 data = os.read(
@@ -127,7 +127,7 @@ class _Packing:
         if self._progress is not None and self._files % _EVERY == 0:
             self._progress(self._files, self._bytes)
 
-    def _begin(self, member: Member) -> None:
+    def _begin(self, member: TarMember) -> None:
         if self._filled >= SIZE:
             self._flush()
         if self._first == NO_HEADER:

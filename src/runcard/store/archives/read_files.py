@@ -4,25 +4,25 @@ import os
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from runcard.files import Kind, check_relative, decode_name, encode_name, open_regular
+from runcard.files import FileKind, check_relative, decode_name, encode_name, open_regular
 from runcard.store.archives.gzip_members import read_blocks
 from runcard.store.archives.limits import LONGEST_PATH
-from runcard.store.archives.member_index import Places
+from runcard.store.archives.member_index import MemberOffsets
 from runcard.store.archives.scan import KINDS
-from runcard.store.archives.tar import Member
+from runcard.store.archives.tar import TarMember
 from runcard.store.archives.tar_stream import Gap, LostError, TarStream
 
 
-class Item(NamedTuple):
+class ArchivedFile(NamedTuple):
     """One thing in an archive; `data` gives what a file holds, until the next one is asked for."""
 
     path: str
-    kind: Kind
-    member: Member
+    kind: FileKind
+    member: TarMember
     data: Callable[[], Iterator[memoryview]]
 
 
-def items(descriptor: int, places: Places, wanted: str) -> Iterator[Item]:
+def archived_files(descriptor: int, places: MemberOffsets, wanted: str) -> Iterator[ArchivedFile]:
     """What an open archive has under a path: a file, or a folder with all that is below it; all of it under an empty one.
 
     Raises LostError where that is damaged. What lies elsewhere in the archive is not looked at.
@@ -42,16 +42,16 @@ def items(descriptor: int, places: Places, wanted: str) -> Iterator[Item]:
             continue
         kind, name = KINDS.get(member.kind), decode_name(path)
         if kind is not None and len(path) <= LONGEST_PATH and check_relative(name) is None:
-            yield Item(name, kind, member, lambda size=member.size: stream.data(size))  # type: ignore[misc]
+            yield ArchivedFile(name, kind, member, lambda size=member.size: stream.data(size))  # type: ignore[misc]
 
 
-def read_file(archive: str, places: Places, name: str) -> bytes | None:
+def read_archived(archive: str, places: MemberOffsets, name: str) -> bytes | None:
     """A file of the record in an archive; None when it is not there, or damaged."""
     descriptor = open_regular(archive, follow=True)
     try:
-        for item in items(descriptor, places, name):
-            if item.path == name and item.kind is Kind.FILE:
-                return b"".join(item.data())
+        for file in archived_files(descriptor, places, name):
+            if file.path == name and file.kind is FileKind.FILE:
+                return b"".join(file.data())
     except LostError:
         return None
     finally:

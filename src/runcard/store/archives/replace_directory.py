@@ -14,14 +14,14 @@ from typing import Self
 
 from runcard.errors import RuncardError, StoreError
 from runcard.files import failure, fsync_directory, locked, open_directory, printable, write_atomic
-from runcard.files.temporaries import remove_temporaries
+from runcard.files.temporary_files import remove_temporary_files_in
 from runcard.store import layout
-from runcard.store.archives.member_index import encode_places
+from runcard.store.archives.member_index import encode_offsets
 from runcard.store.archives.pack import Progress, pack
-from runcard.store.archives.scan import Contents, scan
+from runcard.store.archives.scan import ArchiveContents, scan
+from runcard.store.locks import LOCK_TIMEOUT, lock_folder
 from runcard.store.own_directories import check_own, list_own, open_own, own_entry
 from runcard.store.remove_tree import remove_tree
-from runcard.store.runs.directory import PATIENCE, alone
 
 _CREATE = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 
@@ -31,7 +31,7 @@ def held(record: str) -> Iterator[bool]:
     """Hold a record, so that nobody else files it meanwhile; False when somebody did while we waited."""
     with contextlib.ExitStack() as stack:
         try:
-            stack.enter_context(locked(record, timeout=PATIENCE))
+            stack.enter_context(locked(record, timeout=LOCK_TIMEOUT))
         except RuncardError:
             if os.path.isdir(record):
                 raise
@@ -40,7 +40,7 @@ def held(record: str) -> Iterator[bool]:
         yield True
 
 
-class Draft:
+class NewArchive:
     """An archive that has not taken its name yet."""
 
     def __init__(self, record: str, target: str, mode: int, progress: Progress | None) -> None:
@@ -48,11 +48,11 @@ class Draft:
         readers = mode | (mode & 0o444) >> 2  # folders are readable for those who may read the record
         try:
             with _open_month(layout.store_of(record), target, readers) as month:
-                files = (target, layout.metadata_copy(target), layout.places_of(target))
-                remove_temporaries(
+                files = (target, layout.metadata_copy(target), layout.member_index(target))
+                remove_temporary_files_in(
                     month, of=[*map(os.path.basename, files)], age=0
                 )  # the record is ours alone
-                remove_temporaries(month)
+                remove_temporary_files_in(month)
                 self._descriptor, name = _create(month, os.path.basename(target), mode)
             self._path = os.path.join(os.path.dirname(target), name)
         except OSError as error:
@@ -66,7 +66,7 @@ class Draft:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(self._path)
 
-    def fill(self) -> Contents:
+    def fill(self) -> ArchiveContents:
         """Pack the record, and read the archive back; what is in it."""
         packed = pack(self._record, os.path.basename(self._record), self._descriptor, progress=self._progress)
         try:
@@ -74,7 +74,7 @@ class Draft:
         except OSError as error:
             raise failure(error, self._target, "write the archive") from error
         contents = scan(self._path)
-        if (contents.sha256, contents.tar_sha256) != (packed.sha256, packed.tar_sha256) or contents.faults:
+        if (contents.sha256, contents.tar_sha256) != (packed.sha256, packed.tar_sha256) or contents.problems:
             raise StoreError(
                 f"the archive of {printable(self._record)} cannot be read back as it was written",
                 hint="the disk may be failing: look at it, then try again. The record was left alone",
@@ -82,13 +82,13 @@ class Draft:
         contents.others = packed.others
         return contents
 
-    def place(self, contents: Contents, metadata: bytes, mode: int, *, replace: bool) -> bytes:
+    def place(self, contents: ArchiveContents, metadata: bytes, mode: int, *, replace: bool) -> bytes:
         """Give the archive its name and put beside it what belongs there; the index of places.
 
         An archive of the same bytes stays; another one, of an earlier state of the record, is replaced where the caller
         knows that it is one.
         """
-        places = encode_places(contents)
+        places = encode_offsets(contents)
         try:
             if not _is_same(self._target, contents.sha256):
                 if not replace and os.path.lexists(self._target):
@@ -98,7 +98,7 @@ class Draft:
                     )
                 os.replace(self._path, self._target)
             write_atomic(layout.metadata_copy(self._target), metadata, mode=mode, follow=False)
-            write_atomic(layout.places_of(self._target), places, mode=mode, follow=False)
+            write_atomic(layout.member_index(self._target), places, mode=mode, follow=False)
             fsync_directory(os.path.dirname(self._target))
             fsync_directory(layout.folder_of_archive(self._target))
         except OSError as error:
@@ -170,7 +170,7 @@ def finish_removals(store: str) -> None:
 
 def _finish_removal(store: str, aside: str) -> None:
     with contextlib.ExitStack() as stack:
-        with alone(layout.own_folder(store)):  # under which a restorer makes and locks its folder
+        with lock_folder(layout.own_folder(store)):  # under which a restorer makes and locks its folder
             stack.enter_context(locked(aside, timeout=0))
         folder, name = stack.enter_context(own_entry(store, aside))
         remove_tree(name, dir_fd=folder)
@@ -183,4 +183,4 @@ def tidy_archives(store: str) -> None:
     with contextlib.suppress(OSError):
         for name in filter(layout.is_month, list_own(store, folder)):
             with contextlib.suppress(StoreError), open_own(store, os.path.join(folder, name)) as month:
-                remove_temporaries(month)
+                remove_temporary_files_in(month)

@@ -14,12 +14,13 @@ from contextlib import closing
 from typing import NamedTuple
 
 from runcard.checksums import Listing, Symlink
-from runcard.checksums.comparison import Comparison, judge
+from runcard.checksums.comparison import ListingComparison, compare_hashed
 from runcard.digests import sha256_descriptor
+from runcard.documents.findings import Finding, record_finding  # noqa: TC001
 from runcard.errors import StoreError
 from runcard.files import (
-    Entry,
-    Kind,
+    FileEntry,
+    FileKind,
     check_relative,
     decode_name,
     encode_name,
@@ -28,10 +29,9 @@ from runcard.files import (
     printable,
 )
 from runcard.store import layout
-from runcard.store.amendments.read import Amendments, parse_amendments
 from runcard.store.archives import tar
 from runcard.store.archives.folder_tree import FolderTree
-from runcard.store.archives.gzip_members import NO_HEADER, Block, Scribe, read_blocks
+from runcard.store.archives.gzip_members import NO_HEADER, Block, StreamHasher, read_blocks
 from runcard.store.archives.limits import (
     LARGEST_DOCUMENT,
     LONGEST_PATH,
@@ -42,29 +42,21 @@ from runcard.store.archives.limits import (
     MOST_FAULTS,
     MOST_MEMBERS,
     SHORTEST_LINE,
-    Limits,
+    ArchiveLimits,
     TooMuchError,
 )
-from runcard.store.archives.tar import Member
+from runcard.store.archives.tar import TarMember
 from runcard.store.archives.tar_stream import Gap, LostError, TarStream
 
 Progress = Callable[[int, int], object]
 
 _EVERY = 256
-KINDS = {tar.FILE: Kind.FILE, tar.SYMLINK: Kind.SYMLINK, tar.DIRECTORY: Kind.DIRECTORY}
+KINDS = {tar.FILE: FileKind.FILE, tar.SYMLINK: FileKind.SYMLINK, tar.DIRECTORY: FileKind.DIRECTORY}
 _LOST = "its bytes in the archive are damaged"
 
 
-class Fault(NamedTuple):
-    """Something in an archive that should not be there, or cannot be read."""
-
-    kind: str  # as `verify` has them
-    path: str
-    message: str
-
-
-class Place(NamedTuple):
-    """Where a member of the file begins, and the first path in it."""
+class MemberStart(NamedTuple):
+    """Where a gzip member of the archive begins, and the first path in it."""
 
     offset: int
     path: str
@@ -74,46 +66,31 @@ class NoArchiveError(StoreError):
     """A file has nothing in it that could be read as an archive."""
 
 
-class Contents:
-    """A record as an archive has it."""
+class ArchiveContents:
+    """What an archive holds, by the paths below the record's own folder."""
 
     def __init__(self, path: str, name: str = "") -> None:
-        self.path = path
+        self.path = path  # of the archive
         self.name = name  # of the record
-        self.store: str | None = None  # whose ledgers know it
-        self.hexes: dict[str, str] = {}
-        self.kinds: dict[str, Kind] = {}
+        self.hexes: dict[str, str] = {}  # the digests of files
+        self.kinds: dict[str, FileKind] = {}
         self.symlinks: list[Symlink] = []
-        self.others: tuple[str, ...] = ()
+        self.others: tuple[str, ...] = ()  # neither files nor directories nor links
         self.documents: dict[str, bytes] = {}
-        self.faults: list[Fault] = []
-        self.beside: tuple[Fault, ...] = ()  # those that are not in the archive: its record is none the worse
-        self.gaps: list[tuple[str, str | None]] = []  # what lies between these two paths was lost
+        self.problems: list[Finding] = []
+        self.gaps: list[tuple[str, str | None]] = []  # what was stored between these two paths is lost
         self.lost: set[str] = set()
-        self.places: list[Place] = []
+        self.members: list[MemberStart] = []
         self.sha256 = self.tar_sha256 = ""
         self.file_bytes = self.bytes = 0
 
     def read(self, name: str) -> bytes | None:
+        """A document of the record; None when there is none."""
         return self.documents.get(name)
 
-    def has(self, name: str) -> bool:
-        return name in self.kinds
-
-    def has_file(self, name: str) -> bool:
-        return self.kinds.get(name) is Kind.FILE
-
-    def instances(self) -> list[str]:
-        """The instances of a session that have a document."""
-        found = (path.split("/") for path in self.documents)
-        return sorted(parts[1] for parts in found if len(parts) == 3)
-
-    def amendments(self) -> Amendments:
-        return parse_amendments(self.read(layout.AMENDMENTS))
-
-    def below(self, folder: str) -> "Contents":
-        """A record that lies in a folder of the archive, as if it had one of its own; for an archive without faults."""
-        inner, start = Contents(self.path, os.path.basename(folder)), len(folder) + 1
+    def below(self, folder: str) -> "ArchiveContents":
+        """What is in a folder, as the contents of a record; for an archive without problems."""
+        inner, start = ArchiveContents(self.path, os.path.basename(folder)), len(folder) + 1
         inside = f"{folder}/"
         inner.hexes = {path[start:]: digest for path, digest in self.hexes.items() if path.startswith(inside)}
         inner.kinds = {path[start:]: kind for path, kind in self.kinds.items() if path.startswith(inside)}
@@ -125,12 +102,13 @@ class Contents:
         }
         return inner
 
-    def compare(self, listing: Listing, progress: Progress | None) -> Comparison:  # noqa: ARG002 - all is read
-        entries = (Entry(path, kind) for path, kind in self.kinds.items())
+    def compare(self, listing: Listing) -> ListingComparison:
+        """How the files differ from a listing."""
+        entries = (FileEntry(path, kind) for path, kind in self.kinds.items())
         unreadable = {path: _LOST for path in listing if self._is_lost(path)}
-        found = Listing.from_hex({path: digest for path, digest in self.hexes.items() if path in listing})
-        differences = judge(entries, found, listing, layout.NOT_LISTED, unreadable)
-        return Comparison(differences, tuple(self.symlinks), self.others)
+        hashed = Listing.from_hex({path: digest for path, digest in self.hexes.items() if path in listing})
+        differences = compare_hashed(entries, hashed, listing, layout.NOT_LISTED, unreadable)
+        return ListingComparison(differences, tuple(self.symlinks), self.others)
 
     def _is_lost(self, path: str) -> bool:
         if path in self.lost:
@@ -152,7 +130,7 @@ def scan(
     max_members: int | None = None,
     is_kept: Callable[[str], bool] = layout.is_document,
     progress: Progress | None = None,
-) -> Contents:
+) -> ArchiveContents:
     """Read an archive from end to end; `name` is that of the record, where somebody knows it.
 
     What the files hold for which `is_kept` is true is in the result. Raises TooMuchError beyond the limits.
@@ -160,8 +138,8 @@ def scan(
     try:
         descriptor = open_regular(path, follow=True)
         try:
-            limits = Limits(max_size, max_members or MOST_MEMBERS, max_members is None)
-            return _Scan(Contents(path, name), descriptor, limits, is_kept, progress).done()
+            limits = ArchiveLimits(max_size, max_members or MOST_MEMBERS, max_members is None)
+            return _Scan(ArchiveContents(path, name), descriptor, limits, is_kept, progress).run()
         finally:
             os.close(descriptor)
     except OSError as error:
@@ -173,9 +151,9 @@ class _Scan:
 
     def __init__(
         self,
-        contents: Contents,
+        contents: ArchiveContents,
         descriptor: int,
-        limits: Limits,
+        limits: ArchiveLimits,
         is_kept: Callable[[str], bool],
         progress: Progress | None,
     ) -> None:
@@ -190,11 +168,11 @@ class _Scan:
         self._is_damaged = False
         self._block: Block | None = None
 
-    def done(self) -> Contents:
+    def run(self) -> ArchiveContents:
         contents = self._contents
-        with ThreadPoolExecutor(1) as hashing, closing(Scribe()) as scribe:
+        with ThreadPoolExecutor(1) as hashing, closing(StreamHasher()) as hasher:
             whole = hashing.submit(_digest, contents.path)
-            stream = TarStream(self._noted(read_blocks(self._descriptor, salvage=True), scribe))
+            stream = TarStream(self._hashed(read_blocks(self._descriptor, salvage=True), hasher))
             for number, member in enumerate(stream):
                 if number > self._most:
                     self._allow_more(number)
@@ -204,7 +182,7 @@ class _Scan:
                 self._take(member, stream)
             has_more = stream.is_whole and not stream.ends_clean()
             contents.sha256, contents.file_bytes = whole.result()
-            contents.tar_sha256 = scribe.digest("stream")
+            contents.tar_sha256 = hasher.digest("stream")
         self._conclude(is_whole=stream.is_whole, has_more=has_more)
         return contents
 
@@ -230,16 +208,16 @@ class _Scan:
                 break
         return 0
 
-    def _noted(self, blocks: Iterator[Block], scribe: Scribe) -> Iterator[Block]:
+    def _hashed(self, blocks: Iterator[Block], hasher: StreamHasher) -> Iterator[Block]:
         """The pieces, hashed on their way."""
         for block in blocks:
             if not block.is_whole:
                 self._is_damaged = True
             if block.data is not None:
-                scribe.note("stream", block.data)
+                hasher.add("stream", block.data)
             yield block
 
-    def _take(self, member: Member, stream: TarStream) -> None:
+    def _take(self, member: TarMember, stream: TarStream) -> None:
         path = self._path(member)
         if path is None:
             return
@@ -249,7 +227,7 @@ class _Scan:
         if stream.place is not self._block:
             self._place(named, stream)
         if (message := self._refusal(member, path)) is not None:
-            self._fault("unexpected", path, message)
+            self._add_problem("unexpected", path, message)
             return
         if member.path < self._raw:
             self._sorted = False
@@ -259,13 +237,13 @@ class _Scan:
         if member.kind == tar.FILE:
             self._take_file(member, path, stream)
         elif member.kind == tar.SYMLINK:
-            self._contents.kinds[path] = Kind.SYMLINK
+            self._contents.kinds[path] = FileKind.SYMLINK
             self._contents.symlinks.append(Symlink(path, decode_name(member.target)))
             self._tree.count(len(member.target))
         else:
-            self._contents.kinds[path] = Kind.DIRECTORY
+            self._contents.kinds[path] = FileKind.DIRECTORY
 
-    def _path(self, member: Member) -> str | None:
+    def _path(self, member: TarMember) -> str | None:
         """The path of a member below the record's own folder; None for that folder, and for a hostile one."""
         given = decode_name(member.path.rstrip(b"/") if member.kind == tar.DIRECTORY else member.path)
         reason = check_relative(given)
@@ -278,24 +256,24 @@ class _Scan:
         if reason is None and not slash and member.kind != tar.DIRECTORY:
             reason = "it is in the place of the record's folder"
         if reason is not None:
-            self._fault("unexpected", given, f"the path is refused: {reason}")
+            self._add_problem("unexpected", given, f"the path is refused: {reason}")
             return None
         return path or None
 
-    def _refusal(self, member: Member, path: str) -> str | None:
+    def _refusal(self, member: TarMember, path: str) -> str | None:
         """Why a member must not be unpacked; None for a good one."""
         kind = KINDS.get(member.kind)
         if kind is None:
             return "it is a hard link, a device or the like, which no record has"
         if path in self._contents.kinds:
             return "it stands twice in the archive"
-        if kind is Kind.SYMLINK and not _is_target(member.target):
+        if kind is FileKind.SYMLINK and not _is_target(member.target):
             return "it is a link whose target no link can have"
         if not self._tree.has_room(path, kind):
             return "a file or a link stands where a folder must be"
         return None
 
-    def _take_file(self, member: Member, path: str, stream: TarStream) -> None:
+    def _take_file(self, member: TarMember, path: str, stream: TarStream) -> None:
         contents, size = self._contents, member.size
         contents.bytes += size
         if self._max_size is not None and contents.bytes > self._max_size:
@@ -305,7 +283,7 @@ class _Scan:
             self._document_bytes += size
         if is_kept and (size > LARGEST_DOCUMENT or self._document_bytes > MOST_DOCUMENTS):
             raise TooMuchError(f"too large documents: {printable(path)} has {size:,} bytes")
-        contents.kinds[path] = Kind.FILE
+        contents.kinds[path] = FileKind.FILE
         if (piece := stream.whole(size)) is not None:
             contents.hexes[path] = hashlib.sha256(piece).hexdigest()
             if is_kept:
@@ -343,12 +321,12 @@ class _Scan:
         """Note the first path of every member of the file."""
         self._block = block = stream.place
         if block is not None and block.first != NO_HEADER:
-            self._contents.places.append(Place(block.offset, path))
+            self._contents.members.append(MemberStart(block.offset, path))
 
     def _lose(self, reason: str | None = None) -> None:
         """Note that something is lost from here on, once for each gap."""
         if reason is not None:
-            self._fault("changed", os.path.basename(self._contents.path), reason)
+            self._add_problem("changed", os.path.basename(self._contents.path), reason)
         gaps = self._contents.gaps
         if not gaps or gaps[-1][1] is not None:
             gaps.append((self._last, None))
@@ -358,9 +336,9 @@ class _Scan:
         if gaps[-1][1] is None:
             gaps[-1] = (gaps[-1][0], path)
 
-    def _fault(self, kind: str, path: str, message: str) -> None:
-        if len(self._contents.faults) < MOST_FAULTS:
-            self._contents.faults.append(Fault(kind, path, message))
+    def _add_problem(self, kind: str, path: str, message: str) -> None:
+        if len(self._contents.problems) < MOST_FAULTS:
+            self._contents.problems.append(record_finding(kind, "", path, message))
         elif kind == "unexpected":  # nothing is lost by going no further; of what is damaged the rest is read
             raise StoreError(
                 f"the archive is refused: more than {MOST_FAULTS:,} of its entries are hostile",
@@ -374,17 +352,17 @@ class _Scan:
         elif not is_whole and not any(before is None for _, before in contents.gaps):
             contents.gaps.append((self._last, None))
         if not contents.name:
-            reason = f": {contents.faults[0].message}" if contents.faults else ""
+            reason = f": {contents.problems[0].message}" if contents.problems else ""
             raise NoArchiveError(
                 f"{printable(contents.path)} is no archive of a record{reason}",
                 hint="name a .tar.gz that `archive` made",
             )
         if not is_whole:
-            self._fault("missing", archive, "the archive was cut, or its end is damaged")
+            self._add_problem("missing", archive, "the archive was cut, or its end is damaged")
         elif contents.gaps or self._is_damaged:
-            self._fault("changed", archive, "the archive is damaged")
+            self._add_problem("changed", archive, "the archive is damaged")
         elif has_more:
-            self._fault("unexpected", archive, "there are more data after the end of the archive")
+            self._add_problem("unexpected", archive, "there are more data after the end of the archive")
 
 
 def _is_target(target: bytes) -> bool:

@@ -32,7 +32,7 @@ class TarError(StoreError):
     """What stands there is no tar."""
 
 
-class Member(NamedTuple):
+class TarMember(NamedTuple):
     """One entry of a tar file."""
 
     kind: bytes
@@ -47,7 +47,7 @@ def padding(size: int) -> int:
     return -size % BLOCK
 
 
-def header(member: Member) -> bytes:
+def header(member: TarMember) -> bytes:
     """The header of a member, with what must come before it."""
     kind, path, size, mode, mtime, target = member
     before = b""
@@ -122,7 +122,7 @@ class Before(NamedTuple):
     size: int | None = None
 
 
-def parse(raw: bytes | memoryview) -> Member | None:
+def parse(raw: bytes | memoryview) -> TarMember | None:
     """What a header says; None for the empty one that ends an archive. Raises TarError for what is none."""
     if not raw[0] and bytes(raw).count(0) == BLOCK:
         return None
@@ -141,17 +141,17 @@ def parse(raw: bytes | memoryview) -> Member | None:
     if abs(time) > _LATEST:
         raise TarError("a header in it has a time that no file can have")
     leads_to = target.partition(b"\0")[0] if target[0] else b""
-    return Member(FILE if kind in _FILES else kind, path, length, permissions, time, leads_to)
+    return TarMember(FILE if kind in _FILES else kind, path, length, permissions, time, leads_to)
 
 
-def is_extra(member: Member) -> bool:
+def is_extra(member: TarMember) -> bool:
     """Whether a member says something about the next one."""
     if member.kind in _EXTRA and member.size > _LARGEST_EXTRA:
         raise TarError("a header in it claims to be enormous")
     return member.kind in _EXTRA
 
 
-def noted(member: Member, data: bytes, before: Before) -> Before:
+def noted(member: TarMember, data: bytes, before: Before) -> Before:
     """What is known of the next member after such a record."""
     if member.kind == _LONG_NAME:
         return before._replace(path=data.rstrip(b"\0"))
@@ -170,7 +170,7 @@ def noted(member: Member, data: bytes, before: Before) -> Before:
     )
 
 
-def completed(member: Member, before: Before) -> Member:
+def completed(member: TarMember, before: Before) -> TarMember:
     """A member with what stood before it."""
     return member._replace(
         path=member.path if before.path is None else before.path,

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from runcard.store.archives import tar
 from runcard.store.archives.gzip_members import Block
-from runcard.store.archives.tar import BLOCK, Before, Member, TarError
+from runcard.store.archives.tar import BLOCK, Before, TarError, TarMember
 
 _MOST_EXTRA = 8  # records before one file
 _MOST_PADDING = 1 << 20  # bytes of zeros after the end; `tar` writes up to 10 KiB unless told otherwise
@@ -43,7 +43,7 @@ class TarStream:
         """The piece in which the stream is now."""
         return self._block
 
-    def __iter__(self) -> Iterator[Member | Gap]:
+    def __iter__(self) -> Iterator[TarMember | Gap]:
         if self._skip_to_first:
             self._skip_to_first = False
             if not self._recovered():
@@ -95,7 +95,7 @@ class TarStream:
                 return False
             piece = memoryview(block.data)
 
-    def _next(self) -> Member | None:
+    def _next(self) -> TarMember | None:
         if self._is_lost:
             raise LostError
         self._skip(self._left)

@@ -9,11 +9,11 @@ import os
 from typing import NamedTuple
 
 from runcard.errors import StoreError
-from runcard.files import decode_name, encode_name, open_regular, printable, reach, write_all
+from runcard.files import decode_name, encode_name, open_regular, printable, short_path, write_all
 from runcard.store.archives import tar
 from runcard.store.archives.gzip_members import read_blocks
-from runcard.store.archives.scan import KINDS, Contents, Progress
-from runcard.store.archives.tar import Member
+from runcard.store.archives.scan import KINDS, ArchiveContents, Progress
+from runcard.store.archives.tar import TarMember
 from runcard.store.archives.tar_stream import Gap, LostError, TarStream
 
 _OPEN = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -31,7 +31,7 @@ class _Later(NamedTuple):
 
 
 def unpack(
-    contents: Contents, target: str, *, keep_modes: bool = True, progress: Progress | None = None
+    contents: ArchiveContents, target: str, *, keep_modes: bool = True, progress: Progress | None = None
 ) -> None:
     """Write what an archive holds into an empty directory.
 
@@ -49,7 +49,9 @@ def unpack(
 class _Unpacking:
     """A record on its way back."""
 
-    def __init__(self, contents: Contents, top: int, progress: Progress | None, *, keep_modes: bool) -> None:
+    def __init__(
+        self, contents: ArchiveContents, top: int, progress: Progress | None, *, keep_modes: bool
+    ) -> None:
         self._contents, self._top, self._progress = contents, top, progress
         self._keep_modes = keep_modes
         self._skip = len(encode_name(contents.name)) + 1
@@ -68,16 +70,16 @@ class _Unpacking:
             raise _changed()
         for path, target, mtime in self._links:
             self._make_folder(os.path.dirname(path))
-            with reach(self._top, path) as (place, rest):
+            with short_path(self._top, path) as (place, rest):
                 os.symlink(target, rest, dir_fd=place)
                 os.utime(rest, (mtime, mtime), dir_fd=place, follow_symlinks=False)
         for later in reversed(self._directories):  # the inner ones first
-            with reach(self._top, later.path or ".") as (place, rest):
+            with short_path(self._top, later.path or ".") as (place, rest):
                 if self._keep_modes:
                     os.chmod(rest, later.mode & 0o777, dir_fd=place)
                 os.utime(rest, (later.mtime, later.mtime), dir_fd=place)
 
-    def _take(self, member: Member, stream: TarStream) -> None:
+    def _take(self, member: TarMember, stream: TarStream) -> None:
         path = decode_name(member.path.rstrip(b"/")[self._skip :])
         if path and self._contents.kinds.get(path) is not KINDS.get(member.kind):
             raise _changed()
@@ -99,13 +101,13 @@ class _Unpacking:
             missing.append(path)
             path = os.path.dirname(path)
         for folder in reversed(missing):
-            with reach(self._top, folder) as (place, rest):
+            with short_path(self._top, folder) as (place, rest):
                 os.mkdir(rest, 0o700 if self._keep_modes else 0o777, dir_fd=place)
             self._made.add(folder)
 
-    def _write(self, path: str, member: Member, stream: TarStream) -> None:
+    def _write(self, path: str, member: TarMember, stream: TarStream) -> None:
         self._make_folder(os.path.dirname(path))
-        with reach(self._top, path) as (place, rest):
+        with short_path(self._top, path) as (place, rest):
             descriptor = os.open(rest, _OPEN, 0o600 if self._keep_modes else 0o666, dir_fd=place)
         hasher = hashlib.sha256()
         try:

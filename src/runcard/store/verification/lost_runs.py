@@ -3,13 +3,13 @@
 import os
 from collections.abc import Iterator
 
+from runcard.documents.findings import Finding, record_finding
 from runcard.files import failure, printable
 from runcard.store import layout
 from runcard.store.runs.directory import lost_runs
-from runcard.store.verification.verdict import Discrepancy, said
 
 
-def verify_open_marks(store: str) -> Iterator[Discrepancy]:
+def verify_open_marks(store: str) -> Iterator[Finding]:
     """What the list of open runs of a store has, and the store has not."""
     if not os.path.isdir(layout.own_folder(store)):
         return
@@ -19,11 +19,11 @@ def verify_open_marks(store: str) -> Iterator[Discrepancy]:
         raise failure(error, str(error.filename or store), "look for open runs in") from error
     for name, is_at_work in lost:
         if is_at_work:
-            yield said("open", printable(name), "", "the run is at work, and its directory is gone")
+            yield record_finding("open", printable(name), "", "the run is at work, and its directory is gone")
             continue
         mark = os.path.relpath(layout.open_mark(os.path.join(store, name)), store)
         message = (
             "the run was not closed, and its directory is gone;"
             f" its events are in {printable(mark)}: remove that file to accept the loss"
         )
-        yield said("missing", printable(name), "", message)
+        yield record_finding("missing", printable(name), "", message)

@@ -6,50 +6,21 @@ from functools import cached_property
 from runcard.documents import chain
 from runcard.documents.kinds import GENERATION
 from runcard.documents.run.fold import data_digest
-from runcard.documents.run.refold import refold
-from runcard.encoding import JsonObject, Limits
-from runcard.errors import RuncardError
+from runcard.documents.run.journal_check import compare_with_journal
+from runcard.encoding import JsonObject
 from runcard.store import layout
-from runcard.store.verification.ledgers import Record
-from runcard.store.verification.record import Findings, Inspection, Progress
-from runcard.store.verification.source import Directory, Source, opened
-from runcard.store.verification.verdict import Verdict
+from runcard.store.ledger import LedgerKey
+from runcard.store.record import RUN, Progress, id_in_journal
+from runcard.store.verification.record_check import Findings, RecordCheck
 
 
-def verify_run(run: str, *, progress: Progress | None = None, limits: Limits | None = None) -> Verdict:
-    """Check a run against everything that was written down about it."""
-    path = os.path.abspath(run)
-    return Verdict(tuple(_Run(opened(path), limits or Limits(), path).findings(progress)))
+class RunCheck(RecordCheck):
+    """The check of a run."""
 
-
-def verify_archived_run(source: Source, limits: Limits | None = None) -> Verdict:
-    """Check a run that lies elsewhere than in a directory."""
-    return Verdict(tuple(_Run(source, limits or Limits()).findings(None)))
-
-
-def run_id_of_journal(run: str) -> str | None:
-    """The id of a run by its journal, for one that has lost its document."""
-    try:
-        return _run_id_in(Directory(os.path.abspath(run)).read(layout.JOURNAL))
-    except RuncardError:
-        return None
-
-
-def _run_id_in(journal: bytes | None) -> str | None:
-    lines = chain.parse(journal or b"").entries
-    run_id = lines[0].line.get("run_id") if lines else None
-    return run_id if isinstance(run_id, str) else None
-
-
-class _Run(Inspection):
     kind = GENERATION
     word = "run"
     journal = layout.JOURNAL
     sealed_by = "output"
-
-    def __init__(self, source: Source, limits: Limits, path: str | None = None) -> None:
-        super().__init__(source, limits)
-        self._path = path  # of a run that may be open
 
     @property
     def _generation(self) -> JsonObject:
@@ -59,10 +30,11 @@ class _Run(Inspection):
     def record_id(self) -> str:
         """By the document; where that does not tell, by the journal, whose chains begin with it."""
         run_id = self._generation.get("run_id")
-        return run_id or _run_id_in(self.read(layout.JOURNAL)) or ""
+        return run_id or id_in_journal(self.read(layout.JOURNAL)) or ""
 
-    def known_by(self) -> Record:
-        return "run", self.record_id
+    @property
+    def ledger_key(self) -> LedgerKey:
+        return LedgerKey(RUN, self.record_id)
 
     def inspect(self, metadata: bytes | None, progress: Progress | None) -> Findings:
         if self._generation.get("status") == "running":
@@ -71,24 +43,24 @@ class _Run(Inspection):
             yield from super().inspect(metadata, progress)
 
     def _open(self) -> Findings:
-        yield self.said(
+        yield self.finding(
             "open", layout.METADATA, "the run is not closed: it is running, or its process is gone"
         )
-        for path in layout.journals(self._path) if self._path else ():
+        for path in () if self.record.is_archived else layout.journals(self.record.path):
             name = os.path.basename(path)
             data = self.read(name)
             if data is not None:
                 yield from self._open_journal(name, chain.parse(data))
             elif name in self.unread:
-                yield self.said("limits", name, self.unread[name].message)
+                yield self.finding("limits", name, self.unread[name].message)
 
     def _open_journal(self, name: str, journal: chain.Journal) -> Findings:
         checked = chain.check(journal, self.record_id)
         yield from self.faults(name, checked)
         for entry in checked.withheld:  # what is not closed cannot be amended
-            yield self.said("chain", name, f"line {entry.number}: its payload was taken out")
+            yield self.finding("chain", name, f"line {entry.number}: its payload was taken out")
         if journal.torn:
-            yield self.said("limits", name, "there is half a line at the end: its event is not known")
+            yield self.finding("limits", name, "there is half a line at the end: its event is not known")
 
     def special(self) -> set[str]:
         """An event names each that was there."""
@@ -99,7 +71,7 @@ class _Run(Inspection):
             if isinstance(payload, dict) and payload.get("type") == layout.SPECIAL and "path" in payload
         }
 
-    def chain_faults(self, journal: chain.Journal, checked: chain.Checked) -> Findings:
+    def chain_faults(self, journal: chain.Journal, checked: chain.ChainCheck) -> Findings:
         """Where the journal was damaged before the run was closed, SHA256SUMS alone fixes what is left of it."""
         warnings = self.document.get("warnings") or ()
         if not any(isinstance(one, dict) and one.get("type") == layout.DAMAGED for one in warnings):
@@ -107,20 +79,20 @@ class _Run(Inspection):
             return
         for fault in checked.faults:
             reason = f"line {fault.number}: {fault.reason}; it was so when the run was closed"
-            yield self.said("limits", layout.JOURNAL, reason)
+            yield self.finding("limits", layout.JOURNAL, reason)
 
     def against_journal(self, stated: JsonObject) -> Findings:
         """The document is folded again from the events, and compared."""
-        folded = refold(stated, [entry.line for entry in self.events.entries])
-        if folded.trouble is not None:
-            message = f"{folded.trouble}: the document cannot be compared with the journal"
-            yield self.said("limits", layout.METADATA, message)
+        folded = compare_with_journal(stated, [entry.line for entry in self.events.entries])
+        if folded.obstacle is not None:
+            message = f"{folded.obstacle}: the document cannot be compared with the journal"
+            yield self.finding("limits", layout.METADATA, message)
         if folded.is_foreign:
             message = "the events cannot be folded into a document: runcard did not write this journal"
-            yield self.said("document", layout.JOURNAL, message)
+            yield self.finding("document", layout.JOURNAL, message)
         if folded.withheld:
             message = "a withheld event decides these, which cannot be compared with the journal: "
-            yield self.said("limits", layout.METADATA, message + ", ".join(folded.withheld))
+            yield self.finding("limits", layout.METADATA, message + ", ".join(folded.withheld))
         for one in folded.differences:
             yield self.difference(layout.METADATA, one)
 
@@ -129,4 +101,4 @@ class _Run(Inspection):
         files = (self.document.get("data_sources") or {}).get("files") or []
         if all(isinstance(file, dict) for file in files) and stated != (found := data_digest(files)):
             message = "/checksums/data: the digest is not that of the inputs listed"
-            yield self.said("document", layout.METADATA, message, expected=found, found=stated)
+            yield self.finding("document", layout.METADATA, message, expected=found, found=stated)

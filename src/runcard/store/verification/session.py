@@ -11,22 +11,23 @@ from typing import Any
 
 from runcard import checksums
 from runcard.digests import sha256_bytes
-from runcard.documents import chain, codec
-from runcard.documents.differences import Difference
-from runcard.documents.findings import Finding
-from runcard.documents.kinds import INSTANCE, MANIFEST, TEAM, Kind
-from runcard.documents.run.refold import is_newer
-from runcard.documents.session import agreement, build, refold
-from runcard.encoding import JsonObject, Limits, decode_json
+from runcard.documents import chain, reader
+from runcard.documents.differences import ValueDifference
+from runcard.documents.findings import Finding, record_finding
+from runcard.documents.kinds import INSTANCE, MANIFEST, TEAM, DocumentKind
+from runcard.documents.run.journal_check import is_newer
+from runcard.documents.session import build, cross_document_rules, journal_check
+from runcard.documents.session.events import COLLECTION_STARTED
+from runcard.encoding import JsonObject, decode_json
 from runcard.errors import EncodingError
 from runcard.files import check_relative, printable
 from runcard.store import layout
 from runcard.store.journal import read_journal
-from runcard.store.sessions.directory import is_at_work
-from runcard.store.verification.ledgers import Record
-from runcard.store.verification.record import Findings, Inspection, Progress
-from runcard.store.verification.source import Source, opened
-from runcard.store.verification.verdict import Discrepancy, Verdict, said
+from runcard.store.ledger import LedgerKey
+from runcard.store.record import SESSION
+from runcard.store.sessions.directory import is_being_collected
+from runcard.store.verification.record_check import Findings, RecordCheck
+from runcard.store.verification.verdict import Verdict
 
 _AT_WORK = {
     True: "it is being collected",
@@ -36,38 +37,33 @@ _AT_WORK = {
 _WORKSPACE = f"{layout.WORKSPACE}/"
 
 
-def verify_session(path: str, *, progress: Progress | None = None, limits: Limits | None = None) -> Verdict:
-    """Check a session against everything that was written down about it."""
-    source = opened(os.path.realpath(path))
-    return Verdict(tuple(_Session(source, limits or Limits()).findings(progress)))
-
-
-def verify_archived_session(source: Source, limits: Limits | None = None) -> Verdict:
-    """Check a session that lies elsewhere than in a directory."""
-    return Verdict(tuple(_Session(source, limits or Limits()).findings(None)))
-
-
 def verify_collection(place: str) -> Verdict:
     """What can be said about a session that is not complete: whether its journal holds so far."""
     name = printable(os.path.join(os.path.basename(os.path.dirname(place)), os.path.basename(place)))
-    found = [said("open", name, layout.AUDIT, f"the session is not complete: {_AT_WORK[is_at_work(place)]}")]
+    found = [
+        record_finding(
+            "open", name, layout.AUDIT, f"the session is not complete: {_AT_WORK[is_being_collected(place)]}"
+        )
+    ]
     path = os.path.join(place, layout.AUDIT)
     if layout.may_be_file(path):
         journal = read_journal(path)
         found += [
-            said("chain", name, layout.AUDIT, f"line {fault.number}: {fault.reason}")
+            record_finding("chain", name, layout.AUDIT, f"line {fault.number}: {fault.reason}")
             for fault in _under_any_name(journal).faults
         ]
     return Verdict(tuple(found))
 
 
-def _under_any_name(journal: chain.Journal) -> chain.Checked:
+def _under_any_name(journal: chain.Journal) -> chain.ChainCheck:
     """The chains of a journal, whichever record it says that it is of."""
     first = journal.entries[0].line["prev"] if journal.entries else None
     return chain.check(journal, "", first=first)
 
 
-class _Session(Inspection):
+class SessionCheck(RecordCheck):
+    """The check of a session."""
+
     kind = TEAM
     word = "session"
     journal = layout.AUDIT
@@ -75,10 +71,11 @@ class _Session(Inspection):
 
     @property
     def record_id(self) -> str:
-        return self.source.name
+        return self.record.name
 
-    def known_by(self) -> Record:
-        return "session", self.record_id
+    @property
+    def ledger_key(self) -> LedgerKey:
+        return LedgerKey(SESSION, self.record_id)
 
     def links(self, found: tuple[checksums.Symlink, ...]) -> Findings:
         if self.seal.get("symlinks") is not None:
@@ -87,19 +84,19 @@ class _Session(Inspection):
             message = (
                 "the document lists no symbolic links: one that was changed, removed or added cannot be seen"
             )
-            yield self.said("limits", layout.METADATA, message)
+            yield self.finding("limits", layout.METADATA, message)
 
-    def chain_faults(self, journal: chain.Journal, checked: chain.Checked) -> Findings:
+    def chain_faults(self, journal: chain.Journal, checked: chain.ChainCheck) -> Findings:
         if checked.faults and not _under_any_name(journal).faults:
             message = "it is the journal of a session with another name: the directory was renamed, or the journal replaced"
-            yield self.said("chain", self.journal, message)
+            yield self.finding("chain", self.journal, message)
         else:
             yield from super().chain_faults(journal, checked)
 
     def against_journal(self, stated: JsonObject) -> Findings:
         """The team document is made again from the other documents and the events, and compared."""
         lines = [entry.line for entry in self.events.entries]
-        started = next((line for line in lines if line.get("event") == refold.STARTED), None)
+        started = next((line for line in lines if line.get("event") == COLLECTION_STARTED), None)
         if started is None:
             return  # not collected by runcard: its documents are held to each other all the same
         payload = started.get("payload")
@@ -107,12 +104,12 @@ class _Session(Inspection):
             message = (
                 "a newer version of runcard collected the session: it cannot be compared with its journal"
             )
-            yield self.said("limits", layout.METADATA, message)
+            yield self.finding("limits", layout.METADATA, message)
             return
         yield from self._team(stated, lines)
         for own, document in self._sealed_instances.items():
             name = layout.instance_file(own, layout.METADATA)
-            for one in refold.instance_differences(document, lines):
+            for one in journal_check.instance_differences(document, lines):
                 yield self.difference(name, one)
 
     def _team(self, stated: JsonObject, lines: list[chain.Line]) -> Findings:
@@ -120,26 +117,26 @@ class _Session(Inspection):
         for one in found or ():
             yield self.difference(layout.METADATA, one, "the rest of the session")
         named = {one.pointer.split("/")[1] for one in found or ()}
-        sections = refold.changed_sections(stated, lines)
+        sections = journal_check.changed_sections(stated, lines)
         for name in sections or ():
             if name not in named:
                 message = f"/{name}: the journal has another digest of it"
-                yield self.said("document", layout.METADATA, printable(message))
+                yield self.finding("document", layout.METADATA, printable(message))
         if sections is None:
-            yield self.said("limits", layout.METADATA, _not_compared(found is not None, lines))
+            yield self.finding("limits", layout.METADATA, _not_compared(found is not None, lines))
 
-    def _remade(self, stated: JsonObject, lines: list[chain.Line]) -> tuple[Difference, ...] | None:
+    def _remade(self, stated: JsonObject, lines: list[chain.Line]) -> tuple[ValueDifference, ...] | None:
         """None where a part is missing, or the session is of a version that does not repeat enough."""
         manifest = self._as_sealed(layout.MANIFEST)
         if manifest is None or stated.get("version") != build.LATEST:
             return None
-        parts = refold.Parts(manifest, self._sealed_instances, lines)
-        return refold.remade(stated, parts)
+        parts = journal_check.SessionParts(manifest, self._sealed_instances, lines)
+        return journal_check.rebuild_differences(stated, parts)
 
     @cached_property
     def _sealed_instances(self) -> dict[str, JsonObject]:
         """The documents of the instances as they were sealed, as far as they are there."""
-        names = {own: layout.instance_file(own, layout.METADATA) for own in self.source.instances()}
+        names = {own: layout.instance_file(own, layout.METADATA) for own in self.record.instances()}
         found = {own: self._as_sealed(name) for own, name in names.items()}
         return {own: document for own, document in found.items() if document is not None}
 
@@ -158,35 +155,37 @@ class _Session(Inspection):
         return document if isinstance(document, dict) else None
 
     def own(self) -> Findings:
-        roster = agreement.Roster(self.document)
+        roster = cross_document_rules.Roster(self.document)
         manifest = self._sound(layout.MANIFEST, MANIFEST)
-        if isinstance(manifest, Discrepancy):
+        if isinstance(manifest, Finding):
             yield manifest
         elif manifest is not None:
-            yield from self._faulty(layout.MANIFEST, agreement.manifest_rules(manifest, roster))
+            yield from self._faulty(layout.MANIFEST, cross_document_rules.manifest_rules(manifest, roster))
         stored = _digests(self.listing or {})
-        folders = self.source.instances()
-        if self.listing is None and self.source.has(layout.INSTANCES):
+        folders = self.record.instances()
+        if self.listing is None and self.record.has(layout.INSTANCES):
             yield from self._lost(roster, set(folders))
         for folder in folders:
             yield from self._instance(folder, roster, stored)
 
-    def _lost(self, roster: agreement.Roster, folders: set[str]) -> Findings:
+    def _lost(self, roster: cross_document_rules.Roster, folders: set[str]) -> Findings:
         """Without a list of checksums, what the documents name is all that is known to have been there."""
         for own in roster.instances:
             if own not in folders:
                 name = layout.instance_file(own, layout.METADATA)
-                yield self.said("missing", name, "the document of this instance is gone")
+                yield self.finding("missing", name, "the document of this instance is gone")
 
-    def _instance(self, folder: str, roster: agreement.Roster, stored: Mapping[str, JsonObject]) -> Findings:
+    def _instance(
+        self, folder: str, roster: cross_document_rules.Roster, stored: Mapping[str, JsonObject]
+    ) -> Findings:
         name = layout.instance_file(folder, layout.METADATA)
         document = self._sound(name, INSTANCE)
-        if isinstance(document, Discrepancy):
+        if isinstance(document, Finding):
             yield document
             return
         if document is None:
             return
-        yield from self._faulty(name, agreement.instance_rules(document, roster, folder))
+        yield from self._faulty(name, cross_document_rules.instance_rules(document, roster, folder))
         if self.listing is None:
             yield from self._transcript(folder, (document.get("output") or {}).get("file"))
             return
@@ -194,36 +193,36 @@ class _Session(Inspection):
         for what, stated in (document.get("checksums") or {}).items():
             if what in digests and stated is not None and stated != digests[what]:
                 message = f"/checksums/{what}: the digest is not that of what SHA256SUMS lists"
-                yield self.said("document", name, message, expected=digests[what], found=stated)
+                yield self.finding("document", name, message, expected=digests[what], found=stated)
 
     def _transcript(self, folder: str, file: str | None) -> Findings:
         if file is None or check_relative(file):
             return
         name = layout.instance_file(folder, file)
-        if not self.source.has_file(name):
-            yield self.said("missing", name, "the transcript that the document names is gone")
+        if not self.record.has_file(name):
+            yield self.finding("missing", name, "the transcript that the document names is gone")
 
-    def _sound(self, name: str, kind: Kind) -> JsonObject | Discrepancy | None:
+    def _sound(self, name: str, kind: DocumentKind) -> JsonObject | Finding | None:
         """A document of the session as far as its schema finds no fault with it; what is missing is told elsewhere."""
         data = self.read(name)
         if data is None:
             return None
-        examined = codec.examine(data, kind=kind.name, limits=self.limits)
+        examined = reader.parse_document(data, kind=kind.name, limits=self.limits)
         if examined.data is None:
-            return self.said("document", name, examined.report.errors[0].message)
-        return codec.sound(examined)
+            return self.finding("document", name, examined.report.errors[0].message)
+        return reader.valid_parts(examined)
 
     def _faulty(self, name: str, found: Iterator[Finding]) -> Findings:
         for one in found:
             where = f"{one.path}: " if one.path else ""
-            yield self.said("document", name, f"{where}{one.message}")
+            yield self.finding("document", name, f"{where}{one.message}")
 
 
 def _not_compared(is_remade: bool, lines: list[chain.Line]) -> str:  # noqa: FBT001
     """What a journal without the digests of the sections leaves open."""
-    names = list(refold.REPEATED_NOWHERE)
+    names = list(journal_check.ONLY_IN_TEAM_DOCUMENT)
     if any("payload" not in line for line in lines):
-        names += refold.TOLD_BY_EVENTS
+        names += journal_check.FROM_EVENTS
     what = ", ".join(f"/{name}" for name in sorted(names)) if is_remade else "the team document"
     return f"the journal has no digests of the team document: {what} cannot be compared with it"
 

@@ -15,16 +15,9 @@ if TYPE_CHECKING:
 COMMANDS: dict[str, str] = {"trust": "Let the project's file set anything."}
 
 
-class _Config(Group):
-    """A group that does something without a subcommand as well."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        return click.Group.parse_args(self, ctx, args)
-
-
 @click.group(
     "config",
-    cls=_Config,
+    cls=Group,
     module_of=lambda name: f"{__name__}.{name}",
     table=COMMANDS,
     no_args_is_help=False,

@@ -14,10 +14,10 @@ from runcard.store.archives.bundles.forbidden_names import is_tool_file
 from runcard.store.archives.bundles.manifest import MANIFEST, OUTPUTS, read_manifest, refused
 from runcard.store.archives.escaping_links import escaping_link
 from runcard.store.archives.limits import TooMuchError
-from runcard.store.archives.scan import Contents, NoArchiveError, scan
+from runcard.store.archives.scan import ArchiveContents, NoArchiveError, scan
 
 
-def read_bundle(path: str, *, max_size: int, max_files: int) -> tuple[Contents, JsonObject]:
+def read_bundle(path: str, *, max_size: int, max_files: int) -> tuple[ArchiveContents, JsonObject]:
     """What a bundle holds, and its manifest; raises DocumentError for one that must not be opened."""
     try:
         contents = scan(path, max_size=max_size, max_members=max_files, is_kept=_is_kept)
@@ -25,8 +25,8 @@ def read_bundle(path: str, *, max_size: int, max_files: int) -> tuple[Contents, 
         raise refused(f"it holds {error.what}", hint="--max-size and --max-files allow more") from error
     except NoArchiveError as error:
         raise refused(error.message) from error
-    for fault in contents.faults:
-        raise refused(f"{printable(fault.path)}: {fault.message}")
+    for finding in contents.problems:
+        raise refused(f"{printable(finding.path)}: {finding.message}")
     manifest = read_manifest(_manifest_data(contents))
     for problem in _problems(contents, manifest):
         raise problem
@@ -39,14 +39,14 @@ def _is_kept(path: str) -> bool:
     return path == MANIFEST or (top == OUTPUTS and layout.is_document(rest.partition("/")[2]))
 
 
-def _manifest_data(contents: Contents) -> bytes:
+def _manifest_data(contents: ArchiveContents) -> bytes:
     data = contents.read(MANIFEST)
     if data is None:
         raise refused(f"it has no {MANIFEST}", hint="`runcard export RUN --to bundle` makes bundles")
     return data
 
 
-def _problems(contents: Contents, manifest: JsonObject) -> Iterator[DocumentError]:
+def _problems(contents: ArchiveContents, manifest: JsonObject) -> Iterator[DocumentError]:
     for path in contents.kinds:
         if path != MANIFEST and is_tool_file(path):
             yield refused(
@@ -62,7 +62,7 @@ def _problems(contents: Contents, manifest: JsonObject) -> Iterator[DocumentErro
     yield from _differences(contents, manifest)
 
 
-def _differences(contents: Contents, manifest: JsonObject) -> Iterator[DocumentError]:
+def _differences(contents: ArchiveContents, manifest: JsonObject) -> Iterator[DocumentError]:
     """Every file beside the run is what the manifest says, and none is missing or unheard of."""
     listed = {file["place"]: file["sha256"] for file in manifest["files"]}
     run = manifest["run"] + "/"

@@ -11,7 +11,7 @@ from typing import IO, Any, NamedTuple
 from runcard.checksums import Symlink
 from runcard.encoding import JsonObject, encode_json
 from runcard.errors import StoreError
-from runcard.files import Kind, encode_name, failure, json_name, open_regular, printable, walk
+from runcard.files import FileKind, encode_name, failure, json_name, open_regular, printable, walk
 from runcard.store.archives.bundles.forbidden_names import is_tool_file
 from runcard.store.archives.bundles.manifest import MANIFEST, OUTPUTS, VERSION
 from runcard.store.archives.escaping_links import escaping_link
@@ -39,7 +39,7 @@ def pack(target: IO[bytes], name: str, run: str, carried: list[Carried], facts: 
         for path, kind in walk(run):
             count += 1
             _check_name(f"{place}/{path}")
-            if kind is Kind.SYMLINK:
+            if kind is FileKind.SYMLINK:
                 links.append(Symlink(path, os.readlink(os.path.join(run, path))))
             _add_of_run(tar, f"{name}/{place}/{path}", os.path.join(run, path), kind)
         _check_links(links)
@@ -88,16 +88,16 @@ def _changed(path: str) -> StoreError:
     return StoreError(f"{printable(path)} changed while it was read", hint="try again")
 
 
-def _add_of_run(tar: tarfile.TarFile, place: str, path: str, kind: Kind) -> None:
-    if kind is Kind.OTHER:
+def _add_of_run(tar: tarfile.TarFile, place: str, path: str, kind: FileKind) -> None:
+    if kind is FileKind.OTHER:
         return  # a FIFO or the like: the run says of it that it is left out
-    if kind is Kind.FILE:
+    if kind is FileKind.FILE:
         with _opened(path) as source:
             _add_data(tar, _member(place, os.fstat(source.fileno())), source)
         return
     member = _member(place, os.lstat(path))
     member.size, member.type = 0, tarfile.DIRTYPE
-    if kind is Kind.SYMLINK:
+    if kind is FileKind.SYMLINK:
         member.type, member.linkname = tarfile.SYMTYPE, os.readlink(path)
     tar.addfile(member)
 

@@ -13,6 +13,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from stat import S_ISDIR, S_ISREG
 
+from runcard.errors import StoreError
+from runcard.files import printable
+from runcard.files.rename_noreplace import rename_noreplace
 from runcard.store.remove_tree import remove_tree
 
 _FORM = re.compile(r"\.runcard-bundle-[0-9a-f]{8}")
@@ -33,6 +36,19 @@ def workplace(parent: str, *, folder: bool) -> Iterator[tuple[str, int]]:
             if _is_still(name, descriptor, directory):
                 remove_tree(name, dir_fd=directory)
             os.close(descriptor)
+    finally:
+        os.close(directory)
+
+
+def take_name(temporary: str, target: str) -> None:
+    """Rename a file or folder that was made under a temporary name in the same folder; never replaces another."""
+    folder, name = os.path.split(os.path.abspath(target))
+    directory = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        rename_noreplace(temporary, name, directory)
+        os.fsync(directory)
+    except FileExistsError as error:
+        raise StoreError(f"{printable(target)} exists already", hint="choose another name") from error
     finally:
         os.close(directory)
 

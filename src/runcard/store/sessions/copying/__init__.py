@@ -1,38 +1,38 @@
-"""Copying an agent's workspace and transcript into a session: what is copied, and what is not, and why.
+"""Copy an agent's workspace and transcript into a session.
 
     copied = copy_workspace(source, target, rules=CopyRules(...), progress=...)
     log = copy_log(source, target, rules=CopyRules(...))
 
-`target` must not exist; it is made, also when the source is missing. `Copied` has a `CopiedFile` for each file (path,
-size and SHA-256 of the stored bytes, and that of the source where something was masked), the symbolic links that were
-kept, an `Omission` for each path that was not stored or that changed while it was read, what was left out by which
+`target` must not exist; it is created, also when the source is missing. `CopiedWorkspace` has a `CopiedFile` for each file
+(path, size and SHA-256 of the stored bytes, and that of the source if something was masked), the symbolic links that were
+copied, an `Omission` for each path that was not stored or changed while it was read, the number of excluded paths by
 pattern, and what was masked where. `CopiedLog` has the same for one transcript, and its lines. Paths are relative and
-`str`, as `runcard.files` has them. Nothing is durable until the caller says `sync_filesystem`, once for all.
+`str`, as in `runcard.files`. Nothing is durable until the caller calls `sync_filesystem`, once for everything.
 
-Each byte is read once and hashed on its way. Whatever is wrong with the source is an omission and the work goes on;
-what is wrong with the target (a full disk) raises MachineError. A wrong pattern raises UsageError before anything else.
+`workspace` copies a workspace: `source_walk` walks it, `selection` decides by the user's patterns and the
+`default_excludes` which files are copied, `small_files` and `large_files` copy them on all cores.
 
-Invariants: nothing in the source is opened for writing, no symbolic link in it is followed, nothing but regular files
-and directories is opened, and a file that is cut, grows, vanishes or is swapped meanwhile harms nobody.
+Each byte is read once and hashed on its way. An error with the source is an omission, and the work continues; an error
+with the target (a full disk) raises MachineError. A malformed pattern raises UsageError before anything is copied.
+
+Invariants: nothing in the source is opened for writing, no symbolic link in it is followed, only regular files and
+directories are opened, and a file that is truncated, grows, vanishes or is replaced meanwhile does no harm.
 """
 
-from runcard.store.sessions.copying.ignore_patterns import check_patterns
-from runcard.store.sessions.copying.options import MAX_FILE_SIZE, MAX_SIZE, CopyRules
-from runcard.store.sessions.copying.progress import Amount, Progress
-from runcard.store.sessions.copying.results import Copied, CopiedFile, CopiedLog, Omission, Redaction
+from runcard.files.globs import check_patterns
+from runcard.store.sessions.copying.copy_rules import MAX_FILE_SIZE, MAX_SIZE, CopyRules
+from runcard.store.sessions.copying.results import CopiedFile, CopiedLog, CopiedWorkspace, Omission, Redaction
 from runcard.store.sessions.copying.transcript import copy_log
 from runcard.store.sessions.copying.workspace import copy_workspace
 
 __all__ = [
     "MAX_FILE_SIZE",
     "MAX_SIZE",
-    "Amount",
-    "Copied",
     "CopiedFile",
     "CopiedLog",
+    "CopiedWorkspace",
     "CopyRules",
     "Omission",
-    "Progress",
     "Redaction",
     "check_patterns",
     "copy_log",

@@ -1,16 +1,11 @@
-"""What is left out unless the user brings it back: rubbish that can be made again, and credentials.
+"""The files that are never copied from a workspace by default: generated files and credentials.
 
-Patterns are written as in `.gitignore`, but each is looked for at any depth, and credentials in any case. They are
-matched here and not by a library, because every file is held against all of them.
-
-Invariant: whether a name is on a list takes about as long as opening a file, or less.
+Add a pattern to GENERATED or CREDENTIALS, and to the table in `docs/collecting.md`. Patterns are written as in
+`.gitignore`, but match at any depth, and credentials in upper and lower case. A user brings a file back with
+`--exclude '!NAME'`.
 """
 
-import re
-from collections.abc import Iterable
-from fnmatch import fnmatchcase, translate
-
-RUBBISH = (
+GENERATED = (
     ".git",
     "node_modules",
     "__pycache__",
@@ -77,38 +72,3 @@ CREDENTIALS = (
     "cookies.txt",
     ".*_history",
 )
-
-
-class Known:
-    """A list of such patterns."""
-
-    def __init__(self, patterns: Iterable[str], *, any_case: bool) -> None:
-        self._patterns = [_Parts(pattern) for pattern in patterns]
-        self._any_case = any_case
-        self._suspect = re.compile("|".join(translate(each.parts[-1]) for each in self._patterns)).match
-
-    def pattern_for(self, path: str, *, is_folder: bool) -> str | None:
-        """The pattern that leaves out what lies at `path`."""
-        if self._any_case:
-            path = path.lower()
-        if self._suspect(path[path.rfind("/") + 1 :]) is None:
-            return None
-        names = path.split("/")
-        return next((each.text for each in self._patterns if each.matches(names, is_folder=is_folder)), None)
-
-
-class _Parts:
-    """A pattern as the names it is made of."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self._folders_only = text.endswith("/")
-        self.parts = text.rstrip("/").split("/")
-
-    def matches(self, names: list[str], *, is_folder: bool) -> bool:
-        tail = names[-len(self.parts) :]
-        return (
-            (is_folder or not self._folders_only)
-            and len(tail) == len(self.parts)
-            and all(map(fnmatchcase, tail, self.parts))
-        )

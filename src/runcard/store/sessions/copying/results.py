@@ -1,7 +1,7 @@
-"""What became of a workspace and of a transcript: plain values, for whoever writes the documents.
+"""The results of copying a workspace and a transcript, as plain values.
 
-Invariant: a path is in `files` or `symlinks` exactly when it was stored; what is stored and not quite as it was in the
-source has an omission beside.
+Invariant: a path is in `files` or `symlinks` exactly when it was stored; one that is stored but differs from its source
+has an omission as well.
 """
 
 from collections import Counter
@@ -22,7 +22,7 @@ class CopiedFile(NamedTuple):
 
 
 class Omission(NamedTuple):
-    """What was not stored, or not as it was in the source, and why; the workspace itself has the path `.`."""
+    """A path that was not stored, or differs from its source, and why; the workspace itself has the path `.`."""
 
     path: str
     reason: str
@@ -39,8 +39,8 @@ class Redaction:
 
 
 @dataclass(frozen=True, slots=True)
-class Copied:
-    """A workspace: everything in the order of the bytes of its path; `excluded` counts by pattern."""
+class CopiedWorkspace:
+    """A workspace; everything is in the order of the bytes of its path, and `excluded` counts by pattern."""
 
     files: tuple[CopiedFile, ...]
     symlinks: tuple[Symlink, ...]
@@ -55,13 +55,13 @@ class Copied:
 
     @property
     def file_types(self) -> dict[str, int]:
-        """How many files have which last suffix, in lower case with its dot, or none."""
+        """The number of files by suffix, in lower case with its dot."""
         return dict(sorted(Counter(file_type(file.path) for file in self.files).items()))
 
 
 @dataclass(frozen=True, slots=True)
 class CopiedLog:
-    """A transcript; without `file` nothing was stored, and an omission says why."""
+    """A transcript; without `file` nothing was stored, and an omission has the reason."""
 
     file: CopiedFile | None
     lines: int

@@ -1,28 +1,27 @@
-"""Whether what lies at a path is copied.
+"""Decide which paths of a workspace are copied.
 
-Credentials come first: only a pattern with `!` that names the file itself brings one back. Then the user's own patterns
-decide, then the list of rubbish, then `.gitignore` files where they count, then what the user wants at all. So a file in
-the workspace can leave out more, and never less than the user said.
+Credentials come first: only a pattern with `!` that names the file itself brings one back. Then the user's `exclude`
+patterns decide, then the generated files of `default_excludes`, then `.gitignore` files if they are used, then the user's
+`include` patterns. So a file in the workspace can exclude more than the user said, and never less.
 
-Invariant: below a directory that is left out, only what the user's `!` patterns spell out is copied.
+Invariant: below an excluded directory, only paths that the user's `!` patterns spell out are copied.
 """
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from runcard.store.sessions.copying import ignore_patterns
-from runcard.store.sessions.copying.default_excludes import CREDENTIALS, RUBBISH, Known
-from runcard.store.sessions.copying.ignore_patterns import Pattern
-from runcard.store.sessions.copying.options import CopyRules
+from runcard.files import globs
+from runcard.store.sessions.copying.copy_rules import CopyRules
+from runcard.store.sessions.copying.default_excludes import CREDENTIALS, GENERATED
 
-NOT_INCLUDED = "not included"  # in the place of a pattern, for what no pattern of the user wants
+NOT_INCLUDED = "not included"  # in place of a pattern, for files that no `include` pattern matches
 
-_CREDENTIALS = Known(CREDENTIALS, any_case=True)
-_RUBBISH = Known(RUBBISH, any_case=False)
+_CREDENTIALS = globs.PatternList(CREDENTIALS, any_case=True)
+_GENERATED = globs.PatternList(GENERATED, any_case=False)
 
 
-class LeftOut(NamedTuple):
-    """The pattern that leaves something out, and whether it is one for credentials."""
+class Exclusion(NamedTuple):
+    """The pattern that excludes a path, and whether it is one for credentials."""
 
     pattern: str
     is_credential: bool = False
@@ -32,71 +31,68 @@ class IgnoreFile(NamedTuple):
     """The patterns of a `.gitignore` file, and the path of its directory with a `/`, or nothing."""
 
     base: str
-    patterns: Sequence[Pattern]
+    patterns: Sequence[globs.IgnorePattern]
 
 
-class Judge:
-    """The rules of one copy; raises UsageError for a malformed pattern."""
+class FileSelection:
+    """The patterns of one copy; raises UsageError for a malformed pattern."""
 
     def __init__(self, rules: CopyRules) -> None:
-        self._include = ignore_patterns.compiled(rules.include)
-        self._exclude = ignore_patterns.compiled(rules.exclude)
-        self._named = [each for each in self._exclude if each.negates and each.names_a_file]
-        self._on_the_way = {folder for each in self._exclude if each.negates for folder in each.folders}
+        self._include = globs.compile_patterns(rules.include)
+        self._exclude = globs.compile_patterns(rules.exclude)
+        self._named_files = [each for each in self._exclude if each.negates and each.names_a_file]
+        self._parents = {folder for each in self._exclude if each.negates for folder in each.folders}
 
     @property
-    def is_choosy(self) -> bool:
-        """Whether only some files are wanted, so that most directories would be empty."""
+    def has_include(self) -> bool:
+        """Whether only some files are copied, so that most directories would be empty."""
         return bool(self._include)
 
     def is_named(self, path: str) -> bool:
-        """Whether a pattern with `!` names the file itself: the user wants it, whatever it holds."""
-        return bool(self._named) and ignore_patterns.last(self._named, path, is_folder=False) is not None
-
-    def leads_on(self, path: str) -> bool:
-        """Whether a directory is entered although it is left out: the user named something below it."""
-        return path in self._on_the_way
-
-    def verdict(
-        self, path: str, above: LeftOut | None, ignored: Sequence[IgnoreFile], *, is_folder: bool
-    ) -> LeftOut | None:
-        """Why it is left out, or None; `above` says why its directory is."""
-        verdict = self._credential(path, above, is_folder=is_folder) or self._other(
-            path, above, ignored, is_folder=is_folder
+        """Whether a pattern with `!` names the file itself: it is copied, whatever it contains."""
+        return (
+            bool(self._named_files) and globs.last_match(self._named_files, path, is_folder=False) is not None
         )
-        if (
-            verdict is None
-            and self._include
-            and not is_folder
-            and not ignore_patterns.includes(self._include, path)
-        ):
-            return LeftOut(NOT_INCLUDED)
-        return verdict
 
-    def _credential(self, path: str, above: LeftOut | None, *, is_folder: bool) -> LeftOut | None:
-        if above is not None and above.is_credential:
-            found = above
+    def is_on_the_way(self, path: str) -> bool:
+        """Whether an excluded directory is entered, because the user named something below it."""
+        return path in self._parents
+
+    def exclusion(
+        self, path: str, parent: Exclusion | None, ignore_files: Sequence[IgnoreFile], *, is_folder: bool
+    ) -> Exclusion | None:
+        """What excludes a path, or None when it is copied; `parent` excludes its directory."""
+        exclusion = self._credential(path, parent, is_folder=is_folder) or self._other(
+            path, parent, ignore_files, is_folder=is_folder
+        )
+        if exclusion is None and self._include and not is_folder and not globs.includes(self._include, path):
+            return Exclusion(NOT_INCLUDED)
+        return exclusion
+
+    def _credential(self, path: str, parent: Exclusion | None, *, is_folder: bool) -> Exclusion | None:
+        if parent is not None and parent.is_credential:
+            exclusion = parent
         elif pattern := _CREDENTIALS.pattern_for(path, is_folder=is_folder):
-            found = LeftOut(pattern, is_credential=True)
+            exclusion = Exclusion(pattern, is_credential=True)
         else:
             return None
-        return None if not is_folder and self.is_named(path) else found
+        return None if not is_folder and self.is_named(path) else exclusion
 
     def _other(
-        self, path: str, above: LeftOut | None, ignored: Sequence[IgnoreFile], *, is_folder: bool
-    ) -> LeftOut | None:
-        if self._exclude and (own := ignore_patterns.last(self._exclude, path, is_folder=is_folder)):
-            return None if own.negates else LeftOut(own.text)
-        if above is not None:
-            return above
-        if pattern := _RUBBISH.pattern_for(path, is_folder=is_folder):
-            return LeftOut(pattern)
-        return _ignored(path, ignored, is_folder=is_folder) if ignored else None
+        self, path: str, parent: Exclusion | None, ignore_files: Sequence[IgnoreFile], *, is_folder: bool
+    ) -> Exclusion | None:
+        if self._exclude and (own := globs.last_match(self._exclude, path, is_folder=is_folder)):
+            return None if own.negates else Exclusion(own.text)
+        if parent is not None:
+            return parent
+        if pattern := _GENERATED.pattern_for(path, is_folder=is_folder):
+            return Exclusion(pattern)
+        return _gitignored(path, ignore_files, is_folder=is_folder) if ignore_files else None
 
 
-def _ignored(path: str, ignored: Sequence[IgnoreFile], *, is_folder: bool) -> LeftOut | None:
-    """What the nearest `.gitignore` file says that says anything."""
-    for file in reversed(ignored):
-        if found := ignore_patterns.last(file.patterns, path[len(file.base) :], is_folder=is_folder):
-            return None if found.negates else LeftOut(found.text)
+def _gitignored(path: str, ignore_files: Sequence[IgnoreFile], *, is_folder: bool) -> Exclusion | None:
+    """The pattern of the nearest `.gitignore` file that matches."""
+    for file in reversed(ignore_files):
+        if match := globs.last_match(file.patterns, path[len(file.base) :], is_folder=is_folder):
+            return None if match.negates else Exclusion(match.text)
     return None

@@ -1,22 +1,22 @@
-"""Copying one transcript: masked unless the user says otherwise, in memory that does not grow with it.
+"""Copy one transcript, masked unless the user says otherwise, in constant memory.
 
-The user named the file, so that a link to it is followed; what is no regular file is never opened. Lines are counted in
-what is stored: newlines, and one more for a last line without one.
+A link to the transcript is followed, since the user named it; only a regular file is ever opened. Lines are counted in the
+stored text: newlines, and one more for a last line without one.
 
-Invariant: a transcript is stored with every byte that was read, or an omission says why it is not.
+Invariant: a transcript is stored with every byte that was read, or an omission has the reason.
 """
 
 import errno
 import os
 from stat import S_ISREG
 
+from runcard.files import type_name
 from runcard.masking import Masker
-from runcard.store.sessions.copying.large_files import Draft, Transfer
-from runcard.store.sessions.copying.limits import Limits
-from runcard.store.sessions.copying.omission_reasons import NotCopiedError, not_stored, refusal, special_kind
-from runcard.store.sessions.copying.options import CopyRules
+from runcard.parallel.worker import close_reader
+from runcard.store.sessions.copying.copy_rules import CopyRules, SizeLimits
+from runcard.store.sessions.copying.file_transfer import FileTransfer, NewCopy
+from runcard.store.sessions.copying.omission_reasons import NotCopiedError, read_failure, write_failure
 from runcard.store.sessions.copying.results import CopiedLog, Omission
-from runcard.store.sessions.copying.worker import close_reader
 
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -30,32 +30,34 @@ def copy_log(
     mode: int = 0o600,
     mask: bool = True,
 ) -> CopiedLog:
-    """Copy a transcript without its secrets to `target`, which is made; of the rules, the limits count."""
+    """Copy a transcript with its secrets masked to `target`, which is created; of the rules, only the limits apply."""
     path = os.path.basename(os.fspath(target))
     try:
-        # Looked at first, because opening a FIFO wakes whoever waits at its other end.
+        # Its type is checked first, because opening a FIFO wakes the process at its other end.
         descriptor = os.open(source, _READ) if S_ISREG((status := os.stat(source)).st_mode) else None
     except OSError as error:
-        return _nothing(path, "there is no such file" if error.errno == errno.ENOENT else refusal(error))
+        return _not_stored(
+            path, "the file does not exist" if error.errno == errno.ENOENT else read_failure(error)
+        )
     if descriptor is None:
-        return _nothing(path, f"a {special_kind(status.st_mode)}, and no file: not read")
+        return _not_stored(path, f"a {type_name(status.st_mode)}, not a file: not read")
     try:
         status = os.fstat(descriptor)
         if not S_ISREG(status.st_mode):
-            return _nothing(path, f"a {special_kind(status.st_mode)}, and no file: not read")
-        if reason := Limits(rules).refuse(status.st_size):
-            return _nothing(path, reason)
+            return _not_stored(path, f"a {type_name(status.st_mode)}, not a file: not read")
+        if reason := SizeLimits(rules).reserve_file(status.st_size):
+            return _not_stored(path, reason)
         return _copy(descriptor, status, os.fspath(target), path, mode, Masker() if mask else _Unmasked())
     except NotCopiedError as error:
-        return _nothing(path, str(error))
+        return _not_stored(path, str(error))
     except OSError as error:
-        return _nothing(path, refusal(error))
+        return _not_stored(path, read_failure(error))
     finally:
         close_reader(descriptor)
 
 
 class _Unmasked(Masker):
-    """A masker that lets everything pass."""
+    """A masker that masks nothing."""
 
     def feed(self, data: bytes) -> bytes:
         return data
@@ -67,15 +69,15 @@ def _copy(
     try:
         out = os.open(target, _NEW, mode)
     except OSError as error:
-        raise NotCopiedError(not_stored(error, target)) from error
-    with Draft(out, target, None, path):
-        transfer = Transfer(descriptor, out, path, lambda _: None)
-        file, redactions = transfer.masked(status.st_size, masker)
-        remark = transfer.remark(status)
+        raise NotCopiedError(write_failure(error, target)) from error
+    with NewCopy(out, target, None, path):
+        transfer = FileTransfer(descriptor, out, path, lambda _: None)
+        file, redactions = transfer.copy_masked(status.st_size, masker)
+        change = transfer.change(status)
     return CopiedLog(
-        file, transfer.lines, (Omission(path, remark, is_stored=True),) if remark else (), redactions
+        file, transfer.lines, (Omission(path, change, is_stored=True),) if change else (), redactions
     )
 
 
-def _nothing(path: str, reason: str) -> CopiedLog:
+def _not_stored(path: str, reason: str) -> CopiedLog:
     return CopiedLog(None, 0, (Omission(path, reason),), ())

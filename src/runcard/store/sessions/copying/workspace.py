@@ -1,34 +1,32 @@
-"""Copying a workspace, on all cores.
+"""Copy a workspace, on all cores.
 
-Small files are copied in passing while the directories are walked through, by this process and helpers. What is large or
-odd is left for threads that look closely. The caller sees none of this.
+Small files are copied while the workspace is walked, by this process and by helper processes. All others follow in
+threads.
 
-Invariant: every file that was to be copied is stored or an omission; none is lost in silence.
+Invariant: every file that was selected is stored or is an omission; none is lost silently.
 """
 
 import contextlib
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from stat import S_ISREG
 
 from runcard.checksums import Symlink
-from runcard.checksums.helper_pool import cores
 from runcard.files import encode_name, failure
 from runcard.masking import secret_scanner
-from runcard.store.sessions.copying.large_files import Order, Outcome
-from runcard.store.sessions.copying.limits import Limits
-from runcard.store.sessions.copying.omission_reasons import not_stored, refusal
-from runcard.store.sessions.copying.options import CopyRules
-from runcard.store.sessions.copying.progress import Progress, Tally
-from runcard.store.sessions.copying.results import Copied, CopiedFile, Omission, Redaction
-from runcard.store.sessions.copying.selection import Judge
-from runcard.store.sessions.copying.small_files import Passing
-from runcard.store.sessions.copying.source_walk import Survey
-from runcard.store.sessions.copying.target_dirs import Tree
-from runcard.store.sessions.copying.threads import Job, copy_all
-from runcard.store.sessions.copying.worker import SMALL, Folder, close_reader
+from runcard.parallel import cores
+from runcard.parallel.progress import Amount, ProgressCounter
+from runcard.parallel.worker import SMALL_FILE, DirectoryCursor, close_reader
+from runcard.store.sessions.copying.copy_rules import CopyRules, SizeLimits
+from runcard.store.sessions.copying.file_transfer import TransferOptions, TransferResult
+from runcard.store.sessions.copying.large_files import LargeFile, LargeFileCopier
+from runcard.store.sessions.copying.omission_reasons import read_failure, write_failure
+from runcard.store.sessions.copying.results import CopiedFile, CopiedWorkspace, Omission, Redaction
+from runcard.store.sessions.copying.selection import FileSelection
+from runcard.store.sessions.copying.small_files import SmallFileCopier
+from runcard.store.sessions.copying.source_walk import TargetDirectories, WorkspaceWalk
 
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
 def copy_workspace(
@@ -36,156 +34,167 @@ def copy_workspace(
     target: str | os.PathLike[str],
     *,
     rules: CopyRules,
-    progress: Progress | None = None,
-) -> Copied:
-    """Copy the directory `source`, which may itself be a link, to `target`, which is made.
+    progress: Callable[[Amount], object] | None = None,
+) -> CopiedWorkspace:
+    """Copy the directory `source`, which may itself be a link, to `target`, which is created.
 
     `progress` is called at most ten times a second, and once at the end.
     """
-    judge = Judge(rules)  # first, because it knows when a pattern is wrong
-    with contextlib.ExitStack() as open_ones:
-        bottom = _make(os.fspath(target))
-        open_ones.callback(close_reader, bottom)
+    selection = FileSelection(rules)  # first, because it raises for a malformed pattern
+    with contextlib.ExitStack() as stack:
+        target_root = _create(os.fspath(target))
+        stack.callback(close_reader, target_root)
         try:
-            top = os.open(source, _FOLDER)
+            source_root = os.open(source, _DIRECTORY)
         except OSError as error:
-            return _nothing(_why_not(source, error))
-        open_ones.callback(close_reader, top)
-        return _Copy(top, bottom, rules, judge, Tally(progress)).run()
+            return CopiedWorkspace((), (), (Omission(".", _open_failure(source, error)),), {}, ())
+        stack.callback(close_reader, source_root)
+        return _WorkspaceCopier(source_root, target_root, rules, selection, ProgressCounter(progress)).run()
 
 
-def _why_not(source: str | os.PathLike[str], error: OSError) -> str:
+def _open_failure(source: str | os.PathLike[str], error: OSError) -> str:
     if not os.path.lexists(source):
-        return "there is no workspace"
+        return "it does not exist"
     is_other = os.path.exists(source) and not os.path.isdir(source)
-    return "it is no directory" if is_other else f"the workspace {refusal(error)}"
+    return "it is not a directory" if is_other else f"the workspace {read_failure(error)}"
 
 
-def _make(target: str) -> int:
+def _create(target: str) -> int:
     try:
         os.mkdir(target, 0o700)
-        return os.open(target, _FOLDER)
+        return os.open(target, _DIRECTORY)
     except OSError as error:
         raise failure(error, target, "make the directory") from error
 
 
-def _nothing(reason: str) -> Copied:
-    return Copied((), (), (Omission(".", reason),), {}, ())
+class _WorkspaceCopier:
+    """Copies one workspace, from one open directory to another."""
 
-
-class _Copy:
-    """One workspace on its way."""
-
-    def __init__(self, top: int, bottom: int, rules: CopyRules, judge: Judge, tally: Tally) -> None:
-        self._top, self._bottom, self._rules, self._tally = top, bottom, rules, tally
-        self._judge = judge
-        self._limits = Limits(rules)
-        self._tree = Tree(bottom, rules.kept_mode, lazy=judge.is_choosy)
-        self._survey = Survey(
-            top,
-            judge,
-            self._tree,
+    def __init__(
+        self,
+        source: int,
+        target: int,
+        rules: CopyRules,
+        selection: FileSelection,
+        progress: ProgressCounter,
+    ) -> None:
+        self._source, self._target, self._rules, self._progress = source, target, rules, progress
+        self._selection = selection
+        self._limits = SizeLimits(rules)
+        self._directories = TargetDirectories(target, rules.kept_mode, lazy=selection.has_include)
+        self._walk = WorkspaceWalk(
+            source,
+            selection,
+            self._directories,
             gitignore=rules.gitignore,
-            skip=_identities(rules.skip, bottom),
+            skip=_identities(rules.skip, target),
         )
         self._files: list[CopiedFile] = []
         self._redactions: list[Redaction] = []
-        self._planned: list[str] = []
+        self._selected: list[str] = []
         self._named: list[str] = []  # files that the user named, which are not searched for secrets
 
-    def run(self) -> Copied:
+    def run(self) -> CopiedWorkspace:
         try:
-            rest = self._in_passing()
-            self._closely(rest)
-            self._survey.omissions += self._tree.finish()
+            remaining = self._copy_small_files()
+            self._copy_remaining(remaining)
+            self._walk.omissions += self._directories.finish()
         finally:
-            self._tree.close()
-        self._name_the_lost()
-        self._tally.finish()
-        return Copied(
+            self._directories.close()
+        self._report_lost_files()
+        self._progress.finish()
+        return CopiedWorkspace(
             tuple(sorted(self._files, key=_by_path)),
-            tuple(sorted(self._survey.symlinks, key=_by_path)),
-            tuple(sorted(self._survey.omissions, key=_by_path)),
-            dict(sorted(self._survey.excluded.items())),
+            tuple(sorted(self._walk.symlinks, key=_by_path)),
+            tuple(sorted(self._walk.omissions, key=_by_path)),
+            dict(sorted(self._walk.excluded.items())),
             tuple(sorted(self._redactions, key=_by_path)),
         )
 
-    def _in_passing(self) -> list[str]:
-        """Copy the small files; returns the paths of those still to do."""
-        largest = self._rules.max_file_size
-        if self._rules.mask or (largest is not None and largest < SMALL):
+    def _copy_small_files(self) -> list[str]:
+        """Copy the small files; returns the paths of the others."""
+        limit = self._rules.max_file_size
+        if self._rules.mask or (limit is not None and limit < SMALL_FILE):
             return [*self._paths(), *self._named]
         clues = secret_scanner.scan_patterns() if self._rules.scan else ()
-        passing = Passing(self._top, self._bottom, self._rules.kept_mode, self._limits, self._tally, clues)
-        passing.run(self._paths())
-        self._files += passing.files
-        return passing.rest + self._named
+        copier = SmallFileCopier(
+            self._source, self._target, self._rules.kept_mode, self._limits, self._progress, clues
+        )
+        copier.run(self._paths())
+        self._files += copier.files
+        return copier.remaining + self._named
 
     def _paths(self) -> Iterator[str]:
-        """The files to be copied but the named ones; each has its directory in the target by then."""
-        for path in self._survey:
+        """The files to copy except the named ones; their directories exist in the target when they are yielded."""
+        for path in self._walk:
             try:
-                self._tree.ensure(path.rpartition("/")[0])
+                self._directories.ensure(path.rpartition("/")[0])
             except OSError as error:
-                self._survey.omit(path, not_stored(error, path))
+                self._walk.omit(path, write_failure(error, path))
                 continue
-            self._planned.append(path)
-            if self._judge.is_named(path):
+            self._selected.append(path)
+            if self._selection.is_named(path):
                 self._named.append(path)
             else:
                 yield path
 
-    def _closely(self, paths: Iterable[str]) -> None:
-        """Copy the rest; what goes beyond the limits is decided in the order of the paths, before anything starts."""
-        jobs: list[Job] = []
+    def _copy_remaining(self, paths: Iterable[str]) -> None:
+        rules = self._rules
+        files = self._within_limits(paths)
+        self._progress.expect(len(files), sum(file.size for file in files))
+        options = TransferOptions(rules.kept_mode, rules.mask, rules.scan, self._limits.reserve_file)
+        copier = LargeFileCopier(self._source, self._target, files, options, self._progress)
+        copier.run(
+            1 if rules.mask else cores()
+        )  # masking holds the interpreter's lock: more threads would only wait
+        self._add_results(copier.results)
+
+    def _within_limits(self, paths: Iterable[str]) -> list[LargeFile]:
+        """The files that fit within the limits, in the order of their paths; the others are omitted."""
+        files: list[LargeFile] = []
         named = set(self._named)
-        folder = Folder(self._top)
+        cursor = DirectoryCursor(self._source)
         try:
             for path in sorted(paths, key=encode_name):
-                size = _size(folder, path)
-                if reason := self._limits.refuse(size):
-                    self._survey.omit(path, reason)
+                size = _size(cursor, path)
+                if reason := self._limits.reserve_file(size):
+                    self._walk.omit(path, reason)
                 else:
-                    jobs.append(Job(path, size, scan=path not in named))
+                    files.append(LargeFile(path, size, scan=path not in named))
         finally:
-            folder.close()
-        self._tally.expect(len(jobs), sum(job.size for job in jobs))
-        order = Order(self._rules.kept_mode, self._rules.mask, self._rules.scan, self._limits.refuse)
-        # Masking keeps the interpreter busy, so a second thread would only get in its way.
-        self._write_down(
-            copy_all(self._top, self._bottom, jobs, order, self._tally, 1 if order.mask else cores())
-        )
+            cursor.close()
+        return files
 
-    def _write_down(self, outcomes: dict[str, Outcome]) -> None:
-        for path, (file, redactions, remark) in outcomes.items():
+    def _add_results(self, results: dict[str, TransferResult]) -> None:
+        for path, (file, redactions, remark) in results.items():
             if file is not None:
                 self._files.append(file)
             if remark is not None:
-                self._survey.omit(path, remark, is_stored=file is not None)
+                self._walk.omit(path, remark, is_stored=file is not None)
             self._redactions += redactions
 
-    def _name_the_lost(self) -> None:
-        """Compare what was planned with what has an outcome: there should be no difference."""
-        done = {file.path for file in self._files} | {each.path for each in self._survey.omissions}
-        for path in self._planned:
+    def _report_lost_files(self) -> None:
+        """Check that every selected file is stored or omitted."""
+        done = {file.path for file in self._files} | {each.path for each in self._walk.omissions}
+        for path in self._selected:
             if path not in done:
-                self._survey.omit(path, "got lost: a defect of runcard, please report it")
+                self._walk.omit(path, "lost by a bug in runcard: please report it")
 
 
 def _identities(paths: Iterable[str], target: int) -> set[tuple[int, int]]:
-    """Directories by what they are, not by what they are called: those that exist, and the target."""
-    found = [os.fstat(target)]
+    """The device and inode numbers of the directories that exist, and of the target."""
+    statuses = [os.fstat(target)]
     for path in paths:
         with contextlib.suppress(OSError):
-            found.append(os.stat(path))
-    return {(status.st_dev, status.st_ino) for status in found}
+            statuses.append(os.stat(path))
+    return {(status.st_dev, status.st_ino) for status in statuses}
 
 
-def _size(folder: Folder, path: str) -> int:
-    """The size of a file; nothing for what is gone or no file any more: who copies it will say so."""
+def _size(cursor: DirectoryCursor, path: str) -> int:
+    """The size of a file; 0 when it is not a file any more, which copying it will report."""
     parent, _, name = encode_name(path).rpartition(b"/")
     try:
-        status = os.stat(name, dir_fd=folder.enter(parent), follow_symlinks=False)
+        status = os.stat(name, dir_fd=cursor.enter(parent), follow_symlinks=False)
     except OSError:
         return 0
     return status.st_size if S_ISREG(status.st_mode) else 0

@@ -1,0 +1,79 @@
+"""Every command: its group in the root help, its module, and its one-line help. The only table of commands.
+
+To add a command, add a line; to move it to another group of the root help, move its line. The module is relative to
+`runcard.cli` and has a click command (or a group of commands) called `command`. Imports nothing: `runcard --help` is
+printed from here, without click.
+"""
+
+GROUPS: dict[str, dict[str, tuple[str, str]]] = {
+    "Record": {
+        "run": ("runs.run", "Run a command and record it."),
+        "rerun": ("runs.rerun", "Run a recorded command again and compare."),
+        "close": ("runs.close", "Close runs whose process died."),
+        "collect": ("sessions.collect", "Collect the work of a team of agents into a session."),
+        "experiment": ("experiments", "Create, list, show and delete experiments."),
+    },
+    "Look": {
+        "show": ("checks.show", "Show a run or a session on one screen."),
+        "log": ("sessions.log", "Print the output of a run or of an agent."),
+        "ledger": ("checks.ledger", "Print the history of a store."),
+    },
+    "Check": {
+        "verify": ("checks.verify", "Check that records have not changed since they were closed."),
+        "validate": ("checks.validate", "Check documents against their schema and rules."),
+        "schema": ("checks.schema", "Print a published JSON Schema."),
+    },
+    "Keep": {
+        "amend": ("amendments.amend", "Add a note, tag, score or approval to a record."),
+        "redact": ("amendments.redact", "Remove files or secrets from a closed record."),
+        "migrate": ("amendments.migrate", "Convert documents to another version of their format."),
+        "archive": ("archives.archive", "Pack old records into archives."),
+        "extract": ("archives.extract", "Extract files from an archive."),
+        "restore": ("archives.restore", "Restore an archived record."),
+        "prune": ("archives.prune", "Delete old records and archives."),
+        "export": ("runs.export", "Pack a run and its inputs into a bundle."),
+        "import-bundle": ("runs.import_bundle", "Unpack a bundle made by `runcard export`."),
+    },
+    "Plans": {
+        "plan": ("plans", "Write and check test plans for Ruby code."),
+    },
+    "Set up": {
+        "config": ("checks.config", "Show every setting and its source."),
+        "completion": ("completion", "Print the completion script for your shell."),
+        "demo": ("demo", "Take a guided tour, offline and without keys."),
+    },
+}
+
+COMMANDS: dict[str, str] = {
+    name: about for commands in GROUPS.values() for name, (_, about) in commands.items()
+}
+
+ABOUT = "Record AI runs; show, verify and archive the records."
+EXAMPLE = "runcard run -- python generate.py"
+EXITS = "Exit codes: 0 success, 1 error or failed check, 2 warnings, 64 wrong usage."
+
+OPTIONS = {
+    "-q, --quiet": "Print no progress and no success messages.",
+    "-v, --verbose": "Print more details; with an error, its traceback.",
+    "-V, --version": "Show the version and exit.",
+    "-h, --help": "Show this message and exit.",
+}
+
+
+def module_of(command: str) -> str:
+    """The module of a command."""
+    return next(f"runcard.cli.{group[command][0]}" for group in GROUPS.values() if command in group)
+
+
+def root_help() -> str:
+    """The output of `runcard --help`, made without click. A test compares it with what click prints."""
+    width = max(map(len, COMMANDS))
+    groups = "\n".join(
+        f"{title}:\n" + "".join(f"  {name:<{width}}  {about}\n" for name, (_, about) in commands.items())
+        for title, commands in GROUPS.items()
+    )
+    options = "".join(f"  {names:<13}  {about}\n" for names, about in OPTIONS.items())
+    return (
+        f"Usage: runcard [OPTIONS] COMMAND [ARGS]...\n\n  {ABOUT}\n\n"
+        f"Options:\n{options}\n{groups}\n  Example:\n    {EXAMPLE}\n\n  {EXITS}\n"
+    )

@@ -1,0 +1,38 @@
+"""The events of a run's journal: their names, and what their payloads must have.
+
+A recorder writes these events, and `fold` makes the final document of them. Events with any other name are the user's own.
+To add an event: name it here, give its payload a row in `PAYLOADS`, fold it in `fold.py`, and list what it decides in
+`journal_check.py`.
+"""
+
+RUN_STARTED = "run.started"  # payload: the start document
+RUN_ENDED = "run.ended"  # status, timestamp_end, duration_seconds, exit_code, resources
+CONFIG_SET = "config.set"  # configuration: merged over the previous one
+INPUTS_ADDED = "inputs.added"  # files
+INPUTS_COUNTED = "inputs.counted"  # files: path, sha256, tokens, token_source, tokenizer
+ENVIRONMENT_OBSERVED = "environment.observed"  # environment
+MODEL_CALLED = "model.called"  # one model call: tokens, cost, step, …
+COSTS_SET = "costs.set"  # totals stated by the caller
+LABELS_SET = "labels.set"  # labels
+RELATION_ADDED = "relation.added"  # type, id, sha256
+ERROR_ADDED = "error.added"  # type, message
+WARNING_ADDED = "warning.added"  # type, message
+SECRETS_MASKED = "secrets.masked"  # rule, where, count
+
+# The fields, with their types, without which a line is ignored: it is damaged, or only has the name of an event.
+PAYLOADS: dict[str, dict[str, type | tuple[type, ...]]] = {
+    RUN_STARTED: {},
+    RUN_ENDED: {"status": str, "timestamp_end": str, "duration_seconds": (int, float)},
+    CONFIG_SET: {"configuration": dict},
+    INPUTS_ADDED: {"files": list},
+    INPUTS_COUNTED: {"files": list},
+    ENVIRONMENT_OBSERVED: {"environment": dict},
+    MODEL_CALLED: {"tokens": dict},
+    COSTS_SET: {},
+    LABELS_SET: {"labels": dict},
+    RELATION_ADDED: {"type": str, "id": str},
+    ERROR_ADDED: {"message": str},
+    WARNING_ADDED: {"message": str},
+    SECRETS_MASKED: {"rule": str, "where": str, "count": int},
+}
+EVENTS = tuple(PAYLOADS)

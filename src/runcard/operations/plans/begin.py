@@ -1,0 +1,60 @@
+"""Check whether an agent may begin its work on a plan. Nothing is written."""
+
+from dataclasses import dataclass
+
+from runcard.encoding import JsonObject, Limits
+from runcard.errors import RuncardError
+from runcard.files import json_name
+from runcard.plans.agents import agent_named
+from runcard.plans.freshness import status_of
+from runcard.plans.plan import Plan, find_plan
+from runcard.plans.plan_files import MethodRef
+
+
+@dataclass(frozen=True, slots=True)
+class BeginCheck:
+    """Whether an agent may begin, and why not."""
+
+    plan: Plan
+    agent: str
+    missing: tuple[str, ...]
+    fresh: bool  # whether the source is unchanged since the analysis
+
+    @property
+    def ready(self) -> bool:
+        return not self.missing
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        return self.plan.warnings
+
+    def to_dict(self) -> JsonObject:
+        return {
+            "agent": self.agent,
+            "ready": self.ready,
+            "missing": list(self.missing),
+            "metadata_path": json_name(self.plan.path).text,
+            "fresh": self.fresh,
+            "warnings": list(self.warnings),
+        }
+
+
+def begin(
+    path: str,
+    agent: str,
+    *,
+    root: str | None = None,
+    method_ref: MethodRef | None = None,
+    limits: Limits | None = None,
+) -> BeginCheck:
+    """Check whether an agent may begin; nothing is written."""
+    plan = find_plan(path, root=root, method_ref=method_ref, limits=limits)
+    plan.location.check_method()
+    return BeginCheck(plan, agent_named(agent).name, tuple(plan.missing(agent)), _is_fresh(plan))
+
+
+def _is_fresh(plan: Plan) -> bool:
+    try:
+        return status_of(plan.location).valid
+    except RuncardError:  # the source is gone
+        return False

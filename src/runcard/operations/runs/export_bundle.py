@@ -1,0 +1,67 @@
+"""Pack a run with its inputs and programs into a bundle: `runcard export RUN --to bundle`."""
+
+import os
+from collections.abc import Sequence
+
+from runcard.digests import sha256_bytes
+from runcard.errors import StoreError
+from runcard.files import failure, printable
+from runcard.operations.checks.show import show
+from runcard.store import layout
+from runcard.store.archives.bundles.pack import pack
+from runcard.store.archives.bundles.result import MAX_FILES, BundleResult, first_problem
+from runcard.store.archives.bundles.run_files import BundleFiles
+from runcard.store.archives.bundles.temporary import take_name, workplace
+from runcard.store.find_record import open_record
+from runcard.store.record import Record
+from runcard.store.verification import verify_record
+from runcard.version import __version__
+
+
+def export_bundle(
+    run: str | os.PathLike[str], output: str | None = None, *, including: Sequence[str] = ()
+) -> BundleResult:
+    """Pack a run with its inputs and programs into a new file.
+
+    The run must be closed and intact. Inputs and programs are looked for from the current directory; those that have
+    changed, or must not be packed, are left out with a warning. `including` names files and folders that may be packed
+    although they are elsewhere, or although this user did not record the run here.
+    """
+    record = open_record(run)
+    record.problems()  # an archive is read here: its own document counts, not the copy beside it
+    shown = show(record)
+    _check_intact(record)
+    name = record.name
+    digest = sha256_bytes(record.read(layout.METADATA) or b"").hex
+    files = BundleFiles(record.directory, shown.document, digest, including)
+    carried = files.carried()
+    facts = {
+        "producer": {"name": "runcard", "version": __version__},
+        "run_id": shown.document["generation"]["run_id"],
+        "metadata_sha256": digest,
+    }
+    target = output or f"{name}.tar.gz"
+    try:
+        with (
+            record.as_directory() as directory,
+            workplace(os.path.dirname(os.path.abspath(target)), folder=False) as (temporary, descriptor),
+            open(descriptor, "wb", closefd=False) as file,
+        ):
+            count = pack(file, name, os.path.abspath(directory), carried, facts)
+            file.flush()
+            os.fsync(descriptor)
+            take_name(temporary, target)
+    except OSError as error:
+        raise failure(error, target, "write the bundle") from error
+    warnings = [omission.message() for omission in files.omissions]
+    if count > MAX_FILES:
+        warnings.append(f"the bundle has {count:,} files: `import-bundle` needs --max-files {count}")
+    return BundleResult(target, warnings)
+
+
+def _check_intact(run: Record) -> None:
+    if (problem := first_problem(verify_record(run))) is not None:
+        raise StoreError(
+            f"{printable(run.path)} was changed since it was closed: {problem}",
+            hint=f"check it with: runcard verify {printable(run.path)}",
+        )

@@ -1,0 +1,180 @@
+"""The structure of a spec file: its groups, examples, lets and hooks, without running it.
+
+The bodies of examples, lets and hooks are not read. A group in a loop or behind an `if` appears once. A description that
+is not a literal is given as written.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from runcard.encoding import JsonObject
+from runcard.plans.ruby.source_text import ReadWarning, read_source
+from runcard.plans.ruby.syntax_tree import METHODS, Code, Node, children, field_of, line_of, read_code
+
+DESCRIBE, CONTEXT, SHARED = "describe", "context", "shared"
+IT, LET, SUBJECT, HOOK, INCLUDE = "it", "let", "subject", "hook", "include"
+_GROUPS = frozenset({DESCRIBE, CONTEXT, SHARED})
+_KINDS = {
+    DESCRIBE: r"[xf]?(?:describe|feature)|example_group",
+    CONTEXT: r"[xf]?context",
+    SHARED: r"shared_(?:examples|examples_for|context)",
+    IT: r"[xf]?(?:it|specify|example|scenario)|its|pending|skip",
+    LET: r"let(?:_it_be)?!?",
+    SUBJECT: r"subject!?",
+    HOOK: r"(?:(?:prepend|append)_)?(?:before|after)|around|background",
+    INCLUDE: r"it_(?:behaves|should_behave)_like|include_(?:examples|context)",
+}
+_WORDS = re.compile("|".join(f"(?P<{kind}>{words})" for kind, words in _KINDS.items()))
+_PLURALS = {DESCRIBE: "describes", CONTEXT: "contexts", IT: "its", LET: "lets", HOOK: "hooks"}
+_PLAIN = re.compile(r"\\(['\\])")
+_LETTERS = {"n": "\n", "t": "\t", "r": "\r", "s": " ", "e": "\x1b", "0": "\0", "a": "\a", "b": "\b"}
+_PLACEHOLDER = re.compile(r"\{[A-Z][A-Z_]+\}")
+_MAX_DEPTH = 100
+
+
+@dataclass(slots=True)
+class SpecNode:
+    """A group, an example, a let or a hook, with its lines."""
+
+    kind: str
+    word: str  # as written: `let!`, `fdescribe`
+    name: str  # its description or name; empty if it has none
+    line: int
+    end_line: int
+    depth: int  # of a group: 1 for the outermost; of anything else: the depth of its group
+    has_block: bool
+    children: list["SpecNode"] = field(default_factory=list)
+
+    @property
+    def is_group(self) -> bool:
+        return self.kind in _GROUPS
+
+    def walk(self) -> Iterator["SpecNode"]:
+        """This node and all of its descendants, in the order of the text."""
+        waiting = [self]
+        while waiting:
+            part = waiting.pop()
+            yield part
+            waiting += reversed(part.children)
+
+    def to_dict(self) -> JsonObject:
+        data: JsonObject = {
+            "kind": self.kind,
+            "word": self.word,
+            "name": self.name,
+            "line": self.line,
+            "end_line": self.end_line,
+            "depth": self.depth,
+        }
+        if self.is_group:
+            data["children"] = [child.to_dict() for child in self.children]
+        elif self.kind == IT:
+            data["pending"] = not self.has_block
+        return data
+
+
+@dataclass(frozen=True, slots=True)
+class SpecFile:
+    """A spec file."""
+
+    parts: tuple[SpecNode, ...]
+    placeholders: tuple[tuple[int, str], ...]  # with their lines
+    warnings: tuple[ReadWarning, ...]
+
+    def walk(self) -> Iterator[SpecNode]:
+        for part in self.parts:
+            yield from part.walk()
+
+    def counts(self) -> dict[str, int]:
+        """The number of nodes of each kind, and the depth of the groups."""
+        counts = dict.fromkeys(_PLURALS.values(), 0) | {"depth": 0}
+        for part in self.walk():
+            if part.kind in _PLURALS:
+                counts[_PLURALS[part.kind]] += 1
+            counts["depth"] = max(counts["depth"], part.depth)
+        return counts
+
+
+def read_spec(path: str) -> SpecFile:
+    """Read a spec; raises RuncardError when the file cannot be read."""
+    code, warnings = read_code(read_source(path))
+    top: list[SpecNode] = []
+    waiting: list[tuple[Node, list[SpecNode], int]] = [(code.root, top, 0)]
+    while waiting:
+        node, into, depth = waiting.pop()
+        part = _spec_node(code, node, depth)
+        if part is None:
+            if node.type not in METHODS:
+                waiting += ((child, into, depth) for child in reversed(node.named_children))
+            continue
+        into.append(part)
+        block = field_of(node, "block")
+        if part.depth > _MAX_DEPTH:
+            warnings = (
+                *warnings,
+                ReadWarning(part.line, f"groups nested more than {_MAX_DEPTH} levels deep are left out"),
+            )
+        elif part.is_group and block is not None:
+            waiting.append((block, part.children, part.depth))
+    return SpecFile(tuple(top), tuple(_placeholders(code)), warnings)
+
+
+def _placeholders(code: Code) -> Iterator[tuple[int, str]]:
+    """The placeholders in comments, in the order of the text."""
+    waiting = [code.root]
+    while waiting:
+        node = waiting.pop()
+        if node.type == "comment" and (match := _PLACEHOLDER.search(code.text_of(node))):
+            yield line_of(node), match[0]
+        waiting += reversed(node.children)
+
+
+def _spec_node(code: Code, node: Node, depth: int) -> SpecNode | None:
+    """The group, example, let or hook that a call defines; None for any other node."""
+    method = field_of(node, "method") if node.type == "call" else None
+    word = code.text_of(method) if method is not None else ""
+    kind = match.lastgroup if (match := _WORDS.fullmatch(word)) else None
+    receiver = field_of(node, "receiver")
+    if kind is None or (receiver is not None and (code.text_of(receiver) != "RSpec" or kind not in _GROUPS)):
+        return None
+    name = ", ".join(_descriptions(code, node, kind))
+    end = int(node.end_point[0]) + 1
+    own_depth = depth + 1 if kind in _GROUPS else depth
+    return SpecNode(
+        kind, word, name, line_of(node), end, own_depth, has_block=field_of(node, "block") is not None
+    )
+
+
+def _descriptions(code: Code, node: Node, kind: str) -> Iterator[str]:
+    """The first argument; of a group also further strings: `describe Order, "#total"`."""
+    arguments = [
+        part for part in children(field_of(node, "arguments")) if part.type not in {"pair", "block_argument"}
+    ]
+    for index, part in enumerate(arguments):
+        if index == 0 or (kind in _GROUPS and part.type == "string"):
+            yield _text(code, part)
+
+
+def _text(code: Code, node: Node) -> str:
+    if node.type == "simple_symbol":
+        return code.text_of(node)[1:]
+    if node.type != "string":
+        return code.text_of(node)
+    if code.text_of(node).startswith("'"):
+        return _PLAIN.sub(r"\1", code.text_of(node)[1:-1])
+    pieces = (
+        _unescaped(code.text_of(part)) if part.type == "escape_sequence" else code.text_of(part)
+        for part in node.named_children
+    )
+    return "".join(pieces)
+
+
+def _unescaped(escape: str) -> str:
+    """The character of an escape in double quotes; an unknown escape as written."""
+    rest = escape[1:]
+    number = re.fullmatch(r"u\{?([0-9a-fA-F]{1,6})\}?|x([0-9a-fA-F]{1,2})", rest)
+    if number is not None:
+        code = int(number[1] or number[2], 16)
+        return chr(code) if code < 0x110000 and not 0xD800 <= code <= 0xDFFF else escape
+    return _LETTERS.get(rest, rest if len(rest) == 1 else escape)

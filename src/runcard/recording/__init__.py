@@ -1,0 +1,1 @@
+"""Record runs while they happen, and close them."""

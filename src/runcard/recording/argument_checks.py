@@ -1,0 +1,79 @@
+"""Check the arguments of a recording, and copy them as plain data. A wrong argument raises UsageError at once."""
+
+import re
+from collections.abc import Mapping
+from sys import maxsize
+from typing import TYPE_CHECKING, Any
+
+from runcard.documents.exact_sums import plain_number
+from runcard.encoding import COMPACT, JsonObject, Limits, decode_json, encode_json
+from runcard.errors import UsageError
+
+if TYPE_CHECKING:
+    from runcard.accounting import Prices
+
+RELATIONS = ("parent", "resumes", "derived-from", "plan", "session", "commit")
+
+_HEX_DIGEST = re.compile("[0-9a-f]{64}")
+_MAX_COST = 10**12  # dollars
+_ANY_SIZE = Limits(size=maxsize)
+
+
+def plain_copy(value: JsonObject) -> JsonObject:
+    """A copy of the caller's data as it is now; raises EncodingError when it is not plain JSON data."""
+    copy: JsonObject = decode_json(encode_json(value, COMPACT), _ANY_SIZE)  # too much data is cut later
+    return copy
+
+
+def check_config(config: Mapping[str, Any]) -> JsonObject:
+    """A configuration that a document can hold."""
+    configuration = plain_copy(dict(config))
+    for name in ("model", "provider"):
+        if not isinstance(configuration.get(name), str | None):
+            raise UsageError(f"{name} is {shown(configuration[name])}", hint="pass a text or None")
+    return configuration
+
+
+def check_labels(labels: Mapping[str, str]) -> JsonObject:
+    return plain_copy({str(key): str(value) for key, value in labels.items()})
+
+
+def check_cost(cost: object) -> float | int:
+    """Dollars as JSON can hold them."""
+    from decimal import Decimal  # noqa: PLC0415 - few calls are given their cost
+
+    amount = plain_number(cost) if isinstance(cost, Decimal) and cost.is_finite() else cost
+    if isinstance(amount, int | float) and not isinstance(amount, bool) and 0 <= amount <= _MAX_COST:
+        return amount
+    raise UsageError(f"{shown(str(cost))} is not a cost", hint="pass a number of dollars, 0 or more")
+
+
+def check_prices(prices: object) -> "Prices | None":
+    if prices is None:
+        return None
+    from runcard.accounting import Prices  # noqa: PLC0415 - most programs pass none
+
+    if not isinstance(prices, Prices):
+        raise UsageError(
+            f"prices is a {type(prices).__name__}", hint="pass runcard.accounting.Prices.with_file(path)"
+        )
+    return prices
+
+
+def check_relation(kind: str, sha256: str | None) -> None:
+    if kind not in RELATIONS:
+        raise UsageError(f"no such relation: {kind}", hint=f"use one of {', '.join(RELATIONS)}")
+    if sha256 is not None and not _HEX_DIGEST.fullmatch(sha256):
+        raise UsageError(f"{sha256!r} is not a digest", hint="pass 64 lower-case hex digits, without sha256:")
+
+
+def check_text(value: object, what: str) -> str:
+    if not isinstance(value, str) or not value:
+        raise UsageError(f"{what} is {shown(str(value))}", hint="pass a text that is not empty")
+    return value
+
+
+def shown(value: object) -> str:
+    from runcard.documents.findings import shown as quoted  # noqa: PLC0415 - only for an error
+
+    return quoted(value)

@@ -1,0 +1,236 @@
+"""Turn what happens in a run into events: masked, priced, checked.
+
+Where the events go is up to the subclass: a journal, or memory. Secrets are masked first; what was masked is counted by
+rule, never kept.
+"""
+
+import os
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from runcard.digests import sha256_bytes
+from runcard.documents.exact_sums import plain_number
+from runcard.documents.run.events import (
+    ERROR_ADDED,
+    INPUTS_ADDED,
+    INPUTS_COUNTED,
+    MODEL_CALLED,
+    SECRETS_MASKED,
+    WARNING_ADDED,
+)
+from runcard.encoding import JsonObject
+from runcard.errors import RuncardError, RuncardWarning
+from runcard.masking import mask_data, mask_text
+from runcard.observe.input_tokens import TokenCounter
+from runcard.recording.argument_checks import plain_copy, shown
+from runcard.settings.apply import configured_prices
+
+if TYPE_CHECKING:
+    from runcard.accounting import Prices, Usage
+
+_UNPRICED: JsonObject = {"cost_usd": None, "cost_source": None, "price_row": None}
+_INPUTS_PER_EVENT = 1 << 19  # bytes of inputs in one event
+
+
+class EventRecorder(ABC):
+    """Records the events of one run. With `strict` a failure of the recording raises; otherwise it is a warning."""
+
+    def __init__(self, *, strict: bool, prices: "Prices | None", keep_secrets: bool) -> None:
+        self.strict = strict
+        self.keep_secrets = keep_secrets
+        self.configuration: JsonObject = {}
+        self.directory = current_directory()  # where the run was started: inputs are named relative to it
+        self.watched_replies: set[str] = set()  # ids of the replies that watched clients got
+        self.open_calls: set[Any] = set()  # calls of watched clients whose replies are still being read
+        self._prices = prices
+        self._unpriced_models: set[str | None] = set()
+        self._token_counts = TokenCounter()
+
+    @abstractmethod
+    def emit(self, event: str, payload: JsonObject, *, level: str = "info") -> None:
+        """Record an event."""
+
+    @contextmanager
+    def guard_failures(self) -> Iterator[None]:
+        """Turn a failure of the recording into a warning, unless the recording is strict."""
+        try:
+            yield
+        except (RuncardError, OSError) as error:
+            if self.strict:
+                raise
+            warnings.warn(f"recording failed: {error}", RuncardWarning, stacklevel=5)
+
+    def add_inputs(self, files: list[JsonObject]) -> None:
+        """Record inputs in as many events as needed, so that none is so long that it is cut."""
+        for part in _in_parts(files):
+            self.emit(INPUTS_ADDED, {"files": part})
+
+    def count_tokens(self, files: list[JsonObject]) -> None:
+        """Count the tokens of inputs, as `data_sources.files` lists them, in a thread."""
+        self._token_counts.start(
+            files, self.directory, self.configuration.get("model"), self._add_token_counts
+        )
+
+    def _add_token_counts(self, files: list[JsonObject]) -> None:
+        for part in _in_parts(files):
+            self.emit(INPUTS_COUNTED, {"files": part})
+
+    def end_token_counts(self, timeout: float) -> None:
+        """Wait for token counts that are under way; later ones are dropped."""
+        self._token_counts.stop(timeout)
+
+    def is_watched(self, response_id: str, reply: object) -> bool:
+        """Whether a watched client records this reply; a call that is still open is finished with it."""
+        from runcard.accounting.vendors.reply_fields import as_mapping  # noqa: PLC0415
+
+        for call in list(self.open_calls):
+            if call.response_id == response_id:
+                call.finish(as_mapping(reply) or {})
+                return True
+        return response_id in self.watched_replies
+
+    def end_calls(self) -> None:
+        """Record the calls whose replies were not read to the end."""
+        for call in list(self.open_calls):
+            call.close()
+
+    def add_call(
+        self,
+        reply_usage: "Usage",
+        details: JsonObject,
+        *,
+        provider: str | None,
+        model: str | None,
+        cost: float | None = None,
+    ) -> None:
+        """Record what a call of a model used and cost, besides its `details`."""
+        is_failed = details.get("error") is not None
+        vendor = provider or self.configuration.get("provider")
+        for usage in reply_usage.calls:
+            payload: JsonObject = {
+                **details,
+                "model": usage.model or model,
+                # The shape of a reply does not prove who sent it: other servers use the same.
+                "provider": vendor or (usage.provider if usage.source == "given" else None),
+                "response_id": usage.response_id,
+                "tokens": usage.tokens.to_dict(),
+                "token_source": usage.source,
+                "stop_reason": usage.stop_reason,
+            }
+            if is_failed and usage.source is None:  # nothing is charged for it
+                payload |= _UNPRICED
+            elif cost is None:
+                payload |= self._price(usage, vendor, model)
+            else:
+                payload |= {"cost_usd": cost, "cost_source": "given", "price_row": None}
+            level = "error" if is_failed else "info"
+            self.emit(MODEL_CALLED, self.mask(plain_copy(payload), "events"), level=level)
+            # Further calls inside this one: cost and time are those of the whole, recorded once.
+            cost, is_failed = None if cost is None else 0, False
+            details = {"step": details.get("step")}
+
+    def _price_table(self) -> "Prices":
+        """The caller's prices, else those that the settings name, read on first use."""
+        from runcard.accounting import Prices  # noqa: PLC0415
+
+        if self._prices is None:
+            self._prices = Prices.packaged()  # in case the settings are wrong
+            with self.guard_failures():
+                self._prices = configured_prices(self.directory)
+        return self._prices
+
+    def _price(self, usage: "Usage", provider: str | None, requested_model: str | None) -> JsonObject:
+        charge = self._price_table().charge(usage, provider, model=requested_model)
+        if charge.cost is None or charge.row is None:
+            self._warn_unpriced(usage.model or requested_model, has_price=charge.row is not None)
+            return dict(_UNPRICED)
+        return {
+            "cost_usd": plain_number(charge.cost),
+            "cost_source": "priced",
+            "price_row": charge.row.to_dict(),
+        }
+
+    def _warn_unpriced(self, model: str | None, *, has_price: bool) -> None:
+        if model in self._unpriced_models:
+            return
+        self._unpriced_models.add(model)
+        name = shown(model) if model else "a call that names no model"
+        reason = "not all tokens are known, or have a price, of" if has_price else "no price is known for"
+        self.add_warning(f"{reason} {name}: the cost stays unknown", "unknown-price")
+
+    def add_error(self, error: BaseException | str, kind: str | None = None) -> None:
+        name = kind or (error.__class__.__name__ if isinstance(error, BaseException) else None)
+        self._add_problem(ERROR_ADDED, "error", _message(error), name)
+
+    def add_warning(self, message: str, kind: str | None = None) -> None:
+        self._add_problem(WARNING_ADDED, "warning", _message(message), kind)
+
+    def _add_problem(self, event: str, level: str, message: str, kind: str | None) -> None:
+        where = f"{level}s"
+        payload = {
+            "type": kind and self.mask_text(str(kind), where),
+            "message": self.mask_text(message, where),
+        }
+        self.emit(event, payload, level=level)
+
+    def mask(self, value: JsonObject, where: str) -> JsonObject:
+        """Data without secrets."""
+        if self.keep_secrets:
+            return value
+        masked = mask_data(value)
+        self.add_masked(masked.counts, where)
+        data: JsonObject = masked.value
+        return data
+
+    def mask_text(self, text: str, where: str) -> str:
+        if self.keep_secrets:
+            return text
+        masked = mask_text(text)
+        self.add_masked(masked.counts, where)
+        return str(masked.value)
+
+    def text_digest(self, text: str | None) -> str | None:
+        """The digest of a text without its secrets."""
+        if text is None:
+            return None
+        masked = text if self.keep_secrets else mask_text(text).value
+        return sha256_bytes(masked.encode("utf-8", "surrogatepass")).hex
+
+    def add_masked(self, counts: Mapping[str, int], where: str) -> None:
+        """Record how often each rule masked something."""
+        for rule, count in counts.items():
+            self.emit(SECRETS_MASKED, {"rule": rule, "where": where, "count": count})
+
+
+def current_directory() -> str:
+    try:
+        return os.getcwd()
+    except OSError:  # it was removed
+        return "."
+
+
+def _in_parts(files: list[JsonObject]) -> Iterator[list[JsonObject]]:
+    """Files as `data_sources.files` lists them, in lists that fit into an event, however their paths are escaped."""
+    part: list[JsonObject] = []
+    room = _INPUTS_PER_EVENT
+    for file in files:
+        size = 512 + 8 * len(file["path"])
+        room -= size
+        if room < 0 and part:
+            yield part
+            part, room = [], _INPUTS_PER_EVENT - size
+        part.append(file)
+    if part:
+        yield part
+
+
+def _message(error: BaseException | str) -> str:
+    """A message as JSON can hold it: bytes that are not UTF-8 are escaped."""
+    try:
+        text = str(error)
+    except Exception:  # noqa: BLE001 - an exception of the user's that cannot be printed
+        text = f"an exception that cannot be shown as text: {error.__class__.__name__}"
+    return text.encode("utf-8", "backslashreplace").decode()

@@ -1,0 +1,157 @@
+"""The methods that a run and a `MetadataRecorder` share: what users call to record something."""
+
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from runcard.documents.run.events import CONFIG_SET, COSTS_SET, EVENTS, LABELS_SET, RELATION_ADDED
+from runcard.errors import UsageError
+from runcard.observe.inputs import inputs
+from runcard.recording.argument_checks import (
+    check_config,
+    check_cost,
+    check_labels,
+    check_relation,
+    check_text,
+    plain_copy,
+)
+from runcard.recording.events import EventRecorder, current_directory
+
+if TYPE_CHECKING:
+    from decimal import Decimal
+
+    from runcard.encoding import JsonObject
+
+_TOKEN_TOTALS = {
+    "input_tokens": "input",
+    "output_tokens": "output",
+    "cache_read_tokens": "cache_read",
+    "cache_write_tokens": "cache_write_5m",
+    "reasoning_tokens": "reasoning",
+}
+_COST = "total_cost_usd"
+
+
+class Recorder:
+    """Records what happens in a run. A wrong argument raises at once, whether the recording is strict or not."""
+
+    _events: EventRecorder
+
+    def set_config(self, config: Mapping[str, Any] | None = None, /, **more: Any) -> None:  # noqa: ANN401
+        """Add to the configuration, or change it."""
+        events = self._events
+        configuration = events.mask(check_config({**(config or {}), **more}), "configuration")
+        events.configuration |= configuration
+        events.emit(CONFIG_SET, {"configuration": configuration})
+
+    def add_input(self, *patterns: str | os.PathLike[str]) -> None:
+        """Record files as inputs: by path, by pattern, or all files of a directory."""
+        events = self._events
+        files, problems = inputs(
+            [_relative_to(events.directory, pattern) for pattern in patterns], events.directory
+        )
+        if files:
+            events.add_inputs(files)
+            events.count_tokens(files)
+        for problem in problems:
+            events.add_warning(problem, "input")
+
+    def add_usage(
+        self,
+        reply: Any,  # noqa: ANN401 - whatever a vendor's package returns
+        *,
+        step: str | None = None,
+        model: str | None = None,
+        provider: str | None = None,
+        cost: "float | Decimal | None" = None,
+        latency: float | None = None,
+        prompt: str | None = None,
+        template: str | None = None,
+    ) -> None:
+        """Record a call of a model by the usage that its vendor reports: a reply, or a plain dict.
+
+        Of `prompt` and `template` only the digests are kept. A `cost` in dollars is recorded as given; without it the
+        cost is computed from the price table, and stays unknown where that has no price. The reply of a watched client
+        is already recorded, and ignored here.
+        """
+        events = self._events
+        amount = None if cost is None else check_cost(cost)
+        requested_model = model or events.configuration.get("model")
+        from runcard.accounting import read_usage  # noqa: PLC0415 - long to load: only for those who need it
+
+        usage = read_usage(reply)
+        if usage.response_id is not None and events.is_watched(usage.response_id, reply):
+            return
+        details: JsonObject = {
+            "step": step,
+            "prompt_sha256": events.text_digest(prompt),
+            "template_sha256": events.text_digest(template),
+            "requested_model": requested_model,
+            "latency_seconds": latency,
+        }
+        events.add_call(usage, details, provider=provider, model=requested_model, cost=amount)
+
+    def set_costs(self, **totals: Any) -> None:  # noqa: ANN401
+        """State totals that you know better: `input_tokens`, `output_tokens`, `total_cost_usd`, …"""
+        unknown = totals.keys() - {*_TOKEN_TOTALS, _COST}
+        if unknown:
+            raise UsageError(
+                f"no such total: {', '.join(sorted(unknown))}",
+                hint=f"use one of {', '.join((*_TOKEN_TOTALS, _COST))}",
+            )
+        from runcard.accounting import Tokens  # noqa: PLC0415
+
+        payload: JsonObject = dict(totals)
+        # Refuses impossible counts.
+        Tokens(**{_TOKEN_TOTALS[name]: count for name, count in payload.items() if name in _TOKEN_TOTALS})
+        if _COST in payload:
+            payload[_COST] = None if payload[_COST] is None else check_cost(payload[_COST])
+            payload["cost_source"] = None if payload[_COST] is None else "given"
+        if payload.keys() & {"input_tokens", "output_tokens"}:
+            payload["token_source"] = "given"  # noqa: S105 - where the counts come from
+        self._events.emit(COSTS_SET, payload)
+
+    def add_error(self, error: BaseException | str, *, type: str | None = None) -> None:  # noqa: A002
+        """Record an error: an exception, or a message."""
+        self._events.add_error(error, type)
+
+    def add_warning(self, message: str, *, type: str | None = None) -> None:  # noqa: A002
+        """Record a warning."""
+        self._events.add_warning(message, type)
+
+    def set_labels(self, **labels: str) -> None:
+        """Label the run."""
+        self._events.emit(LABELS_SET, {"labels": self._events.mask(check_labels(labels), "labels")})
+
+    def relate(self, type: str, id: str, *, sha256: str | None = None) -> None:  # noqa: A002
+        """Name a related record; `sha256` is the bare hex digest of its document."""
+        check_relation(type, sha256)
+        name = check_text(id, "the id of the other record")
+        payload = {"type": type, "id": self._events.mask_text(name, "relations")}
+        self._events.emit(RELATION_ADDED, payload | ({"sha256": sha256} if sha256 else {}))
+
+    def log(self, event: str, /, **payload: Any) -> None:  # noqa: ANN401
+        """Write an event of your own."""
+        name = check_text(event, "the name of an event")
+        if name in EVENTS:
+            raise UsageError(f"{name} is an event of runcard's own", hint="choose another name")
+        events = self._events
+        events.emit(events.mask_text(name, "events"), events.mask(plain_copy(payload), "events"))
+
+
+def events_of(recorder: Recorder) -> EventRecorder:
+    """The event recorder behind a public recorder."""
+    return recorder._events  # noqa: SLF001 - of this module
+
+
+def _relative_to(directory: str, pattern: str | os.PathLike[str]) -> str:
+    """A path or pattern of the caller as seen from `directory`: the working directory may have changed since."""
+    text, here = os.fspath(pattern), current_directory()
+    if here == directory or os.path.isabs(text) or text.startswith("~"):
+        return text
+    path = os.path.join(here, text)
+    if os.path.lexists(path):
+        return path
+    from glob import escape  # noqa: PLC0415 - few programs change their directory
+
+    return os.path.join(escape(here), text)

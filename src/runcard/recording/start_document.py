@@ -1,0 +1,140 @@
+"""The start document of a run: what is known before anything has happened."""
+
+import os
+import re
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from runcard.encoding import JsonObject
+from runcard.encoding.shorten import fitted, size
+from runcard.errors import UsageError
+from runcard.files import is_safe_id, json_name
+from runcard.masking import mask_command, mask_data
+from runcard.observe.clock import Clock, timestamp
+from runcard.observe.process import this_process
+from runcard.recording.argument_checks import check_config, check_labels
+from runcard.version import __version__
+
+MaskedCounts = dict[str, dict[str, int]]  # where → rule → how often
+
+# As W3C writes it: no version ff, and neither id all zeros.
+_TRACEPARENT = re.compile(
+    "(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}", re.ASCII
+)
+
+
+def start_settings(
+    *,
+    model: str | None = None,
+    provider: str | None = None,
+    config: Mapping[str, Any] | None = None,
+    experiment: str | None = None,
+    labels: Mapping[str, str] | None = None,
+    parent: str | None = None,
+) -> JsonObject:
+    """The arguments that describe a run, checked; raises UsageError for what a record cannot hold."""
+    for name, value in (("experiment", experiment), ("parent", parent)):
+        if value is not None and not is_safe_id(value):
+            raise UsageError(
+                f"{name} {value!r} is not a valid name", hint="use letters, digits, dots, dashes, underscores"
+            )
+    check_config({"model": model, "provider": provider})
+    return {
+        "model": model,
+        "provider": provider,
+        "config": check_config(config or {}),
+        "experiment": experiment,
+        "labels": check_labels(labels or {}),
+        "parent": parent,
+        "command": [json_name(argument).text for argument in sys.orig_argv],
+    }
+
+
+def start_document(
+    clock: Clock,
+    run_id: str | None,
+    experiment_id: str | None,
+    settings: JsonObject,
+    parent: str | None,
+    *,
+    keep_secrets: bool,
+) -> tuple[JsonObject, MaskedCounts]:
+    """The start document of a run, and how often each rule masked something in it."""
+    configuration, labels, command = _configuration(settings), settings["labels"], settings["command"]
+    counts: MaskedCounts = {}
+    if not keep_secrets:
+        masked = mask_data(configuration)
+        configuration, counts["configuration"] = masked.value, dict(masked.counts)
+        masked = mask_data(labels)
+        labels, counts["labels"] = masked.value, dict(masked.counts)
+        masked_command = mask_command(command)
+        command, counts["command"] = masked_command.value, dict(masked_command.counts)
+    document: JsonObject = {
+        "metadata_version": "1.0",
+        "producer": {"name": "runcard", "version": __version__},
+        "generation": {
+            "experiment_id": experiment_id,
+            "experiment_name": settings["experiment"],
+            "run_id": run_id,
+            "status": "running",
+            "timestamp_start": timestamp(clock.started),
+            "timestamp_end": None,
+            "duration_seconds": None,
+            "command": command,
+            "exit_code": None,
+            "labels": labels,
+            "process": this_process(),
+            "estimated": [],
+        },
+        "configuration": configuration,
+        "data_sources": {"files": [], "total_files": 0, "total_bytes": 0, "total_tokens": None},
+        "environment": {
+            "runcard_version": __version__,
+            **dict.fromkeys(
+                ("python_version", "platform", "timezone", "git", "packages", "lockfiles", "container")
+            ),
+        },
+        "costs": {"input_tokens": None, "output_tokens": None, "total_cost_usd": None},
+        "relations": [{"type": "parent", "id": parent}] if parent else [],
+        "trace": settings.get("trace") or _trace(),
+        "checksums": {"config": None, "data": None, "output": None},
+    }
+    if keep_secrets:
+        document["keep_secrets"] = True
+    return document, counts
+
+
+def cut_start_document(document: JsonObject, limit: int) -> list[str]:
+    """Cut the user's values in a start document so that it fits an event of `limit` bytes; returns warnings."""
+    warnings: list[str] = []
+    generation = document["generation"]
+    if size([document["configuration"], generation["labels"], generation["command"]]) <= limit // 2:
+        return warnings
+    for fields, name, share in (
+        (document, "configuration", limit // 2),
+        (generation, "labels", limit // 8),
+        (generation, "command", limit // 8),
+    ):
+        before = size(fields[name])
+        if before > share:
+            fields[name] = fitted({name: fields[name]}, share)[name]
+            warnings.append(f"the {name} had {before:,} bytes; at most {share:,} are recorded, so it was cut")
+    return warnings
+
+
+def _configuration(settings: JsonObject) -> JsonObject:
+    """The user's configuration; the arguments `model` and `provider` override it."""
+    arguments = {key: settings[key] for key in ("model", "provider") if settings[key] is not None}
+    return {"model": None, "provider": None, **settings["config"], **arguments}
+
+
+def _trace() -> JsonObject | None:
+    parent = traceparent()
+    return {"traceparent": parent} if parent else None
+
+
+def traceparent() -> str | None:
+    """The trace that this run is a part of: the variable TRACEPARENT, if it is valid."""
+    parent = os.environ.get("TRACEPARENT", "")
+    return parent if _TRACEPARENT.fullmatch(parent) else None

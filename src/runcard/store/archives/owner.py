@@ -1,0 +1,108 @@
+"""Which store an archive belongs to: told by where it lies and by the ledgers of stores.
+
+An archive, the index beside it and a ledger can all come from somebody else. The index names a store, and nothing is written
+there just because it says so: either the archive lies in the store, or the store's own ledger has the archive, by its path
+and its digest.
+"""
+
+import os
+from functools import lru_cache
+from stat import S_ISLNK
+
+from runcard.digests import sha256_descriptor
+from runcard.errors import StoreError
+from runcard.files import encode_name, failure, open_parent_below, open_regular, printable
+from runcard.store import layout
+from runcard.store.archives.index import ArchiveEntry
+from runcard.store.ledger import ARCHIVED, LedgerEntry, entries, ledger_state, ledgers
+from runcard.store.own_directories import own_entry
+from runcard.store.ownership import is_own_archive
+
+
+def store_around(archive: str) -> str | None:
+    """The store that an archive lies in, as `<store>/archive/YYYY-MM/<name>.tar.gz`; None for one that lies elsewhere.
+
+    Raises StoreError when one of these folders is a link.
+    """
+    path = os.path.abspath(archive)
+    folder = layout.folder_of_archive(path)
+    if not layout.is_own_archive_folder(folder):
+        return None
+    store = os.path.dirname(folder)
+    try:
+        with own_entry(store, path) as (month, name):
+            is_link = S_ISLNK(os.stat(name, dir_fd=month, follow_symlinks=False).st_mode)
+    except FileNotFoundError:  # an archive that was deleted
+        is_link = False
+    except OSError as error:
+        raise failure(error, path, "look at") from error
+    if is_link:
+        return None
+    return store if os.path.isabs(archive) else os.path.relpath(store)
+
+
+def store_that_lists(store: str, archive: str, digest: str | None = None) -> str | None:
+    """A store, if its ledger has an archive of this digest at this place; without a digest the file is read."""
+    digests = {entry.archive_sha256 for entry in _entries_of(store, archive)}
+    if not digests:
+        return None
+    return store if (digest or _digest(archive)) in digests else None
+
+
+def is_own(store: str | None, archive: str, digest: str) -> bool:
+    """Whether this user made an archive of this digest at this place; the file is not read.
+
+    The ledger must have it with a code made with the user's key: a stranger's archive can bring a ledger of its own.
+    """
+    return store is not None and any(
+        is_own_archive(store, entry.id, digest, entry.mac)
+        for entry in _entries_of(store, archive)
+        if entry.archive_sha256 == digest
+    )
+
+
+def check_place(shelved: ArchiveEntry | None) -> None:
+    """Raise StoreError for an index that names an archive through a link: it may lead anywhere."""
+    if shelved is None:
+        return
+    file = shelved.fields["archive_file"]
+    try:
+        with open_parent_below(shelved.folder, file) as (folder, name):
+            if not S_ISLNK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
+                return
+    except FileNotFoundError:
+        return
+    except OSError:  # a link on the way, or something that is no directory
+        pass
+    raise StoreError(
+        f"the index of archives in {printable(shelved.folder)} names {printable(file)}, which leads through a symbolic link",
+        hint="put the archive itself in the place of the link; `archive --to` keeps archives in another folder",
+    )
+
+
+def _entries_of(store: str, archive: str) -> list[LedgerEntry]:
+    """What the ledgers of a store say of the archive at a path."""
+    return _archived(store, ledger_state(store)).get(os.path.realpath(archive), [])
+
+
+@lru_cache(maxsize=4)  # many archives have the same store
+def _archived(store: str, _: tuple[object, ...]) -> dict[str, list[LedgerEntry]]:
+    """The archives that the ledgers of a store have, by their real paths."""
+    found: dict[str, list[LedgerEntry]] = {}
+    for _path, journal, _checked in ledgers(store):
+        for entry in entries(journal):
+            if entry.event == ARCHIVED and entry.archive and entry.archive_sha256:
+                place = os.path.realpath(os.path.join(store, entry.archive))
+                found.setdefault(place, []).append(entry)
+    return found
+
+
+def _digest(path: str) -> str | None:
+    try:
+        descriptor = open_regular(encode_name(path), follow=True)
+    except OSError as error:
+        raise failure(error, path, "read") from error
+    try:
+        return sha256_descriptor(descriptor).hex
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,66 @@
+"""Which archives may be unpacked; and a temporary copy of an archived record."""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from runcard.errors import StoreError, UsageError
+from runcard.files import check_relative, failure, printable
+from runcard.store import layout
+from runcard.store.archives.record import ArchivedRecord
+from runcard.store.archives.unpack import unpack
+from runcard.store.verification import Verdict, verify_record
+
+_TO_DIRECTORY = "name the directory it goes into: runcard restore --to DIR"
+
+
+def no_store(record: ArchivedRecord) -> UsageError:
+    """The error to raise about an archive that belongs to no store."""
+    return UsageError(
+        f"{printable(record.path)} is not in a store, and no ledger of a store has it", hint=_TO_DIRECTORY
+    )
+
+
+def check_name(record: ArchivedRecord) -> None:
+    """Refuse a record whose directory would have another name than its archive: the user would not expect it."""
+    if record.name != layout.archived_name(record.path):
+        raise StoreError(
+            f"{printable(record.path)} holds a record of another name, {printable(record.name)}",
+            hint=_TO_DIRECTORY,
+        )
+
+
+def check_archive(record: ArchivedRecord, verdict: Verdict, *, force: bool = False) -> None:
+    """Refuse an archive that must not be unpacked; `force` allows a record that was changed before it was archived."""
+    contents = record.scan()
+    hint = f"see everything that is wrong with it: runcard verify {printable(record.path)}"
+    if check_relative(record.name) or record.name.startswith("."):
+        message = f"the archive is refused: a record cannot be called {printable(record.name)}"
+        raise StoreError(message, hint=hint)
+    if contents.read(layout.METADATA) is None:
+        raise StoreError(
+            f"{printable(record.path)} is refused: there is no {layout.METADATA} in it", hint=hint
+        )
+    problems = [(one.path, one.message) for one in contents.problems]
+    if not force:
+        problems += [(one.path, one.message) for one in verdict.findings if one.breaks is not None]
+    harmless = {(one.path, one.message) for one in record.copy_problems}
+    for path, message in problems:
+        if (path, message) not in harmless:
+            raise StoreError(f"{printable(record.path)} is refused: {printable(path)}: {message}", hint=hint)
+    record.check_links(contents.symlinks)
+
+
+@contextmanager
+def temporary_copy(record: ArchivedRecord) -> Iterator[str]:
+    """The path of an unpacked copy, which is removed afterwards."""
+    check_archive(record, verify_record(record))
+    with tempfile.TemporaryDirectory(prefix="runcard-") as folder:
+        directory = os.path.join(folder, record.name)
+        try:
+            os.mkdir(directory)
+            unpack(record.scan(), directory)
+        except OSError as error:
+            raise failure(error, directory, "unpack") from error
+        yield directory

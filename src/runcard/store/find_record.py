@@ -1,0 +1,342 @@
+"""Finding the record that a user names.
+
+A word names a record by its path, its id, the name of its directory, a prefix of one of these that only one record has,
+or as `@latest` or `@latest~N`. A path that exists always wins. Everything else is looked for in the stores at hand: the
+current directory, the configured ones and those of experiments; or, for a word such as `outputs/NAME`, in that store.
+
+A word is only ever compared with the names that a store has, never made into a path. Names are looked at first, then
+the indexes of archives, then ledgers; documents are read only for records that none of these know by their id. A ledger
+can come from a stranger: a directory that it names counts only if its own document has the id.
+
+A record that is both in its directory and in an archive is one match.
+"""
+
+import contextlib
+import os
+import re
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from difflib import get_close_matches
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+from runcard.documents.kinds import GENERATION, TEAM, detect
+from runcard.encoding import Limits
+from runcard.errors import RuncardError, StoreError
+from runcard.files import printable
+from runcard.settings import ARTIFACTS_DIR, OUTPUTS, read_settings
+from runcard.store import layout
+from runcard.store.ledger import LedgerEntry, history_of, ledgers
+from runcard.store.record import HINT, DirectoryRecord, Record, not_a_record, start_of
+
+if TYPE_CHECKING:  # it takes long to load, and most commands need no archive
+    from runcard.store.archives.index import ArchiveEntry
+    from runcard.store.archives.record import ArchivedRecord
+
+_LATEST = r"@latest(?:~([0-9]{1,9}))?"
+_SHORTEST_PREFIX = 4  # characters
+_MOST_LISTED = 5  # candidates in a message
+_NEVER = datetime.min.replace(tzinfo=UTC)
+
+
+class AmbiguousRecordError(StoreError):
+    """A word names more than one record."""
+
+
+def open_record(word: str | os.PathLike[str], limits: Limits | None = None) -> Record:
+    """The record that a word names; raises StoreError, which lists candidates, when there is none or more than one."""
+    path = _without_document(os.fspath(word))
+    if os.path.lexists(path):
+        return _record_at(path, limits)
+    match = _find(path)
+    if match.directory is not None:
+        return DirectoryRecord(match.directory, limits)
+    return match.open_archive()
+
+
+def open_archive(word: str | os.PathLike[str]) -> "ArchivedRecord":
+    """The archive of the record that a word names, whether or not the record has a directory as well."""
+    from runcard.store.archives.record import ArchivedRecord  # noqa: PLC0415 - see above
+
+    path = os.fspath(word)
+    if (record := ArchivedRecord.at(path)) is not None:
+        return record
+    path = _without_document(path)
+    if os.path.lexists(path) and not os.path.isdir(path):
+        raise not_a_record(path)
+    match = _find(os.path.abspath(path) if os.path.lexists(path) else path, is_exact=os.path.lexists(path))
+    if match.archive is None:
+        known = _Store(match.store).by_ledger(lambda text: text == match.name)
+        match = next((one for one in known if one.archive is not None), match)
+    if match.archive is None:
+        raise StoreError(
+            f"{printable(match.path)} is not archived: it is a directory",
+            hint=f"archive it first: runcard archive {printable(match.path)}",
+        )
+    return match.open_archive()
+
+
+def stores_at_hand() -> list[str]:
+    """The stores that are searched: the current directory, the configured ones, and those of experiments."""
+    settings = read_settings()
+    stores = [os.curdir, settings[OUTPUTS], settings[ARTIFACTS_DIR], *layout.experiment_outputs()]
+    return list({os.path.realpath(store): store for store in reversed(stores)}.values())[::-1]
+
+
+def _without_document(path: str) -> str:
+    """The record's directory, when its metadata document was named."""
+    return os.path.dirname(path) or os.curdir if os.path.basename(path) == layout.METADATA else path
+
+
+def _record_at(path: str, limits: Limits | None) -> Record:
+    if os.path.isdir(path):
+        if layout.may_be_file(os.path.join(path, layout.METADATA), follow=True):
+            return DirectoryRecord(path, limits)
+    elif layout.is_archive(path):
+        from runcard.store.archives.record import ArchivedRecord  # noqa: PLC0415 - see above
+
+        if (record := ArchivedRecord.at(path)) is not None:
+            return record
+    raise not_a_record(path)
+
+
+class _Match(NamedTuple):
+    """A record that was found: in its directory, in an archive, or in both."""
+
+    store: str
+    name: str
+    directory: str | None = None
+    archive: "ArchiveEntry | str | None" = None  # an entry of an index, or a path that a ledger names
+
+    @property
+    def path(self) -> str:
+        return self.archive_path if self.directory is None else self.directory
+
+    @property
+    def archive_path(self) -> str:
+        return self.archive if isinstance(self.archive, str) else self.archive.path if self.archive else ""
+
+    def merged(self, other: "_Match") -> "_Match":
+        return self._replace(
+            directory=self.directory or other.directory, archive=self.archive or other.archive
+        )
+
+    def open_archive(self) -> "ArchivedRecord":
+        from runcard.store.archives.owner import check_place  # noqa: PLC0415 - see above
+        from runcard.store.archives.record import ArchivedRecord  # noqa: PLC0415
+
+        if not isinstance(self.archive, str):
+            check_place(self.archive)
+            return ArchivedRecord(self.archive_path, self.archive)
+        record = ArchivedRecord.at(self.archive)
+        if record is None:
+            raise not_a_record(self.archive)
+        return ArchivedRecord(record.path, record.entry, listed_by=self.store)
+
+
+def _find(word: str, *, is_exact: bool = False) -> _Match:
+    """The only record that a word names, which is not the path of one."""
+    if not word:
+        raise not_a_record(word)
+    above, name = os.path.split(os.path.normpath(word))
+    stores = [_Store(store) for store in ([above] if above else stores_at_hand())]
+    if (latest := re.fullmatch(_LATEST, name)) is not None:
+        return _latest(word, stores, int(latest[1] or 0))
+    matches = _matches(stores, name, is_exact=is_exact)
+    if not matches:
+        if (problem := next((store.problem for store in stores if store.problem), None)) is not None:
+            raise problem
+        raise _no_match(word, name, stores)
+    if len(matches) > 1:
+        raise _several(word, sorted(match.path for match in matches))
+    return matches[0]
+
+
+def _matches(stores: "list[_Store]", word: str, *, is_exact: bool) -> list[_Match]:
+    """The records that a word names: one that has this very name or id comes before those that begin with it."""
+
+    def is_same(text: str) -> bool:
+        return text == word
+
+    def begins(text: str) -> bool:
+        return text.startswith(word)
+
+    searches: list[Callable[[_Store], Iterator[_Match]]] = [
+        lambda store: store.by_name(is_same),
+        lambda store: store.by_ledger(is_same),
+        lambda store: store.by_document(is_same),
+    ]
+    if not is_exact and len(word) >= _SHORTEST_PREFIX:
+        searches.append(lambda store: store.by_anything(begins))
+    for search in searches:
+        found: dict[tuple[str, str], _Match] = {}
+        for store in stores:
+            for match in search(store):
+                key = (os.path.abspath(store.path), match.name)
+                found[key] = found[key].merged(match) if key in found else match
+        if found:
+            return list(found.values())
+    return []
+
+
+class _Store:
+    """The names and ids of the records in one store, read as far as they are needed."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.problem: RuncardError | None = None  # why the archives could not be searched
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The names of the directories that may be records."""
+        return layout.possible_records(self.path)
+
+    @cached_property
+    def entries(self) -> "list[ArchiveEntry]":
+        """What the index of archives lists: of this store, or of this folder of archives."""
+        folders = [layout.archive_folder(self.path), self.path]
+        if not any(os.path.lexists(folder) for folder in folders[:1]) and not layout.has_archives(self.path):
+            return []
+        from runcard.store.archives.index import ArchiveFolder  # noqa: PLC0415 - see above
+
+        try:
+            return [*ArchiveFolder.of_store(self.path), *ArchiveFolder(self.path)]
+        except RuncardError as error:
+            self.problem = error
+            return []
+
+    @cached_property
+    def history(self) -> list[LedgerEntry]:
+        """What the ledgers say; nothing where the archives cannot be searched."""
+        if self.problem is not None:
+            return []
+        try:
+            return history_of(ledgers(self.path))
+        except RuncardError as error:
+            self.problem = error
+            return []
+
+    def by_name(self, is_meant: Callable[[str], bool]) -> Iterator[_Match]:
+        """By the names of directories, of which those of sessions have their id in them, and by indexes."""
+        for name in self.names:
+            if (is_meant(name) or is_meant(layout.session_id_in(name) or "")) and self._is_record(name):
+                yield self._match(name)
+        for entry in self.entries:
+            if is_meant(entry.name) or is_meant(entry.id):
+                yield self._with_directory(entry)
+
+    def _with_directory(self, entry: "ArchiveEntry") -> _Match:
+        """An archive, with the directory of the same record if that was restored."""
+        is_there = entry.name in self.names and self._id(entry.name) == entry.id
+        directory = os.path.join(self.path, entry.name) if is_there else None
+        return _Match(self.path, entry.name, directory, entry)
+
+    def by_ledger(self, is_meant: Callable[[str], bool]) -> Iterator[_Match]:
+        """By what ledgers say: the ids of runs, and archives in other folders."""
+        for entry in reversed(self.history):
+            if not (is_meant(entry.id) or is_meant(entry.path)):
+                continue
+            if entry.path in self.names and self._id(entry.path) == entry.id:
+                yield self._match(entry.path)
+            archive = entry.archive and os.path.normpath(os.path.join(self.path, entry.archive))
+            if archive and layout.is_archive(archive) and os.path.isfile(archive):
+                yield _Match(self.path, entry.path, archive=archive)
+
+    def by_document(self, is_meant: Callable[[str], bool]) -> Iterator[_Match]:
+        """By the ids in the documents of records that no ledger knows: runs that are open, or copies."""
+        known = {entry.path for entry in self.history}
+        for name in self.names:
+            if name not in known and is_meant(self._id(name) or ""):
+                yield self._match(name)
+
+    def by_anything(self, is_meant: Callable[[str], bool]) -> Iterator[_Match]:
+        yield from self.by_name(is_meant)
+        yield from self.by_ledger(is_meant)
+        yield from self.by_document(is_meant)
+
+    def _match(self, name: str) -> _Match:
+        return _Match(self.path, name, os.path.join(self.path, name))
+
+    def _is_record(self, name: str) -> bool:
+        return layout.may_be_file(os.path.join(self.path, name, layout.METADATA))
+
+    def _id(self, name: str) -> str | None:
+        """The id in the document of a directory; None when it is not that of a record."""
+        record = DirectoryRecord(os.path.join(self.path, name))
+        return record.id if detect(record.raw_document) in {GENERATION, TEAM} else None
+
+    def starts(self) -> Iterator[tuple[datetime, int, _Match]]:
+        """The records with the time of their start: by their names, and by their documents where a name has none."""
+        archived = {entry.name: entry for entry in self.entries}
+        for name in {*self.names, *archived}:
+            match = self._match(name) if name in self.names else _Match(self.path, name, None, archived[name])
+            start = layout.start_in(name)
+            yield *(start or (_stated_start(match), 0)), match
+
+    def is_record(self, match: _Match) -> bool:
+        """Whether a directory is a record, and not one of another program."""
+        return match.directory is None or self._id(match.name) is not None
+
+
+def _stated_start(match: _Match) -> datetime:
+    """The start that the document of a record states; long ago when it cannot be read."""
+    with contextlib.suppress(RuncardError):
+        is_live = match.directory is not None
+        record = DirectoryRecord(match.path) if is_live else match.open_archive()
+        return start_of(record.document()) or _NEVER
+    return _NEVER
+
+
+def _newest(stores: "list[_Store]") -> Iterator[_Match]:
+    """The records of stores, newest first."""
+    every = [(start, number, match, store) for store in stores for start, number, match in store.starts()]
+    for _, _, match, store in sorted(every, key=lambda one: (one[0], one[1], one[2].name), reverse=True):
+        if store.is_record(match):
+            yield match
+
+
+def _latest(word: str, stores: "list[_Store]", before: int) -> _Match:
+    count = 0
+    for count, match in enumerate(_newest(stores), 1):
+        if count > before:
+            return match
+    places = ", ".join(printable(store.path) for store in stores)
+    if not count:
+        raise StoreError(
+            f"{printable(word)}: there are no records in {places}",
+            hint="name a record by its path, or change to the directory of its store",
+        )
+    held = "is only one record" if count == 1 else f"are only {count:,} records"
+    raise StoreError(f"{printable(word)}: there {held} in {places}", hint="name a newer record")
+
+
+def _no_match(word: str, name: str, stores: "list[_Store]") -> StoreError:
+    """With records that have a similar name or id, or else the newest."""
+    paths: dict[str, str] = {}
+    for store in stores:
+        for own in store.names:
+            paths[own] = paths[layout.session_id_in(own) or own] = os.path.join(store.path, own)
+        for entry in store.entries:
+            paths[entry.name] = paths[entry.id] = entry.path
+        for past in store.history:
+            if past.path in paths:
+                paths[past.id] = paths[past.path]
+    near = dict.fromkeys(paths[one] for one in get_close_matches(name[:100], paths, _MOST_LISTED, 0.7))
+    hint = HINT
+    if near:
+        hint = f"did you mean {_listed(list(near))}?"
+    else:
+        newest = [match.path for match, _ in zip(_newest(stores), range(3), strict=False)]
+        hint += f"; the newest are {_listed(newest)}" if newest else ""
+    return StoreError(f"{printable(word)} does not exist", hint=hint)
+
+
+def _several(word: str, paths: list[str]) -> AmbiguousRecordError:
+    return AmbiguousRecordError(
+        f"{len(paths)} records match {printable(word)}", hint=f"name one by its path: {_listed(paths, 10)}"
+    )
+
+
+def _listed(paths: list[str], most: int = _MOST_LISTED) -> str:
+    more = f" and {len(paths) - most:,} more" if len(paths) > most else ""
+    return ", ".join(map(printable, paths[:most])) + more

@@ -1,0 +1,167 @@
+"""Copy the workspaces and transcripts of a session's instances, and count what was stored.
+
+A file that could not be stored is an omission, and the work continues. Every omission, exclusion and masked file is an
+event in the journal of the session; for a masked file it has the digests of the source and of the stored file.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+from runcard.checksums import Listing, Symlink
+from runcard.documents.session import events
+from runcard.documents.session.build import StoredSections
+from runcard.documents.session.session_spec import InstanceSpec
+from runcard.documents.symlinks import symlink_entry
+from runcard.encoding import JsonObject
+from runcard.files import json_name
+from runcard.masking import mask_text
+from runcard.parallel.progress import Amount
+from runcard.store import layout
+from runcard.store.sessions.collect_options import CollectOptions
+from runcard.store.sessions.copying import (
+    CopiedFile,
+    CopiedWorkspace,
+    Omission,
+    Redaction,
+    copy_log,
+    copy_workspace,
+)
+from runcard.store.sessions.directory import SessionDirectory
+
+AddEvent = Callable[[str, JsonObject], object]  # with the name of an event and its payload
+
+
+@dataclass(frozen=True, slots=True)
+class InstancePaths:
+    """The paths of an instance's files; None for what the SPEC does not name."""
+
+    workspace: str | None
+    output: str | None
+
+
+class InstanceCopier:
+    """Copies one instance after the other; its attributes are the results for all of them."""
+
+    def __init__(self, directory: SessionDirectory, options: CollectOptions, add_event: AddEvent) -> None:
+        self._directory, self._options, self._add_event = directory, options, add_event
+        self._used = 0  # bytes that are stored
+        self.hexes: dict[str, str] = {}  # the digest of each stored file, by its path in the session
+        self.symlinks: list[JsonObject] = []
+        self.omissions: list[JsonObject] = []
+        self.omission_messages: list[str] = []
+        self.excluded: Counter[str] = Counter()  # by pattern
+        self.redactions: list[JsonObject] = []
+        self.workspace_files: dict[str, tuple[CopiedFile, ...]] = {}  # by instance
+        self.transcript_lines = 0
+
+    def copy(
+        self, instance: InstanceSpec, paths: InstancePaths, progress: Callable[[Amount], object] | None
+    ) -> StoredSections:
+        """Copy the files of one instance; secrets in its SPEC are masked already."""
+        workspace, workspace_digest = self._copy_workspace(instance, paths.workspace, progress)
+        output, output_digest = self._copy_transcript(instance, paths.output)
+        stored = StoredSections(workspace, output, workspace_digest | output_digest)
+        self._add_event(
+            events.INSTANCE_COLLECTED,
+            {
+                "instance_id": instance.instance_id,
+                "workspace": workspace,
+                "output": output,
+                "checksums": stored.checksums,
+            },
+        )
+        return stored
+
+    def _copy_workspace(
+        self, instance: InstanceSpec, source: str | None, progress: Callable[[Amount], object] | None
+    ) -> tuple[JsonObject | None, JsonObject]:
+        if source is None:
+            return None, {}
+        section: JsonObject = {"path": self._masked_path(source)}
+        if not self._options.copies_workspaces:
+            return section, {}
+        relative = layout.instance_file(instance.instance_id, layout.WORKSPACE)
+        rules = replace(self._options.rules, used=self._used)
+        target = self._directory.path_of(relative)
+        copied = copy_workspace(source, target, rules=rules, progress=progress)
+        self._used += copied.size
+        self._add_workspace(instance, relative, copied)
+        section |= {
+            "files_count": len(copied.files),
+            "total_size_bytes": copied.size,
+            "file_types": copied.file_types,
+        }
+        listing = Listing.from_hex({file.path: file.sha256 for file in copied.files})
+        return section, {"workspace": str(listing.digest)}
+
+    def _copy_transcript(
+        self, instance: InstanceSpec, source: str | None
+    ) -> tuple[JsonObject | None, JsonObject]:
+        if source is None or not self._options.copies_transcripts:
+            return None, {}
+        relative = layout.instance_file(instance.instance_id, layout.OUTPUT)
+        copied = copy_log(
+            source,
+            self._directory.path_of(relative),
+            rules=replace(self._options.rules, used=self._used),
+            mode=self._directory.modes.file,
+            mask=not self._options.keep_secrets,
+        )
+        for omission in copied.omissions:
+            self._add_omission(instance, omission, self._masked_path(source))
+        self._add_redactions(copied.redactions, relative)
+        if copied.file is None:
+            return None, {}
+        self._add_file(relative, copied.file)
+        self._used += copied.file.size
+        self.transcript_lines += copied.lines
+        section = {"file": layout.OUTPUT, "lines": copied.lines, "size_bytes": copied.file.size}
+        return section, {"output": f"sha256:{copied.file.sha256}"}
+
+    def _add_workspace(self, instance: InstanceSpec, relative: str, copied: CopiedWorkspace) -> None:
+        for file in copied.files:
+            self._add_file(f"{relative}/{file.path}", file)
+        self.workspace_files[instance.instance_id] = copied.files
+        self.symlinks += [
+            symlink_entry(Symlink(f"{relative}/{link.path}", link.target)) for link in copied.symlinks
+        ]
+        for omission in copied.omissions:
+            self._add_omission(instance, omission, omission.path)
+        self._add_redactions(copied.redactions, relative)
+        self.excluded.update(copied.excluded)
+        for pattern, count in copied.excluded.items():
+            payload = {"instance_id": instance.instance_id, "pattern": pattern, "count": count}
+            self._add_event(events.FILES_EXCLUDED, payload)
+
+    def _add_file(self, path: str, file: CopiedFile) -> None:
+        self.hexes[path] = file.sha256
+        if file.source_sha256 is not None:
+            payload = {**_path_fields(path), "source_sha256": file.source_sha256, "sha256": file.sha256}
+            self._add_event(events.FILE_MASKED, payload)
+
+    def _add_omission(self, instance: InstanceSpec, omission: Omission, path: str) -> None:
+        fields = _path_fields(path)
+        entry = {"instance_id": instance.instance_id, **fields, "reason": omission.reason}
+        self.omissions.append(entry)
+        name = "the workspace" if path == "." else fields["path"]
+        problem = omission.reason if omission.is_stored else f"was not stored: {omission.reason}"
+        self.omission_messages.append(f"{instance.given['name']}: {name} {problem}")
+        self._add_event(events.FILE_OMITTED, entry)
+
+    def _add_redactions(self, redactions: Iterable[Redaction], relative: str) -> None:
+        for redaction in redactions:
+            where = relative if relative.endswith(layout.OUTPUT) else f"{relative}/{redaction.path}"
+            entry = {"rule": redaction.rule, "where": json_name(where).text, "count": redaction.count}
+            self.redactions.append(entry)
+
+    def _masked_path(self, path: str) -> str:
+        """A path as it may be recorded."""
+        text = json_name(path).text
+        return text if self._options.keep_secrets else mask_text(text).value
+
+
+def _path_fields(path: str) -> JsonObject:
+    """A path as JSON fields; with its bytes in Base64 when they are not UTF-8."""
+    text, base64 = json_name(path)
+    return {"path": text} | ({"path_base64": base64} if base64 is not None else {})

@@ -1,0 +1,164 @@
+"""Finish or remove what killed collections left in a store. Each collection does so first.
+
+A collection creates its directory and its lock while the store is locked: a directory without a lock has no owner.
+"""
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from runcard.digests import sha256_bytes
+from runcard.documents.document import Document
+from runcard.documents.findings import InvalidDocument
+from runcard.documents.kinds import TEAM
+from runcard.documents.reader import load_document
+from runcard.documents.session.events import COLLECTION_STARTED
+from runcard.documents.session.team import Team
+from runcard.encoding import Limits
+from runcard.errors import RuncardError
+from runcard.files import failure, printable, read_file
+from runcard.files.locks import NO_LOCKS
+from runcard.store import layout
+from runcard.store.journal import is_orphaned, try_lock
+from runcard.store.ledger import CLOSED, Ledger, entries, ledgers
+from runcard.store.locks import lock_folder
+from runcard.store.own_directories import check_own, list_own
+from runcard.store.sessions.directory import clear_mark, remove_session, store_of
+
+_FIRST_LINE = 1 << 20  # bytes; it has the warnings about a SPEC
+
+
+def recover_sessions(store: str, timestamp: Callable[[], str]) -> Iterator[str]:
+    """Finish or remove what killed collections left in a store; yields a message for each."""
+    with abandoned_sessions(store) as sessions:
+        for session in sessions:
+            try:
+                yield _finish(store, session, timestamp) if session.mark is not None else _remove(session)
+            except RuncardError as error:  # it may belong to another user, and does no harm
+                yield f"an interrupted collection left files behind: {error.message}"
+
+
+def append_closed_entry(ledger: Ledger, name: str, document: Team, timestamp: str) -> None:
+    """Add a session to the ledger, at the present time, since the second in its name may be in the future."""
+    entry = {
+        "kind": "session",
+        "id": document.session_id,
+        "path": name,
+        "sha256": sha256_bytes(document.to_bytes()).hex,
+        "time": document.to_dict()["created_at"],
+    }
+    ledger.append(CLOSED, timestamp, entry)
+
+
+def _finish(store: str, session: "AbandonedSession", timestamp: Callable[[], str]) -> str:
+    """Add a session to the ledger whose collection was killed between its final name and the entry."""
+    document = _read_team(os.path.join(session.path, layout.METADATA))
+    digest = sha256_bytes(document.to_bytes()).hex
+    with Ledger(store) as ledger:
+        digests = {entry.sha256 for _, journal, _ in ledgers(store) for entry in entries(journal)}
+        if digest not in digests and isinstance(document, Team):
+            append_closed_entry(ledger, session.name, document, timestamp())
+    clear_mark(str(session.mark))
+    return f"finished an interrupted collection: {printable(session.path)}"
+
+
+def _read_team(path: str) -> Document:
+    try:
+        return load_document(read_file(path, Limits().size), kind=TEAM.name)
+    except InvalidDocument as error:
+        raise InvalidDocument(error.report, printable(path)) from None
+
+
+class AbandonedSession(NamedTuple):
+    """A session whose collection was killed."""
+
+    path: str  # in `.open/`, or the final one when only the entry in the ledger is missing
+    name: str  # of the session
+    mark: str | None = None  # when it has its final name already
+
+
+@contextlib.contextmanager
+def abandoned_sessions(store: str) -> Iterator[list[AbandonedSession]]:
+    """The sessions in a store that no running collection holds; they are locked in the `with` block."""
+    sessions, locks = [], []
+    try:
+        check_own(store, layout.collections(store), layout.own_folder(store))
+        if os.path.isdir(layout.collections(store)) and os.path.isdir(layout.own_folder(store)):
+            with lock_folder(layout.own_folder(store)):
+                for path in _entries(store):
+                    session = _session_of(store, path)
+                    descriptor = session and _lock(session.path)
+                    if session is not None and descriptor is not None:
+                        sessions.append(session)
+                        locks.append(descriptor)
+        yield sessions
+    finally:
+        for descriptor in locks:
+            if descriptor >= 0:
+                os.close(descriptor)
+
+
+def _entries(store: str) -> list[str]:
+    folder = layout.collections(store)
+    return [os.path.join(folder, name) for name in sorted(list_own(store, folder))]
+
+
+def _session_of(store: str, path: str) -> AbandonedSession | None:
+    """The session of an entry of `.open/`, if it is one."""
+    directory = layout.closing_of(path) or path
+    name = layout.collected_name(directory)
+    if name is None:
+        return None
+    if directory == path:
+        is_directory = os.path.isdir(path) and not os.path.islink(path)  # a link may lead to a session
+        return AbandonedSession(path, name) if is_directory else None
+    if os.path.isdir(directory):
+        return None  # it has no final name yet: the entry of the directory itself counts
+    session = os.path.join(store, name)
+    if os.path.isdir(session):
+        return AbandonedSession(session, name, path)
+    clear_mark(path)
+    return None
+
+
+def _lock(directory: str) -> int | None:
+    """Lock the journal of a session; None when a collection holds the lock, -1 when there is no journal to lock."""
+    journal = os.path.join(directory, layout.AUDIT)
+    try:
+        descriptor = try_lock(journal)
+    except FileNotFoundError:
+        return -1 if _is_empty(directory) else None
+    except OSError as error:
+        return -1 if error.errno in NO_LOCKS and is_orphaned(journal) else None
+    if descriptor is not None and not _is_session_journal(descriptor):
+        os.close(descriptor)
+        return None
+    return descriptor
+
+
+def _is_empty(directory: str) -> bool:
+    """Whether a directory exists and is empty: its owner may just be removing it."""
+    try:
+        return not os.listdir(directory)
+    except OSError:
+        return False
+
+
+def _is_session_journal(journal: int) -> bool:
+    """Whether a journal is that of a session, by its first line, which may be missing after a kill."""
+    line, newline, _ = os.pread(journal, _FIRST_LINE, 0).partition(b"\n")
+    return not newline or COLLECTION_STARTED.encode() in line
+
+
+def _remove(session: AbandonedSession) -> str:
+    """Remove the directory of a session that is not complete."""
+    try:
+        with contextlib.suppress(FileNotFoundError):  # another program was faster
+            remove_session(session.path)
+        with contextlib.suppress(OSError):  # an empty directory reserved the name, where renaming cannot
+            os.rmdir(os.path.join(store_of(session.path), session.name))
+        clear_mark(layout.closing_mark(session.path))
+    except OSError as error:
+        raise failure(error, session.path, "remove") from error
+    return f"removed an interrupted collection: {printable(session.path)}"

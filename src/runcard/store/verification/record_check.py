@@ -1,0 +1,411 @@
+"""What holds for every closed record: document, amendments, files, links, journal, ledger."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from functools import cached_property
+from itertools import islice
+from typing import ClassVar
+
+from runcard import checksums
+from runcard.checksums import comparison
+from runcard.digests import sha256_bytes
+from runcard.documents import chain, reader
+from runcard.documents.differences import ValueDifference
+from runcard.documents.findings import COMPLETE, Finding, brief, ledger_finding, record_finding
+from runcard.documents.kinds import DocumentKind
+from runcard.encoding import JsonObject, Limits
+from runcard.errors import EncodingError, RuncardError
+from runcard.files import JsonName, json_name, printable, read_regular
+from runcard.store import layout
+from runcard.store.amendments.read import Amendments, Change
+from runcard.store.ledger import LedgerKey
+from runcard.store.record import Progress, Record, TooLargeError
+from runcard.store.verification.ledgers import LedgerFacts, verify_entries
+
+Findings = Iterator[Finding]
+
+_MOST_DIFFERENCES = 20  # between a document and its journal: enough to tell anybody
+
+
+class RecordCheck(ABC):
+    """The check of one record."""
+
+    kind: ClassVar[DocumentKind]  # of its metadata document
+    word: ClassVar[str]  # what the record is called
+    journal: ClassVar[str]  # the name of its journal
+    sealed_by: ClassVar[str]  # which of the document's checksums is that of the list
+
+    def __init__(self, record: Record, limits: Limits) -> None:
+        self.record = record
+        self.limits = limits
+        self.name = printable(record.name)
+        self.document: JsonObject = {}  # as far as its schema finds no fault with it
+        self.seal: JsonObject = {}  # the document as it was sealed: what states digests, chains and links
+        self.stated: JsonObject | None = (
+            None  # the same word for word; None where it is not known, or of another version
+        )
+        self.listing: checksums.Listing | None = None
+        self.unread: dict[str, RuncardError] = {}  # why a file that is there was not read
+
+    @property
+    @abstractmethod
+    def record_id(self) -> str:
+        """What the chains of this record begin with."""
+
+    @property
+    @abstractmethod
+    def ledger_key(self) -> LedgerKey:
+        """What a ledger knows this record by."""
+
+    @abstractmethod
+    def own(self) -> Findings:
+        """What is checked in this kind of record only."""
+
+    def finding(self, kind: str, path: str, message: str, **facts: str | None) -> Finding:
+        return record_finding(kind, self.name, path, message, **facts)
+
+    def findings(self, problems: Iterable[Finding], progress: Progress | None) -> Findings:
+        """All findings, those about the place that holds the record first."""
+        for problem in problems:
+            yield replace(problem, record=self.name)
+        metadata = self.read(layout.METADATA)
+        if metadata is None:
+            yield self._no_document()
+        else:
+            yield from self._document(metadata)
+        yield from self.inspect(metadata, progress)
+
+    def inspect(self, metadata: bytes | None, progress: Progress | None) -> Findings:
+        """Everything but the document itself, which may be gone: what only it could tell is left aside then."""
+        amendments = self._read_amendments()
+        current = "" if metadata is None else sha256_bytes(metadata).hex
+        sealed = amendments.sealed(layout.METADATA, current)
+        if current:
+            yield from self._amendments(amendments, sealed, current)
+        yield from self._irregular()
+        yield from self._files(amendments, progress)
+        yield from self._journal(amendments)
+        yield from self.own()
+        if current:
+            head, is_archived = self.seal.get("ledger_head"), self.record.is_archived
+            facts = LedgerFacts(self.record.name, self.word, self.ledger_key, sealed, head, is_archived)
+            yield from self._ledger(facts, amendments)
+        if self.record.has_file(layout.SIGNATURE):
+            yield self.finding(
+                "limits", layout.SIGNATURE, "there is a signature, which this runcard cannot check"
+            )
+
+    def _ledger(self, facts: LedgerFacts, amendments: Amendments) -> Findings:
+        try:
+            yield from verify_entries(self.record.store, facts, amendments)
+        except RuncardError as error:
+            yield ledger_finding(self.name, layout.METADATA, error.message, breaks=COMPLETE)
+
+    def read(self, name: str) -> bytes | None:
+        """A file of the record itself, never what a link leads to; None also when it cannot be read."""
+        try:
+            return self.record.read(name)
+        except RuncardError as error:
+            self.unread[name] = error
+            return None
+
+    def _no_document(self) -> Finding:
+        error = self.unread.get(layout.METADATA)
+        if isinstance(error, TooLargeError):
+            return self.finding("document", layout.METADATA, error.message)
+        message = error.message if error else "the metadata document is gone"
+        return self.finding("missing", layout.METADATA, message)
+
+    def _read_amendments(self) -> Amendments:
+        try:
+            return self.record.amendments()
+        except RuncardError as error:
+            self.unread[layout.AMENDMENTS] = error
+            return Amendments()
+
+    def _irregular(self) -> Findings:
+        """What is on no list, and is not what it has to be."""
+        if error := self.unread.get(layout.AMENDMENTS):
+            kind = "chain" if isinstance(error, TooLargeError) else "missing"
+            yield self.finding(kind, layout.AMENDMENTS, error.message)
+        for name in sorted(layout.NOT_LISTED):
+            if self.record.has(name) and not self.record.has_file(name):
+                yield self.finding("link", name, "it is no regular file", expected="file")
+
+    def _document(self, data: bytes) -> Findings:
+        examined = reader.parse_document(data, kind=self.kind.name, limits=self.limits)
+        # What the schema finds fault with is reported once, and not looked at any further.
+        if not any(error.rule == "version.newer-major" for error in examined.report.errors):
+            self.document = self.seal = reader.valid_parts(examined)
+            self.stated = _word_for_word(examined)
+        for error in examined.report.errors:
+            where = f"{error.path}: " if error.path else ""
+            expected = error.expected if isinstance(error.expected, str) else None
+            yield self.finding("document", layout.METADATA, f"{where}{error.message}", expected=expected)
+        for warning in examined.report.warnings:
+            if warning.rule == "version.newer-minor":
+                yield self.finding("limits", layout.METADATA, warning.message)
+
+    def _amendments(self, amendments: Amendments, sealed: str, current: str) -> Findings:
+        checked = amendments.check(sealed)
+        if checked is None or amendments.journal is None:
+            return
+        yield from self.faults(layout.AMENDMENTS, checked)
+        if amendments.journal.torn:
+            yield self.finding("chain", layout.AMENDMENTS, "the last line is torn")
+        if not (amendments.journal.entries or amendments.journal.damaged or amendments.journal.torn):
+            yield self.finding("unexpected", layout.AMENDMENTS, "there is no amendment in it")
+        if sealed != current:
+            yield from self._original(sealed)
+            yield self.finding("amended", layout.METADATA, _why(amendments, layout.METADATA), found=current)
+        wanted, taken = amendments.accepted(layout.METADATA, sealed)
+        if taken and wanted != current:
+            yield self._put_back(layout.METADATA, taken[-1], wanted, current)
+
+    def _original(self, sealed: str) -> Findings:
+        """What was sealed, where a migration has changed the document since."""
+        data = self.original(sealed)
+        if data is not None:
+            examined = reader.parse_document(data, kind=self.kind.name, limits=self.limits)
+            self.seal, self.stated = reader.valid_parts(examined), _word_for_word(examined)
+        else:
+            self.stated = None
+            message = "the sealed bytes are not in the store"
+            yield self.finding("missing", layout.METADATA, message, expected=sealed)
+
+    def original(self, sealed: str) -> bytes | None:
+        """The bytes with this digest that the store kept when an amendment replaced them."""
+        path = layout.original(self.record.store or "", sealed)
+        try:
+            data = read_regular(path)
+        except OSError:
+            return None
+        return data if data is not None and sha256_bytes(data).hex == sealed else None
+
+    def _put_back(self, path: str, change: Change, wanted: str | None, found: str) -> Finding:
+        message = (
+            f"it has bytes again, or still, that were {printable(str(change))};"
+            " when that was interrupted, the next amendment finishes it"
+        )
+        return self.finding("changed", path, message, expected=wanted, found=found)
+
+    def faults(self, name: str, checked: chain.ChainCheck) -> Findings:
+        for fault in checked.faults:
+            yield self.finding("chain", name, f"line {fault.number}: {fault.reason}")
+
+    def _files(self, amendments: Amendments, progress: Progress | None) -> Findings:
+        data = self.read(layout.CHECKSUMS)
+        stated = (self.seal.get("checksums") or {}).get(self.sealed_by)
+        if error := self.unread.get(layout.CHECKSUMS):
+            kind = "changed" if isinstance(error, TooLargeError) else "missing"
+            yield self.finding(kind, layout.CHECKSUMS, error.message)
+            return
+        if data is None:
+            yield self._no_listing(is_stated=stated is not None)
+            return
+        yield from self._fixed(stated, str(sha256_bytes(data)))
+        try:
+            self.listing = checksums.read(data)
+        except EncodingError as error:
+            yield self.finding("changed", layout.CHECKSUMS, f"line {error.line}: {error.message}")
+            return
+        comparison = self.record.compare(self.listing, progress)
+        for difference in comparison.differences:
+            yield self._difference(difference, amendments)
+        yield from self._unamended(self.listing, {found.path for found in comparison.differences}, amendments)
+        yield from self.links(comparison.symlinks)
+        known = self.special()
+        for other in comparison.others:
+            if other not in layout.NOT_LISTED and json_name(other).text not in known:
+                yield self.finding("unexpected", other, f"neither a file nor a link: {self._came_later()}")
+
+    def _unamended(self, listing: checksums.Listing, differing: set[str], amendments: Amendments) -> Findings:
+        """Files that are as they were sealed, although an amendment has changed them or taken them out."""
+        if not amendments.by_path:
+            return
+        for path in listing:
+            name = json_name(path).text
+            if name in amendments.by_path and path not in differing:
+                sealed = listing[path].hex
+                wanted, taken = amendments.accepted(name, sealed)
+                if taken and wanted != sealed:
+                    yield self._put_back(path, taken[-1], wanted, sealed)
+
+    def _came_later(self) -> str:
+        return f"it was not there when the {self.word} was closed"
+
+    def _no_listing(self, *, is_stated: bool) -> Finding:
+        """A record of another program may have no list; runcard writes one together with the journal."""
+        if is_stated or self.record.has(self.journal) or not self.seal:
+            return self.finding("missing", layout.CHECKSUMS, "the list of checksums is gone")
+        message = "there is no list of checksums: a file that was changed, removed or added cannot be seen"
+        return self.finding("limits", layout.CHECKSUMS, message)
+
+    def _fixed(self, stated: str | None, found: str) -> Findings:
+        """Whether the list of checksums is the one that the document fixes."""
+        if stated is not None and stated != found:
+            yield self.finding(
+                "changed", layout.CHECKSUMS, "the list of checksums was changed", expected=stated, found=found
+            )
+        if stated is None and self.seal:
+            yield self.finding(
+                "limits",
+                layout.CHECKSUMS,
+                "the document states no digest of this list: a file and its line can be changed together",
+            )
+
+    def special(self) -> set[str]:
+        """The FIFOs, sockets and devices that were there when the record was closed."""
+        return set()
+
+    def _difference(self, difference: comparison.Difference, amendments: Amendments) -> Finding:
+        match difference:
+            case comparison.Changed(path, expected, found):
+                accepted, taken = amendments.accepted(json_name(path).text, expected.hex)
+                if taken and found.hex != accepted and found.hex in {change.old for change in taken}:
+                    return self._put_back(path, taken[-1], accepted, found.hex)
+                if taken and accepted == found.hex:
+                    return self.finding(
+                        "amended", path, printable(str(taken[-1])), expected=expected.hex, found=found.hex
+                    )
+                return self.finding(
+                    "changed", path, "the file was changed", expected=expected.hex, found=found.hex
+                )
+            case comparison.Missing(path, expected):
+                accepted, taken = amendments.accepted(json_name(path).text, expected.hex)
+                if taken and accepted is None:
+                    return self.finding("withheld", path, printable(str(taken[-1])), expected=expected.hex)
+                return self.finding("missing", path, "the file is gone", expected=expected.hex)
+            case comparison.NotRegular(path, kind):
+                what = "FIFO, a socket or a device" if kind == "other" else kind
+                return self.finding(
+                    "link", path, f"a file was listed, found a {what}", expected="file", found=kind
+                )
+            case comparison.Unreadable(path, reason):
+                return self.finding("missing", path, reason)
+            case comparison.Unexpected(path):
+                return self.finding("unexpected", path, f"the file {self._came_later().removeprefix('it ')}")
+
+    def links(self, found: tuple[checksums.Symlink, ...]) -> Findings:
+        if not self.seal:
+            if found:
+                message = "without the document nobody can tell which links were there"
+                yield self.finding("limits", layout.METADATA, message)
+            return
+        # Names by their bytes as well: two of them can look the same once they are escaped.
+        new = [link for link in found if link.path not in layout.NOT_LISTED]
+        now = {json_name(link.path): json_name(link.target) for link in new}
+        links = [link for link in self.seal.get("symlinks") or () if link and link.get("path") is not None]
+        then = {_as_name(link, "path"): _as_name(link, "target") for link in links}
+        for path in sorted(now.keys() | then.keys(), key=str):
+            if (was := then.get(path)) != (now_is := now.get(path)):
+                facts = {"expected": was and was.text, "found": now_is and now_is.text}
+                yield self.finding("link", path.text, self._link_message(**facts), **facts)
+
+    def _link_message(self, expected: str | None, found: str | None) -> str:
+        if found is None:
+            return "the link is gone, or something else has its place"
+        return (
+            f"the link {self._came_later().removeprefix('it ')}"
+            if expected is None
+            else "the link leads elsewhere"
+        )
+
+    def _journal(self, amendments: Amendments) -> Findings:
+        heads, data = self.seal.get("event_chains"), self.read(self.journal)
+        if heads is None:
+            yield self.finding(
+                "limits", self.journal, "the document states no chains: a cut tail cannot be seen"
+            )
+        if data is None:
+            yield from self._no_journal(heads)
+            return
+        journal = self.events
+        checked = chain.check(journal, self.record_id)
+        yield from self.chain_faults(journal, checked)
+        if journal.torn:
+            yield self.finding("chain", self.journal, "there is half a line at the end")
+        if heads is not None:
+            yield from self._heads(heads, {head.writer: head for head in checked.heads})
+        for entry in checked.withheld:
+            place = f"{entry.line['writer']}:{entry.line['seq']}"
+            changes = amendments.by_path.get(self.journal, [])
+            named = [change for change in changes if place in change.events] or changes
+            why = printable(named[-1].by("withheld")) if named else "no amendment says why"
+            yield self.finding("withheld", self.journal, f"event {printable(place)}: {why}")
+        if self.stated is not None:
+            yield from self.bounded(self.against_journal(self.stated))
+
+    def _no_journal(self, heads: list[JsonObject] | None) -> Findings:
+        """Without its journal, nobody can tell whether the document was edited."""
+        if isinstance(error := self.unread.get(self.journal), TooLargeError):
+            yield self.finding("limits", self.journal, f"{error.message}, so its chains were not checked")
+        elif heads and self.journal not in (self.listing or ()):
+            yield self.finding("missing", self.journal, "the journal is gone: the document names its chains")
+
+    @cached_property
+    def events(self) -> chain.Journal:
+        """The journal of the record, read once."""
+        return chain.parse(self.read(self.journal) or b"")
+
+    def against_journal(self, stated: JsonObject) -> Findings:  # noqa: ARG002 - each kind has its own way
+        """Where the document as it was sealed does not say what the journal says."""
+        yield from ()
+
+    def difference(self, name: str, one: ValueDifference, source: str = "the journal") -> Finding:
+        """What a document says, and the journal or another source does not."""
+        facts = {"expected": _as_text(one.expected), "found": _as_text(one.found)}
+        return self.finding("document", name, printable(one.describe(source)), **facts)
+
+    def bounded(self, findings: Findings) -> Findings:
+        """The first of many findings about one document, and how many there are beyond them."""
+        yield from islice(findings, _MOST_DIFFERENCES)
+        if more := sum(1 for _ in findings):
+            yield self.finding("document", layout.METADATA, f"and {more:,} more differences")
+
+    def chain_faults(self, _: chain.Journal, checked: chain.ChainCheck) -> Findings:
+        """What is wrong with the chains of the record's journal."""
+        yield from self.faults(self.journal, checked)
+
+    def _heads(self, stated: list[JsonObject], found: dict[str, chain.Head]) -> Findings:
+        for head in stated:
+            writer, count = (head or {}).get("writer"), (head or {}).get("count")
+            if writer is None or count is None:
+                continue  # the document is faulty there, which was said
+            now = found.pop(writer, None)
+            if now is None or now.count < count:
+                lost = count - (now.count if now else 0)
+                yield self.finding(
+                    "tail", self.journal, f"the last {lost} events of writer {writer} were cut off"
+                )
+            elif (now.count, now.head) != (count, head.get("head")):
+                yield self.finding(
+                    "chain",
+                    self.journal,
+                    f"the events of writer {printable(writer)} are not those that were closed",
+                )
+        for writer in found:
+            message = f"writer {printable(writer)} was not there when the {self.word} was closed"
+            yield self.finding("chain", self.journal, message)
+
+
+def _word_for_word(examined: reader.ParsedDocument) -> JsonObject | None:
+    """A document as it stands in its bytes; None where this version of runcard does not know all that it may say."""
+    is_newer = any(warning.rule == "version.newer-minor" for warning in examined.report.warnings)
+    return None if is_newer or examined.upgraded is not None else examined.data
+
+
+def _as_text(value: object) -> str | None:
+    """A value as a finding may have it; what is large is only named in the message."""
+    return None if value is None or isinstance(value, dict | list) else str(brief(value))
+
+
+def _as_name(link: JsonObject, key: str) -> JsonName:
+    """A path or a target of a link as the document has it."""
+    return JsonName(link.get(key) or "", link.get(f"{key}_base64"))
+
+
+def _why(amendments: Amendments, path: str) -> str:
+    changes = amendments.by_path.get(path)
+    return printable(str(changes[-1])) if changes else "no amendment says why"

@@ -1,0 +1,16 @@
+"""Checking one record of either kind."""
+
+from runcard.encoding import Limits
+from runcard.store.record import SESSION, Progress, Record
+from runcard.store.verification.run import RunCheck
+from runcard.store.verification.session import SessionCheck
+from runcard.store.verification.verdict import Verdict
+
+
+def verify_record(
+    record: Record, *, progress: Progress | None = None, limits: Limits | None = None
+) -> Verdict:
+    """Check a run or a session, in its directory or in an archive, against everything that was written down about it."""
+    problems = record.problems(progress)  # an archive is read here, and only then tells its kind for sure
+    check = SessionCheck if record.kind == SESSION else RunCheck
+    return Verdict(tuple(check(record, limits or Limits()).findings(problems, progress)))
