@@ -6,6 +6,7 @@
     files        `runcard.toml`, `pyproject.toml` and the user's file
     guards       what a project's file may not set unless the user trusts it
     trust        the list of trusted files
+    apply        passing settings to masking and prices
 
 A value is parsed on access, so a command never fails because of a setting that it does not use. An error names the origin,
 the value, what is allowed and what to do. Nothing here reads records.

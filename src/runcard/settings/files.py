@@ -37,7 +37,7 @@ class SettingsFileError(UsageError):
     exit_code = ExitCode.FAILED  # the command line itself is fine
 
 
-class FileEntry(NamedTuple):
+class SettingEntry(NamedTuple):
     """The value of one key, and its line."""
 
     value: Any
@@ -49,7 +49,7 @@ class SettingsFile(NamedTuple):
 
     path: str  # as shown in messages
     folder: str
-    entries: dict[str, FileEntry]
+    entries: dict[str, SettingEntry]
     data: bytes  # the whole file
     ignored: str | None = None  # another file in the same directory that is not used
 
@@ -95,14 +95,14 @@ def user_file(environ: Mapping[str, str] | None = None) -> SettingsFile | None:
     return None if data is None else SettingsFile(path, folder, _entries(data, path), data)
 
 
-def _pyproject(folder: str, shown: str) -> SettingsFile | None:
+def _pyproject(folder: str, display_path: str) -> SettingsFile | None:
     """The table of runcard in a `pyproject.toml`; None without one."""
     data = b""
     try:
-        data = _read(os.path.join(folder, PYPROJECT_TOML), shown) or b""
+        data = _read(os.path.join(folder, PYPROJECT_TOML), display_path) or b""
         if b"runcard" not in data:
             return None  # and most of them need not be parsed
-        table = _parsed(_text(data, shown), shown).get("tool", {})
+        table = _parsed(_text(data, display_path), display_path).get("tool", {})
     except (RuncardError, OSError):
         if f"[{_TABLE}".encode() in data:
             raise
@@ -110,15 +110,17 @@ def _pyproject(folder: str, shown: str) -> SettingsFile | None:
     table = table.get("runcard") if isinstance(table, dict) else None
     if not isinstance(table, dict):
         return None
-    return SettingsFile(shown, folder, dict(_flat(table, _lines(_text(data, shown), _TABLE))), data)
+    return SettingsFile(
+        display_path, folder, dict(_flat(table, _lines(_text(data, display_path), _TABLE))), data
+    )
 
 
-def _entries(data: bytes, shown: str) -> dict[str, FileEntry]:
-    text = _text(data, shown)
-    return dict(_flat(_parsed(text, shown), _lines(text, "")))
+def _entries(data: bytes, display_path: str) -> dict[str, SettingEntry]:
+    text = _text(data, display_path)
+    return dict(_flat(_parsed(text, display_path), _lines(text, "")))
 
 
-def _read(path: str, shown: str, *, is_users: bool = False) -> bytes | None:
+def _read(path: str, display_path: str, *, is_users: bool = False) -> bytes | None:
     """The bytes of a settings file; None where there is none, or one that is ignored."""
     try:
         descriptor = open_regular(path, follow=True)
@@ -132,7 +134,7 @@ def _read(path: str, shown: str, *, is_users: bool = False) -> bytes | None:
         status = os.fstat(descriptor)
         if is_users and status.st_uid not in _trusted_owners():
             raise SettingsFileError(
-                f"{printable(shown)} belongs to another user", hint="change its owner, or remove it"
+                f"{printable(display_path)} belongs to another user", hint="change its owner, or remove it"
             )
         if not is_users and _is_from_another_user(path, status):
             return None
@@ -143,7 +145,9 @@ def _read(path: str, shown: str, *, is_users: bool = False) -> bytes | None:
     finally:
         os.close(descriptor)
     if len(data) > _MAX_SIZE:
-        raise SettingsFileError(f"{printable(shown)} is larger than 1 MiB", hint="keep only settings in it")
+        raise SettingsFileError(
+            f"{printable(display_path)} is larger than 1 MiB", hint="keep only settings in it"
+        )
     return data
 
 
@@ -158,39 +162,41 @@ def _is_from_another_user(path: str, status: os.stat_result) -> bool:
     return not {status.st_uid, os.lstat(path).st_uid} <= _trusted_owners()
 
 
-def _text(data: bytes, shown: str) -> str:
+def _text(data: bytes, display_path: str) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise SettingsFileError(f"{printable(shown)} is not UTF-8 text", hint="save it as UTF-8") from error
+        raise SettingsFileError(
+            f"{printable(display_path)} is not UTF-8 text", hint="save it as UTF-8"
+        ) from error
 
 
 @lru_cache(maxsize=4)  # a program that records many runs reads it each time
-def _parsed(text: str, shown: str) -> JsonObject:
+def _parsed(text: str, display_path: str) -> JsonObject:
     import tomllib  # noqa: PLC0415 - only where there is a file
 
     if max(line.count(".") for line in text.split("\n")) > _MAX_DOTS:
-        raise _too_deep(shown)
+        raise _too_deep(display_path)
     try:
         return tomllib.loads(text)
     except RecursionError as error:
-        raise _too_deep(shown) from error
+        raise _too_deep(display_path) from error
     except ValueError as error:  # not only TOMLDecodeError: also for a number with too many digits
         located = re.fullmatch(_LOCATED_MESSAGE, str(error))
         message, line = (located[1], f":{located[2]}") if located else (str(error), "")
         raise SettingsFileError(
-            f"{printable(shown)}{line}: invalid TOML: {printable(message)}",
+            f"{printable(display_path)}{line}: invalid TOML: {printable(message)}",
             hint="correct or remove the line",
         ) from error
 
 
-def _too_deep(shown: str) -> SettingsFileError:
+def _too_deep(display_path: str) -> SettingsFileError:
     return SettingsFileError(
-        f"{printable(shown)} is nested too deeply", hint="use at most two levels of tables"
+        f"{printable(display_path)} is nested too deeply", hint="use at most two levels of tables"
     )
 
 
-def _flat(root: JsonObject, lines: dict[str, int]) -> Iterator[tuple[str, FileEntry]]:
+def _flat(root: JsonObject, lines: dict[str, int]) -> Iterator[tuple[str, SettingEntry]]:
     """All values with their dotted keys; what is too deep to be a setting stays one value."""
     pending = [(name, value) for name, value in reversed(root.items())]
     while pending:
@@ -198,7 +204,7 @@ def _flat(root: JsonObject, lines: dict[str, int]) -> Iterator[tuple[str, FileEn
         if isinstance(value, dict) and value and key.count(".") < _MAX_DEPTH:
             pending += [(f"{key}.{name}", inner) for name, inner in reversed(value.items())]
         else:
-            yield key, FileEntry(value, _line(key, lines))
+            yield key, SettingEntry(value, _line(key, lines))
 
 
 def _lines(text: str, root: str) -> dict[str, int]:
