@@ -4,9 +4,9 @@ import sys
 
 import click
 
+from runcard.cli.exit_codes import ExitCode
 from runcard.cli.options import PATH, TEXT, by_option, json_option
 from runcard.cli.printing import complain, say_done, say_json
-from runcard.errors import ExitCode
 
 
 def _kinds(_: click.Context, __: click.Parameter, prefix: str) -> list[str]:

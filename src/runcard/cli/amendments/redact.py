@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from runcard.cli.exit_codes import ExitCode
 from runcard.cli.options import PATH, TEXT, by_option, dry_run_option, json_option, yes_option
 from runcard.cli.printing import complain, say, say_done, say_json
-from runcard.errors import ExitCode
 
 if TYPE_CHECKING:
     from runcard.operations.amendments.redaction import Redacted, Taken

@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from runcard.cli.exit_codes import ExitCode
 from runcard.cli.options import PATH, json_option
 from runcard.cli.printing import complain, say, say_json
 from runcard.encoding import JsonObject
-from runcard.errors import ExitCode, UsageError
+from runcard.errors import UsageError
 
 if TYPE_CHECKING:
     from runcard.encoding import Limits
