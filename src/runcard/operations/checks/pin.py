@@ -146,7 +146,7 @@ class _PinnedStore:
     ) -> Iterator[Finding]:
         for name, pin in sorted(pins.items()):
             if name not in every:
-                yield _failed(name, "the ledger was here at the last check and is gone", COMPLETE, pin.head)
+                yield _failed(name, "the ledger is gone: it was here at the last check", COMPLETE, pin.head)
             else:
                 yield from _shortened(name, every[name][0], pin)
         for name, (journal, checked) in every.items():
