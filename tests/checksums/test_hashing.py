@@ -135,7 +135,7 @@ class TestOddFiles:
                 "except errors.MachineError as error: print(error, '|', error.hint)",
             )
             assert said.startswith(
-                "cannot read the file secret: Permission denied | give yourself permission"
+                "cannot read the file secret: Permission denied | change its permissions"
             )
 
     def test_a_failing_disk_is_named(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
