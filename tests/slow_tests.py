@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 LIST = Path(__file__).with_suffix(".txt")
-LIMIT = 0.1  # seconds for one case, on average over the cases of a test
+LIMIT = 0.05  # seconds for one case, on average over the cases of a test
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

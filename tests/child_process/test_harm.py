@@ -30,7 +30,7 @@ def test_files_under_our_names_are_kept_and_the_record_is_true(runner: Runner, h
         kept = done.run / "user" / name
         text = (kept / "x" if kept.is_dir() else kept).read_text()
         assert text.startswith("mine\n") if name == "experiment.jsonl" else text == "mine\n", name
-    assert b"Warning: output.log is a name that runcard takes" in done.err
+    assert b"Warning: output.log is a name of runcard's own files" in done.err
     assert (
         is_intact(done.run) or how == "echo mine > $f"
     )  # what was overwritten in the journal is gone, and said to be

@@ -30,7 +30,7 @@ from runcard.files import FileKind, Sync, failure, json_name, printable, read_re
 from runcard.observe.clock import timestamp
 from runcard.observe.process import is_alive
 from runcard.store import layout
-from runcard.store.ledger import CLOSED, Ledger, entries, ledgers
+from runcard.store.ledger import CLOSED, Ledger, entries, entry_payload, ledgers
 from runcard.store.locks import lock_folder
 from runcard.store.own_directories import check_own
 from runcard.store.ownership import own_mac
@@ -299,7 +299,7 @@ class RunCloser:
         moves = user_file_moves(self.run, list(self._clashing_names()))
         for name, path in moves.items():
             self._add_warning(
-                "name-taken", f"{name} is a name that runcard takes: what had it is kept as {path}"
+                "name-taken", f"{name} is a name of runcard's own files: the user's was moved to {path}"
             )
         self._warn_about_journals()
         self._warn_about_special_files(moves)
@@ -465,13 +465,8 @@ def _generation_class() -> "type[Generation]":
 
 
 def _ledger_entry(run: str, document: JsonObject, data: bytes) -> JsonObject:
-    return {
-        "kind": "run",
-        "id": RunFields(document).run_id,
-        "path": os.path.basename(run),
-        "sha256": sha256_bytes(data).hex,
-        "time": RunFields(document).timestamp_end,
-    }
+    fields, digest = RunFields(document), sha256_bytes(data).hex
+    return entry_payload("run", fields.run_id, os.path.basename(run), digest, fields.timestamp_end)
 
 
 def _add_missing_ledger_entry(run: str, document: JsonObject) -> None:

@@ -1,4 +1,4 @@
-"""The steps of the demo: each says in a line what it does, shows the command to type, and runs it."""
+"""The steps of the demo: each prints a heading and the command to type, and runs it."""
 
 import os
 import shlex
@@ -11,11 +11,12 @@ from importlib import resources
 import click
 
 from runcard.cli.demo.model import scripted_model
-from runcard.cli.printing import colour
+from runcard.cli.printing import colour, say
 from runcard.errors import ExitCode, StoreError
 from runcard.files import printable
 
 _FOLDER = "runcard-demo"
+_EXAMPLES = "runcard-examples"
 _INTERVIEWS = {
     "ada.md": "I keep the books. Every week somebody asks me for an old invoice, and I open forty files to find it.\n",
     "ben.md": "I drive a van. When I look for the next address I need one hand for the wheel, and the map needs two.\n",
@@ -24,37 +25,51 @@ _PROGRAM = "personas.py"
 _MODEL = "claude-sonnet-5-5"
 
 
-def tell(given: str | None) -> int:
-    """Tell the whole story; the exit code."""
-    folder = _made(given)
+def run_tour(given: str | None) -> int:
+    """Run all steps; the exit code."""
+    folder = _make_folder(given)
     _prepare(folder)
-    _say(f"A tour of runcard in {'this folder' if folder == '.' else printable(folder)}.")
-    _say("Nothing leaves this machine and nothing is spent: a scripted model answers in")
-    _say("place of the real one. Tokens are what it claims, prices are the real one's.")
+    _print(f"A tour of runcard in {'this folder' if folder == '.' else printable(folder)}.")
+    _print("Nothing leaves this machine and nothing is spent: a scripted model answers in")
+    _print("place of the real one. Its token counts are made up, the prices are real.")
     with scripted_model() as address:
-        story = _Story(folder, address)
-        as_told = all(story.steps())
-    if not as_told:
+        tour = _Tour(folder, address)
+        is_success = all(tour.steps())
+    if not is_success:
         raise StoreError(
-            "the tour did not go as it should; the files are kept",
-            hint=f"`runcard verify {printable(folder)}` may tell why",
+            "a step of the tour failed; the files are kept",
+            hint=f"for details: runcard verify {printable(folder)}",
         )
-    _heading("What to try next")
+    _heading("Next steps")
     if folder != ".":
         _show(f"cd {shlex.quote(folder)}")
-    _show(f"less {_PROGRAM}", "the program that was recorded")
-    _show(f"less {story.run}/README.md", "what the record says to people")
-    _show(f"(cd {story.run} && sha256sum -c SHA256SUMS)", "checking without runcard")
-    _show("runcard run -- COMMAND", "your own program")
-    _show("runcard --help", "everything else")
+    _show(f"less {_PROGRAM}", "the recorded program")
+    _show(f"less {tour.run}/README.md", "the record for people")
+    _show(f"(cd {tour.run} && sha256sum -c SHA256SUMS)", "verify without runcard")
+    _show("runcard run -- COMMAND", "record your own program")
+    _show("runcard --help", "all commands")
     return ExitCode.OK
 
 
-def _made(given: str | None) -> str:
-    """The folder to work in: one that is empty."""
+def copy_examples(given: str | None) -> int:
+    """Copy the examples of this runcard, and print their paths; the exit code."""
+    folder = _make_folder(given or _EXAMPLES)
+    installed = resources.files("runcard").joinpath("examples")
+    with resources.as_file(installed) as path:
+        source = path if path.is_dir() else path.parents[2] / "examples"  # of a checkout
+        for example in sorted(source.iterdir()):
+            shutil.copy(example, folder)
+            say(os.path.join(folder, example.name))
+    return ExitCode.OK
+
+
+def _make_folder(given: str | None) -> str:
+    """The folder to work in, which is empty."""
     folder = given or ("." if not os.listdir(".") else _FOLDER)
     if os.path.lexists(folder) and not os.path.isdir(folder):
-        raise StoreError(f"{printable(folder)} is no folder", hint="name a new folder: `runcard demo FOLDER`")
+        raise StoreError(
+            f"{printable(folder)} is not a folder", hint="name a new folder: `runcard demo FOLDER`"
+        )
     os.makedirs(folder, exist_ok=True)
     if os.listdir(folder):
         raise StoreError(f"{printable(folder)} is not empty", hint="name a new folder: `runcard demo FOLDER`")
@@ -71,10 +86,10 @@ def _prepare(folder: str) -> None:
         file.write(program)
 
 
-class _Story:
-    """The demo on its way."""
+class _Tour:
+    """The steps, in one folder."""
 
-    run = ""  # where the record lies, relative to the folder
+    run = ""  # path of the record, relative to the folder
 
     def __init__(self, folder: str, address: str) -> None:
         self._folder = folder
@@ -87,16 +102,16 @@ class _Story:
         self._environment = {**own, **local, "no_proxy": "127.0.0.1"}
 
     def steps(self) -> Iterator[bool]:
-        """Each step, when it is asked for: whether it went as it should."""
-        _heading("1. Record a program: what it was given, what it asked the model, what it made")
-        said = ["--input", "interviews/*.md", "--model", _MODEL, "--provider", "anthropic"]
-        yield self._runcard("run", *said, "--", "python", _PROGRAM) == 0
+        """Run the steps one by one; whether each succeeded."""
+        _heading("1. Record a program: its inputs, its calls of the model, its outputs")
+        options = ["--input", "interviews/*.md", "--model", _MODEL, "--provider", "anthropic"]
+        yield self._runcard("run", *options, "--", "python", _PROGRAM) == 0
         self.run = f"outputs/{max(os.listdir(os.path.join(self._folder, 'outputs')))}"
-        _heading("2. What is known about it now, on one screen")
+        _heading("2. Show the record on one screen")
         yield self._runcard("show", self.run) == 0
-        _heading("3. Is it still what it was? Every file is hashed, every chain is checked")
+        _heading("3. Verify it: hash every file, check every chain")
         yield self._runcard("verify", self.run) == 0
-        _heading("4. Somebody changes one byte in a copy of it")
+        _heading("4. Change one byte in a copy, and verify again")
         yield self._forge()
         yield self._runcard("verify", "forged") == ExitCode.FAILED
 
@@ -127,7 +142,7 @@ class _Story:
         return b"Ada" in text
 
 
-def _say(text: str) -> None:
+def _print(text: str) -> None:
     click.echo(text)
 
 
@@ -137,7 +152,7 @@ def _heading(text: str) -> None:
 
 
 def _show(command: str, about: str = "") -> None:
-    """A command as one would type it."""
+    """A command as one types it."""
     click.secho(f"$ {printable(command)}", fg="cyan", nl=not about, color=colour())
     if about:
         click.secho(f"   # {about}", dim=True, color=colour())
