@@ -18,8 +18,7 @@ from runcard.documents import chain
 from runcard.encoding import COMPACT, encode_json
 from runs.runs import copy_store, kinds, read, record_one, verdict
 
-UNSIGNED = "Not signed: anyone able to write to this folder, its sender included, could have forged it.
-"
+UNSIGNED = "Not signed: anyone able to write to this folder, its sender included, could have forged it.\n"
 DIE = """
 import os, sys, runcard
 with runcard.record(sys.argv[1], strict=True) as run:
