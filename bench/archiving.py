@@ -1,7 +1,7 @@
-"""How long packing a record takes, beside `tar czf`, which reads nothing back; how large it gets; and one file out of it.
+"""Archiving a record: time and size, compared with `tar czf`, which does not read back; and extracting one file.
 
-The record has many small text files, as workspaces of agents do: pieces of this project's own sources. All work on two
-cores, on files that are in memory already, in turns; the best of the rounds counts.
+The record has many small text files, like the workspaces of agents: pieces of this project's sources. All programs use two
+cores and files in the page cache, and take turns; the best round counts.
 """
 
 import os

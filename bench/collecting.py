@@ -1,10 +1,10 @@
-"""How long copying a workspace takes, beside `cp -r`, which neither hashes nor judges what it copies.
+"""Copying a workspace, compared with `cp -r`, which does not hash or filter.
 
-Ours is all that a session does with a workspace: walking, judging, copying, hashing. Many small files are made durable,
-by us and by the peer, in one step at the end. Every copy goes to a fresh directory, and nothing is deleted before the
-end, because creating files is slow on a disk where many have just been deleted.
+runcard does everything that `collect` does with a workspace: walk, filter, copy, hash. Both programs sync small files in
+one step at the end. Every copy goes to a new directory, and nothing is deleted before the end, because creating files is
+slow on a disk where many have just been deleted.
 
-Text is searched for secrets on its way and binary data is not, so both are measured. The text is our own source code.
+Text is searched for secrets and binary data is not, so both are measured. The text is this project's source code.
 """
 
 import os
@@ -38,7 +38,7 @@ def measure(*, quick: bool = False) -> list[Row]:
 
 
 def text(size: int) -> bytes:
-    """So many bytes of source code without secrets."""
+    """Source code of this many bytes, without secrets."""
     pages = (path.read_bytes() for path in sorted(Path(runcard.__file__).parent.rglob("*.py")))
     data = b"".join(page for page in pages if secret_in(page) is None)
     return (data * (size // len(data) + 1))[:size]
@@ -72,7 +72,7 @@ def runners(source: Path, *, durable: bool) -> dict[str, Runner]:
     numbers = count()
 
     def fresh() -> Path:
-        os.sync()  # nobody pays for what another left to be written
+        os.sync()  # so that one program does not wait for the other's writes
         return source.with_name(f"{source.name}-{next(numbers)}")
 
     return {

@@ -1,4 +1,4 @@
-"""How long it takes to check documents, in the library and by command, beside other validators."""
+"""Checking documents, by library and by command, compared with other validators."""
 
 import json
 import subprocess
@@ -23,7 +23,7 @@ BIN = Path(sys.executable).parent
 
 
 def team(instances: int = 4) -> dict[str, Any]:
-    """A team document that agrees with itself."""
+    """A valid team document."""
     listed = [
         {
             "instance_id": f"550e8400-e29b-41d4-a716-{number:012d}",
@@ -101,7 +101,7 @@ def _library(number: int) -> list[Row]:
 
 
 def _yaml(number: int) -> list[Row]:
-    """The same document as YAML, of about 2 KB; the peer reads it by YAML 1.1, and takes duplicate keys."""
+    """The same document as YAML, about 2 KB; the peer reads YAML 1.1 and accepts duplicate keys."""
     data = encode_yaml(team())
     ours = _micros(lambda: decode_yaml(data), number)
     theirs = _micros(lambda: yaml.load(data, yaml.CSafeLoader), number)

@@ -1,7 +1,7 @@
-"""How long hashing takes, beside the tools that people use for it.
+"""Hashing a directory, compared with the usual tools.
 
-Ours is a whole listing: walking, hashing, and the bytes of SHA256SUMS. All work on two cores, on files that are in
-memory already, in turns; the best of the rounds counts.
+runcard makes a whole listing: it walks, hashes, and writes SHA256SUMS. All programs use two cores and files in the page
+cache, and take turns; the best round counts.
 """
 
 import contextlib
@@ -89,9 +89,9 @@ def row(work: str, ours: float, peer: str, theirs: float, unit: str, least: floa
 
 
 def race(runners: Mapping[str, Runner], rounds: int) -> dict[str, float]:
-    """The best time of each, taken in turns; the first one alone runs before them, to fill the page cache for all.
+    """The best time of each, in turns; the first one runs once before, to fill the page cache.
 
-    Whoever takes more than five times as long as the fastest has two turns: nobody wants to wait for more.
+    A program that takes more than five times as long as the fastest gets only two turns.
     """
     next(iter(runners.values()))()
     best = {name: run() for name, run in runners.items()}
@@ -117,7 +117,7 @@ def check_listing(root: Path, listing: bytes) -> None:
 
 
 def make_bag(root: Path, *, processes: int) -> float:
-    """Making a bag moves the files, so each time it gets a copy, which takes no part in the time."""
+    """Making a bag moves the files, so each round works on a copy, which is not timed."""
     copy = linked_copy(root, root.with_name("copy"))
     seconds = timed(bagit.make_bag, str(copy), checksums=["sha256"], processes=processes)
     shutil.rmtree(copy)
@@ -140,7 +140,7 @@ def shell(root: Path, command: str) -> None:
 
 @contextlib.contextmanager
 def two_cores() -> Iterator[None]:
-    """All that is started inside shares the same two cores, whoever starts it."""
+    """Everything that is started inside shares the same two cores."""
     all_cores = os.sched_getaffinity(0)
     os.sched_setaffinity(0, sorted(all_cores)[:CORES])
     try:

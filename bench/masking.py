@@ -1,9 +1,8 @@
-"""How fast secrets are masked, beside the plain way: every pattern over the whole text, one after the other.
+"""Masking secrets, compared with the simple way: every pattern over the whole text, in turn.
 
-The text is mixed: a quarter each of logs, code, prose and JSON, with a secret in every 64 KiB or so. The plain way has
-the same prefixes and telling words, but no search by rare bytes and no judgement of names and values, which makes it
-do less than ours. Hostile texts come after it; a text of nothing but secrets, one in every 16 bytes, is not among them: each
-secret must be judged and replaced.
+The text is mixed: a quarter each of logs, code, prose and JSON, with a secret in every 64 KiB or so. The simple way has
+the same prefixes and keywords, but does not search by rare bytes or evaluate names and values, so it does less work.
+Hostile texts follow; a text of nothing but secrets, one in every 16 bytes, is not among them.
 """
 
 import json
@@ -92,7 +91,7 @@ def measure(*, quick: bool = False) -> list[Row]:
 
 
 def hostile(random: Random, size: int) -> dict[str, bytes]:
-    """Texts that make patterns look at the same bytes again and again."""
+    """Texts that make patterns scan the same bytes again and again."""
     made = {f"{unit.decode()!r} again and again": _filled(unit, size) for unit in HOSTILE}
     wall = b64encode(random.randbytes(size))[:size]
     made["base64 on one line"] = wall
@@ -102,7 +101,7 @@ def hostile(random: Random, size: int) -> dict[str, bytes]:
 
 
 def _hostile_row(name: str, text: bytes) -> Row:
-    """No peer: the plain way would not come to an end on some of these."""
+    """Without a peer: the simple way would not finish on some of these."""
     ours = _milliseconds(mask_bytes, text)
     return Row(f"mask 1 MB of {name}", ours, "the target", 1000 / 5, "ms", ">= 5 MB/s", ours <= 1000 / 5)
 

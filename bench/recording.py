@@ -1,7 +1,6 @@
-"""What it costs to record a run, counted in durable writes: the least that any durable record must do.
+"""Recording a run, compared with one durable write: the minimum that any durable record needs.
 
-The second row tells what of it is the disk's: the files of a record, made in the same order by a program that knows what
-to write into them.
+The second row shows the share of the disk: a program writes the files of a finished record in the same order.
 """
 
 import ctypes

@@ -1,7 +1,7 @@
-"""How long it takes to read Ruby files for what there is to test and for factories, and how much memory.
+"""Reading Ruby files for targets and factories: time and memory.
 
-The files are made up here, some six kilobytes each, and read by the command as people start it. The peer only parses
-them, with the same parser: no search for anything, no classes, no output.
+The files are generated, about six kilobytes each, and read by the command. The peer only parses them, with the same
+parser.
 """
 
 import os
@@ -62,7 +62,7 @@ def measure(*, quick: bool = False) -> list[Row]:
 
 
 class Cost(NamedTuple):
-    """What a process took."""
+    """The time and the memory of a process."""
 
     seconds: float
     megabytes: float

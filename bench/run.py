@@ -1,7 +1,7 @@
-"""All benchmarks, as one table: ours beside the peers, measured in turns on the same machine.
+"""All benchmarks in one table: runcard and its peers, measured in turns on the same machine.
 
 make bench                  everything at full size
-make bench ARGS=--quick     smaller sizes, for a first look
+make bench ARGS=--quick     smaller sizes
 make bench ARGS=startup     one part: startup, documents, hashing, recording, running, masking, collecting, archiving,
                             plans, ruby
 """

@@ -1,6 +1,6 @@
-"""What `runcard run` adds to a command: beside the command alone, and beside `datalad run` where that is installed.
+"""The overhead of `runcard run`, compared with the command alone and, if installed, with `datalad run`.
 
-datalad needs git-annex, and is installed in a virtual environment of its own; DATALAD names it:
+datalad needs git-annex and a virtual environment of its own; set DATALAD to its path:
 
     python3 -m venv /tmp/datalad && /tmp/datalad/bin/pip install datalad && export DATALAD=/tmp/datalad/bin/datalad
 """
@@ -35,7 +35,7 @@ def measure(*, quick: bool = False) -> list[Row]:
 
 
 def _dataset(folder: Path) -> str | None:
-    """A datalad that works, with a dataset to work in; says why when there is none."""
+    """A working datalad with a dataset; prints why if there is none."""
     datalad = os.environ.get("DATALAD") or shutil.which("datalad")
     if datalad is None:
         print("  datalad is not installed: no row for it", file=sys.stderr)
@@ -48,7 +48,7 @@ def _dataset(folder: Path) -> str | None:
 
 
 def _least(rounds: int, folder: Path, *commands: list[str]) -> list[float]:
-    """The least that each command takes, in turns, so that a busy moment hits all of them."""
+    """The shortest time of each command; they take turns, so that other load affects all of them."""
     least = [float("inf")] * len(commands)
     for _ in range(rounds):
         for place, command in enumerate(commands):

@@ -1,4 +1,4 @@
-"""How long a command takes to say its help, beside the bare interpreter."""
+"""The time of `--help`, compared with the bare interpreter."""
 
 import os
 import subprocess

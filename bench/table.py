@@ -1,6 +1,6 @@
-"""What the benchmarks have in common: a row for each comparison, and the table of all rows.
+"""The table of results: one row for each comparison.
 
-All numbers are times, so less is better. A target `<= 5 x` allows five times the peer's time; `>= 2 x` asks for twice the
+All numbers are times, so less is better. A target `<= 5 x` allows five times the peer's time; `>= 2 x` requires twice the
 peer's speed.
 """
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One piece of work, done by us and by a peer."""
+    """One task, done by runcard and by a peer."""
 
     work: str
     ours: float
@@ -22,12 +22,12 @@ class Row:
 
     @property
     def ratio(self) -> float:
-        """What the target speaks of: our time in peer's times, or how many times as fast we are."""
+        """The number that the target limits: our time divided by the peer's, or how many times as fast we are."""
         return self.ours / self.theirs if self.target.startswith("<") else self.theirs / self.ours
 
 
 def print_table(rows: Sequence[Row]) -> None:
-    """Print the rows for people, in columns."""
+    """Print the rows in columns."""
     lines = [("work", "ours", "", "theirs", "", "peer", "ratio", "target", "")]
     lines += [
         (

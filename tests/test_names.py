@@ -49,7 +49,7 @@ VAGUE_FUNCTIONS = words(
 # Still to be renamed. Nothing is added here.
 DUPLICATE_CLASSES = words(
     """
-    Block Chunk Directory Draft Fault FileEntry Filter Folder Frame Ledger Limits Parts Plan Run
+    Block Chunk Directory Draft Fault WalkEntry Filter Folder Frame Ledger Limits Parts Plan Run
     Session Source StoppedError Stream Tally Text
     """
 )

@@ -1,8 +1,8 @@
-"""Digests: values that carry their algorithm, and hashing of bytes and streams.
+"""Digests as values with their algorithm, and hashing of bytes and streams.
 
-Which bytes a digest is of, and where it is written down, is decided elsewhere. SHA-256 is the only algorithm there is.
+SHA-256 is the only algorithm. What is hashed, and where a digest is stored, is decided by the callers.
 
-Invariant: a `Digest` that exists is well formed, and `Digest.parse(str(digest)) == digest`.
+Invariant: every `Digest` is well formed, and `Digest.parse(str(digest)) == digest`.
 """
 
 import re
@@ -10,12 +10,12 @@ from collections.abc import Callable
 from hashlib import sha256
 from typing import NamedTuple, Protocol, Self
 
-_BLOCK = 256 * 1024  # large enough that reading costs little, small enough to stay in the processor's cache
+_BLOCK = 256 * 1024  # large enough for fast reading, small enough for the processor's cache
 _HEX = re.compile("[0-9a-f]{64}")
 
 
 class Readable(Protocol):
-    """A binary stream, as far as hashing needs one."""
+    """A binary stream that can be hashed."""
 
     def readinto(self, buffer: memoryview, /) -> int | None: ...
 
@@ -30,7 +30,7 @@ class Digest(_DigestFields):
 
     __slots__ = ()
 
-    def __new__(cls, algorithm: str, hex: str) -> Self:  # noqa: A002 - it is what it is called
+    def __new__(cls, algorithm: str, hex: str) -> Self:  # noqa: A002 - the usual name
         if algorithm != "sha256":
             raise ValueError(f"the algorithm of a digest is sha256, not {algorithm!r}")
         if _HEX.fullmatch(hex) is None:
@@ -42,7 +42,7 @@ class Digest(_DigestFields):
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """The digest that `text` names; raises ValueError unless it is exactly `sha256:` and 64 hex digits."""
+        """Parse a digest; raises ValueError unless it is exactly `sha256:` and 64 hex digits."""
         algorithm, colon, hexadecimal = text.partition(":")
         if not colon:
             raise ValueError(f"a digest is written sha256:<64 hex digits>, not {text!r}")
@@ -50,13 +50,11 @@ class Digest(_DigestFields):
 
 
 def sha256_bytes(data: bytes) -> Digest:
-    return _DigestFields.__new__(
-        Digest, "sha256", sha256(data).hexdigest()
-    )  # well formed: it need not be checked
+    return _DigestFields.__new__(Digest, "sha256", sha256(data).hexdigest())  # well formed, so not checked
 
 
 def sha256_stream(stream: Readable, *, on_block: Callable[[int], object] | None = None) -> Digest:
-    """Hash what is left of a blocking stream; `on_block` hears the size of each block, and may raise to stop."""
+    """Hash the rest of a blocking stream; `on_block` gets the size of each block, and may raise to stop."""
     hasher = sha256()
     buffer = memoryview(bytearray(_BLOCK))
     while count := stream.readinto(buffer):
@@ -67,9 +65,9 @@ def sha256_stream(stream: Readable, *, on_block: Callable[[int], object] | None 
 
 
 def sha256_descriptor(descriptor: int, *, on_block: Callable[[int], object] | None = None) -> Digest:
-    """Hash an open file from where it stands to its end.
+    """Hash an open file from its current position to its end.
 
-    It reads instead of mapping the file into memory: a mapped file that somebody cuts kills the process.
+    It does not map the file into memory: if a mapped file is truncated, the process is killed.
     """
     with open(descriptor, "rb", buffering=0, closefd=False) as stream:
         return sha256_stream(stream, on_block=on_block)

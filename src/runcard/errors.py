@@ -1,7 +1,7 @@
 """The exception tree, by who must act, and the exit codes of the command line.
 
 It imports nothing, so that every module may use it. Checks do not raise: they return findings; the errors here
-are for what stops the work. Each says what to do next in `hint`.
+stop the work. `hint` says what to do.
 """
 
 from enum import IntEnum
@@ -17,7 +17,7 @@ class ExitCode(IntEnum):
 
 
 class RuncardError(Exception):
-    """The root of all errors that runcard raises on purpose."""
+    """The base class of all errors that runcard raises on purpose."""
 
     exit_code = ExitCode.FAILED
 
@@ -32,7 +32,7 @@ class DocumentError(RuncardError):
 
 
 class EncodingError(DocumentError):
-    """Bytes that cannot be read as data, or data that cannot be written as bytes."""
+    """Bytes that cannot be decoded, or data that cannot be encoded."""
 
     def __init__(
         self,
@@ -50,18 +50,18 @@ class EncodingError(DocumentError):
 
 
 class StoreError(RuncardError):
-    """The owner of a store must act: a file there is missing, damaged, in the way or sealed."""
+    """The owner of a store must act: a file is missing, damaged, in the way or sealed."""
 
 
 class UsageError(RuncardError):
-    """The caller must act: the question itself was wrong."""
+    """The caller must act: the arguments are wrong."""
 
     exit_code = ExitCode.USAGE
 
 
 class MachineError(RuncardError):
-    """Whoever looks after the machine must act: permissions, a full disk, a failing device."""
+    """The administrator of the machine must act: permissions, a full disk, a failing device."""
 
 
 class RuncardWarning(UserWarning):
-    """Something was not as it should be, and the work went on."""
+    """Something went wrong, and the work continued."""

@@ -17,6 +17,8 @@ Argument = str | bytes | Path
 
 # What the surroundings of the tests must not decide.
 _FOREIGN = (
+    "CLICOLOR_FORCE",
+    "FORCE_COLOR",
     "NO_COLOR",
     "PYTHONUNBUFFERED",
     "PYTHONIOENCODING",
@@ -59,9 +61,11 @@ def runcard(
     env: Mapping[str, str] | None = None,
     cwd: Path | None = None,
     measured: bool = False,
+    with_traceback: bool = False,
 ) -> Outcome:
-    """Run the command to its end."""
-    return finished((*RUNCARD, *arguments), stdin=stdin, env=environment(env, measured=measured), cwd=cwd)
+    """Run the command to its end; only who asks for a traceback may get one."""
+    command, variables = (*RUNCARD, *arguments), environment(env, measured=measured)
+    return finished(command, stdin=stdin, env=variables, cwd=cwd, with_traceback=with_traceback)
 
 
 def redirected(redirection: str, *arguments: Argument) -> Outcome:
@@ -76,10 +80,13 @@ def finished(
     env: Mapping[str, str],
     stdin: bytes = b"",
     cwd: Path | None = None,
+    with_traceback: bool = False,
 ) -> Outcome:
     done = subprocess.run(
         command, input=stdin, capture_output=True, env=env, cwd=cwd, timeout=TIMEOUT, check=False
     )
+    if with_traceback:
+        return Outcome(done.returncode, done.stdout, done.stderr)
     return _judged(done.returncode, done.stdout, done.stderr)
 
 
@@ -87,7 +94,7 @@ def finished(
 _AS_USER = """\
 import io, os, sys
 import runcard.files.rename_noreplace, runcard.operations.amendments.migrate
-from runcard.cli import app, main
+from runcard.cli import app, main, many
 from runcard.cli.amendments import migrate
 from runcard.documents.reader import KINDS, parse_document
 streams = sys.stdout, sys.stderr
@@ -113,13 +120,20 @@ def runcard_as_user(*arguments: Argument) -> Outcome:
 
 
 def runcard_on_terminal(
-    *arguments: Argument, env: Mapping[str, str] | None = None, stdout: int | None = None
+    *arguments: Argument,
+    env: Mapping[str, str] | None = None,
+    stdout: int | None = None,
+    program: str | None = None,
 ) -> tuple[int, str]:
-    """Run the command with a terminal for stderr, and for stdout unless told otherwise; what the terminal got."""
+    """Run the command with a terminal for stderr, and for stdout unless told otherwise; what the terminal got.
+
+    `program` is Python source that is run in place of `python -m runcard`.
+    """
+    start = RUNCARD if program is None else (sys.executable, "-c", program)
     master, slave = pty.openpty()
     try:
         process = subprocess.Popen(
-            (*RUNCARD, *arguments),
+            (*start, *arguments),
             stdin=subprocess.DEVNULL,
             stdout=slave if stdout is None else stdout,
             stderr=slave,

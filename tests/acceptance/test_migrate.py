@@ -17,11 +17,11 @@ def test_a_document_goes_up_and_down_and_has_its_old_bytes(put: Put) -> None:
     path = put("x.json", _TEAM)
     up = runcard("migrate", path, "--to", "2.0.0")
     assert (up.code, up.err) == (0, b"")
-    assert up.text == f"{path}: team 1.0.0 → 2.0.0, old bytes in {path}.bak\n"
+    assert up.text == f"{path}: team 1.0.0 → 2.0.0, original kept as {path}.bak\n"
     down = runcard("migrate", path, "--to", "1.0.0")
     assert down.code == 2
-    assert down.text == f"{path}: team 2.0.0 → 1.0.0, old bytes in {path}.bak.2\n"
-    assert down.messages == f"Warning: {path}: team 1.0.0 has no room for /origin: dropped\n"
+    assert down.text == f"{path}: team 2.0.0 → 1.0.0, original kept as {path}.bak.2\n"
+    assert down.messages == f"Warning: {path}: dropped /origin, which team 1.0.0 does not have\n"
     assert path.read_bytes() == _TEAM
 
 
@@ -65,7 +65,7 @@ def test_many_migrations_of_one_document_at_once_leave_one_whole_document(put: P
     assert [(err, code) for _, err, code in ends] == [(b"", 0)] * 6
     said = sorted(out.decode() for out, _, _ in ends)
     assert said == sorted(
-        [f"{path}: team 1.0.0 → 2.0.0, old bytes in {path}.bak\n"] + [f"{path}: team 2.0.0 already\n"] * 5
+        [f"{path}: team 1.0.0 → 2.0.0, original kept as {path}.bak\n"] + [f"{path}: already team 2.0.0\n"] * 5
     )
     assert sorted(os.listdir(path.parent)) == ["x.json", "x.json.bak"]
     assert path.with_name("x.json.bak").read_bytes() == _TEAM

@@ -37,7 +37,7 @@ def test_a_file_that_may_not_be_read_is_an_error_with_a_way_out(public: Path) ->
     assert (done.code, done.text) == (1, "")
     assert done.messages == (
         f"Error: {path}: it cannot be read: Permission denied [file.unreadable]\n"
-        "  hint: give yourself permission to it, or run the command as its owner\n"
+        "  hint: change its permissions, or run the command as its owner\n"
     )
 
 

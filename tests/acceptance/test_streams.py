@@ -184,7 +184,7 @@ def test_who_asks_for_json_gets_the_error_in_it(tmp_path: Path) -> None:
         1,
         {
             "error": f"{tmp_path / 'nowhere'} does not exist",
-            "hint": "name the directory of a run or a session",
+            "hint": "name a record by its path, its id or the name of its directory",
         },
     )
     assert done.messages.startswith("Error: ")

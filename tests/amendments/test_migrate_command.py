@@ -19,7 +19,7 @@ def test_a_migration_says_from_where_to_where_and_where_the_old_bytes_are(cli: C
     path = put("x.json", samples.team())
     done = cli("migrate", path, "--to", "2.0.0")
     assert (done.code, done.err) == (0, "")
-    assert done.out == f"{path}: team 1.0.0 → 2.0.0, old bytes in {path}.bak\n"
+    assert done.out == f"{path}: team 1.0.0 → 2.0.0, original kept as {path}.bak\n"
     assert cli("validate", path).out == f"{path}: valid team 2.0.0\n"
 
 
@@ -28,18 +28,18 @@ def test_the_newest_version_of_its_kind_is_meant_when_none_is_named(cli: Cli, pu
     done = cli("migrate", flat, team)
     assert done.code in {0, 2}
     assert done.out == (
-        f"{flat}: generation 0.1.0 → 1.0, old bytes in {flat}.bak\n"
-        f"{team}: team 1.0.0 → 2.0.0, old bytes in {team}.bak\n"
+        f"{flat}: generation 0.1.0 → 1.0, original kept as {flat}.bak\n"
+        f"{team}: team 1.0.0 → 2.0.0, original kept as {team}.bak\n"
     )
     again = cli("migrate", flat, team)
-    assert (again.code, again.out) == (0, f"{flat}: generation 1.0 already\n{team}: team 2.0.0 already\n")
+    assert (again.code, again.out) == (0, f"{flat}: already generation 1.0\n{team}: already team 2.0.0\n")
 
 
 def test_a_run_of_another_program_may_be_named_by_its_directory(cli: Cli, put: Put) -> None:
     path = put("run/metadata.json", samples.flat_0_1_0())
     before = path.read_bytes()
     done = cli("migrate", path.parent)
-    assert done.out == f"{path}: generation 0.1.0 → 1.0, old bytes in {path}.bak\n"
+    assert done.out == f"{path}: generation 0.1.0 → 1.0, original kept as {path}.bak\n"
     assert (path.parent / "metadata.json.bak").read_bytes() == before
     assert cli("validate", path.parent).out == f"{path}: valid generation 1.0\n"
 
@@ -48,7 +48,7 @@ def test_a_document_that_has_the_version_already_is_left_alone(cli: Cli, put: Pu
     path = put("x.json", samples.team())
     before = _listing(path.parent)
     done = cli("migrate", path, "--to", "1.0.0")
-    assert (done.code, done.out, done.err) == (0, f"{path}: team 1.0.0 already\n", "")
+    assert (done.code, done.out, done.err) == (0, f"{path}: already team 1.0.0\n", "")
     assert _listing(path.parent) == before
 
 
@@ -57,7 +57,7 @@ def test_what_has_no_room_is_listed_as_warnings_and_the_code_is_2(cli: Cli, put:
     done = cli("migrate", path, "--to", "1.0.0", "--no-backup")
     assert (done.code, done.out) == (2, f"{path}: team 2.0.0 → 1.0.0\n")
     assert done.err.splitlines() == [
-        f"Warning: {path}: team 1.0.0 has no room for {pointer}: dropped"
+        f"Warning: {path}: dropped {pointer}, which team 1.0.0 does not have"
         for pointer in ("/labels", "/instances/1/token_source", "/execution_summary/known_cost")
     ]
     assert [file.name for file in path.parent.iterdir()] == ["x.json"]
@@ -99,7 +99,7 @@ def test_a_dry_run_shows_the_difference_and_writes_nothing(cli: Cli, put: Put) -
     assert '+  "version": "2.0.0",' in lines
     assert lines[-1] == f"{path}: team 1.0.0 → 2.0.0 (nothing was written)"
     assert _listing(path.parent) == before
-    assert cli("migrate", path, "--to", "1.0.0", "--dry-run").out == f"{path}: team 1.0.0 already\n"
+    assert cli("migrate", path, "--to", "1.0.0", "--dry-run").out == f"{path}: already team 1.0.0\n"
 
 
 def test_a_dry_run_warns_like_the_real_one(cli: Cli, put: Put) -> None:
@@ -114,7 +114,7 @@ def test_a_new_file_is_written_with_output_and_the_old_one_stays(cli: Cli, put: 
     before, new = path.read_bytes(), path.with_name("new.json")
     done = cli("migrate", path, "--to", "2.0.0", "--output", new)
     assert (done.code, done.err) == (0, "")
-    assert done.out == f"{path}: team 1.0.0 → 2.0.0, now in {new}\n"
+    assert done.out == f"{path}: team 1.0.0 → 2.0.0, written to {new}\n"
     assert path.read_bytes() == before
     assert {file.name for file in path.parent.iterdir()} == {"x.json", "new.json"}
     assert cli("validate", new).out == f"{new}: valid team 2.0.0\n"
@@ -124,7 +124,7 @@ def test_a_document_that_has_the_version_already_is_copied_to_output(cli: Cli, p
     path = put("x.json", samples.team())
     new = path.with_name("new.json")
     done = cli("migrate", path, "--to", "1.0.0", "--output", new)
-    assert (done.code, done.out) == (0, f"{path}: team 1.0.0 already, now in {new}\n")
+    assert (done.code, done.out) == (0, f"{path}: already team 1.0.0, written to {new}\n")
     assert new.read_bytes() == path.read_bytes()
 
 
@@ -145,7 +145,7 @@ def test_standard_input_goes_to_standard_output(cli: Cli) -> None:
 def test_standard_input_can_go_to_a_file(cli: Cli, tmp_path: Path) -> None:
     new = tmp_path / "new.json"
     done = cli("migrate", "-", "--to", "2.0.0", "--output", new, stdin=samples.written(samples.team()))
-    assert (done.code, done.out) == (0, f"-: team 1.0.0 → 2.0.0, now in {new}\n")
+    assert (done.code, done.out) == (0, f"-: team 1.0.0 → 2.0.0, written to {new}\n")
     assert json.loads(new.read_bytes())["version"] == "2.0.0"
 
 
@@ -233,7 +233,7 @@ def test_the_good_ones_among_many_are_migrated_and_the_code_is_the_worst(cli: Cl
     done = cli("migrate", warned, bad, missing, good, "--to", "1.0.0")
     assert done.code == 1
     assert done.out.splitlines() == [
-        f"{path}: team 2.0.0 → 1.0.0, old bytes in {path}.bak" for path in (warned, good)
+        f"{path}: team 2.0.0 → 1.0.0, original kept as {path}.bak" for path in (warned, good)
     ]
     words = [line.split(":")[0] for line in done.err.splitlines() if not line.startswith("  hint")]
     assert words == ["Error"] * 4 + ["Warning"] * 6
@@ -245,7 +245,7 @@ def test_wrong_usage_for_one_of_many_does_not_stop_the_others(cli: Cli, put: Put
     run, team = put("run.json", samples.generation()), put("team.json", samples.team())
     done = cli("migrate", run, team, "--to", "2.0.0")
     assert done.code == 64
-    assert done.out == f"{team}: team 1.0.0 → 2.0.0, old bytes in {team}.bak\n"
+    assert done.out == f"{team}: team 1.0.0 → 2.0.0, original kept as {team}.bak\n"
     assert done.err.startswith(f"Error: {run}: there is no generation version 2.0.0\n")
 
 

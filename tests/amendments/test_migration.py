@@ -87,7 +87,7 @@ def test_one_document_may_be_named(session: Path) -> None:
 
 def test_a_document_that_has_the_version_needs_no_amendment(cli: Cli, session: Path, run: Path) -> None:
     assert cli("migrate", session, "--to", "2.0.0").code == 0
-    assert cli("migrate", run, "--to", "1.0").out == f"{run}/metadata.json: generation 1.0 already\n"
+    assert cli("migrate", run, "--to", "1.0").out == f"{run}/metadata.json: already generation 1.0\n"
     assert not (session / "amendments.jsonl").exists()
     assert not (run / "amendments.jsonl").exists()
 

@@ -255,7 +255,7 @@ def test_a_rule_masks_what_it_finds_in_texts_and_takes_whole_payloads_out(cli: C
     assert KEY.encode() in (run / "picture.png").read_bytes()  # no text
     assert is_good(run)
     assert entries(run)[0]["rules"] == {"anthropic-key": 2}
-    assert cli("redact", run, "--rule", "anthropic-key", *WHY).out == "nothing was found to be taken out\n"
+    assert cli("redact", run, "--rule", "anthropic-key", *WHY).out == "nothing to redact\n"
 
 
 def test_what_a_rule_finds_in_the_metadata_document_stays_and_is_said(cli: Cli, tmp_path: Path) -> None:
@@ -328,14 +328,14 @@ def test_a_look_changes_nothing(cli: Cli, run: Path) -> None:
 def test_nobody_is_asked_where_nobody_is_there(cli: Cli, run: Path) -> None:
     done = cli("redact", run, "--file", "notes.txt", "--reason", "x")
     assert done.code == 64
-    assert done.err.startswith("Error: nobody can be asked")
+    assert done.err.startswith("Error: no terminal to confirm on")
     assert not (run / "amendments.jsonl").exists()
 
 
 def test_what_was_taken_out_already_is_said_and_no_error(cli: Cli, run: Path) -> None:
     cli("redact", run, "--file", "notes.txt", *WHY)
     done = cli("redact", run, "--file", "notes.txt", *WHY)
-    assert (done.code, done.out) == (0, "notes.txt: withheld already\n")
+    assert (done.code, done.out) == (0, "notes.txt: already withheld\n")
     assert len(entries(run)) == 1
 
 
@@ -394,8 +394,8 @@ def test_a_file_that_is_put_back_is_found_and_taken_out_again_by_the_next_amendm
     assert "withheld by ada because law" in said["findings"][0]["message"]
     done = cli("redact", run, "--file", "notes.txt", *WHY)
     assert done.out.splitlines() == [
-        "notes.txt: finished, as an earlier amendment says",
-        "notes.txt: withheld already",
+        "notes.txt: finished, an earlier redaction was interrupted",
+        "notes.txt: already withheld",
     ]
     assert is_good(run)
 

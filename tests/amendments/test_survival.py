@@ -26,7 +26,7 @@ from runs.runs import verdict
 TESTS = Path(__file__).parents[1]
 LOADED = (  # what nobody may load any more
     "import ctypes; from runcard.documents import reader; reader.parse_document(b'{}', kind='generation');"
-    "from runcard.operations.amendments.redact import redact"
+    "from runcard.operations.amendments.redact import redact; from runcard.store.archives import record"
 )
 GONE = {"files": CUSTOMER + " again", "events": '"who":"' + CUSTOMER, "rule": f"three {KEY}"}
 
@@ -195,7 +195,7 @@ def test_who_may_not_write_changes_nothing_and_is_told(run: Path) -> None:
             "except errors.MachineError as error: print(error.message, error.hint)\n",
             LOADED,
         )
-        assert "deep: Permission denied give yourself permission to it" in said
+        assert "deep: Permission denied change its permissions" in said
         assert everything(store) == before
 
 

@@ -165,7 +165,9 @@ def test_a_record_that_was_changed_is_not_archived(record: Path, cli: Cli) -> No
 def test_open_records_are_not_archived(here: Path, cli: Cli) -> None:
     with runcard.record(here / "outputs", model="m", provider="p") as run:
         assert "is not closed" in cli("archive", run.path).err
-        assert cli("archive", "--older-than", "0s").out == "no record is that old\n"
+        assert (
+            cli("archive", "--older-than", "0s").out == "nothing to archive: no closed record is that old\n"
+        )
         assert Path(run.path).is_dir()
     assert cli("archive", "--older-than", "0s").code == 0
     assert not Path(run.path).exists()
@@ -173,7 +175,7 @@ def test_open_records_are_not_archived(here: Path, cli: Cli) -> None:
 
 def test_only_old_records_are_archived(here: Path, cli: Cli) -> None:
     run, session = make_run(here / "outputs"), make_session(here)
-    assert cli("archive", "--older-than", "30d").out == "no record is that old\n"
+    assert cli("archive", "--older-than", "30d").out == "nothing to archive: no closed record is that old\n"
     assert cli("archive").code == cli("archive", run, "--older-than", "1d").code == 64
     assert cli("archive", "--older-than", "soon").code == 64
     outcome = cli("archive", "--older-than", "0s", "--json")
@@ -478,7 +480,7 @@ def test_archives_and_an_index_that_another_program_made(session: Path, here: Pa
     assert judged(session.parent)["findings"] == []
     assert cli("show", "research-team-001").code == 0
     assert cli("log", name, "researcher").out == "one\ntwo\n"
-    assert "1 to go" in cli("prune", "--older-than", "0s", "--dry-run").out
+    assert "1 to delete" in cli("prune", "--older-than", "0s", "--dry-run").out
     assert cli("archive", session).out == f"{packed}: {byte_size(packed.stat().st_size)}\n"
     assert cli("restore", "research-team-001").code == 0
     assert state(session) == before

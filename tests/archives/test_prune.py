@@ -21,7 +21,7 @@ def test_nothing_is_older_than_the_calendar(here: Path, cli: Cli, command: list[
     make_run(here / "outputs")
     done = cli(*command, "--older-than", "999999w")
     assert (done.code, done.err) == (0, "")
-    assert done.out in {"no record is that old\n", "0 to go, which frees 0 B\n"}
+    assert done.out in {"nothing to archive: no closed record is that old\n", "nothing to delete\n"}
 
 
 def test_what_would_go_is_told_and_nothing_else_goes(here: Path, cli: Cli) -> None:
@@ -32,11 +32,11 @@ def test_what_would_go_is_told_and_nothing_else_goes(here: Path, cli: Cli) -> No
     told = cli("prune", "--older-than", "0s", "--dry-run").out
     assert str(run.relative_to(here)) in told
     assert str(packed.relative_to(here)) in told
-    assert "2 to go, which frees 3.2 MB" in told
+    assert "2 to delete, 3.2 MB" in told
     data = json.loads(cli("prune", "--older-than", "0s", "--dry-run", "--json").out)
     assert (len(data["candidates"]), data["deleted"], data["dry_run"]) == (2, [], True)
     assert cli("prune", "--older-than", "0s").code == 64  # nobody can be asked here
-    assert cli("prune", "--older-than", "1d", "--yes").out == "0 to go, which frees 0 B\n"
+    assert cli("prune", "--older-than", "1d", "--yes").out == "nothing to delete\n"
     assert state(here) == before
     assert cli("prune").code == cli("prune", "--retention", "--max-size", "1GB").code == 64
 
@@ -116,10 +116,10 @@ def test_retention_comes_from_the_settings_when_asked_for(
     session, run = make_session(here), make_run(here / "outputs")
     for words in (("--retention",), ()):
         outcome = cli("prune", *words, "--yes")
-        assert (outcome.code, "the settings say nothing" in outcome.err) == (64, True)
+        assert (outcome.code, "no retention is configured" in outcome.err) == (64, True)
     monkeypatch.setenv("ARTIFACTS_RETENTION_DAYS", "1")
     for words in (("--retention",), ()):
-        assert cli("prune", *words, "--yes").out == "0 to go, which frees 0 B\n"
+        assert cli("prune", *words, "--yes").out == "nothing to delete\n"
     assert cli("prune", "--retention", "--older-than", "1d", "--yes").code == 64
     monkeypatch.setenv("ARTIFACTS_RETENTION_DAYS", "0")
     assert cli("prune", "--retention", "--yes").code == 1
@@ -183,5 +183,5 @@ def test_a_person_is_asked(here: Path) -> None:
         except OSError:
             pass  # the terminal ends with its program
         _, status = os.waitpid(pid, 0)
-        assert b"Delete this for good?" in said
+        assert b"Permanently delete this?" in said
         assert (run.exists(), os.waitstatus_to_exitcode(status)) == (stays, 1 if stays else 0)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import runcard
-from runs.command.commands import Done, Runner, wait_until
+from child_process.commands import Done, Runner, wait_until
 from runs.harness import document_of, findings, python, runs_of, warnings_of
 
 # Leaves a process behind that does one thing to the run's directory until it is killed, and says who that is.

@@ -22,7 +22,7 @@ LONG_AGO = time.time() - HOUR - 60
 DIES = """
 import os, signal, sys
 from runcard.files import atomic, write_atomic
-atomic._take_name = lambda *args, **more: os.kill(os.getpid(), signal.SIGKILL)
+atomic._rename = lambda *args, **more: os.kill(os.getpid(), signal.SIGKILL)
 write_atomic(sys.argv[1], b"half")
 """
 

@@ -183,3 +183,15 @@ def test_nothing_to_pin_is_a_warning(here: Path, outputs: Path) -> None:
     shutil.copytree(next(outputs.glob("2*")), copy / "run")
     code, report = verify(copy / "run", "--pin", here / "pin.json")
     assert (code, report["pin"]["ledgers"]) == (2, 0)
+
+
+def test_a_folder_that_does_not_exist_is_said_before_anything_is_read(
+    outputs: Path, here: Path, cli: Cli
+) -> None:
+    small_run(outputs)
+    done = cli("verify", "--pin", "nowhere/pin.json", outputs)
+    assert (done.code, done.out) == (1, "")
+    assert done.err == (
+        f"Error: cannot pin to nowhere/pin.json: {here}/nowhere does not exist\n"
+        "  hint: create this folder, or name another file\n"
+    )

@@ -60,7 +60,7 @@ def test_the_index_decides_no_target(here: Path, stranger: Path, command: str, t
     change_index(here / "sent", store=target)
     before = contents(here)
     done = run_on(here, command, packed_in(here / "sent"))
-    assert (done.returncode, "lies in no store" in done.stderr) == (64, True)
+    assert (done.returncode, "is not in a store" in done.stderr) == (64, True)
     assert "--to" in done.stderr
     assert contents(here) == before
 

@@ -101,7 +101,7 @@ def test_a_run_whose_process_is_gone_is_interrupted(cli: Cli, dead: Path) -> Non
     assert done.out.splitlines()[0].endswith("  interrupted")
     assert "  duration    unknown\n" in done.out
     assert done.err == (
-        f"Warning: the run is not closed: its process is gone\n  hint: close it with: runcard close {dead}\n"
+        f"Warning: the run is not closed: its process is gone\n  hint: to close it: runcard close {dead}\n"
     )
     said = cli("show", "--json", dead)
     assert (said.code, json.loads(said.out)["status"]) == (2, "interrupted")
@@ -174,7 +174,7 @@ def test_what_is_no_record_is_an_error(
     done = cli(command[0], tmp_path / name, *command[1:])
     assert (done.code, done.out) == (1, "")
     assert done.err == (
-        f"Error: {tmp_path / name} {what}\n  hint: name the directory of a run or a session\n"
+        f"Error: {tmp_path / name} {what}\n  hint: name a record by its path, its id or the name of its directory\n"
     )
 
 

@@ -86,7 +86,7 @@ def test_what_was_amended_is_on_the_screen(cli: Cli, session: Path) -> None:
         },
     }
     (session / "amendments.jsonl").write_text(json.dumps(line) + "\n")
-    assert "Amended\n  summary.md: withheld by ann because law\n" in cli("show", session).out
+    assert "Amendments\n  summary.md: withheld by ann because law\n" in cli("show", session).out
     (change,) = json.loads(cli("show", "--json", session).out)["amendments"]
     assert (change["kind"], change["path"]) == ("redaction", "summary.md")
     assert (change["who"], change["why"], change["new_sha256"]) == ("ann", "law", None)
@@ -158,7 +158,7 @@ def test_a_transcript_that_the_document_says_lies_elsewhere(cli: Cli, session: P
     folder.rename(tmp_path / "moved")
     folder.symlink_to(tmp_path / "moved")
     for done in (cli("log", session, LEAD), cli("show", session, "--instance", LEAD)):
-        assert " is refused: a symbolic link leads it out " in done.err
+        assert " is refused: a symbolic link leads out " in done.err
 
 
 def on_a_terminal(command: list[str | Path], **environ: str) -> str:

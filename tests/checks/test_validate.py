@@ -13,10 +13,10 @@ from conftest import Put
 from runcard.encoding import Limits
 from runcard.errors import UsageError
 from runcard.observe.process import this_process
-from runcard.operations.checks.validate import Checked, summary, validate
+from runcard.operations.checks.validate import CheckedDocument, summary, validate
 
 
-def _found(folder: Path, kind: str | None = None) -> dict[str, Checked]:
+def _found(folder: Path, kind: str | None = None) -> dict[str, CheckedDocument]:
     """What is found in a folder, by the path below it, in order."""
     results = list(validate(folder, kind=kind))
     found = {os.path.relpath(checked.path, folder): checked for checked in results}
@@ -24,7 +24,7 @@ def _found(folder: Path, kind: str | None = None) -> dict[str, Checked]:
     return found
 
 
-def _rules(checked: Checked) -> list[str]:
+def _rules(checked: CheckedDocument) -> list[str]:
     return [found.rule for found in checked.report.findings]
 
 
@@ -302,7 +302,7 @@ def _refuse(monkeypatch: pytest.MonkeyPatch, call: str, refused: Path) -> None:
     monkeypatch.setattr(os, call, maybe)
 
 
-def _refused(checked: Checked) -> None:
+def _refused(checked: CheckedDocument) -> None:
     (found,) = checked.report.errors
     assert (found.rule, found.message) == ("file.unreadable", "it cannot be read: Permission denied")
     assert found.hint

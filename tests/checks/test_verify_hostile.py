@@ -155,7 +155,7 @@ def test_all_records_below_a_folder_are_verified(
     done = cli("verify", folder)
     assert (done.code, done.out) == (1, "")
     assert done.err.startswith(
-        f"Error: {outputs / run.name}: intact, not complete\n  notes.txt: the file is gone"
+        f"Error: {outputs / run.name}: INCOMPLETE (nothing changed)\n  notes.txt: the file is gone"
     )
 
 

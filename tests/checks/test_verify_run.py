@@ -18,10 +18,7 @@ from runcard.documents import chain
 from runcard.encoding import COMPACT, encode_json
 from runs.runs import copy_store, kinds, read, record_one, verdict
 
-UNSIGNED = (
-    "Unsigned: this holds against accidents and against people who cannot write here,"
-    " not against somebody who rewrites everything.\n"
-)
+UNSIGNED = "Not signed: anyone able to write to this folder, its sender included, could have forged it.\n"
 DIE = """
 import os, sys, runcard
 with runcard.record(sys.argv[1], strict=True) as run:
@@ -96,7 +93,7 @@ def test_what_is_wrong_stands_below_the_verdict_and_nothing_on_stdout(cli: Cli, 
     done = cli("verify", run)
     assert (done.code, done.out) == (1, "")
     assert done.err.splitlines() == [
-        f"Error: {run}: not intact, not complete",
+        f"Error: {run}: CHANGED AND INCOMPLETE",
         "  new.txt: the file was not there when the run was closed [unexpected]",
         "  notes.txt: the file was changed [changed]",
         "  personas/1.json: the file is gone [missing]",
@@ -109,12 +106,13 @@ def test_the_good_ones_are_still_told_and_the_exit_code_is_the_worst(
     first, second = runs_of(store)
     (second / "notes.txt").unlink()
     done = cli("verify", "nowhere", first, second, dead)
+    newest = f"outputs/{second.name}, outputs/{first.name}"
     assert done.code == 1
-    assert done.out == f"{first}: intact, complete\n{dead}: intact, not complete\n{UNSIGNED}"
+    assert done.out == f"{first}: intact, complete\n{dead}: incomplete (nothing changed)\n{UNSIGNED}"
     assert done.err.splitlines() == [
         "Error: nowhere does not exist",
-        "  hint: name a run or a session, or a folder of them",
-        f"Error: {second}: intact, not complete",
+        f"  hint: name a record by its path, its id or the name of its directory; the newest are {newest}",
+        f"Error: {second}: INCOMPLETE (nothing changed)",
         "  notes.txt: the file is gone [missing]",
         f"Warning: {dead}: the run was interrupted and is not closed: its process is gone [open]",
     ]
@@ -168,7 +166,7 @@ def test_a_path_that_is_no_run_is_an_error(cli: Cli, tmp_path: Path, made_of: st
         path.mkdir()
     done = cli("verify", path)
     assert (done.code, done.out) == (1, "")
-    assert done.err == f"Error: {path} {message}\n  hint: name a run or a session, or a folder of them\n"
+    assert done.err.startswith(f"Error: {path} {message}\n  hint: name a r")
 
 
 def test_no_path_is_wrong_usage(cli: Cli) -> None:
@@ -190,7 +188,7 @@ def alive(tmp_path: Path) -> Iterator[Path]:
 
 def test_a_run_that_is_at_work_is_not_closed(cli: Cli, alive: Path) -> None:
     done = cli("verify", alive)
-    assert (done.code, done.out) == (2, f"{alive}: intact, not complete\n{UNSIGNED}")
+    assert (done.code, done.out) == (2, f"{alive}: incomplete (nothing changed)\n{UNSIGNED}")
     assert done.err == f"Warning: {alive}: the run is not closed: it is still at work [open]\n"
     (finding,) = verdict(alive)["findings"]
     assert (finding["kind"], finding["path"]) == ("open", "metadata.json")
@@ -423,7 +421,8 @@ def test_amendments_that_cannot_be_looked_at_are_told(cli: Cli, store: Path) -> 
     done = cli("verify", run)
     assert (done.code, done.out) == (1, "")
     assert (
-        done.err == f"Error: {run}: not intact, complete\n  amendments.jsonl: it is no regular file [link]\n"
+        done.err
+        == f"Error: {run}: CHANGED (nothing missing)\n  amendments.jsonl: it is no regular file [link]\n"
     )
 
 

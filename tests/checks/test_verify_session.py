@@ -42,7 +42,7 @@ def test_a_session_that_is_well(cli: Cli, session: Path) -> None:
     for path in (session, session / "metadata.json"):
         done = cli("verify", path)
         assert (done.code, done.err) == (0, "")
-        assert done.out.startswith(f"{session}: intact, complete\nUnsigned: ")
+        assert done.out.startswith(f"{session}: intact, complete\nNot signed: ")
     report, code = judged(session.parent)
     assert (code, report["records"], report["findings"]) == (0, 1, [])
 

@@ -105,3 +105,12 @@ def test_on_a_terminal_it_has_colours(tmp_path: Path) -> None:
     os.close(master)
     assert child.wait(60) == 0, seen.decode()
     assert b"\x1b[1m" in seen
+
+
+def test_the_examples_are_copied(tmp_path: Path) -> None:
+    done = demo(tmp_path, "--examples")
+    assert done.returncode == 0, done.stdout
+    there = Path(__file__).parents[2] / "examples"
+    assert done.stdout.splitlines() == [f"runcard-examples/{path.name}" for path in sorted(there.iterdir())]
+    assert (tmp_path / "runcard-examples/team.json").read_bytes() == (there / "team.json").read_bytes()
+    assert demo(tmp_path, "--examples").returncode == 1  # nothing is overwritten

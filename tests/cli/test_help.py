@@ -1,6 +1,7 @@
 """What the command line says about itself."""
 
 import re
+import shlex
 from pathlib import Path
 
 import click
@@ -11,7 +12,9 @@ from cli.commands import EVERY_COMMAND
 from conftest import Cli
 from runcard import __version__
 from runcard.cli.app import root, run
-from runcard.cli.commands import COMMANDS, module_of, root_help
+from runcard.cli.commands import COMMANDS, EXAMPLE, GROUPS, module_of, root_help
+from runcard.cli.help_examples import EXAMPLES
+from runcard.cli.verbosity import reset_verbosity
 
 _DEFINED = r'^(@click\.(command|group)\(\n? *"|command = click\.Command\()'
 
@@ -137,3 +140,43 @@ def test_an_interrupt_while_a_command_is_imported_is_130(cli: Cli, monkeypatch: 
     monkeypatch.setattr("runcard.cli.app.run", interrupted)
     done = cli("validate", "x")
     assert (done.code, done.out, done.err) == (130, "", "Error: interrupted\n")
+
+
+def test_no_command_is_in_two_groups() -> None:
+    names = [name for group in GROUPS.values() for name in group]
+    assert len(names) == len(set(names)) == len(COMMANDS)
+
+
+@pytest.mark.parametrize("name", EVERY_COMMAND)
+def test_the_help_of_every_command_ends_with_an_example(cli: Cli, name: str) -> None:
+    _, title, examples = cli(*name.split(), "--help").out.rpartition("  Example")
+    assert title
+    lines = [line.strip() for line in examples.splitlines()[1:]]
+    assert lines == list(EXAMPLES[name])
+    assert any(f"runcard {name}" in line for line in lines)
+
+
+def test_there_is_no_example_of_a_command_that_does_not_exist() -> None:
+    assert set(EXAMPLES) == set(EVERY_COMMAND)
+
+
+@pytest.mark.parametrize(
+    "line", [EXAMPLE, *dict.fromkeys(line for lines in EXAMPLES.values() for line in lines)]
+)
+def test_an_example_has_options_and_arguments_that_exist(line: str) -> None:
+    """Each is parsed as far as its own command; nothing is run."""
+    words = shlex.split(line.partition(" && ")[2] or line.partition(" > ")[0])
+    if words[0] == "echo":
+        words = shlex.split(words[1].removeprefix('eval "$(').removesuffix(')"'))
+    while "=" in words[0]:
+        words.pop(0)
+    assert words.pop(0) == "runcard"
+    command: click.Command = root
+    context = click.Context(root, info_name="runcard")
+    while isinstance(command, click.Group) and words and not words[0].startswith("-"):
+        _, inner, words = command.resolve_command(context, words)
+        assert inner is not None
+        context, command = click.Context(inner, parent=context, info_name=inner.name), inner
+    if words or not isinstance(command, click.Group):
+        command.parse_args(context, words)
+    reset_verbosity()

@@ -67,3 +67,25 @@ def test_no_color_switches_colours_off_when_it_is_not_empty(
     if value is not None:
         monkeypatch.setenv("NO_COLOR", value)
     assert colour() is wanted
+
+
+@pytest.mark.parametrize(
+    ("variables", "wanted"),
+    [
+        ({"FORCE_COLOR": "1"}, True),
+        ({"FORCE_COLOR": ""}, None),
+        ({"CLICOLOR_FORCE": "1"}, True),
+        ({"CLICOLOR_FORCE": "0"}, None),
+        ({"FORCE_COLOR": "1", "TERM": "dumb"}, True),
+        ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, False),
+    ],
+    ids=str,
+)
+def test_force_color_asks_for_colours_and_no_color_wins(
+    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], *, wanted: bool | None
+) -> None:
+    for name in ("NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert colour() is wanted

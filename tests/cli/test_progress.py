@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from runcard.cli import progress
-from runcard.cli.progress import Progress
+from runcard.cli.progress import ByteProgress, Progress
+from runcard.cli.verbosity import reset_verbosity, set_verbosity
 
 
 class _Terminal(io.StringIO):
@@ -70,15 +71,74 @@ def test_nothing_is_shown_where_no_terminal_is(
     assert capsys.readouterr().err == ""
 
 
-def test_one_item_that_takes_long_shows_its_files(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bar_has_bytes_percentage_speed_and_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = _terminal(monkeypatch)
-    counted = Progress("records")
-    counted.files(1, 1)
     _impatient(monkeypatch)
+    clock = [0.0]
+    monkeypatch.setattr("runcard.cli.progress.time.monotonic", lambda: clock[0])
+    bar = ByteProgress(lambda: 6_000_000, passes=2)
+
+    def work() -> Iterator[str]:
+        for name in ("first", "second"):
+            for done in (1_500_000, 3_000_000, 1_000, 3_000_000):
+                clock[0] += 2
+                bar.advance(1, done)
+            yield name
+
+    assert [(name, bar.record) for name in bar.over(work())] == [
+        ("first", (1, 3_000_000)),
+        ("second", (1, 3_000_000)),
+    ]
+    shown = terminal.getvalue().split("\r\x1b[K")
+    assert shown[1] == "██░░░░░░░░░░░░░░░░░░  12% 750.0 kB of 6.0 MB, 375.0 kB/s, 14 s left"
+    assert shown[4] == "██████████░░░░░░░░░░  50% 3.0 MB of 6.0 MB, 375.0 kB/s, 8 s left"
+    assert shown[-2] == "████████████████████ 100% 6.0 MB of 6.0 MB, 375.0 kB/s, 0 s left"
+    assert shown[-1] == ""
+
+
+def test_a_bar_whose_end_is_not_known_has_bytes_and_speed(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = _terminal(monkeypatch)
+    _impatient(monkeypatch)
+    clock = [0.0]
+    monkeypatch.setattr("runcard.cli.progress.time.monotonic", lambda: clock[0])
+    bar = ByteProgress(lambda: 0)
 
     def work() -> Iterator[int]:
-        counted.files(12_000, 3_400_000_000)
+        clock[0] += 2
+        bar.advance(1, 4_000_000)
         yield 1
 
-    assert list(counted.over(work())) == [1]
-    assert terminal.getvalue().split("\r\x1b[K")[1] == "12,000 files, 3,400 MB"
+    assert list(bar.over(work())) == [1]
+    assert terminal.getvalue() == "\r\x1b[K4.0 MB, 2.0 MB/s\r\x1b[K"
+
+
+def test_where_no_terminal_is_lines_are_printed_on_request(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clock = [0.0]
+    monkeypatch.setattr("runcard.cli.progress.time.monotonic", lambda: clock[0])
+    bar = ByteProgress(lambda: 4_000_000, everywhere=True)
+
+    def work() -> Iterator[int]:
+        for done in range(1, 5):
+            clock[0] += 1
+            bar.advance(1, done * 1_000_000)
+        yield 1
+
+    assert list(bar.over(work())) == [1]
+    assert capsys.readouterr().err.splitlines() == [
+        " 50% 2.0 MB of 4.0 MB, 1.0 MB/s, 2 s left",
+        "100% 4.0 MB of 4.0 MB, 1.0 MB/s, 0 s left",
+        "4.0 MB done",
+    ]
+
+
+def test_quiet_shows_no_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = _terminal(monkeypatch)
+    _impatient(monkeypatch)
+    set_verbosity(quiet=True)
+    try:
+        assert list(Progress("documents", everywhere=True).over("ab")) == ["a", "b"]
+    finally:
+        reset_verbosity()
+    assert terminal.getvalue() == ""

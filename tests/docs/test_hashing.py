@@ -16,7 +16,10 @@ VECTORS = [
     (code(row["value"]), code(row["canonical form"]), code(row["SHA-256"]))
     for row in rows(PAGE, "value", "canonical form")
 ]
-STEPS = [(row["what"], code(row["of"]), code(row["SHA-256"])) for row in rows(PAGE, "what", "of", "SHA-256")]
+STEPS = [
+    (row["value"], code(row["hashed bytes"]), code(row["SHA-256"]))
+    for row in rows(PAGE, "value", "hashed bytes", "SHA-256")
+]
 CHAIN = ("seq", "writer", "salt", "payload_sha256", "prev", "hash")
 
 
@@ -72,4 +75,4 @@ def test_the_intermediate_values_are_those_of_the_journal() -> None:
 
 
 def test_the_page_names_the_fields_of_the_chain() -> None:
-    assert tuple(code(row["field"]) for row in rows(PAGE, "field", "what it is")) == CHAIN
+    assert tuple(code(row["field"]) for row in rows(PAGE, "field", "is")) == CHAIN

@@ -18,6 +18,7 @@ from runcard.documents.document import Document
 from runcard.documents.findings import InvalidDocument, Report
 from runcard.documents.reader import MODELS, ParsedDocument, load_document, migrate_document, parse_document
 from runcard.documents.run.config_digest import config_digest
+from runcard.documents.run.fields import RunFields
 from runcard.documents.run.generation import Generation
 from runcard.documents.session.instance import Instance
 from runcard.documents.session.manifest import Manifest
@@ -273,6 +274,21 @@ def test_generation_documents_tell_what_is_asked_most() -> None:
     free = load_document((CORPUS / "valid/generation-1.0/free.json").read_bytes())
     assert isinstance(free, Generation)
     assert free.total_cost == 0
+
+
+def test_plain_data_of_a_run_has_the_same_properties_as_its_document() -> None:
+    data = samples.run()
+    data["generation"] |= {"status": "failed", "command": ["a", "b"], "exit_code": 3, "process": {"pid": 7}}
+    document = load_document(encode_json(data))
+    assert isinstance(document, Generation)
+    assert (document.status, document.command, document.exit_code) == ("failed", ["a", "b"], 3)
+    assert document.process == {"pid": 7}
+    names = ("run_id", "experiment_id", "status", "timestamp_start", "timestamp_end", "started", "command")
+    for name in (*names, "exit_code", "process"):
+        assert getattr(RunFields(data), name) == getattr(document, name)
+    absent = RunFields({"generation": {}})
+    assert {getattr(absent, name) for name in (*names, "exit_code")} - {None} == set()
+    assert absent.process == {}
 
 
 def test_team_and_instance_documents_tell_what_is_asked_most() -> None:

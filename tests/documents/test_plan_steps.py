@@ -53,7 +53,7 @@ def test_names_are_never_changed() -> None:
 def test_down_is_refused_when_one_state_is_not_enough() -> None:
     newer = rich_plan()
     newer["characteristics"][1]["when_parent"] = ["yes", "no"]
-    with pytest.raises(DocumentError, match="'amount' matters in 2 states of its parent"):
+    with pytest.raises(DocumentError, match="'amount' depends on 2 states of its parent"):
         migrate("testplan", newer, "2.0", "1.3")
 
 

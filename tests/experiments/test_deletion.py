@@ -129,7 +129,7 @@ def test_on_a_terminal_it_asks(answer: bytes, code: int) -> None:
         os.close(ours)
         os.close(theirs)
     assert done.returncode == code
-    assert "Delete experiments/x for good (2 runs, " in done.stderr
+    assert "Permanently delete experiments/x (2 runs, " in done.stderr
     assert Path("experiments/x").exists() == (code != 0)
     assert ("nothing was deleted" in done.stderr) == (code != 0)
 
@@ -150,7 +150,7 @@ def test_one_that_was_killed_is_finished_by_the_next(cli: Cli, runs: list[Path],
     assert not Path("experiments/x").exists()  # nobody can begin a run in it any more
     listed = cli("experiment", "list")
     assert listed.code == 2
-    assert "the deletion of x was not finished" in listed.err
+    assert "the deletion of x was interrupted" in listed.err
     done = cli("experiment", "delete", "x")  # it was agreed to before
     assert (done.code, done.err) == (0, "")
     assert sorted(told()) == sorted(stones)

@@ -111,9 +111,9 @@ def test_a_name_alone_is_a_name_alone() -> None:
 
 BROKEN = {
     "a: 1\nb: [\n": "config.yaml:3:1: ",
-    "a: 1\na: 2\n": "config.yaml:2:1: the key 'a' stands twice",
+    "a: 1\na: 2\n": "config.yaml:2:1: the key 'a' occurs twice",
     "a: !ruby/object:Foo {}\n": "config.yaml:1:4: the tag '!ruby/object:Foo'",
-    "a: &a [*a]\n": "config.yaml:1:8: &a holds itself",
+    "a: &a [*a]\n": "config.yaml:1:8: &a contains itself",
     "1: x\n": "config.yaml:1:1: a key must be text",
     "- a\n": "config.yaml: expected an object, found a list",
     "a: .nan\n": "config.yaml:1:4: ",

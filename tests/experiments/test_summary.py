@@ -176,4 +176,4 @@ def test_a_run_that_cannot_be_read_is_named_and_hides_no_other(cli: Cli, text: s
         return
     assert (said["runs"], said["code"]) == (1, 2)
     assert said["unreadable"][0]["path"] == str(broken)  # type: ignore[index]
-    assert str(said["err"]).startswith(f"Warning: {broken} is left out: ")
+    assert str(said["err"]).startswith(f"Warning: skipped {broken}: ")

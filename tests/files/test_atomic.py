@@ -318,13 +318,13 @@ class TestFailure:
     def test_an_interrupt_just_after_the_name_was_taken_stays_an_interrupt(
         self, document: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        take_name = atomic._take_name
+        take_name = atomic._rename
 
         def interrupted(directory: int, temporary: str, name: str, *, replace: bool) -> None:
             take_name(directory, temporary, name, replace=replace)
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(atomic, "_take_name", interrupted)
+        monkeypatch.setattr(atomic, "_rename", interrupted)
         with pytest.raises(KeyboardInterrupt):
             write_atomic(document, b"new")
         assert document.read_bytes() == b"new"

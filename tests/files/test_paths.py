@@ -22,16 +22,16 @@ def test_plain_relative_paths_are_good(path: str) -> None:
         ("", "empty"),
         ("/etc/passwd", "absolute"),
         ("//host/x", "absolute"),
-        ("..", "upwards"),
-        ("../x", "upwards"),
-        ("a/../../x", "upwards"),
-        ("a/..", "upwards"),
+        ("..", "contains '..'"),
+        ("../x", "contains '..'"),
+        ("a/../../x", "contains '..'"),
+        ("a/..", "contains '..'"),
         ("a\0b", "NUL"),
-        (".", "two names"),
-        ("./a", "two names"),
-        ("a/./b", "two names"),
-        ("a//b", "two names"),
-        ("a/", "two names"),
+        (".", "empty or '.' part"),
+        ("./a", "empty or '.' part"),
+        ("a/./b", "empty or '.' part"),
+        ("a//b", "empty or '.' part"),
+        ("a/", "empty or '.' part"),
     ],
 )
 def test_hostile_paths_are_refused_with_a_reason(path: str, reason: str) -> None:
@@ -78,7 +78,7 @@ def test_links_that_lead_out_are_refused(tmp_path: Path, target: str) -> None:
     for outside in (tmp_path / "outside", tmp_path / "root-outside"):
         outside.mkdir()
     (root / "link").symlink_to(target.format(root=root))
-    with pytest.raises(StoreError, match="leads it out"):
+    with pytest.raises(StoreError, match="leads out"):
         resolve_below(root, "link")
 
 
@@ -88,12 +88,12 @@ def test_a_link_on_the_way_that_leads_out_is_refused(tmp_path: Path) -> None:
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside" / "file").touch()
     (root / "way").symlink_to("../outside")
-    with pytest.raises(StoreError, match="leads it out"):
+    with pytest.raises(StoreError, match="leads out"):
         resolve_below(root, "way/file")
 
 
 def test_a_hostile_path_is_refused_before_anything_is_looked_up(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="leads upwards"):
+    with pytest.raises(StoreError, match=r"contains '[.][.]'"):
         resolve_below(tmp_path / "nowhere", "../file")
 
 

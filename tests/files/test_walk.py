@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from files.unprivileged import as_nobody, everybodys_directory
 from runcard.errors import StoreError
-from runcard.files import FileEntry, FileKind, decode_name, encode_name, walk, walk_files
+from runcard.files import FileKind, WalkEntry, decode_name, encode_name, walk, walk_files
 
 NAMES = st.binary(min_size=1, max_size=4).map(
     lambda raw: raw.translate(bytes.maketrans(b"\0/", b"-.")).replace(b"..", b"+").replace(b".", b"!")
@@ -51,12 +51,12 @@ def test_every_entry_has_its_kind(tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(str(tmp_path / "socket"))
         assert list(walk(tmp_path)) == [
-            FileEntry("folder", FileKind.DIRECTORY),
-            FileEntry("folder/file", FileKind.FILE),
-            FileEntry("link", FileKind.SYMLINK),
-            FileEntry("nowhere", FileKind.SYMLINK),
-            FileEntry("pipe", FileKind.OTHER),
-            FileEntry("socket", FileKind.OTHER),
+            WalkEntry("folder", FileKind.DIRECTORY),
+            WalkEntry("folder/file", FileKind.FILE),
+            WalkEntry("link", FileKind.SYMLINK),
+            WalkEntry("nowhere", FileKind.SYMLINK),
+            WalkEntry("pipe", FileKind.OTHER),
+            WalkEntry("socket", FileKind.OTHER),
         ]
 
 
@@ -88,7 +88,7 @@ def test_the_root_may_be_a_link(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "real" / "file").touch()
     (tmp_path / "root").symlink_to("real")
-    assert list(walk(tmp_path / "root")) == [FileEntry("file", FileKind.FILE)]
+    assert list(walk(tmp_path / "root")) == [WalkEntry("file", FileKind.FILE)]
 
 
 @pytest.mark.parametrize("name", ["nothing", "file"])

@@ -1,4 +1,4 @@
-"""Ruby projects to test with: sources, and plans that fit them."""
+"""Ruby projects for tests: sources and matching plans."""
 
 import os
 import shutil

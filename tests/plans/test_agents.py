@@ -1,4 +1,4 @@
-"""Agents: their order, what each may write, and what a mark says."""
+"""Agents: their order, what each may write, and their reports."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Whether a plan can still be used: a hit only when everything is right, a miss with its reason."""
+"""`runcard plan status`: fresh only when everything is right, otherwise a reason."""
 
 import json
 import os

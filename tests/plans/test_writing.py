@@ -1,4 +1,4 @@
-"""Changing a plan: in place, whole, and never over somebody else's change."""
+"""Changing a plan: in place, atomically, and never over the change of another writer."""
 
 import difflib
 import os

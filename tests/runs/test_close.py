@@ -97,7 +97,7 @@ def test_all_of_a_store_are_closed_and_only_those_are_told(cli: Cli, store: Path
     assert done.out == "".join(f"{run}: closed as interrupted\n" for run in dead)
     assert verdict(store)["findings"] == []
     again = cli("close", "--outputs", store)
-    assert (again.code, again.out, again.err) == (0, f"{store}: no run is open\n", "")
+    assert (again.code, again.out, again.err) == (0, f"{store}: no open run\n", "")
 
 
 def test_for_programs_there_is_a_list(cli: Cli, store: Path) -> None:

@@ -182,7 +182,7 @@ def check(place: Path, run: Path, names: tuple[str, ...], harm: Harm) -> None:
         assert_kept(run, name, harm)
     messages = [warning["message"] for warning in document_of(run)["warnings"]]
     for name in moved:
-        assert any(message.startswith(f"{name} is a name that runcard takes") for message in messages), (
+        assert any(message.startswith(f"{name} is a name of runcard's own files") for message in messages), (
             messages
         )
     if not lost:

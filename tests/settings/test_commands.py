@@ -136,8 +136,8 @@ def test_runs_go_where_the_settings_say(cli: Cli, monkeypatch: pytest.MonkeyPatc
     with runcard.record("outputs") as run:
         pass
     assert run.path.parent == tmp_path / "outputs"
-    assert cli("close").out == "elsewhere: no run is open\n"
-    assert cli("close", "--outputs", "outputs").out == "outputs: no run is open\n"
+    assert cli("close").out == "elsewhere: no open run\n"
+    assert cli("close", "--outputs", "outputs").out == "outputs: no open run\n"
 
 
 def test_calls_are_priced_by_the_file_that_the_settings_name(

@@ -74,20 +74,23 @@ def test_trust_shows_what_it_allows_and_can_be_listed_and_revoked(cli: Cli, here
         {"value": "0644", "origin": {"kind": "file", "name": "runcard.toml", "line": 3}},
     )
     assert cli("config", "trust").out == (
-        f"{path} is trusted\n  artifacts.enabled = false\n  artifacts.file_mode = 0644\n"
+        f"{path} is now trusted\n  artifacts.enabled = false\n  artifacts.file_mode = 0644\n"
     )
     done = cli("config")
     assert (done.code, done.err) == (0, "")
-    assert cli("config", "trust").out.startswith(f"{path} was trusted already\n")
+    assert cli("config", "trust").out.startswith(f"{path} was already trusted\n")
     data = json.loads(cli("config", "trust", "--json").out)
     assert (data["path"], data["new"], len(data["sha256"])) == (str(path), False, 64)
     assert data["allowed"][1] == {"key": "artifacts.file_mode", "value": "0644"}
     assert cli("config", "trust", "--list").out == f"{path}\n"
     assert json.loads(cli("config", "trust", "--list", "--json").out) == {
-        "files": [{"path": str(path), "sha256": data["sha256"]}]
+        "files": [{"path": str(path), "sha256": data["sha256"], "state": "trusted"}]
     }
+    path.write_text('outputs = "elsewhere"\n')
+    assert cli("config", "trust", "--list").out == f"{path} (changed since: not trusted)\n"
     path.unlink()
-    assert cli("config", "trust", "--revoke", path).out == f"{path} is not trusted any more\n"
+    assert cli("config", "trust", "--list").out == f"{path} (no longer there)\n"
+    assert cli("config", "trust", "--revoke", path).out == f"{path} is no longer trusted\n"
     assert cli("config", "trust", "--list").out == ""
     assert cli("config", "trust", "--revoke", path).code == 1
     assert cli("config", "trust", "--list", "--revoke").code == 64
@@ -101,8 +104,8 @@ def test_a_file_or_its_folder_can_be_named(cli: Cli, here: Path, monkeypatch: py
         "Error: there is no settings file of a project at project"
     )
     path.write_text("[tool.runcard]\nlimits.depth = 2000\n")
-    assert cli("config", "trust", "project").out == f"{path} is trusted\n  limits.depth = 2000\n"
-    assert cli("config", "trust", path).out.startswith(f"{path} was trusted already")
+    assert cli("config", "trust", "project").out == f"{path} is now trusted\n  limits.depth = 2000\n"
+    assert cli("config", "trust", path).out.startswith(f"{path} was already trusted")
     assert cli("config", "trust", "project/runcard.toml").code == 1
     monkeypatch.chdir(here / "project")
     assert read_settings()[LIMITS_DEPTH] == 2000

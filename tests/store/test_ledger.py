@@ -73,7 +73,7 @@ def test_a_changed_entry_breaks_its_chain(cli: Cli, store: Path) -> None:
     assert said["intact"] is False
     done = cli("verify", store)
     assert done.code == 1
-    assert f"Error: {store}: the store is not intact, complete" in done.err
+    assert f"Error: {store}: the store is CHANGED (nothing missing)" in done.err
     assert f"  .runcard/{ledger.name}: line 1: the payload does not match its digest [chain]" in done.err
 
 
@@ -95,7 +95,7 @@ def test_a_run_that_was_removed_is_named(cli: Cli, store: Path) -> None:
     done = cli("verify", store)
     assert done.code == 1
     assert done.err.splitlines() == [
-        f"Error: {store}: the store is intact, not complete",
+        f"Error: {store}: the store is INCOMPLETE (nothing changed)",
         f"  {gone.name}: the ledger has this run, the store does not: it was removed [ledger]",
     ]
 

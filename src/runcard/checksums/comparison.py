@@ -15,7 +15,7 @@ from runcard.checksums.hashing import Progress, hash_files
 from runcard.checksums.listing import Listing
 from runcard.digests import Digest
 from runcard.errors import RuncardError, StoreError
-from runcard.files import FileEntry, FileKind, encode_name
+from runcard.files import FileKind, WalkEntry, encode_name
 
 
 class Changed(NamedTuple):
@@ -81,7 +81,7 @@ def compare(
 
 
 def compare_hashed(
-    entries: Iterable[FileEntry],
+    entries: Iterable[WalkEntry],
     hashed: Listing,
     listing: Listing,
     exclude: Collection[str],
@@ -104,7 +104,7 @@ class _DifferenceCollector:
         self._listing, self._exclude = listing, exclude
         self._differences: dict[str, Difference] = {}
 
-    def check_entries(self, entries: Iterable[FileEntry]) -> Iterator[str]:
+    def check_entries(self, entries: Iterable[WalkEntry]) -> Iterator[str]:
         """Yield the files that must be hashed."""
         for path, kind in entries:
             if path in self._listing:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from runcard.checksums.hashing import Progress, hash_files
 from runcard.checksums.listing import Listing
-from runcard.files import FileEntry, FileKind, OnError, decode_name, failure, short_path, walk
+from runcard.files import FileKind, OnError, WalkEntry, decode_name, failure, short_path, walk
 
 FILE = FileKind.FILE  # needed for each file, and slow to look up in an enumeration
 
@@ -34,7 +34,7 @@ class DirectoryContents(NamedTuple):
 def make(
     root: str | os.PathLike[str],
     *,
-    entries: Iterable[FileEntry] | None = None,
+    entries: Iterable[WalkEntry] | None = None,
     exclude: Collection[str] = (),
     progress: Progress | None = None,
     on_error: OnError | None = None,
@@ -57,20 +57,20 @@ class DirectoryWalk:
         self,
         root: str | os.PathLike[str],
         on_error: OnError | None = None,
-        entries: Iterable[FileEntry] | None = None,
+        entries: Iterable[WalkEntry] | None = None,
     ) -> None:
         self._root, self._on_error, self._entries = root, on_error, entries
         self.symlinks: list[Symlink] = []
         self.others: list[str] = []
 
-    def __iter__(self) -> Iterator[FileEntry]:
+    def __iter__(self) -> Iterator[WalkEntry]:
         entries = walk(self._root, on_error=self._on_error) if self._entries is None else self._entries
         for entry in entries:
             if entry.kind is not FILE:
                 self._collect(entry)
             yield entry
 
-    def _collect(self, entry: FileEntry) -> None:
+    def _collect(self, entry: WalkEntry) -> None:
         if entry.kind is FileKind.SYMLINK:
             self._read_link(entry.path)
         elif entry.kind is FileKind.OTHER:

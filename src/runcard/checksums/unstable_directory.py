@@ -18,7 +18,7 @@ from runcard.checksums.directory_listing import DirectoryContents, make
 from runcard.checksums.file_errors import NotRegularError, UnsteadyError, VanishedError
 from runcard.checksums.listing import Listing
 from runcard.errors import RuncardError
-from runcard.files import FileEntry, FileKind, encode_name, failure, short_path, walk
+from runcard.files import FileKind, WalkEntry, encode_name, failure, short_path, walk
 from runcard.parallel.worker import DirectoryCursor
 
 # Error numbers for a name that has disappeared or now stands for something else.
@@ -58,7 +58,7 @@ def walk_unstable(root: str) -> dict[str, FileKind]:
 def snapshot(root: str, kinds: Mapping[str, FileKind], exclude: Collection[str]) -> Snapshot:
     """List the regular files below `root`, as `make` does, even while they change."""
     problems: dict[str, RuncardError] = {}
-    entries = map(FileEntry._make, kinds.items())
+    entries = map(WalkEntry._make, kinds.items())
     contents = make(root, entries=entries, exclude=exclude, on_error=problems.__setitem__)
     return _retry(root, contents, problems) if problems else Snapshot(contents, ())
 
@@ -83,7 +83,7 @@ def _list_again(
 ) -> tuple[DirectoryContents, dict[str, RuncardError]]:
     problems: dict[str, RuncardError] = {}
     kinds = {path: _kind(root, path) for path in sorted(paths)}
-    entries = [FileEntry(path, kind) for path, kind in kinds.items() if kind is not None]
+    entries = [WalkEntry(path, kind) for path, kind in kinds.items() if kind is not None]
     return _merge(contents, make(root, entries=entries, on_error=problems.__setitem__)), problems
 
 

@@ -1,5 +1,5 @@
-"""The command line: parse, call one operation, print its result. A file for each command.
+"""The command line: parse, call one operation, print its result. A file for each command, in the folder of its subject.
 
-Only here may anything print or exit. `main` is the door; it knows the help text by heart, because importing click alone
-takes longer than everything that `runcard --help` has to do.
+Only this package prints or exits. `commands` is the table of all commands, `main` the entry point, `app` the root
+command and the handling of errors, `many` the loop over several records.
 """

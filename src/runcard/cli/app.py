@@ -1,4 +1,4 @@
-"""The root of all commands, and the one place where errors become messages and exit codes."""
+"""The root command, and the one place where errors become messages and exit codes."""
 
 import os
 import sys
@@ -43,7 +43,7 @@ def root() -> None: ...
 def run(arguments: list[str]) -> int:
     """Run a command and return its exit code."""
     reset_verbosity()
-    _refused_settings()  # what a program asked for before is not about this command
+    _refused_settings()  # forget those of an earlier command of this process
     code = _run(arguments)
     refused = _refused_settings()
     for message, hint in refused:
@@ -54,7 +54,7 @@ def run(arguments: list[str]) -> int:
 def _run(arguments: list[str]) -> int:
     try:
         for stream in (sys.stdout, sys.stderr):
-            # A name that the terminal's encoding lacks must not stop the work.
+            # A character that the encoding of the terminal lacks must not stop the work.
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
         code = _invoke(arguments)
         sys.stdout.flush()
@@ -66,7 +66,7 @@ def _run(arguments: list[str]) -> int:
         complain("Error", error.message, hint=error.hint)
         show_traceback(error)
         return error.exit_code
-    except BrokenPipeError:  # whoever read our output has left
+    except BrokenPipeError:  # the reader of our output is gone
         _drop_output()
         return BROKEN_PIPE
     except OSError as error:
@@ -75,18 +75,18 @@ def _run(arguments: list[str]) -> int:
 
 
 def _invoke(arguments: list[str]) -> int:
-    """Let click do the work, and none of what it does about errors."""
+    """Let click parse and call, without its handling of errors."""
     if "_RUNCARD_COMPLETE" in os.environ:
         root.main(arguments, prog_name="runcard")
     try:
         with root.make_context("runcard", arguments) as context:
-            return _answered(context)
-    except click.exceptions.Exit as wanted:
-        return wanted.exit_code
+            return _call(context)
+    except click.exceptions.Exit as exiting:
+        return exiting.exit_code
 
 
-def _answered(context: click.Context) -> int:
-    """The exit code of a command; where one that was to answer in JSON fails, the error is its answer as well."""
+def _call(context: click.Context) -> int:
+    """The exit code of a command. With --json, its error is printed as JSON as well."""
     try:
         return int(root.invoke(context) or 0)
     except RuncardError as error:
@@ -98,16 +98,16 @@ def _answered(context: click.Context) -> int:
 
 
 def _refused_settings() -> list[tuple[str, str]]:
-    """Values of settings that the command asked for and that did not count, each with what to do about it."""
+    """Values of settings that the command read and ignored, each with a hint."""
     if "runcard.settings.lookup" not in sys.modules:
-        return []  # it asked for none
+        return []  # it read none
     from runcard.settings import take_unreported  # noqa: PLC0415
 
     return take_unreported()
 
 
 def _failed(error: OSError) -> int:
-    """Say what the system refused; where it names no file, it was the output."""
+    """Print an error of the operating system. If it names no file, it is about the output."""
     from runcard.files import failure  # noqa: PLC0415
 
     if error.filename is None:
@@ -115,7 +115,7 @@ def _failed(error: OSError) -> int:
         complain(
             "Error",
             f"cannot write the output: {error.strerror}",
-            hint="send it elsewhere, and run the command again",
+            hint="write it to another place, and run the command again",
         )
         return ExitCode.FAILED
     problem = failure(error, os.fsdecode(error.filename), "use")
@@ -125,5 +125,5 @@ def _failed(error: OSError) -> int:
 
 
 def _drop_output() -> None:
-    """What could not be written is given up; Python would try, and complain, once more at exit."""
+    """Discard what could not be written: Python would try again at exit, and print an error."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -6,12 +6,12 @@ from click.shell_completion import BashComplete, FishComplete, ZshComplete
 _SHELLS = {"bash": BashComplete, "zsh": ZshComplete, "fish": FishComplete}
 
 
-@click.command("completion", short_help="Print the script that completes commands in your shell.")
+@click.command("completion")
 @click.argument("shell", metavar="SHELL", type=click.Choice(list(_SHELLS)))
 def command(shell: str) -> int:
-    """Print the script that completes commands, options and files in SHELL.
+    """Print the script that completes commands, options and files in SHELL: bash, zsh or fish.
 
-    SHELL is bash, zsh or fish:
+    To install it:
 
     \b
     bash:  echo 'eval "$(runcard completion bash)"' >> ~/.bashrc

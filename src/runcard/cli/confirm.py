@@ -14,10 +14,10 @@ def can_ask() -> bool:
     return sys.stdin is not None and sys.stdin.isatty()
 
 
-def is_agreed(question: str, *, doing: str, about: Iterable[str] = (), hint: str = "add --yes") -> bool:
-    """Whether the user says yes, having read what it is `about`; a UsageError where nobody can be asked."""
+def is_agreed(question: str, *, about: Iterable[str] = (), hint: str = "pass --yes") -> bool:
+    """Whether the user answers yes to the question, printed below the lines `about`; UsageError without a terminal."""
     if not can_ask():
-        raise UsageError(f"nobody can be asked whether to {doing}", hint=hint)
+        raise UsageError("no terminal to confirm on", hint=hint)
     for line in about:
         click.echo(printable(line), err=True)
     try:

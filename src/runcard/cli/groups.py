@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from runcard.cli.examples import EXAMPLES
+from runcard.cli.help_examples import EXAMPLES
 from runcard.cli.options import verbosity_options
 
 

@@ -10,18 +10,16 @@ INTERRUPTED = 130
 
 
 def main() -> int:
-    """Do what the command line says; the exit code."""
-    gc.set_threshold(
-        50_000
-    )  # what is loaded at the start stays: looking for garbage in it takes an eighth of the time
+    """Run the command line; the exit code."""
+    gc.set_threshold(50_000)  # modules stay loaded: collecting garbage among them takes an eighth of the time
     try:
         return _run(sys.argv[1:])
-    except KeyboardInterrupt:  # here, since it can come while a command is still being imported
+    except KeyboardInterrupt:  # here, because it can come while a command is being imported
         after_echo = "\n" if sys.stderr.isatty() else ""  # the terminal shows ^C
         sys.stderr.write(f"{after_echo}Error: interrupted\n")
         return INTERRUPTED
     finally:
-        gc.freeze()  # the process ends: nothing is worth looking for garbage in any more
+        gc.freeze()  # the process ends: no need to collect garbage
 
 
 def _run(arguments: list[str]) -> int:
@@ -49,14 +47,14 @@ def _run(arguments: list[str]) -> int:
 
 
 def _open_streams() -> None:
-    """Where the caller closed a standard stream, what is written to it is thrown away."""
+    """Discard what is written to a standard stream that the caller closed."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - for good
 
 
 def _printed(text: str) -> bool:
-    """Print a text; false when that fails: the long way through click fails as well, and says why."""
+    """Print a text; false if that fails: the way through click then fails too, and prints the error."""
     try:
         sys.stdout.write(text)
         sys.stdout.flush()

@@ -1,78 +1,153 @@
-"""One command about many paths: the good ones print in their order, what is wrong follows, the worst decides."""
+"""The loop over many records, documents or plans, for every command that takes several.
+
+Good results are printed in order as they come. Errors follow at the end, then warnings, so that the first word on stderr
+tells the exit code. An error stops its own item only; the worst one decides the exit code.
+"""
 
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import NamedTuple, Protocol, TypeVar
 
-from runcard.cli.printing import complain, say_json
-from runcard.cli.progress import Progress
+from runcard.cli.printing import complain, say, say_done, say_json
+from runcard.cli.progress import ByteProgress, Progress
+from runcard.cli.verbosity import is_verbose, show_traceback
 from runcard.encoding import JsonObject
-from runcard.errors import ExitCode, RuncardError
+from runcard.errors import ExitCode, RuncardError, UsageError
 from runcard.files import json_name
 
 
 class Result(Protocol):
-    """What an operation says about one path."""
-
-    @property
-    def warnings(self) -> Sequence[str]: ...
+    """The result of an operation for one item. Its `warnings`, if it has any, are printed at the end."""
 
     def to_dict(self) -> JsonObject: ...
 
 
+class _Message(NamedTuple):
+    text: str
+    hint: str | None
+    details: Sequence[str]  # lines below it
+    error: RuncardError | None = None
+
+
 R = TypeVar("R", bound=Result)
+T = TypeVar("T")
 
 
 class Many:
-    """The paths of one command, worked on one after the other."""
+    """The items of one command.
 
-    def __init__(self, what: str, key: str | None, *, as_json: bool, shows_progress: bool = False) -> None:
-        self._key = (
-            key  # how the path is called in JSON; None: results alone are said, nothing of what was refused
-        )
+    As JSON, each result is one line; with `json_list`, all of them are one object with this key. `key` is the name of an
+    item in JSON; without it results stand alone. `refusal` makes the JSON of an error.
+    """
+
+    def __init__(
+        self,
+        what: str,
+        key: str | None,
+        *,
+        as_json: bool,
+        shows_progress: bool = False,
+        progress: ByteProgress | None = None,
+        json_list: str | None = None,
+        refusal: Callable[[str, RuncardError], JsonObject] | None = None,
+    ) -> None:
+        self._key = key
         self._as_json = as_json
-        self._progress = Progress(what, everywhere=shows_progress)
-        self._errors: list[tuple[str, str | None]] = []
-        self._warnings: list[tuple[str, str | None]] = []
+        self._progress = progress or Progress(what, everywhere=shows_progress)
+        self._json_list = json_list
+        self._refusal = refusal
+        self._collected: list[JsonObject] = []
+        self._errors: list[_Message] = []
+        self._warnings: list[_Message] = []
+        self._is_misused = False
 
-    def each(self, paths: Iterable[str], work: Callable[[str], R], show: Callable[[str, R], object]) -> None:
-        """Do the work for each path and show its result; an error stops nothing but its own path."""
-        for path in self._progress.over(paths):
-            try:
-                result = work(path)
-            except RuncardError as error:
-                self.refuse(path, error)
-                continue
-            self._progress.wipe()
-            if self._as_json:
-                say_json(self._named(path) | result.to_dict(), on_one_line=True)
-            else:
-                show(path, result)
-            for warning in result.warnings:
-                self.warn(f"{path}: {warning}")
+    def each(self, items: Iterable[str], work: Callable[[str], R], show: Callable[[str, R], object]) -> None:
+        """Do the work for each item and show its result."""
+        for item in self.over(items):
+            with self.catching(item):
+                self.add(item, work(item), show)
 
-    def refuse(self, path: str, error: RuncardError) -> None:
+    def over(self, items: Iterable[T]) -> Iterator[T]:
+        """The same items, with progress."""
+        return self._progress.over(items)
+
+    @contextmanager
+    def catching(self, item: str) -> Iterator[None]:
+        """Keep an error for the end."""
+        try:
+            yield
+        except RuncardError as error:
+            self.refuse(item, error)
+
+    def add(self, item: str, result: R, show: Callable[[str, R], object]) -> None:
+        """Show one result."""
+        self._progress.wipe()
         if self._as_json:
+            self._add_json(self._named(item) | result.to_dict())
+        else:
+            show(item, result)
+            self._say_amount()
+        for warning in getattr(result, "warnings", ()):
+            self.warn(f"{item}: {warning}")
+
+    def done(self, text: str, details: Sequence[str] = ()) -> None:
+        """Print a line about success, with lines of details below it."""
+        self._progress.wipe()
+        if not self._as_json:
+            say_done(text)
+            self._say_amount()
+            for line in details:
+                say_done(f"  {line}")
+
+    def _say_amount(self) -> None:
+        """With --verbose, how much was read for the last result."""
+        if is_verbose() and isinstance(self._progress, ByteProgress):
+            from runcard.views.formats import byte_size  # noqa: PLC0415
+
+            files, count = self._progress.record
+            say(f"  {files:,} files, {byte_size(count)}")
+
+    def refuse(
+        self, item: str, error: RuncardError, messages: Iterable[tuple[str, str | None]] | None = None
+    ) -> None:
+        """Keep an error for the end; `messages` with their hints replace its own."""
+        if self._as_json and self._refusal:
+            self._add_json(self._refusal(item, error))
+        elif self._as_json:
             reason = {"error": error.message, "hint": error.hint} if self._key else {}
-            say_json(self._named(path) | reason, on_one_line=True)
-        self.complain(error.message, error.hint)
+            self._add_json(self._named(item) | reason)
+        for text, hint in messages or [(error.message, error.hint)]:
+            self._errors.append(_Message(text, hint, (), error))
+        self._is_misused |= isinstance(error, UsageError)
 
-    def _named(self, path: str) -> JsonObject:
-        return {self._key: json_name(path).text} if self._key else {}
+    def _add_json(self, data: JsonObject) -> None:
+        if self._json_list:
+            self._collected.append(data)
+        else:
+            say_json(data, on_one_line=True)
 
-    def complain(self, message: str, hint: str | None = None) -> None:
-        self._errors.append((message, hint))
+    def _named(self, item: str) -> JsonObject:
+        return {self._key: json_name(item).text} if self._key else {}
+
+    def complain(self, message: str, hint: str | None = None, details: Sequence[str] = ()) -> None:
+        self._errors.append(_Message(message, hint, details))
 
     def warn(self, message: str, hint: str | None = None) -> None:
-        self._warnings.append((message, hint))
+        self._warnings.append(_Message(message, hint, ()))
 
-    def finish(self) -> int:
-        """Say what is wrong, errors first, so that the first word on stderr tells the exit code."""
+    def finish(self) -> ExitCode:
+        """Print the errors and the warnings; the exit code."""
+        if self._as_json and self._json_list:
+            say_json({self._json_list: self._collected})
         sys.stdout.flush()
-        for message, hint in self._errors:
-            complain("Error", message, hint=hint)
-        for message, hint in self._warnings:
-            complain("Warning", message, hint=hint)
+        for label, messages in (("Error", self._errors), ("Warning", self._warnings)):
+            for message in messages:
+                complain(label, message.text, hint=message.hint, details=message.details)
+                if message.error is not None:
+                    show_traceback(message.error)
+        if self._is_misused:
+            return ExitCode.USAGE
         if self._errors:
             return ExitCode.FAILED
         return ExitCode.WARNINGS if self._warnings else ExitCode.OK

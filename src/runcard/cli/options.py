@@ -12,23 +12,23 @@ from runcard.cli.printing import AS_JSON
 from runcard.cli.verbosity import set_verbosity
 from runcard.documents.kinds import KINDS
 
-PATH = click.Path(readable=False)  # what cannot be read is said by whoever reads it, and stops no other path
+PATH = click.Path(readable=False)  # an unreadable path is an error of the operation, and stops no other path
 PATH_OR_DASH = click.Path(readable=False, allow_dash=True)
 
 kind_option = click.option(
     "--kind",
     type=click.Choice(sorted(KINDS)),
-    help="Take it as this kind of document instead of telling it by its content.",
+    help="Kind of the document. Default: detected from its content.",
 )
 
 
-def _remembered(context: click.Context, _: click.Parameter, value: bool) -> bool:
+def _remember(context: click.Context, _: click.Parameter, value: bool) -> bool:
     context.meta[AS_JSON] = value
     return value
 
 
 json_option = click.option(
-    "--json", "as_json", is_flag=True, callback=_remembered, help="Print the result as JSON."
+    "--json", "as_json", is_flag=True, callback=_remember, help="Print the result as JSON."
 )
 
 
@@ -69,7 +69,7 @@ _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks
 
 
 class Age(click.ParamType[timedelta]):
-    """A span of time: `30d`, `12h`, `2w`."""
+    """A duration: `30d`, `12h`, `2w`."""
 
     name = "AGE"
 
@@ -78,7 +78,7 @@ class Age(click.ParamType[timedelta]):
             return value
         match = re.fullmatch(r"([0-9]{1,6})([smhdw])", str(value).strip())
         if match is None:
-            self.fail(f"'{value}' is no age: write 30d, 12h or 2w", param, ctx)
+            self.fail(f"'{value}' is not an age: write 30d, 12h or 2w", param, ctx)
         return timedelta(**{_UNITS[match[2]]: int(match[1])})
 
 
@@ -93,11 +93,11 @@ class Size(click.ParamType[int]):
         try:
             return SIZE.from_text(str(value))
         except NotAllowedError:
-            self.fail(f"'{value}' is no size: write {SIZE.allowed}", param, ctx)
+            self.fail(f"'{value}' is not a size: write {SIZE.allowed}", param, ctx)
 
 
 class Text(click.ParamType[str]):
-    """Words that go into a document, and so must be UTF-8."""
+    """Text for a document, which must be UTF-8."""
 
     name = "TEXT"
 
@@ -112,21 +112,21 @@ class Text(click.ParamType[str]):
 TEXT = Text()
 
 outputs_option = click.option(
-    "--outputs", metavar="DIR", type=PATH, help="The store of runs; the setting `outputs` unless given."
+    "--outputs", metavar="DIR", type=PATH, help="Store of runs. Default: the setting `outputs`."
 )
 artifacts_option = click.option(
-    "--artifacts",
-    metavar="DIR",
-    type=PATH,
-    help="The store of sessions; the setting `artifacts.dir` unless given.",
+    "--artifacts", metavar="DIR", type=PATH, help="Store of sessions. Default: the setting `artifacts.dir`."
 )
-by_option = click.option("--by", metavar="WHO", type=TEXT, help="Who does it; user@host unless given.")
-dry_run_option = click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
+by_option = click.option("--by", metavar="WHO", type=TEXT, help="Author of the change. Default: user@host.")
+dry_run_option = click.option("--dry-run", is_flag=True, help="Show what would be done, and do nothing.")
 yes_option = click.option(
-    "--yes", is_flag=True, help="Do not ask; needed where there is no terminal to ask at."
+    "--yes", is_flag=True, help="Do not ask for confirmation; required without a terminal."
+)
+progress_option = click.option(
+    "--progress", "shows_progress", is_flag=True, help="Show progress even if stderr is not a terminal."
 )
 
 
 def output_option(metavar: str, about: str, **more: Any) -> Callable[[Decorated], Decorated]:  # noqa: ANN401 - as click has them
-    """Where what is made goes, which means another thing for each command."""
+    """`-o`: where the result goes, which each command explains."""
     return click.option("--output", "-o", metavar=metavar, type=PATH_OR_DASH, help=about, **more)

@@ -1,46 +1,61 @@
-"""How things look on the terminal: colours only there, data on stdout, messages on stderr, nothing hostile anywhere."""
+"""How things look on the terminal: data on stdout, messages on stderr, control characters escaped in both."""
 
 import os
 import re
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from runcard.cli.verbosity import is_quiet
+from runcard.errors import EncodingError, ExitCode
+
 if TYPE_CHECKING:
     from runcard.documents.findings import Finding
-    from runcard.errors import ExitCode
     from runcard.settings import Settings
 
 # What JSON lets stand in a string although a terminal may act on it or hide it.
 _UNSEEN = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]")
 
-AS_JSON = "runcard.as_json"  # where a context keeps whether --json was said
+AS_JSON = "runcard.as_json"  # the key of --json in the context of a command
 
 _COLOURS = {"Error": "red", "Warning": "yellow"}
 
 
 def colour() -> bool | None:
-    """Whether to colour: click decides by the terminal, unless the user said no or it is one that cannot."""
-    return False if os.environ.get("NO_COLOR") or is_dumb() else None
+    """Whether to use colours; None: on a terminal only.
+
+    NO_COLOR wins over all others. FORCE_COLOR counts when it is not empty, CLICOLOR_FORCE when it is not 0 either.
+    """
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR") or os.environ.get("CLICOLOR_FORCE", "0") not in {"", "0"}:
+        return True
+    return False if is_dumb() else None
 
 
 def is_dumb() -> bool:
-    """Whether the terminal says that it takes lines of text and nothing else."""
+    """Whether the terminal can show lines of text only."""
     return os.environ.get("TERM") == "dumb"
 
 
 def say(text: str) -> None:
-    """A line of data."""
-    click.echo(_harmless(text), color=colour())
+    """Print a line of data to stdout."""
+    click.echo(_printable(text), color=colour())
+
+
+def say_done(text: str) -> None:
+    """Print a line about success to stdout, unless --quiet is given."""
+    if not is_quiet():
+        say(text)
 
 
 def say_json(data: Any, *, on_one_line: bool = False) -> None:  # noqa: ANN401
-    """Data for machines, on stdout."""
+    """Print data as JSON to stdout."""
     from json import dumps  # noqa: PLC0415
 
     from runcard.encoding import COMPACT, encode_json  # noqa: PLC0415
-    from runcard.errors import EncodingError  # noqa: PLC0415
 
     encode = partial(encode_json, layout=COMPACT) if on_one_line else encode_json
     try:
@@ -51,7 +66,7 @@ def say_json(data: Any, *, on_one_line: bool = False) -> None:  # noqa: ANN401
 
 
 def _in_utf8(data: Any) -> Any:  # noqa: ANN401
-    """The same data with stray bytes of names escaped, so that no name keeps anybody from an answer."""
+    """The same data with bytes of names that are not UTF-8 escaped."""
     from runcard.files import json_name  # noqa: PLC0415
 
     if isinstance(data, str):
@@ -61,41 +76,41 @@ def _in_utf8(data: Any) -> Any:  # noqa: ANN401
     return [_in_utf8(value) for value in data] if isinstance(data, list | tuple) else data
 
 
-def complain(word: str, message: str, *, hint: str | None = None) -> None:
-    """A message for people, on stderr."""
-    label = click.style(f"{word}:", fg=_COLOURS[word], bold=True)
-    click.echo(f"{label} {_harmless(message)}", err=True, color=colour())
+def complain(label: str, message: str, *, hint: str | None = None, details: Sequence[str] = ()) -> None:
+    """Print an error or a warning to stderr, with lines of details and a hint below it."""
+    prefix = click.style(f"{label}:", fg=_COLOURS[label], bold=True)
+    click.echo(f"{prefix} {_printable(message)}", err=True, color=colour())
+    for line in details:
+        click.echo(f"  {_printable(line)}", err=True, color=colour())
     if hint:
-        click.echo(f"  hint: {_harmless(hint)}", err=True, color=colour())
+        click.echo(f"  hint: {_printable(hint)}", err=True, color=colour())
 
 
-def complain_about(found: "Finding", path: str) -> None:
-    """A finding, and how to mend it."""
-    complain(found.severity.capitalize(), finding_line(found, path), hint=found.hint)
+def complain_about(finding: "Finding", path: str) -> None:
+    """Print a finding and how to fix it."""
+    complain(finding.severity.capitalize(), finding_line(finding, path), hint=finding.hint)
 
 
-def complain_of_settings(settings: "Settings", code: "ExitCode") -> "ExitCode":
-    """Say what stands in the file of settings and nobody reads; the exit code that this makes of `code`.
+def complain_of_settings(settings: "Settings", code: ExitCode) -> ExitCode:
+    """Print the warnings of the configuration files, such as unknown keys; the exit code with them.
 
-    For commands to which the settings tell where records lie or what becomes of them: a misspelt key sends them astray.
+    For commands that find or delete records by the settings: a misspelt key leads them to the wrong ones.
     """
-    from runcard.errors import ExitCode  # noqa: PLC0415
-
     warnings = list(settings.warnings())
     for message, hint in warnings:
         complain("Warning", message, hint=hint)
     return ExitCode.WARNINGS if warnings and code == ExitCode.OK else code
 
 
-def finding_line(found: "Finding", path: str) -> str:
-    """A finding as compilers print them: where, what, which rule."""
-    place = (path or "''") + (f":{found.line}:{found.column}" if found.line else "")
-    pointer = f" {found.path}:" if found.path else ""
-    return f"{place}:{pointer} {found.message} [{found.rule}]"
+def finding_line(finding: "Finding", path: str) -> str:
+    """A finding as compilers print them: place, message, rule."""
+    place = (path or "''") + (f":{finding.line}:{finding.column}" if finding.line else "")
+    pointer = f" {finding.path}:" if finding.path else ""
+    return f"{place}:{pointer} {finding.message} [{finding.rule}]"
 
 
-def _harmless(text: str) -> str:
-    """A text on one line; whoever prints need not ask where each part of it comes from."""
-    from runcard.files import printable  # noqa: PLC0415
+def _printable(text: str) -> str:
+    """A text on one line, with control characters escaped."""
+    from runcard.files import printable  # noqa: PLC0415 - half as heavy as click, and help needs none
 
     return printable(text)

@@ -1,6 +1,6 @@
-"""Files on disk: atomic writing, hostile paths and names, locks, and a walk in stable order.
+"""Files on disk: safe opening, atomic writing, hostile paths and names, globs, locks, and a walk in stable order.
 
-Names are `str` whose bytes are UTF-8 with `surrogateescape`, in every locale. Nothing here knows what a record is.
+Names are `str`, decoded as UTF-8 with `surrogateescape` in every locale. Nothing here knows what a record is.
 """
 
 from runcard.files.atomic import Sync, fsync_directory, sync_filesystem, write_all, write_atomic
@@ -17,16 +17,16 @@ from runcard.files.opening import (
 from runcard.files.os_errors import failure
 from runcard.files.paths import SAFE_ID, check_relative, is_safe_id, resolve_below
 from runcard.files.reading import read_file, read_regular, read_stream, unreadable
-from runcard.files.walk import FileEntry, FileKind, OnError, sizes, walk, walk_files
+from runcard.files.walk import FileKind, OnError, WalkEntry, sizes, walk, walk_files
 
 __all__ = [
     "SAFE_ID",
-    "FileEntry",
     "FileKind",
     "JsonName",
     "NotRegularFileError",
     "OnError",
     "Sync",
+    "WalkEntry",
     "check_relative",
     "decode_name",
     "encode_name",

@@ -1,10 +1,10 @@
-"""Writing a document so that a reader sees the old one or the new one, whole.
+"""Write a file atomically: a reader sees the old or the new contents, never a part.
 
-The bytes go to a temporary file in the same directory, reach the disk, take the name in one step, and then the
-directory reaches the disk. It writes single documents; many files are made durable in other ways.
+The bytes are written to a temporary file in the same directory and synced to disk; then it is renamed, and the directory
+is synced. This is for single documents; many files are synced together.
 
-Invariants: after an error the old document is untouched and the temporary file gone; at no moment can the new file be
-read by somebody whom its final mode shuts out. A process that is killed can leave its temporary file behind:
+Invariants: after an error the old file is unchanged and the temporary file is removed; the new file is never readable by
+users whom its final mode excludes. A process that is killed can leave its temporary file behind:
 `.<name>.<8 hex digits>.tmp`.
 """
 
@@ -21,11 +21,11 @@ _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 class Sync(Enum):
-    """What reaches the disk before the new document takes its name."""
+    """What is synced to disk before the new file is renamed."""
 
-    FILE = "it"
-    FILE_SYSTEM = "it, and all that was written to the same file system before"
-    LATER = "nothing: the caller makes many files durable together"
+    FILE = "the file"
+    FILE_SYSTEM = "the file, and everything written to the same file system before"
+    LATER = "nothing: the caller syncs many files together"
 
 
 def write_atomic(
@@ -37,28 +37,28 @@ def write_atomic(
     follow: bool = True,
     sync: Sync = Sync.FILE,
 ) -> None:
-    """Make `data` the contents of `path`, durably unless many files are to be made durable together.
+    """Make `data` the contents of `path`, synced to disk unless `sync` is LATER.
 
-    Without `mode` a file that is replaced hands its permission bits on, and a new one gets what the umask says. A
-    symbolic link stays: what it points to is replaced; without `follow` it raises an OSError (ELOOP). With
-    `replace=False` anything that has the name, a link included, raises FileExistsError. Every OSError names `path`.
+    Without `mode`, a replaced file keeps its permission bits, and a new one follows the umask. A symbolic link stays, and
+    its target is replaced; without `follow` it raises an OSError (ELOOP). With `replace=False`, anything of that name, a
+    link included, raises FileExistsError. Every OSError names `path`.
     """
-    given = os.fspath(path)
+    name = os.fspath(path)
     try:
-        if _write(given, data, mode, sync, replace=replace):
+        if _write(name, data, mode, sync, replace=replace):
             return
         if not follow:
-            raise _endless()
-        real = os.path.realpath(given)
+            raise _link_loop()
+        real = os.path.realpath(name)
         if not _write(real, data, mode, sync, replace=True):
-            raise _endless()
+            raise _link_loop()
     except OSError as error:
-        # The system names the temporary file, or none at all: that would help nobody.
-        raise OSError(error.errno, error.strerror, given) from error
+        # The system names the temporary file, or no file at all.
+        raise OSError(error.errno, error.strerror, name) from error
 
 
 def fsync_directory(path: str | os.PathLike[str]) -> None:
-    """Make the names in a directory durable: what was created, renamed or removed there."""
+    """Sync a directory: the names that were created, renamed or removed in it."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
@@ -67,7 +67,7 @@ def fsync_directory(path: str | os.PathLike[str]) -> None:
 
 
 def sync_filesystem(path: str | os.PathLike[str]) -> None:
-    """Make everything durable that was written to the file system of a directory, in one step."""
+    """Sync everything that was written to the file system of a directory, in one step."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         _sync_filesystem_of(descriptor)
@@ -80,7 +80,7 @@ def sync_filesystem(path: str | os.PathLike[str]) -> None:
 def _sync_filesystem_of(descriptor: int) -> None:
     call = _syncfs()
     if call is None:
-        os.sync()  # which may be done later, while a document must be whole before it takes its name
+        os.sync()  # may return early, but a document must be complete on disk before it is renamed
         os.fsync(descriptor)
     elif number := call(descriptor):
         raise OSError(number, os.strerror(number))
@@ -88,40 +88,38 @@ def _sync_filesystem_of(descriptor: int) -> None:
 
 @cache
 def _syncfs() -> Callable[[int], int] | None:
-    """The system's call, which gives an error number or 0; None where there is none."""
-    import ctypes  # noqa: PLC0415 - see _take_name
+    """The system call, which returns an error number or 0; None if the system has none."""
+    import ctypes  # noqa: PLC0415 - see _rename
 
     call = getattr(ctypes.CDLL(None, use_errno=True), "syncfs", None)
     return call and (lambda descriptor: ctypes.get_errno() if call(descriptor) else 0)
 
 
-def _endless() -> OSError:
+def _link_loop() -> OSError:
     return OSError(errno.ELOOP, os.strerror(errno.ELOOP))
 
 
 def _write(path: str, data: bytes, mode: int | None, sync: Sync, *, replace: bool) -> bool:
-    """Write, unless what has the name is a link that should stay: then the answer is False."""
+    """Write the file; returns False, and writes nothing, if the name is a link that must stay."""
     folder, name = os.path.split(path)
     directory = os.open(folder or ".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        old = _mode_of(directory, name)
-        if replace and old is not None and S_ISLNK(old):
+        old_mode = _mode_of(directory, name)
+        if replace and old_mode is not None and S_ISLNK(old_mode):
             return False
-        wanted = old & 0o777 if mode is None and old is not None else mode
-        _write_in(directory, name, data, wanted, sync, replace=replace)
+        new_mode = old_mode & 0o777 if mode is None and old_mode is not None else mode
+        _write_in(directory, name, data, new_mode, sync, replace=replace)
     finally:
         os.close(directory)
     return True
 
 
-def _write_in(
-    directory: int, name: str, data: bytes, wanted: int | None, sync: Sync, *, replace: bool
-) -> None:
-    descriptor, temporary = _create(directory, name, 0o666 if wanted is None else wanted)
+def _write_in(directory: int, name: str, data: bytes, mode: int | None, sync: Sync, *, replace: bool) -> None:
+    descriptor, temporary = _create(directory, name, 0o666 if mode is None else mode)
     try:
         try:
-            if wanted is not None and S_IMODE(os.fstat(descriptor).st_mode) != wanted:
-                os.fchmod(descriptor, wanted)  # what the umask took away; the file is still empty
+            if mode is not None and S_IMODE(os.fstat(descriptor).st_mode) != mode:
+                os.fchmod(descriptor, mode)  # bits that the umask removed; the file is still empty
             write_all(descriptor, data)
             if sync is Sync.FILE:
                 os.fsync(descriptor)
@@ -129,9 +127,9 @@ def _write_in(
                 _sync_filesystem_of(descriptor)
         finally:
             os.close(descriptor)
-        _take_name(directory, temporary, name, replace=replace)
+        _rename(directory, temporary, name, replace=replace)
     except BaseException:
-        with contextlib.suppress(FileNotFoundError):  # an interrupt can come just after the name was taken
+        with contextlib.suppress(FileNotFoundError):  # an interrupt can come just after the rename
             os.unlink(temporary, dir_fd=directory)
         raise
     if sync is not Sync.LATER:
@@ -146,11 +144,11 @@ def _mode_of(directory: int, name: str) -> int | None:
 
 
 def _create(directory: int, name: str, mode: int) -> tuple[int, str]:
-    """A new file that nobody else has; its name is that of the document, as much of it as fits."""
+    """Create a new temporary file; its name contains that of the document, cut if it is too long."""
     while True:
         ending = f".{os.urandom(4).hex()}.tmp"
         stem = os.fsencode(name)[: _NAME_MAX - 1 - len(ending)].decode("utf-8", "ignore")
-        temporary = os.fsdecode(f".{stem}{ending}".encode())  # whatever the locale can say
+        temporary = os.fsdecode(f".{stem}{ending}".encode())  # in every locale
         try:
             return os.open(temporary, _CREATE, mode, dir_fd=directory), temporary
         except FileExistsError:
@@ -158,17 +156,17 @@ def _create(directory: int, name: str, mode: int) -> tuple[int, str]:
 
 
 def write_all(descriptor: int, data: bytes | memoryview) -> None:
-    """Write all of it, however little the system takes at once."""
+    """Write all data, in as many calls as the system needs."""
     rest = memoryview(data)
     while rest:
         rest = rest[os.write(descriptor, rest) :]
 
 
-def _take_name(directory: int, temporary: str, name: str, *, replace: bool) -> None:
+def _rename(directory: int, temporary: str, name: str, *, replace: bool) -> None:
     if replace:
         os.rename(temporary, name, src_dir_fd=directory, dst_dir_fd=directory)
         return
-    # Here, because it loads ctypes, which costs more than a durable write and which most programs never need.
+    # Imported here because it loads ctypes, which takes longer than a write and is rarely needed.
     from runcard.files.rename_noreplace import rename_noreplace  # noqa: PLC0415
 
     rename_noreplace(temporary, name, directory)

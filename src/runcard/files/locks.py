@@ -1,8 +1,8 @@
-"""Locks between processes, held on a directory or file that exists anyway.
+"""Locks between processes, on an existing directory or file.
 
-They are advisory (`flock`) and end with their holder, also when it is killed: nothing stale is left behind. Lock a
-directory, or a file that is never replaced by another one; a lock belongs to the file, not to its name. Where the file
-system refuses (some network file systems and containers do), a lock file takes the place of the lock: see `lock_files`.
+They are advisory (`flock`) and end with their process, even if it is killed: no stale locks. Lock a directory, or a file
+that is never replaced; a lock belongs to the file, not to its name. On file systems without `flock` (some network file
+systems and containers), a lock file is used instead: see `lock_files`.
 
 Invariant: a child process keeps no lock of its parent.
 """
@@ -23,10 +23,10 @@ _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.002, 0.1
 _PROC = "/proc"
 _HOLDER = r"(?m)^\d+: FLOCK +\S+ +\S+ (\d+) ([0-9a-f]+):([0-9a-f]+):(\d+) "
 
-# What a file system says that knows no locks. NFS says EBADF: it would lock a directory only for one who can write it.
+# The errors of file systems without locks. NFS returns EBADF: it locks a directory only if it is open for writing.
 NO_LOCKS = frozenset({errno.ENOLCK, errno.ENOTSUP, errno.EINVAL, errno.ENOSYS, errno.EBADF})
 
-_held: set[int] = set()  # descriptors that hold a lock or wait for one
+_held: set[int] = set()  # descriptors that hold a lock, or wait for one
 
 
 class _NoLocksError(Exception):
@@ -37,10 +37,10 @@ class _NoLocksError(Exception):
 def locked(
     path: str | os.PathLike[str], *, shared: bool = False, timeout: float | None = None
 ) -> Iterator[bool]:
-    """Hold a lock on `path` inside the `with` block; wait for it at most `timeout` seconds, or as long as it takes.
+    """Hold a lock on `path` inside the `with` block; wait at most `timeout` seconds, or without a limit.
 
-    Shared locks stand each other, not an exclusive one. Raises StoreError when the time is over. The value is False
-    where the file system has no locks and a lock file is used.
+    Shared locks exclude only exclusive ones. Raises StoreError on timeout. The value is False if the file system has no
+    locks and a lock file is used.
     """
     deadline = None if timeout is None else time.monotonic() + timeout
     try:
@@ -56,28 +56,27 @@ def locked(
     try:
         yield True
     finally:
-        if descriptor in _held:  # not in a child that was forked inside the block
-            fcntl.flock(
-                descriptor, fcntl.LOCK_UN
-            )  # closing does not do, while a child that is starting shares it
+        if descriptor in _held:  # not in a child forked inside the block
+            # Closing is not enough while a child that is starting shares the descriptor.
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
             _close(descriptor)
 
 
 def _acquire(path: str, operation: int, deadline: float | None) -> int:
-    """A descriptor that holds the lock, of the file that has this path now."""
+    """A descriptor that holds the lock of the file that has this path now."""
     try:
         while True:
-            # Not blocking: a FIFO in the place of a directory would be waited for.
+            # O_NONBLOCK: opening a FIFO would block.
             descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
             _held.add(descriptor)
-            if _take(descriptor, operation, deadline, path):
+            if _lock(descriptor, operation, deadline, path):
                 return descriptor
     except OSError as error:
         raise failure(error, path, "lock") from error
 
 
-def _take(descriptor: int, operation: int, deadline: float | None, path: str) -> bool:
-    """Lock an open file; False when another one has its path by then, whose lock another process may hold."""
+def _lock(descriptor: int, operation: int, deadline: float | None, path: str) -> bool:
+    """Lock an open file; False if its path names another file by then."""
     current = False
     try:
         _wait(descriptor, operation, deadline, path)
@@ -134,15 +133,15 @@ def _busy(descriptor: int, path: str) -> RuncardError:
 
 
 def _holders(descriptor: int) -> list[str]:
-    """Who holds the lock, where the system tells (Linux does)."""
+    """The processes that hold the lock, if the system tells (Linux does)."""
     status = os.fstat(descriptor)
-    wanted = (os.major(status.st_dev), os.minor(status.st_dev), status.st_ino)
+    file_id = (os.major(status.st_dev), os.minor(status.st_dev), status.st_ino)
     try:
         with open(f"{_PROC}/locks", encoding="ascii") as table:
             rows = re.findall(_HOLDER, table.read())
     except OSError:
         return []
-    pids = {pid for pid, major, minor, node in rows if (int(major, 16), int(minor, 16), int(node)) == wanted}
+    pids = {pid for pid, major, minor, node in rows if (int(major, 16), int(minor, 16), int(node)) == file_id}
     return [_process(pid) for pid in sorted(pids, key=int)]
 
 
@@ -155,7 +154,7 @@ def _process(pid: str) -> str:
 
 
 def _forget_in_child() -> None:
-    """A forked child shares its parent's locks; it lets go of its share, which leaves the parent's alone."""
+    """A forked child shares its parent's locks; it closes its descriptors, and the parent keeps the locks."""
     while _held:
         os.close(_held.pop())
 

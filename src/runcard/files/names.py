@@ -1,22 +1,22 @@
-"""How the name of a file is shown: on a terminal, in a table, in JSON.
+"""File names as text: for a terminal, for a table, for JSON.
 
-A name on POSIX is any bytes without NUL and `/`. Here it is a `str` in which bytes that are not UTF-8 are lone
-surrogates (`surrogateescape`), whatever the locale says. Nothing here opens a file or judges whether a name is allowed.
+A name on POSIX is any bytes without NUL and `/`. Here it is a `str` in which bytes that are not UTF-8 are lone surrogates
+(`surrogateescape`), in every locale. Nothing here opens a file or decides whether a name is allowed.
 
-Invariants: what `printable` gives moves no cursor and reorders no text; two names never have the same `json_name`.
+Invariants: `printable` text moves no cursor and reorders no text; two names never have the same `json_name`.
 """
 
 import re
 from typing import NamedTuple
 
-# Compiled when there is something to escape, which is hardly ever.
+# Compiled only if there is something to escape, which is rare.
 _UNPRINTABLE = (
     "["
     "\x00-\x1f\x7f-\x9f"  # control characters
-    "\u061c\u200e\u200f\u202a-\u202e"  # marks that turn the direction of text; the isolates stand below
+    "\u061c\u200e\u200f\u202a-\u202e"  # marks that change the direction of text; the isolates are below
     "\u200b-\u200d\ufeff"  # characters without width
     "\u2028\u2029"  # line and paragraph separators
-    "\u2060-\u206f"  # more without width or with a direction
+    "\u2060-\u206f"  # more characters without width or with a direction
     "\ud800-\udfff"  # surrogates: bytes that are not UTF-8
     "\U000e0000-\U000e007f"  # tags: invisible letters
     "]"
@@ -26,7 +26,7 @@ _RAW_BYTES = range(0xDC80, 0xDD00)  # where surrogateescape puts the bytes 0x80 
 
 
 class JsonName(NamedTuple):
-    """A name as JSON can hold it; `base64` has the bytes when they are not UTF-8."""
+    """A name for JSON; `base64` has the bytes if they are not UTF-8."""
 
     text: str
     base64: str | None
@@ -42,14 +42,14 @@ def decode_name(raw: bytes) -> str:
 
 
 def printable(text: str) -> str:
-    r"""`text` with everything escaped that must not reach a terminal: a newline as `\n`, ESC as `\x1b`, and so on."""
-    if text.isprintable():  # none of these is, as Python sees it
+    r"""`text` with everything escaped that is not safe on a terminal: a newline as `\n`, ESC as `\x1b`, and so on."""
+    if text.isprintable():  # none of the characters above is
         return text
     return re.sub(_UNPRINTABLE, lambda match: _escaped(match[0]), text)
 
 
 def json_name(name: str) -> JsonName:
-    r"""A name for JSON: itself when it is UTF-8, otherwise with `\xNN` for its stray bytes and `\\` for a backslash."""
+    r"""A name for JSON: itself if it is UTF-8, otherwise with `\xNN` for its stray bytes and `\\` for a backslash."""
     raw = encode_name(name)
     try:
         raw.decode("utf-8")
@@ -62,9 +62,9 @@ def json_name(name: str) -> JsonName:
 
 
 def file_type(path: str) -> str:
-    """The last suffix of a file's name, in lower case with its dot; nothing for a name that has none, or only one.
+    """The last suffix of a file's name, in lower case with its dot; empty for a name without one.
 
-    It goes into documents: one that is not UTF-8 is written as `json_name` writes it.
+    It is written into documents: if it is not UTF-8, as `json_name` writes it.
     """
     name = path[path.rfind("/") + 1 :]
     dot = name.rfind(".")

@@ -1,7 +1,7 @@
-"""What the operating system refused, as an error that names the file and says what to do next.
+"""Turn an `OSError` into an error that names the file and says what to do.
 
-It is the one place that decides who must act on an `OSError`: the owner of the store when something is in the way or
-gone, whoever looks after the machine for everything else.
+Only this module decides who must act: the owner of the store if something is missing or in the way, the administrator of
+the machine for everything else.
 """
 
 import errno
@@ -12,20 +12,20 @@ from runcard.files.names import printable
 from runcard.files.opening import NotRegularFileError
 
 _OWNER_HINTS = {
-    errno.ENOENT: "put it back, or run the command again when nothing moves files there",
-    errno.ENOTDIR: "put the directory back, or run the command again when nothing moves files there",
-    errno.ELOOP: "put the file itself in the place of the symbolic link",
-    errno.EEXIST: "move what is there out of the way, then run the command again",
-    errno.ENAMETOOLONG: "move it to a place with a shorter path",
+    errno.ENOENT: "put it back, or run the command again",
+    errno.ENOTDIR: "put the directory back, or run the command again",
+    errno.ELOOP: "replace the symbolic link with the file itself",
+    errno.EEXIST: "move the existing file away, then run the command again",
+    errno.ENAMETOOLONG: "move it to a shorter path",
 }
 _MACHINE_HINTS = {
-    errno.EACCES: "give yourself permission to it, or run the command as its owner",
-    errno.EPERM: "give yourself permission to it, or run the command as its owner",
+    errno.EACCES: "change its permissions, or run the command as its owner",
+    errno.EPERM: "change its permissions, or run the command as its owner",
     errno.EMFILE: "raise the limit of open files (ulimit -n)",
-    errno.ENOSPC: "free some space on the disk, then run the command again",
-    errno.EDQUOT: "free some space: your quota of the disk is used up, then run the command again",
-    errno.EROFS: "choose a place that can be written to",
-    errno.EIO: "the disk is failing: save what you can, then restore the file from a copy",
+    errno.ENOSPC: "free some disk space, then run the command again",
+    errno.EDQUOT: "free some space: your disk quota is used up",
+    errno.EROFS: "choose a writable location",
+    errno.EIO: "the disk may be failing: back up your data, then restore the file from a copy",
 }
 
 
@@ -35,7 +35,9 @@ def failure(error: OSError, path: str, doing: str) -> RuncardError:
     reason = error.strerror if isinstance(error, NotRegularFileError) else os.strerror(number)
     message = f"cannot {doing} {printable(path)}: {reason}"
     if isinstance(error, NotRegularFileError):
-        return StoreError(message, hint=f"put a regular file in the place of the {error.type}")
+        return StoreError(message, hint=f"replace the {error.type} with a regular file")
     if number in _OWNER_HINTS:
         return StoreError(message, hint=_OWNER_HINTS[number])
-    return MachineError(message, hint=_MACHINE_HINTS.get(number, "see what the system says about this disk"))
+    return MachineError(
+        message, hint=_MACHINE_HINTS.get(number, "check the system log for errors of this disk")
+    )

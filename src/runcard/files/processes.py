@@ -1,12 +1,11 @@
-"""Which process this is, and whether another one is still there.
+"""Identify this process, and tell whether another one is still alive.
 
-A pid alone says little: it is used again, and other machines and containers have their own. So a process is known by
-its pid together with its host, the boot of that host, its pid namespace, and `start_ticks`: when it started, in clock
-ticks after the boot, as Linux counts them.
+A pid is not enough: it is reused, and other machines and containers have their own. So a process is identified by its pid,
+host, boot of that host, pid namespace, and `start_ticks`: its start time in clock ticks after the boot, as on Linux.
 
 It starts and ends no process and sends no signal.
 
-Invariant: `is_alive` says False only of a process that is gone, as far as its host name says which machine it is on.
+Invariant: `is_alive` is False only for a process that is gone, provided that its host name identifies the machine.
 """
 
 import os
@@ -20,24 +19,24 @@ from runcard.files.names import json_name
 Process = Mapping[str, Any]
 
 _PID_LIMIT = 1 << 31
-_PAGE = 65_536  # more than any of the files here has, which come in one piece
-_ENDED = {"Z", "X", "x"}  # a zombie has ended; only its exit code waits to be fetched
+_PAGE = 65_536  # larger than any of the files read here
+_ENDED = {"Z", "X", "x"}  # a zombie has ended; only its exit code is kept
 _STATE, _START = 0, 19  # fields of /proc/<pid>/stat, counted after the name of the program
 
 
 def identity() -> JsonObject:
-    """What tells this process from every other one."""
+    """The identity of this process."""
     return dict(_identity(os.getpid()))
 
 
 @lru_cache(maxsize=1)
 def _identity(pid: int) -> JsonObject:
-    seen = _look(pid)
+    stat = _state_and_start(pid)
     return {
         "pid": pid,
         "host": _host(),
         "boot_id": _boot_id(),
-        "start_ticks": None if seen is None else seen[1],
+        "start_ticks": None if stat is None else stat[1],
         "pid_namespace": _pid_namespace(),
     }
 
@@ -50,9 +49,9 @@ def _same_ticks(process: Process, ticks: int) -> bool | None:
 def is_alive(
     process: Process, same_start: Callable[[Process, int], bool | None] = _same_ticks
 ) -> bool | None:
-    """Whether a process that `identity` once described is still there; None when that cannot be told.
+    """Whether the process with this identity is still alive; None if that cannot be told.
 
-    `same_start` compares the start that was stated with the tick at which the process of this pid started.
+    `same_start` compares its recorded start with the tick at which the process of this pid started.
     """
     pid = process.get("pid")
     if not isinstance(pid, int) or isinstance(pid, bool) or not 0 < pid < _PID_LIMIT:
@@ -63,20 +62,22 @@ def is_alive(
     if _differ(process.get("boot_id"), _boot_id()):
         return False
     if _differ(process.get("pid_namespace"), _pid_namespace()):
-        return None  # the pid counts in another container
-    seen = _look(pid)
-    if seen is None:
+        return None  # the pid is of another container
+    stat = _state_and_start(pid)
+    if stat is None:
         return None if _exists(pid) else False
-    state, ticks = seen
+    state, ticks = stat
     return False if state in _ENDED else same_start(process, ticks)
 
 
-def _look(pid: int) -> tuple[str, int] | None:
-    """The state of a process and the tick it started at; None when it is not there, or the system does not show it."""
+def _state_and_start(pid: int) -> tuple[str, int] | None:
+    """The state of a process and its start tick; None if it does not exist, or the system does not show it."""
     text = system_text(f"/proc/{pid}/stat")
     if text is None:
         return None
-    fields = text.rpartition(")")[2].split()  # the program's name can hold anything, also blanks and brackets
+    fields = text.rpartition(")")[
+        2
+    ].split()  # the program's name can contain anything, even spaces and brackets
     try:
         return fields[_STATE], int(fields[_START])
     except (IndexError, ValueError):
@@ -85,7 +86,7 @@ def _look(pid: int) -> tuple[str, int] | None:
 
 def _exists(pid: int) -> bool:
     try:
-        os.kill(pid, 0)  # signal 0 only asks
+        os.kill(pid, 0)  # signal 0 only checks
     except ProcessLookupError:
         return False
     except OSError:
@@ -103,7 +104,7 @@ def _boot_id() -> str | None:
 
 
 def _pid_namespace() -> int | None:
-    """The number of the pid namespace; `pid:[4026531836]` is what the system says."""
+    """The number of the pid namespace; the system has it as `pid:[4026531836]`."""
     try:
         return int(os.readlink("/proc/self/ns/pid").removeprefix("pid:[").removesuffix("]"))
     except (OSError, ValueError):
@@ -115,7 +116,7 @@ def _differ(stated: object, actual: object) -> bool:
 
 
 def system_text(path: str) -> str | None:
-    """The text of a file below /proc; None where it cannot be read."""
+    """The text of a file below /proc; None if it cannot be read."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         try:

@@ -1,9 +1,9 @@
-"""Taking a name only when it is free.
+"""Rename a file or directory without replacing an existing one.
 
-Plain `rename` replaces what is there. Linux can rename without replacing; where the kernel or the file system cannot,
-a hard link does the same for a file in two steps, and an empty directory holds the place for a directory.
+Plain `rename` replaces the target. Linux can rename without replacing. Where the kernel or the file system cannot, a file
+is renamed in two steps with a hard link, and a directory by creating an empty target first.
 
-Invariant: what already has the name is never touched.
+Invariant: an existing target is never changed.
 """
 
 import ctypes
@@ -18,7 +18,7 @@ _UNSUPPORTED = {errno.ENOSYS, errno.EINVAL, errno.ENOTSUP}
 
 
 def rename_noreplace(source: str, target: str, directory: int) -> None:
-    """Rename within an open directory; raises FileExistsError when `target` is taken."""
+    """Rename within an open directory; raises FileExistsError if `target` exists."""
     try:
         _renameat2(source, target, directory)
     except OSError as error:

@@ -1,10 +1,10 @@
-"""Temporary files that a killed process left behind: `.<name>.<8 hex digits>.tmp`, as `write_atomic` calls them.
+"""Remove temporary files that a killed process left behind: `.<name>.<8 hex digits>.tmp`, as `write_atomic` names them.
 
-A file counts as left behind when nobody holds its lock and it has not been written to for a while. Writers that take long
-hold the lock; the others need far less than an hour. Callers that know more, because they hold a lock under which all such
-files are written, pass an age of 0.
+A file counts as abandoned if no process holds its lock and it has not been written to for an hour. Writers that take long
+hold the lock; the others need far less time. Callers that hold a lock under which all such files are written pass an age
+of 0.
 
-Invariant: only regular files are removed, never what a link points to, and only from the directory that was opened.
+Invariant: only regular files are removed, never the target of a link, and only from the open directory.
 """
 
 import fcntl
@@ -23,7 +23,7 @@ _FORM = re.compile(r"\.(.+)\.[0-9a-f]{8}\.tmp", re.DOTALL)
 
 
 def is_temporary_file(name: str, of: Collection[str] | None = None) -> bool:
-    """Whether a file name is one of a temporary file; with `of`, one that was to become a file of these names."""
+    """Whether a name is that of a temporary file; with `of`, a temporary file for one of these names."""
     match = _FORM.fullmatch(name)
     return match is not None and (of is None or match[1] in of)
 
@@ -31,7 +31,7 @@ def is_temporary_file(name: str, of: Collection[str] | None = None) -> bool:
 def remove_temporary_files_in(
     directory: int, *, of: Collection[str] | None = None, age: float = HOUR
 ) -> None:
-    """Remove the temporary files in an open directory that were left behind; what cannot go stays."""
+    """Remove abandoned temporary files from an open directory; those that cannot be removed stay."""
     for name in os.listdir(directory):
         if is_temporary_file(name, of):
             with suppress(OSError):  # it may be another user's, or gone by now
@@ -39,9 +39,9 @@ def remove_temporary_files_in(
 
 
 def remove_temporary_files_for(path: str, *, others: bool = False) -> None:
-    """Remove what was left behind by writers of one file; with `others`, by those of all files beside it.
+    """Remove abandoned temporary files for one file; with `others`, for all files of its directory.
 
-    Without it, a directory may be the user's, who can have files of the same form.
+    Use `others` only for directories of runcard: the user may have files with such names.
     """
     folder, name = os.path.split(os.path.realpath(path))
     with suppress(OSError):
@@ -61,11 +61,11 @@ def _remove(name: str, directory: int, age: float) -> None:
 
 
 def _is_locked(name: str, directory: int) -> bool:
-    """Whether somebody holds the lock of a file; where locks do not work, its age has to do."""
+    """Whether a process holds the lock of a file; without working locks, only its age counts."""
     try:
         descriptor = open_regular(name, dir_fd=directory)
     except PermissionError:
-        return False  # its mode lets nobody read it, which says nothing about a lock
+        return False  # it is not readable, which says nothing about a lock
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -1,7 +1,7 @@
-"""The user's own folders for configuration and state, as the XDG Base Directory Specification places them.
+"""The user's folders for configuration and state, as in the XDG Base Directory Specification.
 
-Nothing in a record or a repository can change where they are. Nothing here creates or reads them, except
-`make_own_folder`, which makes a folder that only the user can enter.
+Nothing in a record or a repository can change where they are. Only `make_own_folder` creates one, which only the user can
+enter.
 """
 
 import os
@@ -29,7 +29,7 @@ def _folder(variable: str, default: str, environ: Mapping[str, str] | None) -> s
 
 
 def make_own_folder(folder: str) -> None:
-    """Make a folder of the user's, with those above it; PermissionError where it would belong to somebody else.
+    """Create a folder of the user, with its parents; PermissionError if a parent belongs to another user.
 
     A program that runs as root with the home of another user must not leave folders there that the user cannot enter.
     """
@@ -47,5 +47,5 @@ def is_own(status: os.stat_result) -> bool:
 
 
 def is_private(status: os.stat_result) -> bool:
-    """Whether a file belongs to this user and nobody else can read or write it."""
+    """Whether a file belongs to this user and no other user can read or write it."""
     return is_own(status) and not status.st_mode & (S_IRWXG | S_IRWXO)

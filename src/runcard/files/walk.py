@@ -1,9 +1,9 @@
-"""Everything below a directory, in the order of the full relative path's bytes.
+"""Walk a directory tree, in the order of the bytes of the relative paths.
 
-It never follows a symbolic link, keeps no more in memory than the directories on the way down, and needs no recursion.
-What it cannot read is an error that names it, never silently left out. It lists names and opens only directories.
+It never follows a symbolic link, keeps only the current branch in memory, and does not recurse. A directory that cannot be
+read is an error that names it. Only directories are opened.
 
-Invariant: the bytes of the paths it yields are strictly increasing.
+Invariant: the bytes of the yielded paths are strictly increasing.
 """
 
 import os
@@ -25,7 +25,7 @@ _NAMES_ARE_UTF8 = sys.getfilesystemencoding() == "utf-8"
 
 
 class FileKind(StrEnum):
-    """What a name stands for."""
+    """The kind of a directory entry."""
 
     FILE = "file"
     DIRECTORY = "directory"
@@ -34,7 +34,7 @@ class FileKind(StrEnum):
 
     @classmethod
     def of_mode(cls, mode: int) -> Self:
-        """The kind that `st_mode` tells."""
+        """The kind of an `st_mode`."""
         if S_ISREG(mode):
             return cls.FILE
         if S_ISDIR(mode):
@@ -42,12 +42,12 @@ class FileKind(StrEnum):
         return cls.SYMLINK if S_ISLNK(mode) else cls.OTHER
 
 
-# Looking up a member of an enumeration takes Python 3.11 ten times as long as a name of the module.
+# In Python 3.11, looking up a member of an enumeration takes ten times as long as a name of the module.
 _FILE, _DIRECTORY, _SYMLINK, _OTHER = FileKind
 
 
-class FileEntry(NamedTuple):
-    """A name below the root: its path with `/`, and its kind, which costs no further system call."""
+class WalkEntry(NamedTuple):
+    """An entry below the root: its path with `/`, and its kind."""
 
     path: str
     kind: FileKind
@@ -58,24 +58,24 @@ def walk(
     *,
     on_error: OnError | None = None,
     enter: Callable[[str], bool] | None = None,
-) -> Iterator[FileEntry]:
-    """Yield all entries below `root`, which may itself be a link; with `enter`, only below directories it agrees to.
+) -> Iterator[WalkEntry]:
+    """Yield all entries below `root`, which may be a link; with `enter`, skip directories for which it returns False.
 
-    A directory that cannot be read raises MachineError or StoreError; with `on_error` that is called with the
-    directory's path and the error, and the walk goes on without it.
+    A directory that cannot be read raises MachineError or StoreError; with `on_error`, it is called with the
+    directory's path and the error, and the walk skips the directory.
     """
     try:
         top = os.open(root, _OPEN)
     except OSError as error:
         raise failure(error, os.fspath(root), "read the directory") from error
     try:
-        levels = [iter(_look_into(top, "", on_error))]
+        levels = [iter(_entries(top, "", on_error))]
         while levels:
             for entry in levels[-1]:
                 if entry.kind is _DIRECTORY and entry.path[-1] == "/":
                     if enter is not None and not enter(entry.path[:-1]):
                         continue
-                    levels.append(iter(_look_into(top, entry.path, on_error)))
+                    levels.append(iter(_entries(top, entry.path, on_error)))
                     break
                 yield entry
             else:
@@ -90,9 +90,9 @@ def walk_files(root: str | os.PathLike[str]) -> Iterator[tuple[str, int]]:
 
 
 def sizes(root: str | os.PathLike[str], paths: Iterable[str]) -> Iterator[tuple[str, int]]:
-    """Yield the paths of files below `root` with their sizes; one that vanished meanwhile is passed over.
+    """Yield the paths of files below `root` with their sizes; one that no longer exists is skipped.
 
-    What cannot be looked at raises an error that names it.
+    Any other error names the path.
     """
     try:
         top = os.open(root, _OPEN)
@@ -101,8 +101,8 @@ def sizes(root: str | os.PathLike[str], paths: Iterable[str]) -> Iterator[tuple[
     try:
         for path in paths:
             try:
-                with short_path(top, path) as (place, rest):
-                    size = os.lstat(rest, dir_fd=place).st_size
+                with short_path(top, path) as (directory, name):
+                    size = os.lstat(name, dir_fd=directory).st_size
             except (FileNotFoundError, NotADirectoryError):
                 continue
             except OSError as error:
@@ -112,8 +112,8 @@ def sizes(root: str | os.PathLike[str], paths: Iterable[str]) -> Iterator[tuple[
         os.close(top)
 
 
-def _look_into(top: int, path: str, on_error: OnError | None) -> list[FileEntry]:
-    """What is in a directory, in order; a subdirectory is there twice, the second time, with `/`, for its contents."""
+def _entries(top: int, path: str, on_error: OnError | None) -> list[WalkEntry]:
+    """The entries of a directory, in order; a subdirectory occurs twice, the second time, with `/`, for its contents."""
     try:
         kinds = _kinds(top, path)
     except OSError as error:
@@ -125,14 +125,14 @@ def _look_into(top: int, path: str, on_error: OnError | None) -> list[FileEntry]
         return []
     # Text in ASCII has the order of its bytes, and is sorted faster.
     names = sorted(kinds) if "".join(kinds).isascii() else sorted(kinds, key=encode_name)
-    return [FileEntry(path + name, kinds[name]) for name in names]
+    return [WalkEntry(path + name, kinds[name]) for name in names]
 
 
 def _kinds(top: int, path: str) -> dict[str, FileKind]:
     kinds: dict[str, FileKind] = {}
     # O_NOFOLLOW: a directory that was swapped for a link since it was listed is not entered.
-    with short_path(top, path[:-1] or ".") as (place, rest):
-        descriptor = os.open(rest, _OPEN | os.O_NOFOLLOW, dir_fd=place)
+    with short_path(top, path[:-1] or ".") as (directory, relative):
+        descriptor = os.open(relative, _OPEN | os.O_NOFOLLOW, dir_fd=directory)
     try:
         with os.scandir(descriptor) as scan:
             for entry in scan:

@@ -20,6 +20,9 @@ class Amount(NamedTuple):
     total_bytes: int | None = None
 
 
+Progress = Callable[[int, int], object]  # files and bytes so far
+
+
 class ProgressCounter:
     """Files and bytes so far and, once known, in total."""
 
@@ -50,3 +53,8 @@ class ProgressCounter:
         """Call the callback now, so that a progress bar ends full."""
         if self._callback is not None:
             self._callback(Amount(self._files, self._bytes, *self._totals))
+
+
+def file_counter(progress: Progress | None) -> ProgressCounter:
+    """A counter for a callback that takes files and bytes."""
+    return ProgressCounter(progress and (lambda amount: progress(amount.files, amount.bytes)))

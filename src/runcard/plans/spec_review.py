@@ -138,14 +138,14 @@ def _states_in(text: str, states: list[tuple[JsonObject, str]]) -> set[tuple[str
     }
     if exact:
         return exact
-    named = list(_named(set(words_used), states))
-    about = {(characteristic["name"], state) for characteristic, state, is_about in named if is_about}
-    if about or len(named) != 1:
+    matches = list(_by_words(set(words_used), states))
+    about = {(characteristic["name"], state) for characteristic, state, is_about in matches if is_about}
+    if about or len(matches) != 1:
         return about
-    return {(characteristic["name"], state) for characteristic, state, _ in named}
+    return {(characteristic["name"], state) for characteristic, state, _ in matches}
 
 
-def _named(
+def _by_words(
     words_used: set[str], states: list[tuple[JsonObject, str]]
 ) -> Iterator[tuple[JsonObject, str, bool]]:
     """The states whose words are in a description, and whether it also names their characteristic."""

@@ -21,6 +21,7 @@ from runcard.digests import sha256_bytes
 from runcard.documents import chain
 from runcard.documents.run import fold
 from runcard.documents.run.events import WARNING_ADDED
+from runcard.documents.run.fields import RunFields
 from runcard.documents.run.size_limit import is_too_large
 from runcard.documents.symlinks import symlink_entry
 from runcard.encoding import JsonObject, canonical_json, decode_json, encode_json
@@ -29,7 +30,7 @@ from runcard.files import FileKind, Sync, failure, json_name, printable, read_re
 from runcard.observe.clock import timestamp
 from runcard.observe.process import is_alive
 from runcard.store import layout
-from runcard.store.ledger import CLOSED, Ledger, entries, ledgers
+from runcard.store.ledger import CLOSED, Ledger, entries, entry_payload, ledgers
 from runcard.store.locks import lock_folder
 from runcard.store.own_directories import check_own
 from runcard.store.ownership import own_mac
@@ -118,7 +119,7 @@ def _is_process_gone(run: str) -> bool:
     """Whether the process of a run is gone. Its lock may still be held: by a child that it was starting."""
     try:
         document = decode_json(_read_bytes(os.path.join(run, layout.METADATA)) or b"")
-        return is_alive(document["generation"]["process"]) is False
+        return is_alive(RunFields(document).process) is False
     except (RuncardError, KeyError, TypeError, AttributeError):
         return False  # a broken document is reported where it matters
 
@@ -298,7 +299,7 @@ class RunCloser:
         moves = user_file_moves(self.run, list(self._clashing_names()))
         for name, path in moves.items():
             self._add_warning(
-                "name-taken", f"{name} is a name that runcard takes: what had it is kept as {path}"
+                "name-taken", f"{name} is a name of runcard's own files: the user's was moved to {path}"
             )
         self._warn_about_journals()
         self._warn_about_special_files(moves)
@@ -464,13 +465,8 @@ def _generation_class() -> "type[Generation]":
 
 
 def _ledger_entry(run: str, document: JsonObject, data: bytes) -> JsonObject:
-    return {
-        "kind": "run",
-        "id": document["generation"]["run_id"],
-        "path": os.path.basename(run),
-        "sha256": sha256_bytes(data).hex,
-        "time": document["generation"]["timestamp_end"],
-    }
+    fields, digest = RunFields(document), sha256_bytes(data).hex
+    return entry_payload("run", fields.run_id, os.path.basename(run), digest, fields.timestamp_end)
 
 
 def _add_missing_ledger_entry(run: str, document: JsonObject) -> None:
@@ -511,9 +507,8 @@ def _read_bytes(path: str) -> bytes | None:
 
 
 def _status(document: JsonObject | None) -> str | None:
-    return None if document is None else document["generation"].get("status")
+    return None if document is None else RunFields(document).status
 
 
 def _run_id(document: JsonObject) -> str | None:
-    run_id: str | None = document["generation"]["run_id"]
-    return run_id
+    return RunFields(document).run_id

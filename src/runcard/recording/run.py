@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakSet
 
 from runcard.documents.run.events import ENVIRONMENT_OBSERVED, RUN_ENDED, RUN_STARTED, WARNING_ADDED
+from runcard.documents.run.fields import RunFields
 from runcard.documents.run.size_limit import TRUNCATED
 from runcard.encoding import JsonObject, Limits, encode_json
 from runcard.errors import RuncardError, RuncardWarning, StoreError
@@ -261,7 +262,7 @@ def _join(path: str) -> Run | None:
     try:
         use_masking_settings()
         document = _load_document(os.path.join(path, layout.METADATA))
-        if document["generation"].get("status") != "running":
+        if RunFields(document).status != "running":
             raise StoreError(f"the run in {path} is closed", hint="unset RUNCARD_RUN_DIR")
     except RuncardError as error:
         warnings.warn(f"this process is not recorded: {error}", RuncardWarning, stacklevel=3)

@@ -1,4 +1,4 @@
-"""How a run ends: the exception that passes through, or the signal that asks the process to go."""
+"""How a run ends: by an exception that leaves the block, or by a termination signal."""
 
 import os
 import signal
@@ -7,13 +7,13 @@ import threading
 from types import FrameType
 from typing import Any
 
-_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
+_TERMINATION_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 
 
 class Terminated(SystemExit):
-    """A termination signal, on its way up through the user's code so that runs can be closed.
+    """A termination signal, raised as an exception in the user's code so that runs can be closed.
 
-    It asks the program to exit, so event loops let it pass and do not keep it with the task it came upon.
+    It is a SystemExit, so event loops let it pass instead of keeping it as the result of a task.
     """
 
     def __init__(self, number: int) -> None:
@@ -25,7 +25,7 @@ class Terminated(SystemExit):
 
 
 def status_of(error: BaseException | None) -> tuple[str, int | None]:
-    """The status of a run through which this exception passed, and the exit code where there is one."""
+    """The status of a run that this exception ended, and its exit code, if it has one."""
     if error is None:
         return "completed", None
     if isinstance(error, KeyboardInterrupt | Terminated) or _is_cancelled(error):
@@ -38,74 +38,74 @@ def status_of(error: BaseException | None) -> tuple[str, int | None]:
 
 
 def _is_cancelled(error: BaseException) -> bool:
-    """Only where asyncio was loaded can anybody have been cancelled; loading it would take longer than all the rest."""
+    """asyncio is not imported for this: it takes long, and without it nothing can have been cancelled."""
     cancelled = getattr(sys.modules.get("asyncio"), "CancelledError", None)
     return cancelled is not None and isinstance(error, cancelled)
 
 
-class _Watch:
-    """The signals that are caught while runs of the main thread are open, and the one that came."""
+class _SignalHandlers:
+    """The signals that are handled while runs of the main thread are open, and the one that was received."""
 
     def __init__(self) -> None:
         self.runs = 0
-        self.caught: list[int] = []
+        self.handled: list[int] = []
         self.received: int | None = None
 
     def begin(self) -> None:
         self.runs += 1
-        for number in _SIGNALS:
+        for number in _TERMINATION_SIGNALS:
             if signal.getsignal(number) is signal.SIG_DFL:
-                signal.signal(number, _raise)
-                self.caught.append(number)
+                signal.signal(number, _raise_terminated)
+                self.handled.append(number)
 
     def end(self) -> None:
         self.runs -= 1
         if self.runs == 0:
-            self.give_back()
+            self.restore()
 
-    def give_back(self) -> None:
-        """Leave the signals to the system again, and the process to the one that came."""
+    def restore(self) -> None:
+        """Restore the default handlers, and let a signal that was received end the process."""
         if threading.current_thread() is not threading.main_thread():
-            return  # then the handler itself does it
-        for number in self.caught:
-            if signal.getsignal(number) is _raise:
+            return  # the handler does it, in the main thread
+        for number in self.handled:
+            if signal.getsignal(number) is _raise_terminated:
                 signal.signal(number, signal.SIG_DFL)
-        self.caught.clear()
+        self.handled.clear()
         if self.received is not None:
             signal.raise_signal(self.received)
 
 
-_watch = _Watch()
+_handlers = _SignalHandlers()
 
 
 class TerminationGuard:
-    """While a run is open, a termination signal closes it first; then the process dies of it as it would have.
+    """While a run is open, a termination signal first closes it; then it ends the process as usual.
 
-    Only in the main thread, and only where the program has no handler of its own. When many runs are open, the process
+    Only in the main thread, and only if the program has no handler of its own. If several runs are open, the process
     lives until the last one is closed.
     """
 
     def __init__(self) -> None:
-        self._begun = False
+        self._is_active = False
 
     def begin(self) -> None:
         if threading.current_thread() is threading.main_thread():
-            self._begun = True
-            _watch.begin()
+            self._is_active = True
+            _handlers.begin()
 
     def end(self) -> None:
-        if self._begun:
-            self._begun = False
-            _watch.end()
+        if self._is_active:
+            self._is_active = False
+            _handlers.end()
 
 
-def _raise(number: int, _: FrameType | None) -> None:
-    again, _watch.received = _watch.received is not None, number
-    if _watch.runs == 0:
-        _watch.give_back()
+def _raise_terminated(number: int, _: FrameType | None) -> None:
+    again, _handlers.received = _handlers.received is not None, number
+    if _handlers.runs == 0:
+        _handlers.restore()
     loop = _running_loop()
     if loop is not None and not again:
-        # An event loop that is interrupted between two of its steps loses one, and would wait for it for ever.
+        # An event loop that is interrupted between two steps loses one, and would wait for it for ever.
         loop.call_soon_threadsafe(_raise_in_loop, number)
         return
     raise Terminated(number)
@@ -120,27 +120,27 @@ def _running_loop() -> Any:  # noqa: ANN401 - asyncio is not loaded for its type
     return None if asyncio is None else asyncio._get_running_loop()  # noqa: SLF001 - public, for frameworks
 
 
-# A forked child has no runs to close: a signal ends it as if runcard were not there. One that came in between, before the
-# child has forgotten the handler, would be lost; so it waits until then.
+# A forked child has no runs to close: a signal ends it as if runcard were not there. Signals are blocked during the fork,
+# until the child has removed the handler.
 
 _forking = threading.local()
 
 
-def _hold() -> None:
-    _forking.mask = signal.pthread_sigmask(signal.SIG_BLOCK, _watch.caught)
+def _block_signals() -> None:
+    _forking.mask = signal.pthread_sigmask(signal.SIG_BLOCK, _handlers.handled)
 
 
-def _let_go() -> None:
+def _unblock_signals() -> None:
     signal.pthread_sigmask(signal.SIG_SETMASK, _forking.mask)
 
 
-def _forget() -> None:
-    global _watch  # noqa: PLW0603 - it belongs to the process
-    for number in _watch.caught:
-        if signal.getsignal(number) is _raise:
+def _reset_in_child() -> None:
+    global _handlers  # noqa: PLW0603 - it belongs to the process
+    for number in _handlers.handled:
+        if signal.getsignal(number) is _raise_terminated:
             signal.signal(number, signal.SIG_DFL)
-    _watch = _Watch()
-    _let_go()
+    _handlers = _SignalHandlers()
+    _unblock_signals()
 
 
-os.register_at_fork(before=_hold, after_in_parent=_let_go, after_in_child=_forget)
+os.register_at_fork(before=_block_signals, after_in_parent=_unblock_signals, after_in_child=_reset_in_child)

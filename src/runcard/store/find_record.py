@@ -27,7 +27,7 @@ from runcard.files import printable
 from runcard.settings import ARTIFACTS_DIR, OUTPUTS, read_settings
 from runcard.store import layout
 from runcard.store.ledger import LedgerEntry, history_of, ledgers
-from runcard.store.record import DirectoryRecord, Record, not_a_record, start_of
+from runcard.store.record import HINT, DirectoryRecord, Record, not_a_record, start_of
 
 if TYPE_CHECKING:  # it takes long to load, and most commands need no archive
     from runcard.store.archives.index import ArchiveEntry
@@ -37,6 +37,10 @@ _LATEST = r"@latest(?:~([0-9]{1,9}))?"
 _SHORTEST_PREFIX = 4  # characters
 _MOST_LISTED = 5  # candidates in a message
 _NEVER = datetime.min.replace(tzinfo=UTC)
+
+
+class AmbiguousRecordError(StoreError):
+    """A word names more than one record."""
 
 
 def open_record(word: str | os.PathLike[str], limits: Limits | None = None) -> Record:
@@ -302,8 +306,8 @@ def _latest(word: str, stores: "list[_Store]", before: int) -> _Match:
             f"{printable(word)}: there are no records in {places}",
             hint="name a record by its path, or change to the directory of its store",
         )
-    held = "one record" if count == 1 else f"{count:,} records"
-    raise StoreError(f"{printable(word)}: there is only {held} in {places}", hint="name a newer record")
+    held = "is only one record" if count == 1 else f"are only {count:,} records"
+    raise StoreError(f"{printable(word)}: there {held} in {places}", hint="name a newer record")
 
 
 def _no_match(word: str, name: str, stores: "list[_Store]") -> StoreError:
@@ -318,7 +322,7 @@ def _no_match(word: str, name: str, stores: "list[_Store]") -> StoreError:
             if past.path in paths:
                 paths[past.id] = paths[past.path]
     near = dict.fromkeys(paths[one] for one in get_close_matches(name[:100], paths, _MOST_LISTED, 0.7))
-    hint = "name a record by its path, its id or the name of its directory"
+    hint = HINT
     if near:
         hint = f"did you mean {_listed(list(near))}?"
     else:
@@ -327,8 +331,8 @@ def _no_match(word: str, name: str, stores: "list[_Store]") -> StoreError:
     return StoreError(f"{printable(word)} does not exist", hint=hint)
 
 
-def _several(word: str, paths: list[str]) -> StoreError:
-    return StoreError(
+def _several(word: str, paths: list[str]) -> AmbiguousRecordError:
+    return AmbiguousRecordError(
         f"{len(paths)} records match {printable(word)}", hint=f"name one by its path: {_listed(paths, 10)}"
     )
 

@@ -26,6 +26,7 @@ CLOSED = "record.closed"
 ARCHIVED = "record.archived"
 RESTORED = "record.restored"
 DELETED = "record.deleted"  # a tombstone: what it names was deleted on purpose
+ARCHIVE_DELETED = "archive.deleted"  # of an archive whose record is still there
 REDACTED = "record.redacted"
 MIGRATED = "record.migrated"
 AMENDED = "record.amended"  # by a remark, which changes no file
@@ -59,6 +60,17 @@ class LedgerEntry(NamedTuple):
     @property
     def key(self) -> LedgerKey:
         return LedgerKey(self.kind, self.path if self.kind == "session" else self.id)
+
+
+def entry_payload(
+    kind: str, record_id: str | None, path: str, sha256: str | None, time: str | None, **more: object
+) -> JsonObject:
+    """What an entry says: about a run, a session or an experiment, by its id and its path relative to the store.
+
+    `sha256` is the digest of its metadata document. `more` are the other fields of `LedgerEntry`, and `who` and `why`.
+    """
+    payload = {"kind": kind, "id": record_id, "path": path, "sha256": sha256, "time": time}
+    return {key: value for key, value in payload.items() if value is not None} | more
 
 
 def host_name() -> str:

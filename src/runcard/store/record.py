@@ -24,7 +24,6 @@ from runcard.documents.findings import Finding, InvalidDocument
 from runcard.documents.kinds import GENERATION, INSTANCE, TEAM, detect
 from runcard.documents.run.generation import Generation
 from runcard.documents.session.team import Team
-from runcard.documents.times import parse_time
 from runcard.encoding import JsonObject, Limits, decode_json
 from runcard.errors import RuncardError, StoreError
 from runcard.files import (
@@ -45,7 +44,7 @@ Progress = Callable[[int, int], object]
 
 RUN, SESSION = "run", "session"
 
-_HINT = "name the directory of a run or a session"
+HINT = "name a record by its path, its id or the name of its directory"
 _MOST = 1 << 30  # bytes of a file that is read as a whole, so that a huge one cannot fill the memory
 
 
@@ -284,7 +283,7 @@ class DirectoryRecord(Record):
         if not self.has_file(layout.METADATA):
             raise not_a_record(self.path)
         document = self.document(limits)
-        if isinstance(document, Generation) and document.to_dict()["generation"].get("status") == "running":
+        if isinstance(document, Generation) and document.status == "running":
             raise StoreError(
                 f"{printable(self.path)} is not closed",
                 hint=f"when its process is gone: runcard close {printable(self.path)}",
@@ -306,7 +305,7 @@ def record_document(document: Document, path: str) -> Team | Generation:
         return document
     raise StoreError(
         f"{printable(path)} has a document of the kind {document.kind.name}: it is a part of a record",
-        hint=_HINT,
+        hint=HINT,
     )
 
 
@@ -315,15 +314,12 @@ def kind_of(document: Team | Generation) -> str:
 
 
 def id_of(document: Team | Generation) -> str:
-    data = document.to_dict()
-    return str(data["team_session_id"] if isinstance(document, Team) else data["generation"]["run_id"])
+    return document.session_id if isinstance(document, Team) else str(document.run_id)
 
 
 def start_of(document: Team | Generation) -> datetime | None:
     """When a record started, in UTC."""
-    data: JsonObject = document.to_dict()
-    stated = data["created_at"] if isinstance(document, Team) else data["generation"]["timestamp_start"]
-    moment = parse_time(stated)
+    moment = document.created_at if isinstance(document, Team) else document.started
     return moment and moment.astimezone(UTC)
 
 
@@ -337,11 +333,11 @@ def id_in_journal(journal: bytes | None) -> str | None:
 def not_a_record(path: str) -> StoreError:
     """The error to raise about a path that is not a record, with a hint at what to name instead."""
     if not os.path.lexists(path):
-        return StoreError(f"{printable(path) or repr('')} does not exist", hint=_HINT)
+        return StoreError(f"{printable(path) or repr('')} does not exist", hint=HINT)
     if not os.path.isdir(path):
-        return StoreError(f"{printable(path)} is a file, not a record", hint=_HINT)
+        return StoreError(f"{printable(path)} is a file, not a record", hint=HINT)
     message = f"{printable(path)} is not a record: it has no {layout.METADATA}"
-    return StoreError(message, hint=_record_below(path) or _HINT)
+    return StoreError(message, hint=_record_below(path) or HINT)
 
 
 def _record_below(path: str) -> str | None:

@@ -1,4 +1,4 @@
-"""Nested Ruby conditionals, made up, and what each of their conditions must hang on."""
+"""Generated nested Ruby conditionals, with the expected parent of each condition."""
 
 from dataclasses import dataclass, field
 

@@ -1,4 +1,4 @@
-"""The corpus: a Ruby method, and beside it the plan that a careful person would write. A pair of files is a test."""
+"""The corpus: a Ruby method and its expected plan. A pair of files is a test."""
 
 import shutil
 from pathlib import Path

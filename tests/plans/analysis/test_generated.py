@@ -1,4 +1,4 @@
-"""Laws that hold for every method: its plan is valid, and every branch of it appears where it belongs."""
+"""Properties of every analysis: the plan is valid, and every branch appears where it belongs."""
 
 from pathlib import Path
 from tempfile import TemporaryDirectory

@@ -1,4 +1,4 @@
-"""Ruby for a test, as a file."""
+"""Ruby source files for tests."""
 
 from pathlib import Path
 from textwrap import dedent

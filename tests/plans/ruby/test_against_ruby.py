@@ -1,4 +1,4 @@
-"""What we read in Ruby without running it, beside what Ruby's own parser, Ruby itself and factory_bot say."""
+"""Our reading of Ruby compared with Ruby's own parser, Ruby itself and factory_bot."""
 
 import subprocess
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from plans.ruby.tools import HERE, SHOP, answers, needs_factory_bot, needs_rails, needs_ruby
+from plans.ruby.ruby_tools import HERE, SHOP, answers, needs_factory_bot, needs_rails, needs_ruby
 from runcard.operations.plans.factories import list_factories
 from runcard.plans.ruby import read_targets
 

@@ -1,4 +1,4 @@
-"""Files that are broken, huge, hostile, in old encodings, or no Ruby at all: read as far as they go."""
+"""Broken, huge and hostile files, old encodings and files that are not Ruby: read as far as possible."""
 
 import os
 import sys
@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from plans.ruby.ruby_tools import SHOP
 from plans.ruby.samples import names, targets, written
-from plans.ruby.tools import SHOP
 from runcard.encoding import Limits
 from runcard.errors import DocumentError, MachineError, StoreError
 from runcard.plans.ruby import read_targets, syntax_tree

@@ -1,4 +1,4 @@
-"""`runcard plan targets` and `runcard plan factories`: what they print, where, and how they end."""
+"""`runcard plan targets` and `runcard plan factories`: output and exit codes."""
 
 import json
 import os
@@ -9,8 +9,8 @@ import pytest
 
 from acceptance.command import runcard
 from conftest import Cli
+from plans.ruby.ruby_tools import SHOP
 from plans.ruby.samples import written
-from plans.ruby.tools import SHOP
 
 ORDER = "class Order\n  def total; end\n  def self.build; end\nend\n"
 BROKEN = "class A\n  def x(\n  end\nend\n"

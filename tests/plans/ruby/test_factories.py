@@ -1,4 +1,4 @@
-"""Which factories a project has, with which traits. That most of it is so is what factory_bot says; here is the rest."""
+"""The factories of a project and their traits; `test_against_ruby` compares them with factory_bot."""
 
 import os
 import sys

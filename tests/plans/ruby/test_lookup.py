@@ -1,4 +1,4 @@
-"""Whether a class and a method are in a file, and what may have been meant when they are not."""
+"""Looking up a class and a method in a file, and suggestions."""
 
 from pathlib import Path
 

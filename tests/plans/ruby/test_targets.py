@@ -1,4 +1,4 @@
-"""What counts as a method of a class. That all of it is so is what Ruby itself says; here are the single cases."""
+"""What counts as a method of a class; `test_against_ruby` compares it with Ruby."""
 
 from pathlib import Path
 

@@ -268,3 +268,16 @@ def test_a_later_major_version_is_refused(made: tuple[Path, Path], tmp_path: Pat
 
 def test_a_missing_file_is_told(tmp_path: Path) -> None:
     assert "nowhere.tar.gz" in assert_refused(tmp_path / "nowhere.tar.gz", tmp_path)
+
+
+def test_a_program_that_was_left_out_is_told_by_both_ends(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    make_project(project)
+    (project / "kept").mkdir()
+    record(project).rename(project / "kept" / "run")  # nothing shows any more that this user recorded it here
+    packed = runcard(project, "export", "kept/run", "-o", "b.tar.gz")
+    assert (packed.returncode, packed.stdout) == (2, "b.tar.gz\n")
+    assert "Warning: the program make.py was left out" in packed.stderr
+    opened = runcard(tmp_path, "import-bundle", "project/b.tar.gz", "theirs")
+    assert opened.returncode == 2
+    assert "Warning: the program make.py is not in the bundle\n" in opened.stderr

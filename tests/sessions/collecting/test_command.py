@@ -42,6 +42,7 @@ def test_it_prints_the_directory_and_nothing_else(cli: Cli, here: Path, spec: Pa
 def test_what_was_excluded_and_masked_is_counted_on_stderr(cli: Cli, here: Path, spec: Path) -> None:
     assert cli("collect", spec).err == "excluded: 2 paths (.env)\nmasked: 1 secret in 1 file\n"
     assert cli("collect", spec, "--json").err == ""
+    assert cli("collect", spec, "--quiet").err == ""
     assert cli("collect", spec, "--metadata-only").err == ""
     for number in range(12):
         (here / "workspaces/coordinator" / f"x{number:02}").write_text("")
@@ -233,9 +234,9 @@ def test_on_a_terminal_a_bar_shows_files_bytes_and_time_left(monkeypatch: pytest
     bar.wipe()
     assert shown.getvalue().split("\r\x1b[K") == [
         "",
-        "one (1 of 2): 3 files, 2.0 kB",
-        "██████████░░░░░░░░░░ one (1 of 2): 10 files, 2.0 MB of 4.0 MB, 5 s left",
-        "two\\x1b (2 of 2): 0 files, 0 B",
+        "2.0 kB: one (1 of 2), 3 files",
+        "██████████░░░░░░░░░░  50% 2.0 MB of 4.0 MB, 400.0 kB/s, 5 s left: one (1 of 2), 10 files",
+        "0 B: two\\x1b (2 of 2), 0 files",
         "",
     ]
 

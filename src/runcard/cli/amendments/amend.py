@@ -5,24 +5,26 @@ import sys
 import click
 
 from runcard.cli.options import PATH, TEXT, by_option, json_option
+from runcard.cli.printing import complain, say_done, say_json
+from runcard.errors import ExitCode
 
 
-def _kinds(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
+def _kinds(_: click.Context, __: click.Parameter, prefix: str) -> list[str]:
     from runcard.operations.amendments.amend import KINDS  # noqa: PLC0415
 
-    return [kind for kind in KINDS if kind.startswith(begun)]
+    return [kind for kind in KINDS if kind.startswith(prefix)]
 
 
-@click.command("amend", short_help="Add a note, a tag, a score or an approval to a record.")
+@click.command("amend")
 @click.argument("record", metavar="RECORD", type=PATH)
 @click.argument("kind", metavar="note|tag|evaluation|approval", shell_complete=_kinds)
 @click.argument("value", metavar="[VALUE]", required=False, type=TEXT)
-@click.option("--comment", metavar="TEXT", type=TEXT, help="Why, of a tag, an evaluation or an approval.")
+@click.option("--comment", metavar="TEXT", type=TEXT, help="Reason for a tag, an evaluation or an approval.")
 @click.option(
     "--about",
     multiple=True,
     metavar="PATH",
-    help="The file of the record that it is about; all of them unless given. Can be repeated.",
+    help="File of the record that it is about. Default: the whole record. Repeatable.",
 )
 @by_option
 @json_option
@@ -35,16 +37,13 @@ def command(
     by: str | None,
     as_json: bool,
 ) -> int:
-    """Add a remark to the closed run or session RECORD. No file of it changes.
+    """Add a note, a tag, an evaluation or an approval to the closed run or session RECORD. Its files do not change.
 
-    A note has a text, a tag a name, an evaluation NAME=VALUE (a number where it is one), an approval perhaps the name of
-    whoever approves. Each names the digest of what it is about. `runcard show` shows them. RECORD may be archived: it is
-    restored, amended and archived again.
+    VALUE is the text of a note, the name of a tag, NAME=VALUE of an evaluation, or, if you like, the name of who
+    approves. `runcard show` prints amendments. An archived RECORD is restored, amended and archived again.
 
-    Exit codes: 0 added, 1 not added, 2 added and something is to be known.
+    Exit codes: 0 added, 1 not added, 2 added with warnings.
     """
-    from runcard.cli.printing import complain, say, say_json  # noqa: PLC0415
-    from runcard.errors import ExitCode  # noqa: PLC0415
     from runcard.operations.amendments.amend import amend  # noqa: PLC0415
 
     done = amend(record, kind, value, comment=comment, about=about, by=by)
@@ -52,8 +51,8 @@ def command(
         say_json(done.to_dict())
     else:
         for path in done.finished:
-            say(f"{path}: finished, as an earlier amendment says")
-        say(f"{record}: {done.remark.told()}")
+            say_done(f"{path}: finished an interrupted amendment")
+        say_done(f"{record}: {done.remark.told()}")
     sys.stdout.flush()
     for warning in done.warnings:
         complain("Warning", warning)

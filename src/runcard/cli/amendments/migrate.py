@@ -1,29 +1,29 @@
 """runcard migrate"""
 
-import sys
 from typing import TYPE_CHECKING
 
 import click
 
 from runcard.cli.options import PATH_OR_DASH, json_option, kind_option, output_option
+from runcard.cli.printing import finding_line, say, say_done
 from runcard.encoding import JsonObject
+from runcard.errors import RuncardError, UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from datetime import tzinfo
 
-    from runcard.errors import RuncardError
+    from runcard.cli.many import Many
     from runcard.operations.amendments.document_migration import Migrated
 
 
-@click.command("migrate", short_help="Bring documents to another version of their format.")
+@click.command("migrate")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=PATH_OR_DASH)
-@click.option(
-    "--to", "target", metavar="V", help="The version to migrate to; the newest of its kind unless given."
-)
+@click.option("--to", "target", metavar="V", help="Version to migrate to. Default: the newest of its kind.")
 @output_option("FILE", "Write to this new file; - for stdout.")
-@click.option("--dry-run", is_flag=True, help="Show what would change and write nothing.")
-@click.option("--no-backup", is_flag=True, help="Do not keep the old bytes as PATH.bak.")
-@click.option("--timezone", metavar="ZONE", help="The zone of times that name none, such as Europe/Berlin.")
+@click.option("--dry-run", is_flag=True, help="Show the changes, and write nothing.")
+@click.option("--no-backup", is_flag=True, help="Do not keep the original as PATH.bak.")
+@click.option("--timezone", metavar="ZONE", help="Time zone of times without one, such as Europe/Berlin.")
 @kind_option
 @json_option
 def command(
@@ -36,61 +36,44 @@ def command(
     kind: str | None,
     as_json: bool,
 ) -> int:
-    """Bring the document at each PATH to version V of its format, or to the newest.
+    """Convert the document at each PATH to version V of its format, or to the newest.
 
-    A document is replaced in one step, with its old bytes kept beside it, and only when the result is valid. What an
-    older version has no room for is listed. In a closed record each change is an amendment, and
-    the old bytes are kept in its store; PATH may be the record itself, archived or not, for all of its documents.
+    A document is replaced atomically, and only if the result is valid; the original is kept beside it. Fields that an
+    older version does not have are listed. In a closed record each change is an amendment, and the store keeps the
+    originals; PATH may be the record itself, archived or not.
 
-    Exit codes: 0 migrated, or of that version already, 1 something was not migrated, 2 migrated with losses.
+    Exit codes: 0 migrated, or already of that version, 1 something was not migrated, 2 migrated with losses.
     """
-    from runcard.cli.printing import say_json  # noqa: PLC0415
-    from runcard.errors import ExitCode, RuncardError  # noqa: PLC0415
+    from runcard.cli.many import Many  # noqa: PLC0415
     from runcard.operations.amendments.migrate import migrate, migrate_record  # noqa: PLC0415
     from runcard.settings import read_settings  # noqa: PLC0415
 
     to_stdout = not dry_run and (paths[0] if output is None else output) == "-"
-    _check_usage(paths, output, says_twice=as_json and to_stdout)
+    _check_usage(paths, output, two_results=as_json and to_stdout)
     options: JsonObject = {"kind": kind, "zone": _zone(timezone), "dry_run": dry_run}
     options |= {"limits": read_settings().limits, "backup": not no_backup}
-    done: list[Migrated] = []
-    refused: list[tuple[str, RuncardError]] = []
-    said: list[JsonObject] = []
-    for path in paths:
+
+    def migrate_path(path: str) -> "Iterable[Migrated]":
+        documents = None if output is not None or path == "-" else migrate_record(path, target, **options)
+        return (migrate(path, target, output=output, **options),) if documents is None else documents
+
+    many = Many("documents", None, as_json=as_json, json_list="documents", refusal=_refusal)
+    for path in many.over(paths):
         try:
-            results = None if output is not None or path == "-" else migrate_record(path, target, **options)
-            if results is None:
-                results = (migrate(path, target, output=output, **options),)
+            for migrated in migrate_path(path):
+                many.add(path, migrated, lambda _, done: _show(done, dry_run=dry_run, to_stdout=to_stdout))
+                _warn(many, migrated)
         except RuncardError as error:
-            refused.append((path, error))
-            said.append(_refusal(path, error))
-            continue
-        for moved in results:
-            done.append(moved)
-            said.append(moved.to_dict())
-            if not as_json:
-                _show(moved, dry_run=dry_run, to_stdout=to_stdout)
-    if as_json:
-        say_json({"documents": said})
-    sys.stdout.flush()
-    # What was refused comes first, so that the first word on stderr tells the exit code.
-    for path, reason in refused:
-        _complain_of(path, reason)
-    for moved in done:
-        _warn_of(moved)
-    if refused:
-        return max(reason.exit_code for _, reason in refused)
-    return ExitCode.WARNINGS if any(moved.dropped or moved.notes for moved in done) else ExitCode.OK
+            many.refuse(path, error, _messages(path, error))
+    return many.finish()
 
 
-def _check_usage(paths: tuple[str, ...], output: str | None, *, says_twice: bool) -> None:
-    from runcard.errors import UsageError  # noqa: PLC0415
-
+def _check_usage(paths: tuple[str, ...], output: str | None, *, two_results: bool) -> None:
     if len(paths) > 1 and output is not None:
         raise UsageError("--output takes one PATH", hint="migrate them one by one, or in place")
     if len(paths) > 1 and "-" in paths:
         raise UsageError("- for standard input takes no other PATH", hint="migrate it by itself")
-    if says_twice:
+    if two_results:
         raise UsageError(
             "--json and the document itself cannot both go to stdout", hint="name a file with --output"
         )
@@ -101,8 +84,6 @@ def _zone(name: str | None) -> "tzinfo | None":
         return None
     from zoneinfo import ZoneInfo  # noqa: PLC0415
 
-    from runcard.errors import UsageError  # noqa: PLC0415
-
     try:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError) as error:
@@ -111,7 +92,7 @@ def _zone(name: str | None) -> "tzinfo | None":
         ) from error
 
 
-def _refusal(path: str, error: "RuncardError") -> JsonObject:
+def _refusal(path: str, error: RuncardError) -> JsonObject:
     """Why a document was not migrated, as data."""
     from runcard.documents.findings import InvalidDocument  # noqa: PLC0415
     from runcard.files import json_name  # noqa: PLC0415
@@ -121,57 +102,50 @@ def _refusal(path: str, error: "RuncardError") -> JsonObject:
         "path": json_name(path).text,
         "error": error.message,
         "hint": error.hint,
-        "errors": [found.to_dict() for found in errors],
+        "errors": [finding.to_dict() for finding in errors],
     }
 
 
-def _complain_of(path: str, error: "RuncardError") -> None:
-    """Say why a document was not migrated, with everything that is wrong with it."""
-    from runcard.cli.printing import complain, complain_about  # noqa: PLC0415
+def _messages(path: str, error: RuncardError) -> list[tuple[str, str | None]]:
+    """Why a document was not migrated; for an invalid one, every finding."""
     from runcard.documents.findings import InvalidDocument  # noqa: PLC0415
 
     if not isinstance(error, InvalidDocument):
-        complain("Error", error.message, hint=error.hint)
-        return
-    for found in error.report.errors:
-        complain_about(found, path)
+        return [(error.message, error.hint)]
+    return [(finding_line(finding, path), finding.hint) for finding in error.report.errors]
 
 
-def _show(moved: "Migrated", *, dry_run: bool, to_stdout: bool) -> None:
-    from runcard.cli.printing import say  # noqa: PLC0415
-
+def _show(migrated: "Migrated", *, dry_run: bool, to_stdout: bool) -> None:
     if to_stdout:
-        click.echo(moved.after, nl=False)
+        click.echo(migrated.after, nl=False)
         return
-    if moved.changed:
-        said = f"{moved.path}: {moved.kind} {moved.source or '(unversioned)'} → {moved.target}"
+    if migrated.changed:
+        text = f"{migrated.path}: {migrated.kind} {migrated.source or '(unversioned)'} → {migrated.target}"
     else:
-        said = f"{moved.path}: {moved.kind} {moved.target} already"
-    if moved.changed and dry_run:
-        _show_difference(moved)
-        said += " (nothing was written)"
-    if moved.written not in {None, moved.path}:
-        said += f", now in {moved.written}"
-    if moved.backup:
-        said += f", old bytes in {moved.backup}"
-    say(said)
+        text = f"{migrated.path}: already {migrated.kind} {migrated.target}"
+    if migrated.changed and dry_run:
+        _show_difference(migrated)
+        text += " (nothing was written)"
+    if migrated.written not in {None, migrated.path}:
+        text += f", written to {migrated.written}"
+    if migrated.backup:
+        text += f", original kept as {migrated.backup}"
+    say(text) if dry_run else say_done(text)
 
 
-def _warn_of(moved: "Migrated") -> None:
-    """Say what was lost on the way."""
-    from runcard.cli.printing import complain  # noqa: PLC0415
+def _warn(many: "Many", migrated: "Migrated") -> None:
+    """List what was lost."""
+    for pointer in migrated.dropped:
+        many.warn(
+            f"{migrated.path}: dropped {pointer}, which {migrated.kind} {migrated.target} does not have"
+        )
+    for note in migrated.notes:
+        many.warn(f"{migrated.path}: {note}")
 
-    for pointer in moved.dropped:
-        complain("Warning", f"{moved.path}: {moved.kind} {moved.target} has no room for {pointer}: dropped")
-    for note in moved.notes:
-        complain("Warning", f"{moved.path}: {note}")
 
-
-def _show_difference(moved: "Migrated") -> None:
+def _show_difference(migrated: "Migrated") -> None:
     from difflib import unified_diff  # noqa: PLC0415
 
-    from runcard.cli.printing import say  # noqa: PLC0415
-
-    before, after = (data.decode("utf-8-sig").splitlines() for data in (moved.before, moved.after))
-    for line in unified_diff(before, after, moved.path, moved.path, lineterm=""):
+    before, after = (data.decode("utf-8-sig").splitlines() for data in (migrated.before, migrated.after))
+    for line in unified_diff(before, after, migrated.path, migrated.path, lineterm=""):
         say(line)

@@ -1,26 +1,31 @@
 """runcard archive"""
 
-import sys
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import click
 
-from runcard.cli.options import PATH, Age, artifacts_option, json_option, outputs_option
+from runcard.cli.options import PATH, Age, artifacts_option, json_option, outputs_option, progress_option
+from runcard.cli.printing import complain_of_settings, say_done
+from runcard.encoding import JsonObject
+from runcard.errors import RuncardError, UsageError
 
 if TYPE_CHECKING:
     from runcard.operations.archives.archive import Archived
 
 
-@click.command("archive", short_help="Pack old records into archives.")
+@click.command("archive")
 @click.argument("records", nargs=-1, metavar="[RECORD]...", type=PATH)
-@click.option("--older-than", type=Age(), help="All closed records that began so long ago: 30d, 12h, 2w.")
 @click.option(
-    "--to", metavar="DIR", type=PATH, help="The folder of archives; `archive` beside the record unless given."
+    "--older-than", type=Age(), help="Archive closed records that started this long ago: 30d, 12h, 2w."
 )
-@click.option("--force", is_flag=True, help="Archive also what is not what it was when it was closed.")
+@click.option(
+    "--to", metavar="DIR", type=PATH, help="Folder for the archives. Default: `archive` in the store."
+)
+@click.option("--force", is_flag=True, help="Also archive records that fail verification.")
 @outputs_option
 @artifacts_option
+@progress_option
 @json_option
 def command(
     records: tuple[str, ...],
@@ -29,55 +34,51 @@ def command(
     force: bool,
     outputs: str | None,
     artifacts: str | None,
+    shows_progress: bool,
     as_json: bool,
 ) -> int:
-    """Pack closed runs and sessions, those named or those of a certain age, and remove their directories.
+    """Pack closed runs and sessions into archives, and remove their directories.
 
-    Each becomes a .tar.gz that plain `tar` reads, in the folder `archive` of its store. It is read back, and everything in
-    it compared with the record, before the directory goes. `runcard restore` puts a record back.
+    Name the records, or select them by --older-than. Each becomes a .tar.gz file that `tar` can read. The file is read
+    back and compared with the record before the directory is removed. `runcard restore` puts a record back.
 
-    Exit codes: 0 archived, 1 a record was not archived, 2 the file of settings has some that do not exist.
+    Exit codes: 0 archived, 1 a record was not archived, 2 warnings.
     """
-    from runcard.cli.printing import complain, complain_of_settings, say, say_json  # noqa: PLC0415
-    from runcard.cli.progress import Progress  # noqa: PLC0415
-    from runcard.errors import ExitCode, RuncardError, UsageError  # noqa: PLC0415
-    from runcard.files import printable  # noqa: PLC0415
+    from runcard.cli.many import Many  # noqa: PLC0415
+    from runcard.cli.progress import ByteProgress  # noqa: PLC0415
     from runcard.operations.archives.archive import archive, old_records  # noqa: PLC0415
+    from runcard.operations.checks.measure import measure  # noqa: PLC0415
     from runcard.settings import ARTIFACTS_DIR, OUTPUTS, read_settings  # noqa: PLC0415
 
     settings = read_settings({OUTPUTS: outputs, ARTIFACTS_DIR: artifacts})
     if bool(records) == (older_than is not None):
         raise UsageError(
-            "name records, or say --older-than", hint="such as: runcard archive --older-than 30d"
+            "name records, or pass --older-than", hint="for example: runcard archive --older-than 30d"
         )
     stores = [settings[OUTPUTS], settings[ARTIFACTS_DIR]]
-    chosen = records or (old_records(stores, older_than, settings.limits) if older_than is not None else ())
-    code, said = ExitCode.OK, []
-    progress = Progress("records")
-    for record in progress.over(list(chosen)):
-        try:
-            done = archive(record, to=to, force=force, limits=settings.limits, progress=progress.files)
-        except RuncardError as error:
-            code = ExitCode.FAILED
-            progress.wipe()
-            sys.stdout.flush()
-            complain("Error", error.message, hint=error.hint)
-            said.append({"record": printable(record), "archive": None, "error": error.message})
-            continue
-        said.append(done.to_dict())
-        if not as_json:
-            progress.wipe()
-            say(_words(done))
-    if as_json:
-        say_json({"archived": said})
-    elif not said:
-        say("no record is that old")
-    sys.stdout.flush()
-    return complain_of_settings(settings, code)
+    chosen = list(records if older_than is None else old_records(stores, older_than, settings.limits))
+    bar = ByteProgress(lambda: measure(chosen), passes=2, everywhere=shows_progress)
+    many = Many("records", None, as_json=as_json, progress=bar, json_list="archived", refusal=_refusal)
+    many.each(
+        chosen,
+        lambda record: archive(record, to=to, force=force, limits=settings.limits, progress=bar.advance),
+        lambda _, archived: say_done(_line(archived)),
+    )
+    if not chosen:
+        many.done("nothing to archive: no closed record is that old")
+    return complain_of_settings(settings, many.finish())
 
 
-def _words(done: "Archived") -> str:
+def _refusal(record: str, error: RuncardError) -> JsonObject:
+    from runcard.files import printable  # noqa: PLC0415
+
+    return {"record": printable(record), "archive": None, "error": error.message}
+
+
+def _line(archived: "Archived") -> str:
     from runcard.views.formats import byte_size  # noqa: PLC0415
 
-    whole = "" if done.uncompressed_bytes is None else f"{byte_size(done.uncompressed_bytes)} in "
-    return f"{done.archive}: {whole}{byte_size(done.bytes)}"
+    packed = byte_size(archived.bytes)
+    if archived.uncompressed_bytes is None:
+        return f"{archived.archive}: {packed}"
+    return f"{archived.archive}: {packed} ({byte_size(archived.uncompressed_bytes)} unpacked)"

@@ -3,23 +3,23 @@
 import click
 
 from runcard.cli.options import PATH, json_option, output_option
+from runcard.cli.printing import say, say_json
 
 
-@click.command("extract", short_help="Take files out of an archive.")
+@click.command("extract")
 @click.argument("archive", metavar="ARCHIVE", type=PATH)
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@output_option("DIR", "The directory they go below; this one unless given.", default=".")
+@output_option("DIR", "Directory to write to. Default: the current one.", default=".")
 @json_option
 def command(archive: str, paths: tuple[str, ...], output: str, as_json: bool) -> int:
-    """Write the files and folders at PATH in the archived record, without unpacking the rest, and print their paths.
+    """Extract the files and folders PATH from ARCHIVE without unpacking the rest, and print their paths.
 
-    ARCHIVE is a .tar.gz, or the name or id of an archived record. PATH is relative to the record, as in
-    `instances/lead-1/output.log`, and stays so below DIR. Each file is compared with the record's list of checksums.
+    ARCHIVE is a .tar.gz file, or the name or id of an archived record. PATH is relative to the record, such as
+    `instances/lead-1/output.log`, and is kept below DIR. Each file is checked against the checksums of the record.
     Nothing is overwritten.
 
-    Exit codes: 0 written, 1 not there, or not what was archived.
+    Exit codes: 0 extracted, 1 not found, or changed since it was archived.
     """
-    from runcard.cli.printing import say, say_json  # noqa: PLC0415
     from runcard.files import printable  # noqa: PLC0415
     from runcard.operations.archives.extract import extract  # noqa: PLC0415
 

@@ -16,20 +16,24 @@ from runcard.cli.options import (
     outputs_option,
     yes_option,
 )
+from runcard.cli.printing import complain, complain_of_settings, say, say_done, say_json
+from runcard.cli.verbosity import is_quiet
+from runcard.encoding import JsonObject
+from runcard.errors import ExitCode, StoreError, UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from runcard.operations.archives.prune import Candidate
     from runcard.settings import Setting, Settings
 
 
-@click.command("prune", short_help="Delete old records and archives, and say so in the ledger.")
-@click.option("--older-than", type=Age(), help="What began so long ago: 90d, 12h, 52w.")
-@click.option("--max-size", type=Size(), help="The oldest, until a store takes no more: 500MB, 20GiB.")
+@click.command("prune")
+@click.option("--older-than", type=Age(), help="Delete what started this long ago: 90d, 12h, 52w.")
 @click.option(
-    "--retention",
-    is_flag=True,
-    help="What the settings say about sessions, their age and the quota; so it is when nothing is said.",
+    "--max-size", type=Size(), help="Delete the oldest until each store is this small: 500MB, 20GiB."
 )
+@click.option("--retention", is_flag=True, help="Delete sessions by the retention settings (default).")
 @dry_run_option
 @yes_option
 @outputs_option
@@ -45,35 +49,34 @@ def command(
     artifacts: str | None,
     as_json: bool,
 ) -> int:
-    """Delete records and archives for good: those that are old, or the oldest of a store that takes too much.
+    """Permanently delete old records and archives, or the oldest of a store that is too large.
 
-    What would go, and how much that frees, is said first. Open records stay, and so does whatever is not what it was when
-    it was closed. Each leaves a tombstone in the ledger of its store.
+    Lists first what would be deleted and how much space that frees. Open records are kept, and so are records that fail
+    verification. The ledger of the store keeps an entry for each deletion.
 
-    Exit codes: 0 done, 1 not deleted, 2 something was kept because it is damaged, or the file of settings has some
-    that do not exist, 64 without --yes where nobody can be
-    asked.
+    Exit codes: 0 done, 1 not deleted, 2 warnings, 64 confirmation needed: pass --yes.
     """
-    from runcard.cli.printing import complain, complain_of_settings, say, say_json  # noqa: PLC0415
-    from runcard.errors import ExitCode, UsageError  # noqa: PLC0415
     from runcard.operations.archives.prune import candidates, prune  # noqa: PLC0415
     from runcard.settings import ARTIFACTS_DIR, OUTPUTS, read_settings  # noqa: PLC0415
 
-    is_said = older_than is not None or max_size is not None
-    if retention and is_said:
-        raise UsageError("say what may go in one way", hint="--older-than and --max-size, or --retention")
+    is_selected = older_than is not None or max_size is not None
+    if retention and is_selected:
+        raise UsageError(
+            "--retention contradicts --older-than and --max-size",
+            hint="pass either --retention or the others",
+        )
     settings = read_settings({OUTPUTS: outputs, ARTIFACTS_DIR: artifacts})
-    named = [OUTPUTS, ARTIFACTS_DIR] if is_said else [ARTIFACTS_DIR]
-    if not is_said:
+    named = [OUTPUTS, ARTIFACTS_DIR] if is_selected else [ARTIFACTS_DIR]
+    if not is_selected:
         older_than, max_size = _retention(settings)
     stores = [_store(settings, setting) for setting in named]
-    kind = None if is_said else "session"
+    kind = None if is_selected else "session"
     chosen = candidates(stores, older_than=older_than, max_size=max_size, kind=kind)
-    if not as_json:
+    if not as_json and (dry_run or not yes or not is_quiet()):
         _announce(chosen)
     if dry_run or not chosen:
         if as_json:
-            say_json(_told(chosen, [], [], dry_run=dry_run))
+            say_json(_summary(chosen, [], [], dry_run=dry_run))
         sys.stdout.flush()
         return complain_of_settings(settings, ExitCode.OK)
     sys.stdout.flush()
@@ -81,20 +84,23 @@ def command(
         complain("Error", "nothing was deleted")
         return ExitCode.FAILED
     kept: list[tuple[Candidate, str]] = []
-    gone = list(prune(chosen, limits=settings.limits, on_kept=lambda one, reason: kept.append((one, reason))))
+    deleted = list(
+        prune(
+            chosen, limits=settings.limits, on_kept=lambda candidate, reason: kept.append((candidate, reason))
+        )
+    )
     if as_json:
-        say_json(_told(chosen, gone, kept, dry_run=dry_run))
+        say_json(_summary(chosen, deleted, kept, dry_run=dry_run))
     else:
-        say(f"deleted {len(gone):,}, freed {_size(sum(one.bytes for one in gone))}")
+        say_done(f"deleted {len(deleted):,}, freed {_total(deleted)}")
         sys.stdout.flush()
-    for one, reason in kept:
-        complain("Warning", f"{one.path} was kept, since it is not what it was when it was closed: {reason}")
+    for candidate, reason in kept:
+        complain("Warning", f"{candidate.path} was kept because it fails verification: {reason}")
     return complain_of_settings(settings, ExitCode.WARNINGS if kept else ExitCode.OK)
 
 
 def _store(settings: "Settings", setting: "Setting[str]") -> str:
-    """A store to delete from. A link that may have come with a repository is not followed unless the user names it."""
-    from runcard.errors import StoreError  # noqa: PLC0415
+    """A store to delete from. A link, which may have come with a repository, is followed only if the user names it."""
     from runcard.files import printable  # noqa: PLC0415
     from runcard.settings.lookup import DEFAULT  # noqa: PLC0415
 
@@ -102,28 +108,25 @@ def _store(settings: "Settings", setting: "Setting[str]") -> str:
     if origin.kind == DEFAULT and os.path.islink(path):
         raise StoreError(
             f"{printable(path)} is a symbolic link to {printable(os.path.realpath(path))}",
-            hint=f"to delete there, name it: {setting.option} {printable(path)}",
+            hint=f"to delete in it, pass {setting.option} {printable(path)}",
         )
     return path
 
 
 def _announce(chosen: "list[Candidate]") -> None:
-    from runcard.cli.printing import say  # noqa: PLC0415
-
-    for one in chosen:
-        say(f"{one.path}: {_size(one.bytes)}")
-    say(f"{len(chosen):,} to go, which frees {_size(sum(one.bytes for one in chosen))}")
+    for candidate in chosen:
+        say(f"{candidate.path}: {_size(candidate.bytes)}")
+    say(f"{len(chosen):,} to delete, {_total(chosen)}" if chosen else "nothing to delete")
 
 
 def _retention(settings: "Settings") -> tuple[timedelta | None, int | None]:
-    from runcard.errors import UsageError  # noqa: PLC0415
     from runcard.settings import ARTIFACTS_MAX_SIZE_GB, ARTIFACTS_RETENTION_DAYS  # noqa: PLC0415
 
     days, gigabytes = settings[ARTIFACTS_RETENTION_DAYS], settings[ARTIFACTS_MAX_SIZE_GB]
     if days is None and gigabytes is None:
         raise UsageError(
-            "nobody says what may go, and the settings say nothing about how long sessions are kept",
-            hint="say --older-than or --max-size, or set artifacts.retention_days or artifacts.max_size_gb",
+            "nothing to prune: no age or size is given, and no retention is configured",
+            hint="pass --older-than or --max-size, or set artifacts.retention_days or artifacts.max_size_gb",
         )
     return (
         None if days is None else timedelta(days=min(days, timedelta.max.days)),
@@ -135,23 +138,30 @@ def _is_agreed(number: int) -> bool:
     from runcard.cli.confirm import is_agreed  # noqa: PLC0415
 
     return is_agreed(
-        f"Delete {'this' if number == 1 else f'these {number:,}'} for good?",
-        doing="delete them",
-        hint="add --yes, or --dry-run to see only",
+        f"Permanently delete {'this' if number == 1 else f'these {number:,}'}?",
+        hint="pass --yes, or --dry-run to only list them",
     )
 
 
-def _told(
-    chosen: "list[Candidate]", gone: "list[Candidate]", kept: "list[tuple[Candidate, str]]", *, dry_run: bool
-) -> dict[str, object]:
+def _summary(
+    chosen: "Sequence[Candidate]",
+    deleted: "Sequence[Candidate]",
+    kept: "Sequence[tuple[Candidate, str]]",
+    *,
+    dry_run: bool,
+) -> JsonObject:
     return {
         "dry_run": dry_run,
-        "candidates": [one.to_dict() for one in chosen],
-        "bytes": sum(one.bytes for one in chosen),
-        "deleted": [one.to_dict() for one in gone],
-        "freed_bytes": sum(one.bytes for one in gone),
-        "kept": [one.to_dict() | {"reason": reason} for one, reason in kept],
+        "candidates": [candidate.to_dict() for candidate in chosen],
+        "bytes": sum(candidate.bytes for candidate in chosen),
+        "deleted": [candidate.to_dict() for candidate in deleted],
+        "freed_bytes": sum(candidate.bytes for candidate in deleted),
+        "kept": [candidate.to_dict() | {"reason": reason} for candidate, reason in kept],
     }
+
+
+def _total(candidates: "Sequence[Candidate]") -> str:
+    return _size(sum(candidate.bytes for candidate in candidates))
 
 
 def _size(count: int) -> str:

@@ -2,33 +2,36 @@
 
 import click
 
-from runcard.cli.options import PATH, json_option
+from runcard.cli.options import PATH, json_option, progress_option
+from runcard.cli.printing import say, say_json
 
 
-@click.command("restore", short_help="Put an archived record back.")
+@click.command("restore")
 @click.argument("archive", metavar="ARCHIVE", type=PATH)
-@click.option("--to", metavar="DIR", type=PATH, help="The directory it goes into; its store unless given.")
-@click.option("--force", is_flag=True, help="Restore also a record that was changed before it was archived.")
+@click.option(
+    "--to", metavar="DIR", type=PATH, help="Restore into this directory. Default: the store of the record."
+)
+@click.option("--force", is_flag=True, help="Also restore a record that was changed before it was archived.")
+@progress_option
 @json_option
-def command(archive: str, to: str | None, force: bool, as_json: bool) -> int:
-    """Put the record in ARCHIVE back into its store, and print its path. The archive stays.
+def command(archive: str, to: str | None, force: bool, shows_progress: bool, as_json: bool) -> int:
+    """Unpack ARCHIVE into the store of its record, and print the path of the record. The archive is kept.
 
-    ARCHIVE is a .tar.gz, or the name or id of an archived record. The store is the one that the archive lies in, or the one
-    whose ledger has this archive; any other archive needs --to. Everything is checked before anything is written, and
-    again while it is; the record has its name only when it is whole. Nothing is ever overwritten, and names, links and
-    sizes that lead out or explode are refused.
+    ARCHIVE is a .tar.gz file, or the name or id of an archived record. An archive that no store lists needs --to.
+    Everything is checked before it is written; nothing is overwritten. Paths and links that lead out of the record are
+    refused.
 
     Exit codes: 0 restored, 1 not restored.
     """
-    from runcard.cli.printing import say, say_json  # noqa: PLC0415
-    from runcard.cli.progress import Progress  # noqa: PLC0415
+    from runcard.cli.progress import ByteProgress  # noqa: PLC0415
     from runcard.operations.archives.restore import restore  # noqa: PLC0415
+    from runcard.operations.checks.measure import measure  # noqa: PLC0415
     from runcard.settings import read_settings  # noqa: PLC0415
 
-    progress = Progress("records")
+    bar = ByteProgress(lambda: measure([archive]), passes=2, everywhere=shows_progress)
     limits = read_settings().limits
-    (restored,) = progress.over(
-        restore(one, to=to, force=force, limits=limits, progress=progress.files) for one in (archive,)
+    (restored,) = bar.over(
+        restore(word, to=to, force=force, limits=limits, progress=bar.advance) for word in (archive,)
     )
     if as_json:
         say_json(restored.to_dict())

@@ -5,22 +5,22 @@ import sys
 import click
 
 from runcard.cli.options import PATH, json_option
+from runcard.cli.printing import complain, complain_of_settings, say, say_json
 from runcard.encoding import JsonObject
+from runcard.errors import ExitCode
 
 
-@click.command("ledger", short_help="Show the history of a store.")
+@click.command("ledger")
 @click.argument("store", metavar="[STORE]", required=False, type=PATH)
 @json_option
 def command(store: str | None, as_json: bool) -> int:
-    """Show what happened to the records of STORE, oldest first: closed, amended, redacted, migrated, deleted.
+    """Print what happened to the records of STORE, oldest first: closed, amended, redacted, migrated, deleted.
 
-    STORE is a folder of runs or sessions; the setting `outputs` unless given. Whether it still has what the ledger says
-    is for `runcard verify STORE` to tell.
+    STORE is a folder of runs or sessions; by default the setting `outputs`. To compare the records with the ledger, use
+    `runcard verify STORE`.
 
-    Exit codes: 0 shown, 1 there is no ledger, 2 a ledger does not hold.
+    Exit codes: 0 printed, 1 no ledger, 2 a ledger is damaged.
     """
-    from runcard.cli.printing import complain, complain_of_settings, say, say_json  # noqa: PLC0415
-    from runcard.errors import ExitCode  # noqa: PLC0415
     from runcard.operations.checks.ledger import history, in_order  # noqa: PLC0415
     from runcard.settings import OUTPUTS, read_settings  # noqa: PLC0415
 
@@ -41,10 +41,10 @@ def command(store: str | None, as_json: bool) -> int:
 
 
 def _line(entry: JsonObject) -> str:
-    """One entry: when, what, which record, and by whom and why where that was said."""
-    what = str(entry["event"]).removeprefix("record.")
-    which = f"{entry.get('kind', 'record')} {entry.get('path', '(withheld)')}"
-    named = f" ({entry['id']})" if entry.get("id") else ""
+    """One entry: time, event, record, and the author and the reason, if given."""
+    event = str(entry["event"]).removeprefix("record.")
+    record = f"{entry.get('kind', 'record')} {entry.get('path', '(withheld)')}"
+    record_id = f" ({entry['id']})" if entry.get("id") else ""
     by = f" by {entry['who']}" if entry.get("who") else ""
     why = f" because {entry['why']}" if entry.get("why") else ""
-    return f"{entry['timestamp'] or '':<24}  {what:<8}  {which}{named}{by}{why}"
+    return f"{entry['timestamp'] or '':<24}  {event:<8}  {record}{record_id}{by}{why}"

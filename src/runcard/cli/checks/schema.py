@@ -5,11 +5,11 @@ import click
 from runcard.documents.kinds import PUBLISHED
 
 
-@click.command("schema", short_help="Print a published JSON Schema.")
+@click.command("schema")
 @click.argument("kind", metavar="KIND", type=click.Choice(sorted(PUBLISHED)))
-@click.option("--version", metavar="V", help="The version of the format; the latest unless given.")
+@click.option("--version", metavar="V", help="Version of the format. Default: the latest.")
 def command(kind: str, version: str | None) -> int:
-    """Print the published JSON Schema of a KIND of document, or of a SPEC, for editors and other languages.
+    """Print the published JSON Schema of a KIND of document, for editors and other languages.
 
     KIND is one of archive-index, generation, instance, manifest, session-spec, team, testplan.
 

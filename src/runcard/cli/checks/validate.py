@@ -1,49 +1,47 @@
 """runcard validate"""
 
-import sys
-
 import click
 
 from runcard.cli.options import PATH, PATH_OR_DASH, json_option, kind_option
+from runcard.cli.printing import finding_line, say_json
+from runcard.errors import ExitCode
 
 
-@click.command("validate", short_help="Check documents: their schema, then their rules.")
+@click.command("validate")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=PATH_OR_DASH)
 @kind_option
 @json_option
-@click.option("--strict", is_flag=True, help="Take warnings as errors.")
-@click.option("--root", metavar="DIR", type=PATH, help="Look for the targets of test plans in this project.")
+@click.option("--strict", is_flag=True, help="Treat warnings as errors.")
+@click.option(
+    "--root", metavar="DIR", type=PATH, help="Project in which to look up the targets of test plans."
+)
 def command(paths: tuple[str, ...], kind: str | None, as_json: bool, strict: bool, root: str | None) -> int:
     """Check every document at PATH: a file, a folder, or - for standard input.
 
-    The kind and the version of a document are told by its content. In a folder, runs and sessions are asked for their
-    own documents only; files that are no documents are passed over.
+    The kind and the version of a document are detected from its content. In a folder, only the documents of runcard are
+    checked; other files are skipped.
 
-    Exit codes: 0 all good, 1 something is wrong, 2 good with warnings.
+    Exit codes: 0 valid, 1 errors found, 2 warnings.
     """
-    from runcard.cli.printing import complain_about, say, say_json  # noqa: PLC0415
-    from runcard.cli.progress import Progress  # noqa: PLC0415
-    from runcard.errors import ExitCode  # noqa: PLC0415
+    from runcard.cli.many import Many  # noqa: PLC0415
     from runcard.operations.checks.validate import summary, validate  # noqa: PLC0415
     from runcard.settings import read_settings  # noqa: PLC0415
 
+    many = Many("documents", None, as_json=as_json)
     results = []
-    progress = Progress("documents")
     limits = read_settings().limits
-    for checked in progress.over(validate(*paths, kind=kind, strict=strict, limits=limits, root=root)):
+    for checked in many.over(validate(*paths, kind=kind, strict=strict, limits=limits, root=root)):
         results.append(checked)
-        if checked.report.valid and not as_json:
-            report = checked.report
-            progress.wipe()
-            say(f"{checked.path}: valid {report.kind} {report.version or '(unversioned)'}")
-    if as_json:
-        say_json(summary(results))
-    else:
-        # What is wrong comes first, so that the first word on stderr tells the exit code.
-        sys.stdout.flush()
-        for checked in sorted(results, key=lambda checked: checked.report.valid):
-            for found in (*checked.report.errors, *checked.report.warnings):
-                complain_about(found, checked.path)
+        report = checked.report
+        if report.valid:
+            many.done(f"{checked.path}: valid {report.kind} {report.version or '(unversioned)'}")
+        for finding in report.errors:
+            many.complain(finding_line(finding, checked.path), finding.hint)
+        for finding in report.warnings:
+            many.warn(finding_line(finding, checked.path), finding.hint)
+    if not as_json:
+        return many.finish()
+    say_json(summary(results))
     if not all(checked.report.valid for checked in results):
         return ExitCode.FAILED
     return ExitCode.WARNINGS if any(checked.report.findings for checked in results) else ExitCode.OK

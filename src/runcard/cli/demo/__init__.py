@@ -5,17 +5,17 @@ import click
 from runcard.cli.options import PATH
 
 
-@click.command("demo", short_help="A guided first run, without network and keys.")
+@click.command("demo")
 @click.argument("folder", metavar="[FOLDER]", required=False, type=PATH)
-def command(folder: str | None) -> int:
-    """Record, show and verify a small generation, and then change one byte of it.
+@click.option("--examples", is_flag=True, help="Copy the example documents and programs to FOLDER instead.")
+def command(folder: str | None, examples: bool) -> int:
+    """Record, show and verify a small run; then change one byte and verify again.
 
-    It works in FOLDER, which is made; without FOLDER in the current directory, if that is empty, or else in runcard-demo
-    below it. A scripted model on this machine answers, so that no network and no key is needed. What it makes stays
-    there for you to play with.
+    Works in the new directory FOLDER; by default in the current directory if it is empty, else in runcard-demo. A
+    scripted model on this machine answers, so no network and no key is needed. The files are kept for you to explore.
 
-    Exit codes: 0 all went as it should, 1 it did not.
+    Exit codes: 0 success, 1 a step failed.
     """
-    from runcard.cli.demo.story import tell  # noqa: PLC0415
+    from runcard.cli.demo.tour import copy_examples, run_tour  # noqa: PLC0415
 
-    return tell(folder)
+    return copy_examples(folder) if examples else run_tour(folder)

@@ -5,10 +5,10 @@ import click
 from runcard.cli.groups import Group
 
 COMMANDS: dict[str, str] = {
-    "create": "Make the folder of an experiment.",
+    "create": "Create the folder of an experiment.",
     "delete": "Delete an experiment and its runs.",
-    "list": "List the experiments here.",
-    "show": "Sum up the runs of an experiment.",
+    "list": "List the experiments of this project.",
+    "show": "Summarize the runs of an experiment.",
 }
 
 
@@ -18,7 +18,9 @@ COMMANDS: dict[str, str] = {
     module_of=lambda name: f"{__name__}.{name}",
     table=COMMANDS,
     no_args_is_help=False,
-    short_help="Make experiments, and see what came of them.",
 )
 def command() -> None:
-    """Experiments: runs that belong together, in a folder experiments/NAME with their configuration and data."""
+    """Create, list, show and delete experiments.
+
+    An experiment is a folder experiments/NAME with a configuration, data and all runs that belong together.
+    """

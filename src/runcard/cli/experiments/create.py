@@ -3,28 +3,28 @@
 import click
 
 from runcard.cli.options import PATH, TEXT, json_option
+from runcard.cli.printing import say, say_json
+from runcard.errors import ExitCode
 
 
-@click.command("create", short_help="Make the folder of an experiment.")
+@click.command("create")
 @click.argument("name", metavar="NAME")
-@click.option("--description", metavar="TEXT", type=TEXT, help="What it is about, in a sentence.")
+@click.option("--description", metavar="TEXT", type=TEXT, help="What it is about, in one sentence.")
 @click.option(
     "--config",
     metavar="FILE",
     type=PATH,
-    help="Take the configuration from here: JSON, YAML or TOML.",
+    help="Copy the configuration from this JSON, YAML or TOML file.",
 )
 @json_option
 def command(name: str, description: str | None, config: str | None, as_json: bool) -> int:
-    """Make experiments/NAME with a config.yaml, a README.md and folders for data and outputs.
+    """Create experiments/NAME with a config.yaml, a README.md and folders for data and outputs, and print its path.
 
-    `runcard run --experiment NAME` then takes its configuration from config.yaml and its inputs from data, and writes
-    to outputs. A folder that is there already gets what it lacks; an experiment that exists is never touched.
+    `runcard run --experiment NAME` then reads config.yaml, takes the files in data as inputs, and writes to outputs.
+    In a folder that exists already, only missing files are created; an existing experiment is not changed.
 
-    Exit codes: 0 made, 1 it exists, or cannot be made.
+    Exit codes: 0 created, 1 it exists, or cannot be created.
     """
-    from runcard.cli.printing import say, say_json  # noqa: PLC0415
-    from runcard.errors import ExitCode  # noqa: PLC0415
     from runcard.operations.experiments.create import create  # noqa: PLC0415
 
     made = create(name, description=description, config=config)

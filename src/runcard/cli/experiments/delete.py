@@ -5,26 +5,26 @@ from typing import TYPE_CHECKING
 import click
 
 from runcard.cli.options import json_option, yes_option
+from runcard.cli.printing import complain, say_done, say_json
+from runcard.errors import ExitCode
 
 if TYPE_CHECKING:
     from runcard.operations.experiments.delete import ExperimentContents
 
 
-@click.command("delete", short_help="Delete an experiment and its runs.")
+@click.command("delete")
 @click.argument("name", metavar="NAME")
 @yes_option
 @json_option
 def command(name: str, yes: bool, as_json: bool) -> int:
-    """Delete experiments/NAME with everything in it, its runs included, for good.
+    """Permanently delete experiments/NAME and everything in it, including its runs.
 
-    A tombstone for the experiment and one for each of its runs stay in experiments/.runcard. A run that is at work stops
-    the deletion; one that was killed half-way is finished by calling it again. Links are removed, and what they lead to
-    stays.
+    The ledger in experiments/.runcard keeps an entry for the experiment and for each run. Nothing is deleted while a
+    run is still running. To finish an interrupted deletion, run the command again. Links are removed, their targets are
+    kept.
 
-    Exit codes: 0 deleted, 1 not deleted, 64 without --yes where nobody can be asked.
+    Exit codes: 0 deleted, 1 not deleted, 64 confirmation needed: pass --yes.
     """
-    from runcard.cli.printing import complain, say, say_json  # noqa: PLC0415
-    from runcard.errors import ExitCode  # noqa: PLC0415
     from runcard.operations.experiments.delete import delete, examine  # noqa: PLC0415
     from runcard.views.formats import counted  # noqa: PLC0415
 
@@ -36,7 +36,7 @@ def command(name: str, yes: bool, as_json: bool) -> int:
     if as_json:
         say_json({"name": deleted.name, "deleted": True, "runs": deleted.runs})
     else:
-        say(
+        say_done(
             f"deleted {deleted.name} and its {counted(deleted.runs, 'run')}"
             if deleted.runs
             else f"deleted {name}"
@@ -46,8 +46,7 @@ def command(name: str, yes: bool, as_json: bool) -> int:
 
 def _is_agreed(doomed: "ExperimentContents") -> bool:
     from runcard.cli.confirm import is_agreed  # noqa: PLC0415
-    from runcard.files import printable  # noqa: PLC0415
     from runcard.views.formats import byte_size, counted  # noqa: PLC0415
 
-    held = f"{counted(doomed.runs, 'run')}, {counted(doomed.files, 'file')}, {byte_size(doomed.bytes)}"
-    return is_agreed(f"Delete {doomed.path} for good ({held})?", doing=f"delete {printable(doomed.path)}")
+    contents = f"{counted(doomed.runs, 'run')}, {counted(doomed.files, 'file')}, {byte_size(doomed.bytes)}"
+    return is_agreed(f"Permanently delete {doomed.path} ({contents})?")

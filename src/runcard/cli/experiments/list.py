@@ -5,35 +5,35 @@ import sys
 import click
 
 from runcard.cli.options import json_option
+from runcard.cli.printing import complain, say, say_json
+from runcard.errors import ExitCode
 
 
-@click.command("list", short_help="List the experiments here.")
+@click.command("list")
 @json_option
 def command(as_json: bool) -> int:
-    """List the experiments in the folder `experiments`: how many runs each has, and when the last was started.
+    """List the experiments in the folder `experiments`, with the number of runs and the start of the last one.
 
-    Exit codes: 0 listed, 2 something is wrong with one of them.
+    Exit codes: 0 listed, 2 one of them has a problem.
     """
-    from runcard.cli.printing import complain, say, say_json  # noqa: PLC0415
-    from runcard.errors import ExitCode  # noqa: PLC0415
     from runcard.operations.experiments.delete import unfinished  # noqa: PLC0415
     from runcard.operations.experiments.list import list_experiments  # noqa: PLC0415
     from runcard.views.experiment_screen import experiment_table  # noqa: PLC0415
 
-    found, half = list_experiments(), unfinished()
+    summaries, half_deleted = list_experiments(), unfinished()
     if as_json:
-        say_json({"experiments": [one.to_dict() for one in found], "half_deleted": half})
+        say_json({"experiments": [summary.to_dict() for summary in summaries], "half_deleted": half_deleted})
     else:
-        for line in experiment_table([one.to_dict() for one in found]):
+        for line in experiment_table([summary.to_dict() for summary in summaries]):
             say(line)
     sys.stdout.flush()
-    for one in found:
-        if one.problem:
-            complain("Warning", one.problem)
-    for name in half:
+    problems = [summary.problem for summary in summaries if summary.problem]
+    for problem in problems:
+        complain("Warning", problem)
+    for name in half_deleted:
         complain(
             "Warning",
-            f"the deletion of {name} was not finished",
-            hint=f"finish it with: runcard experiment delete {name}",
+            f"the deletion of {name} was interrupted",
+            hint=f"to finish it: runcard experiment delete {name}",
         )
-    return ExitCode.WARNINGS if half or any(one.problem for one in found) else ExitCode.OK
+    return ExitCode.WARNINGS if half_deleted or problems else ExitCode.OK

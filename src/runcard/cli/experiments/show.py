@@ -5,9 +5,11 @@ import sys
 import click
 
 from runcard.cli.options import PATH, json_option
+from runcard.cli.printing import complain, say, say_json
+from runcard.errors import ExitCode
 
 
-@click.command("show", short_help="Sum up the runs of an experiment.")
+@click.command("show")
 @click.argument("name", metavar="NAME")
 @click.option(
     "--outputs",
@@ -15,20 +17,18 @@ from runcard.cli.options import PATH, json_option
     multiple=True,
     metavar="DIR",
     type=PATH,
-    help="A store that may have runs of it; the setting `outputs` unless given. Can be repeated.",
+    help="Store to search for its runs. Default: the setting `outputs`. Repeatable.",
 )
 @json_option
 def command(name: str, stores: tuple[str, ...], as_json: bool) -> int:
-    """Sum up the runs of the experiment NAME: how they ended, what they cost, how long they took, which models they used.
+    """Summarize the runs of the experiment NAME: their results, cost, duration and models.
 
-    These are the runs below experiments/NAME, and those in other stores that belong to it. What is not known of a run is
-    counted, never taken for zero.
+    Includes the runs below experiments/NAME, and runs in other stores that belong to it. Unknown values are counted,
+    never treated as zero.
 
-    Exit codes: 0 shown, 1 there is no such experiment, 2 some of its runs cannot be read.
+    Exit codes: 0 shown, 1 no such experiment, 2 some of its runs cannot be read.
     """
-    from runcard.cli.printing import complain, say, say_json  # noqa: PLC0415
     from runcard.cli.progress import Progress  # noqa: PLC0415
-    from runcard.errors import ExitCode  # noqa: PLC0415
     from runcard.operations.experiments.show import show_experiment  # noqa: PLC0415
     from runcard.settings import OUTPUTS, read_settings  # noqa: PLC0415
     from runcard.views.experiment_screen import experiment_screen  # noqa: PLC0415
@@ -41,5 +41,5 @@ def command(name: str, stores: tuple[str, ...], as_json: bool) -> int:
             say(line)
     sys.stdout.flush()
     for path, why in summary.unreadable:
-        complain("Warning", f"{path} is left out: {why}", hint=f"see: runcard validate {path}")
+        complain("Warning", f"skipped {path}: {why}", hint=f"for details: runcard validate {path}")
     return ExitCode.WARNINGS if summary.unreadable else ExitCode.OK

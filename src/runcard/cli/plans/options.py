@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from runcard.cli.options import PATH, json_option
+from runcard.cli.options import PATH, json_option, progress_option
 
 _METHOD_TYPES = ("instance", "class")
 
@@ -29,10 +29,6 @@ root_option = click.option(
     type=PATH,
     help="The project (default: the nearest directory above with .git or a Gemfile).",
 )
-_progress_option = click.option(
-    "--progress", "shows_progress", is_flag=True, help="Show progress even if stderr is not a terminal."
-)
-
 Command = Callable[..., int]
 
 
@@ -76,6 +72,6 @@ def many_options(unit: str, key: str | None, *, with_progress: bool = True) -> C
 
             return command(many=Many(unit, key, as_json=as_json, shows_progress=shows_progress), **others)
 
-        return json_option(_progress_option(call) if with_progress else call)
+        return json_option(progress_option(call) if with_progress else call)
 
     return decorated

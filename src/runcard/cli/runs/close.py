@@ -1,40 +1,36 @@
 """runcard close"""
 
 import os
-import sys
 from typing import TYPE_CHECKING
 
 import click
 
 from runcard.cli.options import PATH, json_option
+from runcard.cli.printing import complain_of_settings, say_done
+from runcard.encoding import JsonObject
+from runcard.errors import RuncardError, StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from runcard.recording.closing import CloseResult
 
 
-@click.command("close", short_help="Close runs whose process is gone.")
+@click.command("close")
 @click.argument("runs", nargs=-1, metavar="[RUN]...", type=PATH)
 @click.option(
-    "--outputs",
-    metavar="DIR",
-    type=PATH,
-    help="The store, when no RUN is named; the setting `outputs` unless given.",
+    "--outputs", metavar="DIR", type=PATH, help="Store, if no RUN is named. Default: the setting `outputs`."
 )
 @json_option
 def command(runs: tuple[str, ...], outputs: str | None, as_json: bool) -> int:
-    """Close the runs that were left open when their process died: those named, or all of a store.
+    """Close runs that were left open because their process died: those named, or all of a store.
 
-    A run whose end nobody saw is marked as interrupted, with its end estimated from the last thing it did. Runs that are
-    still at work are left alone.
+    A run whose end was not recorded is marked as interrupted, and its end is estimated from its last event. Runs whose
+    process is alive are left alone.
 
-    Exit codes: 0 done, 1 a run could not be closed, 2 something is to be known: a run is on another host.
+    Exit codes: 0 done, 1 a run could not be closed, 2 a run is on another host.
     """
-    from runcard.cli.printing import complain, complain_of_settings, say, say_json  # noqa: PLC0415
-    from runcard.errors import ExitCode, RuncardError, StoreError  # noqa: PLC0415
+    from runcard.cli.many import Many  # noqa: PLC0415
     from runcard.files import printable  # noqa: PLC0415
-    from runcard.operations.runs.close import close, find_unclosed_runs  # noqa: PLC0415
+    from runcard.operations.runs.close import find_unclosed_runs  # noqa: PLC0415
     from runcard.settings import OUTPUTS, read_settings  # noqa: PLC0415
 
     settings = read_settings({OUTPUTS: outputs})
@@ -43,42 +39,68 @@ def command(runs: tuple[str, ...], outputs: str | None, as_json: bool) -> int:
         raise StoreError(
             f"{printable(outputs)} does not exist", hint="name the store with --outputs, or a RUN"
         )
-    code, said, elsewhere = ExitCode.OK, [], []
-    for run in runs or find_unclosed_runs(outputs):
-        try:
-            (closing,) = _closed(close(_directory(run)), run)
-        except RuncardError as error:
-            code = ExitCode.FAILED
-            complain("Error", error.message, hint=error.hint)
-            said.append({"path": printable(run), "closed": False, "status": None, "reason": error.message})
-            continue
-        if not runs and closing.status != "running" and not closing.closed:
-            continue  # closed already: nobody asked about it
-        said.append(
-            {
-                "path": printable(closing.path),
-                "closed": closing.closed,
-                "status": closing.status,
-                "reason": closing.reason,
-            }
-        )
-        elsewhere += [closing] if _is_elsewhere(closing) else []
-        if not as_json:
-            say(f"{closing.path}: {_words(closing)}")
-    if as_json:
-        say_json({"runs": said})
-    elif not said:
-        say(f"{outputs}: no run is open")
-    sys.stdout.flush()
-    for closing in elsewhere:
-        complain("Warning", f"{closing.path} is not closed: {closing.reason}")
-    code = ExitCode.WARNINGS if elsewhere and code == ExitCode.OK else code
+    many = Many("runs", None, as_json=as_json, json_list="runs", refusal=_refusal)
+    is_any_open = False
+    for run in many.over(runs or find_unclosed_runs(outputs)):
+        with many.catching(run):
+            closing = _close(run)
+            if not runs and closing.status != "running" and not closing.closed:
+                continue  # another process closed it meanwhile
+            is_any_open = True
+            many.add(run, _Result(closing), lambda _, result: say_done(result.line))
+            if _is_elsewhere(closing):
+                many.warn(f"{closing.path} is not closed: {closing.reason}")
+    if not runs and not is_any_open:
+        many.done(f"{outputs}: no open run")
+    code = many.finish()
     return code if runs else complain_of_settings(settings, code)
 
 
+class _Result:
+    """What became of a run, for people and as JSON."""
+
+    def __init__(self, closing: "CloseResult") -> None:
+        self._closing = closing
+
+    @property
+    def line(self) -> str:
+        closing = self._closing
+        if closing.closed:
+            return f"{closing.path}: closed as {closing.status}"
+        return f"{closing.path}: {closing.status}, left alone: {closing.reason}"
+
+    def to_dict(self) -> JsonObject:
+        from runcard.files import printable  # noqa: PLC0415
+
+        closing = self._closing
+        return {
+            "path": printable(closing.path),
+            "closed": closing.closed,
+            "status": closing.status,
+            "reason": closing.reason,
+        }
+
+
+def _refusal(run: str, error: RuncardError) -> JsonObject:
+    from runcard.files import printable  # noqa: PLC0415
+
+    return {"path": printable(run), "closed": False, "status": None, "reason": error.message}
+
+
+def _close(run: str) -> "CloseResult":
+    """Close one run; an OSError becomes an error like any other, so that the next run has its turn."""
+    from runcard.files import failure  # noqa: PLC0415
+    from runcard.operations.runs.close import close  # noqa: PLC0415
+
+    try:
+        (closing,) = close(_directory(run))
+    except OSError as error:
+        raise failure(error, os.fsdecode(error.filename or run), "close") from error
+    return closing
+
+
 def _directory(run: str) -> str:
-    """The directory of a run that is named in any way; also one that has lost its document."""
-    from runcard.errors import StoreError  # noqa: PLC0415
+    """The directory of a run that is named in any way, or that has lost its document."""
     from runcard.files import printable  # noqa: PLC0415
     from runcard.store.find_record import open_record  # noqa: PLC0415
 
@@ -87,24 +109,13 @@ def _directory(run: str) -> str:
     record = open_record(run)
     if record.is_archived:
         raise StoreError(
-            f"{printable(run)} is archived, so it is closed", hint=f"see it: runcard show {printable(run)}"
+            f"{printable(run)} is archived, so it is closed", hint=f"to see it: runcard show {printable(run)}"
         )
     return record.path
 
 
-def _closed(closings: "Iterator[CloseResult]", run: str) -> "Iterator[CloseResult]":
-    """What came of closing a run; what the system refused is an error like any other, and the next one has its turn."""
-    from runcard.files import failure  # noqa: PLC0415
-
-    try:
-        yield from closings
-    except OSError as error:
-        raise failure(error, os.fsdecode(error.filename or run), "close") from error
-
-
 def _is_elsewhere(closing: "CloseResult") -> bool:
-    """Whether nobody can tell from here if a run is still at work."""
-    from runcard.errors import RuncardError  # noqa: PLC0415
+    """Whether the process of a run cannot be looked up here: it is on another host."""
     from runcard.operations.checks.show import ELSEWHERE, show  # noqa: PLC0415
 
     if closing.status != "running":
@@ -113,9 +124,3 @@ def _is_elsewhere(closing: "CloseResult") -> bool:
         return show(closing.path).remark == ELSEWHERE
     except RuncardError:
         return False
-
-
-def _words(closing: "CloseResult") -> str:
-    if closing.closed:
-        return f"closed as {closing.status}"
-    return f"{closing.status}, left alone: {closing.reason}"

@@ -3,32 +3,32 @@
 import click
 
 from runcard.cli.options import PATH, Size, json_option
+from runcard.cli.printing import complain, say, say_json
+from runcard.errors import ExitCode
 
 
-@click.command("import-bundle", short_help="Open a bundle that somebody packed.")
+@click.command("import-bundle")
 @click.argument("bundle", metavar="BUNDLE", type=PATH)
 @click.argument("folder", metavar="[FOLDER]", required=False, type=PATH)
-@click.option("--max-size", type=Size(), help="Refuse more than this; 10 GiB unless given.")
+@click.option("--max-size", type=Size(), help="Refuse a larger bundle. Default: 10 GiB.")
 @click.option(
     "--max-files",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Refuse more files than this; 100,000 unless given.",
+    help="Refuse more files. Default: 100,000.",
 )
 @json_option
 def command(
     bundle: str, folder: str | None, max_size: int | None, max_files: int | None, as_json: bool
 ) -> int:
-    """Open BUNDLE into a new FOLDER, named like its run unless given, and print the path of the run.
+    """Unpack BUNDLE into a new FOLDER, and print the path of the run. FOLDER is named like the run by default.
 
-    Everything is checked before anything is written: the run, its inputs, that no name or link leads out of FOLDER, and
-    that there is no file that other programs obey, such as .git or .envrc. Nothing is overwritten. Then `cd FOLDER` and
-    `runcard rerun` run it again.
+    Everything is checked before it is written: the run and its inputs must be unchanged, no path or link may lead out
+    of FOLDER, and files that configure other programs, such as .git or .envrc, are refused. Nothing is overwritten. To
+    run it again: `cd FOLDER` and `runcard rerun`.
 
-    Exit codes: 0 done, 1 refused, 2 done with warnings.
+    Exit codes: 0 unpacked, 1 refused, 2 unpacked with warnings.
     """
-    from runcard.cli.printing import complain, say, say_json  # noqa: PLC0415
-    from runcard.errors import ExitCode  # noqa: PLC0415
     from runcard.operations.runs.import_bundle import import_bundle  # noqa: PLC0415
     from runcard.store.archives.bundles.result import MAX_FILES, MAX_SIZE  # noqa: PLC0415
 

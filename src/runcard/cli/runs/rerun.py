@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from runcard.cli.options import PATH, json_option, yes_option
+from runcard.cli.printing import complain, say, say_json
+from runcard.errors import ExitCode, StoreError
 
 if TYPE_CHECKING:
     from runcard.operations.runs.compare import RunComparison
@@ -17,32 +19,27 @@ if TYPE_CHECKING:
 _LONG = 1000  # characters: more may have scrolled out of sight
 
 
-@click.command("rerun", short_help="Run a recorded command again and compare.")
+@click.command("rerun")
 @click.argument("run", metavar="RUN", type=PATH)
 @click.option(
     "--outputs",
     metavar="DIR",
     type=PATH,
-    help="The store of the new run. Default: that of RUN, or the setting `outputs` if RUN is not your own.",
+    help="Store of the new run. Default: that of RUN, or the setting `outputs` if RUN is not your own.",
 )
-@click.option(
-    "--dry-run", is_flag=True, help="Show what would be run and what has changed since. Run nothing."
-)
+@click.option("--dry-run", is_flag=True, help="Show the command and what has changed since, and run nothing.")
 @yes_option
 @json_option
 def command(run: str, outputs: str | None, dry_run: bool, yes: bool, as_json: bool) -> int:
-    """Run the command of RUN again in this directory, and compare.
+    """Run the command of RUN again in this directory, and compare the results.
 
-    First it shows what has changed since (inputs, the git commit, packages) and the command. A record that fails
-    verification, or that you did not record on this machine, needs your confirmation or --yes; only its command and
-    inputs are used. From your own records the configuration, labels and experiment are used too. The new run is
-    related to the old one. The report says which outputs are identical, which differ, and how cost, tokens and time
-    changed.
+    Shows first what has changed since (inputs, git commit, packages) and the command. Asks for confirmation if RUN fails
+    verification, or if you did not record it on this machine; then only its command and inputs are used. From your own
+    records the configuration, labels and experiment are used too. The report lists identical and different outputs,
+    and how cost, tokens and time changed.
 
-    Exit codes: 0 identical, 2 something differs, 1 it was not run again, or failed and had not failed before.
+    Exit codes: 0 identical, 1 not run, or it failed and had not failed before, 2 something differs.
     """
-    from runcard.cli.printing import complain  # noqa: PLC0415
-    from runcard.errors import ExitCode  # noqa: PLC0415
     from runcard.operations.runs.rerun import plan_rerun  # noqa: PLC0415
 
     plan = plan_rerun(run, outputs=outputs)
@@ -88,7 +85,7 @@ def _announce(plan: "RerunPlan") -> None:
 
     if not plan.trust.is_own:
         click.echo(
-            "runcard: nothing shows that you recorded this run here: it was moved or changed, or is somebody else's",
+            "runcard: you may not have recorded this run here: it was moved or changed, or is not yours",
             err=True,
         )
     if not plan.trust.is_trusted:
@@ -97,9 +94,8 @@ def _announce(plan: "RerunPlan") -> None:
 
 
 def _is_agreed(plan: "RerunPlan") -> bool:
-    """Ask whether to run a command that a stranger may have written; StoreError where nobody can be asked."""
+    """Ask whether to run a command that a stranger may have written; StoreError without a terminal."""
     from runcard.cli.confirm import can_ask, is_agreed  # noqa: PLC0415
-    from runcard.errors import StoreError  # noqa: PLC0415
     from runcard.files import printable  # noqa: PLC0415
 
     if not can_ask():
@@ -109,12 +105,10 @@ def _is_agreed(plan: "RerunPlan") -> bool:
         )
     length = len(_command_line(plan))
     size = f" of {length:,} characters" if length > _LONG else ""
-    return is_agreed(f"Run this command{size} in {os.getcwd()}?", doing="run it")
+    return is_agreed(f"Run this command{size} in {os.getcwd()}?")
 
 
 def _show_comparison(comparison: "RunComparison", plan: "RerunPlan", *, as_json: bool) -> None:
-    from runcard.cli.printing import say, say_json  # noqa: PLC0415
-
     if as_json:
         differences = [difference._asdict() for difference in plan.differences]
         say_json({**comparison.to_dict(), "differences": differences})
@@ -124,8 +118,6 @@ def _show_comparison(comparison: "RunComparison", plan: "RerunPlan", *, as_json:
 
 
 def _show_plan(plan: "RerunPlan", *, as_json: bool) -> None:
-    from runcard.cli.printing import say, say_json  # noqa: PLC0415
-
     if as_json:
         say_json(plan.to_dict())
         return

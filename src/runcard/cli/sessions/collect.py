@@ -6,59 +6,51 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from runcard.cli.options import PATH_OR_DASH, artifacts_option, json_option
+from runcard.cli.options import PATH_OR_DASH, artifacts_option, json_option, progress_option
+from runcard.cli.printing import complain, complain_about, say, say_json
+from runcard.cli.verbosity import is_quiet, show_traceback
+from runcard.errors import ExitCode, RuncardError, UsageError
 
 if TYPE_CHECKING:
-    from runcard.errors import RuncardError
     from runcard.operations.sessions.collect import CollectedSession
 
 
-@click.command("collect", short_help="Collect what a team of agents did into a session.")
+@click.command("collect")
 @click.argument("spec", metavar="[SPEC]", required=False, type=PATH_OR_DASH)
-@click.option(
-    "--template", is_flag=True, help="Print an example of a SPEC, with comments, and do nothing else."
-)
+@click.option("--template", is_flag=True, help="Print a commented example of a SPEC, and do nothing else.")
 @artifacts_option
 @click.option(
     "--schema",
     type=click.Choice(["1.0.0", "2.0.0"]),
     default="2.0.0",
     show_default=True,
-    help="The version of the documents.",
+    help="Version of the documents.",
 )
-@click.option("--include", metavar="PATTERN", multiple=True, help="Copy only what matches. Can be repeated.")
+@click.option("--include", metavar="PATTERN", multiple=True, help="Copy only matching files. Repeatable.")
+@click.option("--exclude", metavar="PATTERN", multiple=True, help="Do not copy matching files. Repeatable.")
 @click.option(
-    "--exclude", metavar="PATTERN", multiple=True, help="Do not copy what matches. Can be repeated."
+    "--gitignore", is_flag=True, default=None, help="Skip files that .gitignore files in workspaces exclude."
 )
+@click.option("--max-file-size", metavar="SIZE", help="Skip larger files. Default: the setting, 4 GiB.")
+@click.option("--max-size", metavar="SIZE", help="Copy at most this much. Default: the setting, 100 GiB.")
+@click.option("--mask-workspaces", is_flag=True, default=None, help="Copy text files with secrets, masked.")
+@click.option("--no-transcripts", is_flag=True, default=None, help="Do not copy transcripts.")
+@click.option("--metadata-only", is_flag=True, default=None, help="Copy neither workspaces nor transcripts.")
 @click.option(
-    "--gitignore", is_flag=True, default=None, help="Leave out what .gitignore files in workspaces name."
+    "--keep-secrets", is_flag=True, help="Do not mask, copy files with secrets. The record says so."
 )
-@click.option(
-    "--max-file-size", metavar="SIZE", help="Do not copy a larger file; the setting, 4 GiB, unless given."
-)
-@click.option(
-    "--max-size", metavar="SIZE", help="Copy no more than this in all; the setting, 100 GiB, unless given."
-)
-@click.option(
-    "--mask-workspaces", is_flag=True, default=None, help="Keep text files with secrets, and mask them."
-)
-@click.option("--no-transcripts", is_flag=True, default=None, help="Keep no transcripts.")
-@click.option("--metadata-only", is_flag=True, default=None, help="Keep no workspaces and no transcripts.")
-@click.option(
-    "--keep-secrets", is_flag=True, help="Mask nothing, keep files with secrets. The record says so."
-)
+@progress_option
 @json_option
-def command(spec: str | None, template: bool, as_json: bool, **options: Any) -> int:  # noqa: ANN401 - as click has them
-    """Collect the session that SPEC describes, a YAML or JSON file: workspaces, transcripts, tokens and costs.
+def command(spec: str | None, template: bool, shows_progress: bool, as_json: bool, **options: Any) -> int:  # noqa: ANN401 - as click has them
+    """Collect the session that SPEC describes: workspaces, transcripts, tokens and costs of every agent.
 
-    Prints the directory of the session. Workspaces are never changed; credentials, caches and the like are not copied.
-    What cannot be stored is named, and the rest is kept. Patterns are written as in .gitignore, and `!` brings back
-    what is left out.
+    SPEC is a YAML or JSON file. Prints the path of the session. Workspaces are not changed; credentials, caches and the
+    like are not copied. Files that cannot be stored are listed, and the rest is stored. Patterns are those of
+    .gitignore; `!PATTERN` includes what is excluded by default.
 
-    Exit codes: 0 collected, 1 nothing was collected, 2 collected with warnings, or collecting is switched off.
+    Exit codes: 0 collected, 1 not collected, 2 collected with warnings, or collecting is disabled.
     """
     from runcard.cli.progress import CopyProgress  # noqa: PLC0415
-    from runcard.errors import ExitCode, RuncardError, UsageError  # noqa: PLC0415
 
     if template:
         from runcard.documents.session.session_spec import template as example  # noqa: PLC0415
@@ -66,14 +58,14 @@ def command(spec: str | None, template: bool, as_json: bool, **options: Any) -> 
         click.echo(example(), nl=False)
         return 0
     if spec is None:
-        raise UsageError("no SPEC was named", hint="`runcard collect --template` prints an example")
+        raise UsageError("missing SPEC", hint="`runcard collect --template` prints an example")
     if options["keep_secrets"] and options["mask_workspaces"]:
         raise UsageError(
             "--keep-secrets and --mask-workspaces contradict each other", hint="pass one of them"
         )
     from runcard.operations.sessions.collect import collect  # noqa: PLC0415
 
-    bar = CopyProgress()
+    bar = CopyProgress(everywhere=shows_progress)
     try:
         collected = collect(spec, progress=bar.advance, **options)
     except RuncardError as error:
@@ -93,8 +85,6 @@ _SHOWN_PATTERNS = 8
 
 
 def _show(collected: "CollectedSession", spec: str, *, as_json: bool) -> int:
-    from runcard.cli.printing import complain, complain_about, say, say_json  # noqa: PLC0415
-    from runcard.errors import ExitCode  # noqa: PLC0415
     from runcard.store.sessions.copying.omission_reasons import HAS_KEY  # noqa: PLC0415
 
     if as_json:
@@ -102,11 +92,11 @@ def _show(collected: "CollectedSession", spec: str, *, as_json: bool) -> int:
     else:
         say(str(collected.path))
     sys.stdout.flush()
-    if not as_json:
+    if not as_json and not is_quiet():
         for line in _counts(collected):
             click.echo(line, err=True)
-    for found in collected.findings:
-        complain_about(found, spec)
+    for finding in collected.findings:
+        complain_about(finding, spec)
     last_secret = next((text for text in reversed(collected.omissions) if HAS_KEY in text), None)
     for text in (*collected.omissions, *collected.remarks):
         complain("Warning", text, hint=_HOW_TO_KEEP if text is last_secret else None)
@@ -116,34 +106,30 @@ def _show(collected: "CollectedSession", spec: str, *, as_json: bool) -> int:
 def _counts(collected: "CollectedSession") -> Iterator[str]:
     """A line for what was excluded, and one for what was masked."""
     from runcard.files import printable  # noqa: PLC0415
+    from runcard.views.formats import counted  # noqa: PLC0415
 
     if patterns := list(collected.excluded):
         more = ", …" if len(patterns) > _SHOWN_PATTERNS else ""
         shown = ", ".join(map(printable, patterns[:_SHOWN_PATTERNS])) + more
-        yield f"excluded: {_number(sum(collected.excluded.values()), 'path')} ({shown})"
+        yield f"excluded: {counted(sum(collected.excluded.values()), 'path')} ({shown})"
     if collected.masked:
         secrets, files = sum(collected.masked.values()), len(collected.masked)
-        yield f"masked: {_number(secrets, 'secret')} in {_number(files, 'file')}"
+        yield f"masked: {counted(secrets, 'secret')} in {counted(files, 'file')}"
 
 
-def _number(count: int, noun: str) -> str:
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
-
-
-def _refuse(error: "RuncardError", spec: str, *, as_json: bool) -> int:
-    """Say why nothing was collected; for programs, in the shape that they know."""
-    from runcard.cli.printing import complain, complain_about, say_json  # noqa: PLC0415
+def _refuse(error: RuncardError, spec: str, *, as_json: bool) -> int:
+    """Print why nothing was collected."""
     from runcard.documents.findings import InvalidDocument  # noqa: PLC0415
-    from runcard.errors import ExitCode  # noqa: PLC0415
     from runcard.operations.sessions.collect import failure_dict  # noqa: PLC0415
 
     if as_json:
         say_json(failure_dict(error, spec))
         sys.stdout.flush()
     if isinstance(error, InvalidDocument):
-        for found in (*error.report.errors, *error.report.warnings):
-            complain_about(found, spec)
+        for finding in (*error.report.errors, *error.report.warnings):
+            complain_about(finding, spec)
     else:
-        word = "Warning" if error.exit_code == ExitCode.WARNINGS else "Error"
-        complain(word, error.message, hint=error.hint)
+        label = "Warning" if error.exit_code == ExitCode.WARNINGS else "Error"
+        complain(label, error.message, hint=error.hint)
+    show_traceback(error)
     return error.exit_code

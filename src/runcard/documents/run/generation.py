@@ -1,13 +1,13 @@
 """The generation document: a run's metadata.json, and the rules for its fields."""
 
 from collections.abc import Iterator
-from datetime import datetime
 
 from runcard.documents.document import Document
 from runcard.documents.exact_sums import all_known, exact_sum, money_agrees, whole_sum
 from runcard.documents.findings import Finding, finding, shown
 from runcard.documents.kinds import GENERATION
 from runcard.documents.run.config_digest import config_digest
+from runcard.documents.run.fields import RunProperties
 from runcard.documents.times import parse_time
 from runcard.documents.token_sources import TOKEN_SOURCES, weakest_source
 from runcard.encoding import JsonObject
@@ -15,21 +15,12 @@ from runcard.encoding import JsonObject
 Findings = Iterator[Finding]
 
 
-class Generation(Document):
+class Generation(RunProperties, Document):
     """The document of one run."""
 
     __slots__ = ()
     kind = GENERATION
     cost_path = ("costs", "total_cost_usd")
-
-    @property
-    def run_id(self) -> str | None:
-        run_id: str | None = self._data["generation"]["run_id"]
-        return run_id
-
-    @property
-    def started(self) -> datetime | None:
-        return parse_time(self._data["generation"]["timestamp_start"])
 
     @property
     def model(self) -> str | None:

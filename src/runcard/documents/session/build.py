@@ -86,7 +86,7 @@ def instance_document(
     document["error"] = error
     document["environment"] = member.environment
     document |= _performance_and_resources(member, entry["execution_time_seconds"])
-    document |= {name: member.spec.given[name] for name in ("labels", "trace") if name in member.spec.given}
+    document |= {name: member.spec.fields[name] for name in ("labels", "trace") if name in member.spec.fields}
     document["price_rows"] = [member.usage.price_row] if member.usage.price_row else []
     document["checksums"] = {"output": None, "workspace": None, **member.stored.checksums}
     return migrate("instance", document, LATEST, version).data
@@ -110,16 +110,16 @@ def team_document(
         "total_instances": len(members),
         "instances": entries,
         "execution_summary": execution_summary(entries),
-        "system_info": facts.system_info | _known_system_info(session.given.get("system_info")),
+        "system_info": facts.system_info | _known_system_info(session.fields.get("system_info")),
         "errors": errors(members, facts.omissions),
         **team_performance_and_resources(
             entries, [_performance_and_resources(member, 0) for member in members]
         ),
         "token_source": weakest_token_source(entries),
         "price_rows": distinct_price_rows(member.usage.price_row for member in members),
-        "labels": session.given.get("labels", {}),
-        "trace": session.given.get("trace"),
-        "relations": session.given.get("relations", []),
+        "labels": session.fields.get("labels", {}),
+        "trace": session.fields.get("trace"),
+        "relations": session.fields.get("relations", []),
         "audit": facts.audit,
         **seal,
     }
@@ -171,7 +171,7 @@ def errors(members: Sequence[TeamMember], omissions: Sequence[str]) -> list[str]
     sentences = [
         sentence
         for member in members
-        for sentence in errors_of(member.spec.given, member.spec.given.get("error_message"))
+        for sentence in errors_of(member.spec.fields, member.spec.fields.get("error_message"))
     ]
     return [*sentences, *omissions]
 
@@ -187,20 +187,20 @@ def errors_of(instance: JsonObject, message: str | None) -> Iterator[str]:
 def _entry(member: TeamMember, children: int, facts: CollectionFacts) -> JsonObject:
     """An instance as the team document lists it; unknown values are left out."""
     spec, usage = member.spec, member.usage
-    given = spec.given
+    spec_fields = spec.fields
     terminated = spec.terminated or facts.created
-    role = given.get("role", "general")
+    role = spec_fields.get("role", "general")
     fields: JsonObject = {
         "instance_id": spec.instance_id,
-        "name": given["name"],
+        "name": spec_fields["name"],
         "role": known_role(role),
         "role_title": role if known_role(role) != role else None,
-        "model": given.get("model", UNKNOWN),
-        "status": given["status"],
+        "model": spec_fields.get("model", UNKNOWN),
+        "status": spec_fields["status"],
         "created_at": format_time_ms(spec.created),
         "terminated_at": format_time_ms(terminated),
         "terminated_at_source": _end_source(spec),
-        "execution_time_seconds": given.get(
+        "execution_time_seconds": spec_fields.get(
             "execution_time_seconds", max(0, whole_seconds(spec.created, terminated))
         ),
         "tokens_used": usage.tokens_used,
@@ -211,27 +211,27 @@ def _entry(member: TeamMember, children: int, facts: CollectionFacts) -> JsonObj
     }
     entry = {name: value for name, value in fields.items() if value is not None}
     entry |= {"parent_instance_id": spec.parent_id, "children_count": children}
-    entry["error_message"] = given.get("error_message")
-    details = error_details(given)
+    entry["error_message"] = spec_fields.get("error_message")
+    details = error_details(spec_fields)
     return entry | ({"error_details": details} if details else {})
 
 
 def _end_source(spec: InstanceSpec) -> str:
-    is_observed = spec.terminated is not None and spec.given["status"] != "running"
+    is_observed = spec.terminated is not None and spec.fields["status"] != "running"
     return "observed" if is_observed else "collected"
 
 
-def error_details(given: JsonObject) -> JsonObject | None:
+def error_details(spec_fields: JsonObject) -> JsonObject | None:
     """The error with its category: as the SPEC gives it, or derived from the message."""
-    if "error_details" in given:
-        details: JsonObject = given["error_details"]
+    if "error_details" in spec_fields:
+        details: JsonObject = spec_fields["error_details"]
         return details
-    kind = category(given.get("error_message"), given["status"])
+    kind = category(spec_fields.get("error_message"), spec_fields["status"])
     if kind is None:
         return None
     details = {"category": kind}
-    if given.get("error_message"):
-        details["message"] = given["error_message"]
+    if spec_fields.get("error_message"):
+        details["message"] = spec_fields["error_message"]
     may_retry = retryable(kind)
     return details if may_retry is None else details | {"retryable": may_retry}
 
@@ -282,11 +282,11 @@ def _average(total: int, count: int) -> float | int:
 
 def _performance_and_resources(member: TeamMember, seconds: int) -> JsonObject:
     """Performance and resources of one instance, from its SPEC and its stored files."""
-    given = member.spec.given
+    spec_fields = member.spec.fields
     return {
-        "performance": {"wall_seconds": seconds, **given.get("performance", {})},
+        "performance": {"wall_seconds": seconds, **spec_fields.get("performance", {})},
         "resources": {
-            **given.get("resources", {}),
+            **spec_fields.get("resources", {}),
             "disk_bytes": member.stored.size,
             "tokens": member.usage.tokens,
         },
@@ -351,5 +351,5 @@ def distinct_price_rows(rows: Iterable[JsonObject | None]) -> list[JsonObject]:
     return distinct
 
 
-def _known_system_info(given: JsonObject | None) -> JsonObject:
-    return {name: value for name, value in (given or {}).items() if value is not None}
+def _known_system_info(spec_fields: JsonObject | None) -> JsonObject:
+    return {name: value for name, value in (spec_fields or {}).items() if value is not None}

@@ -38,7 +38,7 @@ class InstanceSpec:
     parent_id: str | None
     created: datetime
     terminated: datetime | None  # None: its end is unknown
-    given: JsonObject  # its fields in the SPEC, without null values
+    fields: JsonObject  # as in the SPEC, without null values
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class SessionSpec:
 
     session_id: str
     instances: tuple[InstanceSpec, ...]
-    given: JsonObject  # the fields other than the instances
+    fields: JsonObject  # other than the instances
 
 
 def check_spec(
@@ -65,38 +65,38 @@ def check_spec(
     findings, valid = schema.check(SESSION_SPEC, SESSION_SPEC.latest, data)
     findings += _unknown_keys(valid, schema.known_fields(SESSION_SPEC))
     findings += _empty_team(valid)
-    listed = [_one_name_each(instance or {}) for instance in valid.get("instances") or ()]
-    ids = [instance["instance_id"] if "instance_id" in instance else make_id() for instance in listed]
-    parents = _Parents(listed, ids)
+    instances = [_one_name_each(instance or {}) for instance in valid.get("instances") or ()]
+    ids = [instance["instance_id"] if "instance_id" in instance else make_id() for instance in instances]
+    parents = _Parents(instances, ids)
     findings += parents.findings()
-    findings += _team_rules(valid, listed, ids, parents.ids)
-    for index, instance in enumerate(listed):
+    findings += _team_rules(valid, instances, ids, parents.ids)
+    for index, instance in enumerate(instances):
         findings += _instance_rules(instance, f"/instances/{index}", collected)
         findings += more_rules(instance, f"/instances/{index}")
     if any(found.severity is ERROR for found in findings):
         return findings, None
     session = SessionSpec(
         valid["team_session_id"],
-        tuple(_instance(*facts) for facts in zip(listed, ids, parents.ids, strict=True)),
+        tuple(_instance(*facts) for facts in zip(instances, ids, parents.ids, strict=True)),
         _without_null({key: value for key, value in valid.items() if key != "instances"}),
     )
     return findings, session
 
 
-def _instance(given: JsonObject, own: str, parent: str | None) -> InstanceSpec:
-    created, terminated = parse_time(given["created_at"]), parse_time(given.get("terminated_at"))
+def _instance(fields: JsonObject, instance_id: str, parent: str | None) -> InstanceSpec:
+    created, terminated = parse_time(fields["created_at"]), parse_time(fields.get("terminated_at"))
     if created is None:
         raise ValueError("the instance was not checked")
-    return InstanceSpec(own, parent, created, terminated, given)
+    return InstanceSpec(instance_id, parent, created, terminated, fields)
 
 
 def _one_name_each(instance: JsonObject) -> JsonObject:
     """The fields of an instance; those that documents have two names for, under one of them."""
-    given = _without_null(instance)
+    fields = _without_null(instance)
     for other, name in (("error", "error_message"), ("tokens", "usage")):
-        if (value := given.pop(other, None)) is not None:
-            given.setdefault(name, value)
-    return given
+        if (value := fields.pop(other, None)) is not None:
+            fields.setdefault(name, value)
+    return fields
 
 
 def _without_null(fields: JsonObject) -> JsonObject:
@@ -159,14 +159,14 @@ def _unknown_key(key: str, path: tuple[str | int, ...], names: tuple[str, ...]) 
 class _Parents:
     """The parent of each instance by id, whether the SPEC has its id or its name."""
 
-    def __init__(self, listed: list[JsonObject], ids: list[str]) -> None:
-        self._listed = listed
+    def __init__(self, instances: list[JsonObject], ids: list[str]) -> None:
+        self._instances = instances
         self._by_name: dict[str, list[str]] = {}
         self._ids = set(ids)
-        for instance, own in zip(listed, ids, strict=True):
+        for instance, instance_id in zip(instances, ids, strict=True):
             if instance.get("name"):
-                self._by_name.setdefault(instance["name"], []).append(own)
-        self.ids = [self._parent(instance) for instance in listed]
+                self._by_name.setdefault(instance["name"], []).append(instance_id)
+        self.ids = [self._parent(instance) for instance in instances]
 
     def _parent(self, instance: JsonObject) -> str | None:
         if "parent_instance_id" in instance:
@@ -182,8 +182,8 @@ class _Parents:
         return self._by_name.get(name) or ([name] if name in self._ids else [])
 
     def findings(self) -> Findings:
-        for index, instance in enumerate(self._listed):
-            name, given = instance.get("parent"), instance.get("parent_instance_id")
+        for index, instance in enumerate(self._instances):
+            name, parent_id = instance.get("parent"), instance.get("parent_instance_id")
             at, named = f"/instances/{index}/parent", self._named(instance)
             if name is None:
                 continue
@@ -195,15 +195,15 @@ class _Parents:
                     hint="write the name of an instance in the list, or leave it out for a root",
                     found=name,
                 )
-            elif given is not None and given not in named:
+            elif parent_id is not None and parent_id not in named:
                 yield finding(
                     "parent.ambiguous",
                     at,
-                    f"the parent is {shown(name)} here and {shown(given)} in parent_instance_id",
+                    f"the parent is {shown(name)} here and {shown(parent_id)} in parent_instance_id",
                     hint="remove one of the two",
                     found=name,
                 )
-            elif given is None and len(named) > 1:
+            elif parent_id is None and len(named) > 1:
                 yield finding(
                     "parent.ambiguous",
                     at,
@@ -214,26 +214,26 @@ class _Parents:
 
 
 def _team_rules(
-    spec: JsonObject, listed: list[JsonObject], ids: list[str], parents: list[str | None]
+    spec: JsonObject, instances: list[JsonObject], ids: list[str], parents: list[str | None]
 ) -> Findings:
     """The rules of team documents; findings about fields that the SPEC names differently point to these."""
     team = [
-        {**instance, "instance_id": own, "parent_instance_id": parent}
-        for instance, own, parent in zip(listed, ids, parents, strict=True)
+        {**instance, "instance_id": instance_id, "parent_instance_id": parent}
+        for instance, instance_id, parent in zip(instances, ids, parents, strict=True)
     ]
     session = spec.get("team_session_id") or None
     for found in Team.rules({"team_session_id": session, "instances": team}):
         owner, _, field = found.path.rpartition("/")
-        by_name = field == "parent_instance_id" and field not in listed[int(owner.rpartition("/")[2])]
-        message = _by_name(found.message, listed, ids) if found.rule == "parent.cycle" else found.message
+        by_name = field == "parent_instance_id" and field not in instances[int(owner.rpartition("/")[2])]
+        message = _by_name(found.message, instances, ids) if found.rule == "parent.cycle" else found.message
         yield replace(found, path=f"{owner}/parent" if by_name else found.path, message=message)
 
 
-def _by_name(message: str, listed: list[JsonObject], ids: list[str]) -> str:
+def _by_name(message: str, instances: list[JsonObject], ids: list[str]) -> str:
     """A message with names instead of ids that were made here."""
-    for instance, own in zip(listed, ids, strict=True):
+    for instance, instance_id in zip(instances, ids, strict=True):
         if "instance_id" not in instance:
-            message = message.replace(own, shown(instance.get("name")).strip("'"))
+            message = message.replace(instance_id, shown(instance.get("name")).strip("'"))
     return message
 
 

@@ -46,12 +46,12 @@ class Team(Document):
     @staticmethod
     def rules(document: JsonObject) -> Findings:
         yield from id_form("/team_session_id", document.get("team_session_id"))
-        listed, summary = document.get("instances"), document.get("execution_summary")
-        if listed is None:  # absent or not a list: the schema reports it
+        entries, summary = document.get("instances"), document.get("execution_summary")
+        if entries is None:  # absent or not a list: the schema reports it
             return
-        instances = [instance or {} for instance in listed]
+        instances = [instance or {} for instance in entries]
         lifetimes = [(parse_time(i.get("created_at")), parse_time(i.get("terminated_at"))) for i in instances]
-        adds_up = None not in listed  # not with an invalid entry, which the schema reports
+        adds_up = None not in entries  # not with an invalid entry, which the schema reports
         yield from _count("/total_instances", document.get("total_instances"), len(instances))
         yield from _ids(instances)
         if adds_up:

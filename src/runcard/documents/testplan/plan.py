@@ -68,14 +68,14 @@ class TestPlan(Document):
     @classmethod
     def check(cls, data: JsonObject) -> Report:
         detected = detect_version(data)
-        used, found = _schema_version(data, detected)
-        if used is not None:
-            faults, sound = schema.check(cls.kind, used, _with_rfc3339_time(data))
+        schema_version, findings = _schema_version(data, detected)
+        if schema_version is not None:
+            faults, sound = schema.check(cls.kind, schema_version, _with_rfc3339_time(data))
             if detected.is_older:
                 faults = [fault for fault in faults if (fault.path, fault.expected) != _MTIME]
             _mark_faulty(faults, sound)
-            found += (*_absent(detected), *map(_with_yaml_hint, faults), *bounded(cls.rules(sound)))
-        return Report(found, cls.kind.name, detected.version)
+            findings += (*_absent(detected), *map(_with_yaml_hint, faults), *bounded(cls.rules(sound)))
+        return Report(findings, cls.kind.name, detected.version)
 
     @staticmethod
     def rules(document: JsonObject) -> Findings:
@@ -105,9 +105,9 @@ def _schema_version(data: JsonObject, detected: DetectedVersion) -> tuple[str | 
     """The version whose schema applies, None when the plan is refused; and findings about the stated version."""
     if detected.is_older or not detected.is_stated:
         return ("1.3" if detected.is_older else detected.version), ()
-    _, used, found = check_version(TESTPLAN, {TESTPLAN.version_key: detected.version})
-    if detected.version in TESTPLAN.versions or found:
-        return used, found
+    _, used, findings = check_version(TESTPLAN, {TESTPLAN.version_key: detected.version})
+    if detected.version in TESTPLAN.versions or findings:
+        return used, findings
     stated = data["format_version"]
     unknown = finding(
         "version.unknown",

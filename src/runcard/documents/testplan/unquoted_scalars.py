@@ -47,7 +47,7 @@ def suspects(plan: JsonObject) -> Iterator[str]:
             values = characteristic.get(field)
             if isinstance(values, list):
                 yield from (
-                    f"{at}/{field}/{place}" for place, value in enumerate(values) if _is_suspicious(value)
+                    f"{at}/{field}/{item}" for item, value in enumerate(values) if _is_suspicious(value)
                 )
 
 
@@ -61,17 +61,17 @@ def _reading(text: str) -> str:
     return "text" if _TEXT_TO_RUBY.fullmatch(text) else yaml_1_1_type(text)
 
 
-def unquoted(places: Mapping[str, YamlPosition]) -> Iterator[Finding]:
+def unquoted(positions: Mapping[str, YamlPosition]) -> Iterator[Finding]:
     """A finding for each unquoted value that is not read as text."""
-    for pointer, place in places.items():
-        reading = "text" if place.plain is None else _reading(place.plain)
-        if place.plain is None or reading == "text":
+    for pointer, position in positions.items():
+        reading = "text" if position.plain is None else _reading(position.plain)
+        if position.plain is None or reading == "text":
             continue
-        written = printable(place.plain[:60]) or "null"
+        written = printable(position.plain[:60]) or "null"
         yield finding(
             "yaml.unquoted",
             pointer,
-            f"{written if place.plain else 'an empty value'} without quotes is read as {_READINGS[reading]}, not as text",
+            f"{written if position.plain else 'an empty value'} without quotes is read as {_READINGS[reading]}, not as text",
             hint=f"write it in quotes: '{written}'",
             expected=f"'{written}'",
             found=written,

@@ -147,12 +147,12 @@ class _StrictParser:
                 return value
 
     def _value(self) -> Any:  # noqa: ANN401
-        found = self.text[self.at : self.at + 1]
-        if found == '"':
+        character = self.text[self.at : self.at + 1]
+        if character == '"':
             return self._string()
-        if found == "{":
+        if character == "{":
             return self._enter({})
-        if found == "[":
+        if character == "[":
             return self._enter([])
         if number := _NUMBER.match(self.text, self.at):
             return self._number(number)
@@ -211,13 +211,13 @@ class _StrictParser:
         else:
             container.append(value)
         closing = "}" if isinstance(container, dict) else "]"
-        found = self.text[self.at : self.at + 1]
-        if found == ",":
+        character = self.text[self.at : self.at + 1]
+        if character == ",":
             self._advance(self.at + 1)
             if isinstance(container, dict):
                 self._key(container)
             return _MORE
-        if found == closing:
+        if character == closing:
             self._advance(self.at + 1)
             self.open.pop()
             return container
@@ -245,12 +245,12 @@ class _StrictParser:
         # After the valid part of the string: a control character, an unknown escape, or the end of the text.
         valid = _UNFINISHED_STRING.match(self.text, self.at)
         at = valid.end() if valid else self.at
-        found = self.text[at : at + 1]
-        if not found:
+        character = self.text[at : at + 1]
+        if not character:
             self._fail("the document ends inside a string")
-        if found == "\\":
+        if character == "\\":
             self._fail(f"unknown escape {_short(self.text[at : at + 2])} in a string", at=at)
-        self._fail(f"control character {_short(found)} in a string", at=at, hint="write it as an escape")
+        self._fail(f"control character {_short(character)} in a string", at=at, hint="write it as an escape")
 
     def _number(self, match: re.Match[str]) -> int | float:
         word = _WORD.match(self.text, self.at)

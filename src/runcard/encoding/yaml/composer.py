@@ -315,10 +315,10 @@ def _offset(mark: object) -> int:
 
 
 def _hint(text: str, at: int) -> str:
-    found = text[at : at + 1]
-    if found == "\t":
+    character = text[at : at + 1]
+    if character == "\t":
         return "indent with spaces: YAML allows no tabs there"
-    if found and found in "@`%":
+    if character and character in "@`%":
         return "put the text in quotes"
     return "check the indentation, the colons, and open brackets and quotes before this position"
 

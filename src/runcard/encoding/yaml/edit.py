@@ -250,8 +250,8 @@ class _Editor:
         """The start of the line after a value."""
         if end and self.text[end - 1] == "\n":
             return end
-        found = self.text.find("\n", end)
-        return len(self.text) if found < 0 else found + 1
+        newline = self.text.find("\n", end)
+        return len(self.text) if newline < 0 else newline + 1
 
     def _end_before(self, at: int) -> int:
         while at and self.text[at - 1] in _BLANKS:

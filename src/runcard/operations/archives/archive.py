@@ -19,7 +19,7 @@ from runcard.store.archives.index import ArchiveFolder, index_fields
 from runcard.store.archives.record import ArchivedRecord
 from runcard.store.archives.replace_directory import NewArchive, finish_removals, held, take_away
 from runcard.store.find_record import open_record
-from runcard.store.ledger import ARCHIVED, Ledger
+from runcard.store.ledger import ARCHIVED, Ledger, entry_payload
 from runcard.store.ownership import own_archive_mac
 from runcard.store.record import DirectoryRecord, Progress, Record, id_of, kind_of, not_a_record, start_of
 from runcard.store.verification import Verdict, verify_record
@@ -140,12 +140,12 @@ def _pack(
     facts = {"archived_at": now, "archive_file": file, "store": os.path.relpath(store, folder)}
     facts["index_sha256"] = sha256_bytes(index).hex
     archives.put(kind, index_fields(kind, contents, document.to_dict(), facts), mode)
-    said = {"kind": kind, "id": record_id, "path": name, "sha256": sha256_bytes(metadata).hex, "time": now}
-    said |= {"archive": os.path.relpath(target, store), "archive_sha256": contents.sha256}
+    more = {"archive": os.path.relpath(target, store), "archive_sha256": contents.sha256}
     if (mac := own_archive_mac(store, record_id, contents.sha256)) is not None:
-        said["mac"] = mac
+        more["mac"] = mac
     with Ledger(store, mode) as ledger:
-        ledger.append(ARCHIVED, now, said)
+        digest = sha256_bytes(metadata).hex
+        ledger.append(ARCHIVED, now, entry_payload(kind, record_id, name, digest, now, **more))
     return Archived(Path(path), Path(target), contents.file_bytes, contents.bytes, verdict)
 
 

@@ -24,11 +24,9 @@ from runcard.store.archives.index import ArchiveEntry, ArchiveFolder
 from runcard.store.archives.owner import check_place
 from runcard.store.archives.record import ArchivedRecord
 from runcard.store.archives.replace_directory import finish_removals, held, take_away, tidy_archives
-from runcard.store.ledger import ARCHIVED, DELETED, Ledger, entries, ledgers
+from runcard.store.ledger import ARCHIVE_DELETED, ARCHIVED, DELETED, Ledger, entries, entry_payload, ledgers
 from runcard.store.own_directories import own_entry
 from runcard.store.record import DirectoryRecord, id_of, kind_of, start_of
-
-ARCHIVE_DELETED = "archive.deleted"  # of an archive whose record is still there
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,16 +195,13 @@ def _unlink(store: str, path: str) -> None:
 def _write_tombstone(one: Candidate) -> None:
     """Say in the ledger what goes; as long as the other of the two is there, the record is not gone."""
     now = Clock().timestamp()
-    event, said = (
-        DELETED,
-        {"kind": one.kind, "id": one.id, "path": one.name, "sha256": one.sha256, "time": now},
-    )
+    event, payload = DELETED, entry_payload(one.kind, one.id, one.name, one.sha256, now)
     if one.entry is not None:
-        said["archive"] = os.path.relpath(one.path, one.store)
+        payload["archive"] = os.path.relpath(one.path, one.store)
         if os.path.lexists(os.path.join(one.store, one.name)):
-            event, said["kind"] = ARCHIVE_DELETED, "archive"
+            event, payload["kind"] = ARCHIVE_DELETED, "archive"
     else:
         for entry in ArchiveFolder.of_store(one.store).find(one.name):
-            event, said["archive"] = ARCHIVED, os.path.relpath(entry.path, one.store)
+            event, payload["archive"] = ARCHIVED, os.path.relpath(entry.path, one.store)
     with Ledger(one.store) as ledger:
-        ledger.append(event, now, said)
+        ledger.append(event, now, payload)

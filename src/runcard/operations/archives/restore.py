@@ -26,7 +26,7 @@ from runcard.store.archives.scan import ArchiveContents
 from runcard.store.archives.temporary_copy import check_archive, check_name, no_store
 from runcard.store.archives.unpack import unpack
 from runcard.store.find_record import open_archive
-from runcard.store.ledger import RESTORED, Ledger, ledgers
+from runcard.store.ledger import RESTORED, Ledger, entry_payload, ledgers
 from runcard.store.own_directories import open_own
 from runcard.store.record import Progress
 from runcard.store.remove_tree import remove_tree
@@ -154,15 +154,11 @@ def _enter(record: ArchivedRecord, store: str) -> None:
     """Say in the ledger that the record is back, then in the index: killed between the two, the next restore says both."""
     now = Clock().timestamp()
     if any(True for _ in ledgers(store)):  # a directory without a ledger is not a store, and needs none
-        metadata = record.read(layout.METADATA) or b""
-        said = {
-            "kind": record.kind,
-            "id": record.id,
-            "path": record.name,
-            "sha256": sha256_bytes(metadata).hex,
-        }
-        said |= {"time": now, "archive_sha256": record.scan().sha256}
+        digest = sha256_bytes(record.read(layout.METADATA) or b"").hex
+        payload = entry_payload(
+            record.kind, record.id, record.name, digest, now, archive_sha256=record.scan().sha256
+        )
         with Ledger(store) as ledger:
-            ledger.append(RESTORED, now, said)
+            ledger.append(RESTORED, now, payload)
     if record.entry is not None:
         ArchiveFolder(record.entry.folder).mark(record.entry, restored_at=now)

@@ -13,7 +13,7 @@ from runcard.errors import StoreError
 from runcard.files import printable
 from runcard.settings import Setting, Settings, SettingValue
 from runcard.settings.files import NAME, PYPROJECT, SettingsFile, file_in_folder, find_file
-from runcard.settings.trust import TrustEntry, is_trusted, revoke, trust
+from runcard.settings.trust import TrustEntry, is_trusted, revoke, trust, trusted_files
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +47,18 @@ def trust_file(path: str | None = None) -> TrustedFile:
     is_new = not is_trusted(file)
     trust(file)
     return TrustedFile(TrustEntry(file.real_path, sha256_bytes(file.data).hex), allowed, is_new)
+
+
+def list_trust() -> list[tuple[TrustEntry, str]]:
+    """The files on the list of trusted files, each with its state: `trusted`, `changed` or `gone`."""
+    return [(file, _state(file)) for file in trusted_files()]
+
+
+def _state(file: TrustEntry) -> str:
+    if not os.path.exists(file.path):
+        return "gone"
+    current = _file_at(file.path)
+    return "trusted" if current is not None and is_trusted(current) else "changed"
 
 
 def revoke_trust(path: str | None = None) -> str:

@@ -64,6 +64,11 @@ def read_pins(file: str) -> Pins:
     try:
         descriptor = open_regular(file, follow=True)
     except FileNotFoundError:
+        if not os.path.isdir(folder := os.path.dirname(os.path.abspath(file))):
+            raise StoreError(
+                f"cannot pin to {printable(file)}: {printable(folder)} does not exist",
+                hint="create this folder, or name another file",
+            ) from None
         return {}
     except NotRegularFileError as error:
         message = f"{printable(file)} is a {error.type}, not a regular file"

@@ -11,55 +11,57 @@ from runcard.documents.session import cross_document_rules
 from runcard.encoding import JsonObject
 from runcard.errors import RuncardError
 from runcard.files import check_relative
-from runcard.operations.checks.validate import Checked, Read, unread
+from runcard.operations.checks.validate import CheckedDocument, ReadDocument, unread
 from runcard.store import layout
-from runcard.store.amendments.read import read_amendments
-from runcard.store.sessions.instance_figures import stored
+from runcard.store.record import Record
+from runcard.store.sessions.instance_figures import stored_figures
 
 Findings = Iterator[Finding]
 
 
-class Session:
-    """A session whose documents are checked one after the other; `documents` are the paths of all but the team's."""
+class SessionDocuments:
+    """A session whose documents are checked one after the other; `names` are those of all but the team's."""
 
-    def __init__(self, folder: str, team: Read | Checked, documents: list[str]) -> None:
-        self._folder, self._team, self._documents = folder, team, documents
+    def __init__(self, record: Record, team: ReadDocument | CheckedDocument, names: list[str]) -> None:
+        self._record, self._team, self._names = record, team, names
         self._roster = (
             None
-            if isinstance(team, Checked)
+            if isinstance(team, CheckedDocument)
             else cross_document_rules.Roster(reader.valid_parts(team.examined))
         )
         self._amended: set[str] = set()
         with contextlib.suppress(RuncardError):  # what is wrong with them is for `verify` to say
-            self._amended = set(read_amendments(folder).by_path)
+            self._amended = set(record.amendments().by_path)
 
-    def team(self) -> Checked:
+    def team(self) -> CheckedDocument:
         """The team document; a loose one, with nothing beside it, is no session."""
-        if isinstance(self._team, Checked):
+        if isinstance(self._team, CheckedDocument):
             return self._team
-        documents = [*self._documents, *self._amended]  # one that was taken out is not missed
+        documents = [*self._names, *self._amended]  # one that was taken out is not missed
         folders = {os.path.basename(os.path.dirname(path)) for path in documents}
-        is_loose = not self._documents and not os.path.isdir(os.path.join(self._folder, layout.INSTANCES))
+        is_loose = not self._names and not self._record.has(layout.INSTANCES)
         found = (
             ()
             if is_loose or self._roster is None
             else cross_document_rules.missing_instances(self._roster, folders)
         )
-        return Checked(self._team.path, reader.add_findings(self._team.examined, found, self._team.data))
+        return CheckedDocument(
+            self._team.path, reader.add_findings(self._team.examined, found, self._team.data)
+        )
 
-    def other(self, read: Read) -> Checked:
+    def other(self, read: ReadDocument, name: str) -> CheckedDocument:
         """The manifest, or the document of an instance."""
         kind, document = read.examined.report.kind, reader.valid_parts(read.examined)
         found: list[Finding] = []
         if self._roster is not None and kind == MANIFEST.name:
             found = [*cross_document_rules.manifest_rules(document, self._roster), *self._named(document)]
         elif self._roster is not None and kind == INSTANCE.name:
-            folder = os.path.basename(os.path.dirname(read.path))
+            folder = os.path.basename(os.path.dirname(name))
             found = [
                 *cross_document_rules.instance_rules(document, self._roster, folder),
-                *self._stored(document, folder),
+                *self._stored_figures(document, folder),
             ]
-        return Checked(read.path, reader.add_findings(read.examined, found, read.data))
+        return CheckedDocument(read.path, reader.add_findings(read.examined, found, read.data))
 
     def _named(self, manifest: JsonObject) -> Findings:
         """The files that the manifest names and that are not there."""
@@ -69,7 +71,7 @@ class Session:
                 path
                 and path not in self._amended
                 and not check_relative(path)
-                and not layout.may_be_file(os.path.join(self._folder, path))
+                and not self._record.has_file(path)
             ):
                 yield finding(
                     "session.file-missing",
@@ -79,12 +81,12 @@ class Session:
                     found=path,
                 )
 
-    def _stored(self, document: JsonObject, folder: str) -> Findings:
+    def _stored_figures(self, document: JsonObject, folder: str) -> Findings:
         """What the figures say and the files do not; figures stay as they were when a file is amended."""
         if any(path.startswith(f"{layout.INSTANCES}/{folder}/") for path in self._amended):
             return
         try:
-            there = stored(self._folder, folder, document)
+            there = stored_figures(self._record, folder, document)
         except RuncardError as error:
             yield unread(error)
         else:

@@ -3,6 +3,7 @@
 import os
 from dataclasses import dataclass
 
+from runcard.documents.run.fields import RunFields
 from runcard.documents.session.team import Team
 from runcard.encoding import JsonObject, Limits
 from runcard.errors import StoreError
@@ -85,7 +86,7 @@ def _amendments(record: Record) -> Amendments:
 def state_of(record: Record, document: JsonObject) -> tuple[str | None, str | None]:
     """The status of a run as it is now, and a remark about one that is not closed."""
     if record.is_archived:
-        return document["generation"].get("status"), None
+        return RunFields(document).status, None
     return state_now(record.path, document)
 
 
@@ -96,7 +97,7 @@ def status_now(run: str, document: JsonObject) -> str | None:
 
 def state_now(run: str, document: JsonObject) -> tuple[str | None, str | None]:
     """The status of a run as it is now, and what there is to say about one that cannot be taken at its word."""
-    status: str | None = document["generation"].get("status")
+    status = RunFields(document).status
     if status != "running":
         return status, None
     if is_on_other_host(document):
@@ -107,7 +108,7 @@ def state_now(run: str, document: JsonObject) -> tuple[str | None, str | None]:
 
 def _files(record: Record, document: JsonObject) -> tuple[tuple[str, int], ...]:
     """The user's files in a run; none of an archive that is damaged, or gone."""
-    run_id = str(document["generation"]["run_id"])
+    run_id = str(RunFields(document).run_id)
     try:
         every = tuple(record.sizes())
         readmes = {name for name in (layout.README, layout.OTHER_README) if _is_ours(record, name, run_id)}

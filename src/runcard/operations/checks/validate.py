@@ -7,7 +7,7 @@ documents are not.
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -15,10 +15,12 @@ from runcard.documents import reader
 from runcard.documents.findings import Finding, Report, finding
 from runcard.documents.kinds import GENERATION, INSTANCE, KINDS, TEAM, TESTPLAN
 from runcard.encoding import JsonObject, Limits
-from runcard.errors import RuncardError
+from runcard.errors import RuncardError, StoreError
 from runcard.files import json_name, unreadable
 from runcard.operations.checks.load import STDIN, check_kind, is_yaml_name, read_document
 from runcard.store import layout
+from runcard.store.find_record import AmbiguousRecordError, open_record
+from runcard.store.record import DirectoryRecord, Record
 
 _FOREIGN = {"document.unknown-kind", "document.not-an-object"}
 _SUFFIXES = (".json", ".yml", ".yaml")
@@ -29,7 +31,7 @@ _TELLING = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckedDocument:
     """One document and everything that was found about it."""
 
     path: str
@@ -53,7 +55,7 @@ def validate(
     strict: bool = False,
     limits: Limits | None = None,
     root: str | os.PathLike[str] | None = None,
-) -> Iterator[Checked]:
+) -> Iterator[CheckedDocument]:
     """Check every document at these paths, one after the other; with `strict` a warning is an error.
 
     `root` is the project in which the targets of test plans are looked for. Without it they are looked for where the
@@ -62,18 +64,40 @@ def validate(
     check_kind(kind)
     project = None if root is None else os.fspath(root)
     results = _checked([os.fspath(path) for path in paths], _Check(kind, limits or Limits(), project))
-    return (Checked(one.path, one.report.strict()) for one in results) if strict else results
+    return (CheckedDocument(one.path, one.report.strict()) for one in results) if strict else results
 
 
-def _checked(paths: list[str], check: "_Check") -> Iterator[Checked]:
+def _checked(paths: list[str], check: "_Check") -> Iterator[CheckedDocument]:
     for path in paths:
         if path != STDIN and os.path.isdir(path):
             yield from check.folder(path)
-        else:
+            continue
+        try:
+            record = _named_record(path)
+        except StoreError as error:
+            yield CheckedDocument(path, Report((unread(error),), check.kind))
+            continue
+        if record is None:
             yield check.file(path)
+        elif record.is_archived:
+            yield from check.archived(record)
+        else:
+            yield from check.folder(record.path)
 
 
-class Read(NamedTuple):
+def _named_record(word: str) -> Record | None:
+    """The record that a word names, if it is not the path of a file; None when there is none."""
+    if word == STDIN or (os.path.lexists(word) and not layout.is_archive(word)):
+        return None
+    try:
+        return open_record(word)
+    except StoreError as error:
+        if isinstance(error, AmbiguousRecordError) or os.path.lexists(word):
+            raise
+        return None
+
+
+class ReadDocument(NamedTuple):
     """A document that was read, and what was found about it alone."""
 
     path: str
@@ -87,16 +111,29 @@ class _Check:
     limits: Limits
     root: str | None = None
 
-    def file(self, path: str) -> Checked:
+    def file(self, path: str) -> CheckedDocument:
         read = self.read(path)
-        return read if isinstance(read, Checked) else Checked(path, _as_of_now(path, read.examined))
+        return (
+            read
+            if isinstance(read, CheckedDocument)
+            else CheckedDocument(path, _as_of_now(path, read.examined))
+        )
 
-    def read(self, path: str) -> "Read | Checked":
+    def read(self, path: str) -> "ReadDocument | CheckedDocument":
         """A document, or why there is none."""
+        return self._parse(path, lambda: read_document(path, self.limits))
+
+    def _read_in(self, record: Record, name: str) -> "ReadDocument | CheckedDocument":
+        """A document of a record."""
+        return self._parse(
+            os.path.join(record.path, name), lambda: record.read_limited(name, self.limits.size)
+        )
+
+    def _parse(self, path: str, load: Callable[[], bytes]) -> "ReadDocument | CheckedDocument":
         try:
-            data = read_document(path, self.limits)
+            data = load()
         except RuncardError as error:
-            return Checked(path, Report((unread(error),), self.kind))
+            return CheckedDocument(path, Report((unread(error),), self.kind))
         examined = reader.parse_document(
             data,
             kind=self.kind,
@@ -104,7 +141,7 @@ class _Check:
             is_yaml=is_yaml_name(path),
             check_files=lambda plan: self._target(path, plan),
         )
-        return Read(path, data, examined)
+        return ReadDocument(path, data, examined)
 
     def _target(self, path: str, plan: JsonObject) -> Iterator[Finding]:
         """What a plan's target looks like in the project."""
@@ -118,7 +155,17 @@ class _Check:
         project = project_at(folder)
         yield from check_target(plan, project.root if project else os.path.realpath(folder), is_known=False)
 
-    def folder(self, root: str) -> Iterator[Checked]:
+    def archived(self, record: Record) -> Iterator[CheckedDocument]:
+        """The documents of an archived record."""
+        read = self._read_in(record, layout.METADATA)
+        if isinstance(read, CheckedDocument):
+            yield read
+        elif read.examined.report.kind == TEAM.name:
+            yield from replace(self, kind=None)._session(record, read)  # noqa: SLF001 - its own
+        else:
+            yield CheckedDocument(read.path, read.examined.report)
+
+    def folder(self, root: str) -> Iterator[CheckedDocument]:
         """What lies in a folder is found by content also when a kind is named; then it is judged as that kind."""
         count = 0
         for checked in replace(self, kind=None).below(root):
@@ -132,9 +179,9 @@ class _Check:
                 "the folder holds no document",
                 hint=f"documents are of these kinds: {', '.join(sorted(KINDS))}; name a file to see why it is none",
             )
-            yield Checked(root, Report((nothing,)))
+            yield CheckedDocument(root, Report((nothing,)))
 
-    def below(self, root: str) -> Iterator[Checked]:
+    def below(self, root: str) -> Iterator[CheckedDocument]:
         folders = [root]
         while folders:
             folder = folders.pop()
@@ -153,46 +200,59 @@ class _Check:
             inner = [e.path for e in entries if e.is_dir(follow_symlinks=False) and e.name[0] != "."]
             folders += reversed(inner)
 
-    def _record(self, folder: str) -> Iterator[Checked]:
+    def _record(self, folder: str) -> Iterator[CheckedDocument]:
         """The own documents of a folder that is a run, a session or an instance; nothing for any other folder."""
         path = os.path.join(folder, layout.METADATA)
         if not os.path.isfile(path) or os.path.islink(path):
             if layout.has_lost_its_document(folder):
-                yield from self._session(folder, Checked(path, Report((_lost(path),))))
+                yield from self._session(
+                    DirectoryRecord(folder), CheckedDocument(path, Report((_lost(path),)))
+                )
             return
         read = self.read(path)
-        checked = read if isinstance(read, Checked) else Checked(path, _as_of_now(path, read.examined))
+        checked = (
+            read
+            if isinstance(read, CheckedDocument)
+            else CheckedDocument(path, _as_of_now(path, read.examined))
+        )
         kind = checked.report.kind
         damaged = kind is None and not _rules(checked) & _FOREIGN and layout.is_record(folder)
         if damaged or kind == TEAM.name:
-            yield from self._session(folder, read)
+            yield from self._session(DirectoryRecord(folder), read)
         elif kind in {GENERATION.name, INSTANCE.name}:
             yield checked
 
-    def _session(self, folder: str, team: "Read | Checked") -> Iterator[Checked]:
+    def _session(self, record: Record, team: "ReadDocument | CheckedDocument") -> Iterator[CheckedDocument]:
         """All documents of a session, each with what does not agree with the others and with the files."""
-        from runcard.operations.checks.session_documents import Session  # noqa: PLC0415 - few folders are sessions
+        from runcard.operations.checks.session_documents import SessionDocuments  # noqa: PLC0415 - few folders are sessions
 
         try:
-            documents = layout.session_documents(folder)
-        except OSError as error:
-            yield team if isinstance(team, Checked) else Checked(team.path, team.examined.report)
-            yield _unread_folder(error, str(error.filename))
+            names = record.document_names()
+        except (OSError, RuncardError) as error:
+            yield (
+                team
+                if isinstance(team, CheckedDocument)
+                else CheckedDocument(team.path, team.examined.report)
+            )
+            if isinstance(error, OSError):
+                yield _unread_folder(error, str(error.filename))
+            else:
+                yield CheckedDocument(record.path, Report((unread(error),)))
             return
-        session = Session(folder, team, documents)
+        session = SessionDocuments(record, team, names)
         yield session.team()
-        for path in documents:
-            read = self.read(path)
-            yield read if isinstance(read, Checked) else session.other(read)
+        for name in names:
+            read = self._read_in(record, name)
+            yield read if isinstance(read, CheckedDocument) else session.other(read, name)
 
-    def _candidate(self, path: str) -> Iterator[Checked]:
+    def _candidate(self, path: str) -> Iterator[CheckedDocument]:
         checked = self.file(path)
         kind = checked.report.kind
         is_document = kind == TESTPLAN.name if is_yaml_name(path) else kind is not None
         if is_document or (kind is None and self._is_damaged(path, checked)):
             yield checked
 
-    def _is_damaged(self, path: str, checked: Checked) -> bool:
+    def _is_damaged(self, path: str, checked: CheckedDocument) -> bool:
         """Whether a file that could not be read as a document is one nevertheless, or may be."""
         rules = _rules(checked)
         if rules & _FOREIGN:
@@ -238,7 +298,7 @@ def _lost(path: str) -> Finding:
     return finding("file.missing", "", "it does not exist, and the folder is a record", hint=hint)
 
 
-def _rules(checked: Checked) -> set[str]:
+def _rules(checked: CheckedDocument) -> set[str]:
     return {found.rule for found in checked.report.findings}
 
 
@@ -253,13 +313,13 @@ def unread(error: RuncardError) -> Finding:
     return finding("file.unreadable", "", error.message, hint=error.hint)
 
 
-def _unread_folder(error: OSError, folder: str) -> Checked:
+def _unread_folder(error: OSError, folder: str) -> CheckedDocument:
     problem = unreadable(error, folder)
     problem.__cause__ = error
-    return Checked(folder, Report((unread(problem),)))
+    return CheckedDocument(folder, Report((unread(problem),)))
 
 
-def summary(results: Iterable[Checked]) -> JsonObject:
+def summary(results: Iterable[CheckedDocument]) -> JsonObject:
     """The report of many documents as data."""
     documents = [checked.to_dict() for checked in results]
     return {"valid": bool(documents) and all(d["valid"] for d in documents), "documents": documents}

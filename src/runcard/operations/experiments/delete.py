@@ -21,7 +21,7 @@ from runcard.observe.clock import Clock
 from runcard.operations.checks.show import status_now
 from runcard.store import layout
 from runcard.store.experiments import ID, find_experiment_folder, no_experiment, read_experiment_config
-from runcard.store.ledger import CLOSED, DELETED, Ledger, entries, ledgers
+from runcard.store.ledger import CLOSED, DELETED, Ledger, entries, entry_payload, ledgers
 from runcard.store.own_directories import open_own
 from runcard.store.runs.documents import read_run_document, run_directories
 
@@ -188,30 +188,24 @@ def _tombstones(path: str, name: str) -> Iterator[JsonObject]:
     for folder in _runs(path):
         run = read_run_document(folder)
         run_ids.add(run.run_id)
-        tombstone = {
-            "kind": "run",
-            "id": run.run_id,
-            "path": f"{name}/{os.path.relpath(folder, path)}",
-            "time": now,
-        }
-        yield tombstone | ({"sha256": run.sha256} if run.sha256 else {})
+        yield entry_payload("run", run.run_id, f"{name}/{os.path.relpath(folder, path)}", run.sha256, now)
     if not os.path.islink(outputs):
         for entry in [entry for _, journal, _ in ledgers(outputs) for entry in entries(journal)]:
             if entry.event == CLOSED and entry.id not in run_ids:  # archived, or removed by hand
                 run_ids.add(entry.id)
                 run_path = f"{name}/{layout.OUTPUTS}/{entry.path}"
-                yield {"kind": "run", "id": entry.id, "path": run_path, "time": now, "sha256": entry.sha256}
-    yield {"kind": "experiment", **_identity(path), "path": name, "time": now}
+                yield entry_payload("run", entry.id, run_path, entry.sha256, now)
+    identity, digest = _identity(path)
+    yield entry_payload("experiment", identity, name, digest, now)
 
 
-def _identity(path: str) -> JsonObject:
+def _identity(path: str) -> tuple[str | None, str | None]:
     """The id of an experiment, and the digest of its config.yaml, which may be broken."""
     config = os.path.join(path, layout.CONFIG)
     if not layout.may_be_file(config):
-        return {}
-    digest: JsonObject = {"sha256": sha256_bytes(read_file(config, Limits().size)).hex}
+        return None, None
+    digest = sha256_bytes(read_file(config, Limits().size)).hex
     try:
-        identity = read_experiment_config(path).get(ID)
+        return read_experiment_config(path).get(ID), digest
     except RuncardError:
-        identity = None
-    return digest if identity is None else {"id": identity, **digest}
+        return None, digest

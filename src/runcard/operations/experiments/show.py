@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from runcard.documents.exact_sums import exact_sum, plain_number, whole_sum
+from runcard.documents.run.fields import RunFields
 from runcard.encoding import JsonObject
 from runcard.files import printable
 from runcard.masking import mask_data
@@ -123,9 +124,7 @@ def show_experiment(
     unreadable: list[tuple[str, str]] = []
     for folder in with_progress([*own, *others]):
         run = read_run_document(folder)
-        if run.document is not None and (
-            folder in own or run.document["generation"].get("experiment_id") in ids
-        ):
+        if run.document is not None and (folder in own or RunFields(run.document).experiment_id in ids):
             runs.append(_run_line(run, run.document))
         elif run.problem is not None and folder in own:
             unreadable.append((folder, run.problem))

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from runcard import checksums
+from runcard.documents.run.fields import RunFields
 from runcard.encoding import JsonObject
 from runcard.errors import RuncardError, StoreError
 from runcard.files import json_name, printable, read_stream
@@ -50,7 +51,7 @@ class RunComparison:
     @property
     def identical(self) -> bool:
         """Whether all outputs are the same, and the command ended in the same way."""
-        ended = [run.document["generation"].get("exit_code") for run in (self.old, self.new)]
+        ended = [RunFields(run.document).exit_code for run in (self.old, self.new)]
         return not (self.differing or self.gone or self.added) and ended[0] == ended[1]
 
     def to_dict(self) -> JsonObject:
@@ -138,5 +139,4 @@ def _figure_changes(old: JsonObject, new: JsonObject) -> tuple[FigureChange, ...
 
 
 def _id(run: ShownRun) -> str | None:
-    run_id: str | None = run.document["generation"]["run_id"]
-    return run_id
+    return RunFields(run.document).run_id

@@ -4,6 +4,7 @@ import os
 from collections.abc import Sequence
 
 from runcard.digests import sha256_bytes
+from runcard.documents.run.fields import RunFields
 from runcard.errors import StoreError
 from runcard.files import failure, printable
 from runcard.operations.checks.show import show
@@ -37,7 +38,7 @@ def export_bundle(
     carried = files.carried()
     facts = {
         "producer": {"name": "runcard", "version": __version__},
-        "run_id": shown.document["generation"]["run_id"],
+        "run_id": RunFields(shown.document).run_id,
         "metadata_sha256": digest,
     }
     target = output or f"{name}.tar.gz"

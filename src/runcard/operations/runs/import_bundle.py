@@ -8,7 +8,7 @@ from runcard.documents import reader
 from runcard.documents.run.inputs import input_entries, input_path
 from runcard.encoding import JsonObject
 from runcard.errors import UsageError
-from runcard.files import failure, json_name, printable, sync_filesystem
+from runcard.files import check_relative, failure, json_name, printable, sync_filesystem
 from runcard.store import layout
 from runcard.store.archives.bundles.check import read_bundle
 from runcard.store.archives.bundles.forbidden_names import is_tool_name
@@ -19,6 +19,23 @@ from runcard.store.archives.record import ArchivedRecord
 from runcard.store.archives.unpack import unpack
 from runcard.store.record import RUN, Record
 from runcard.store.verification import verify_record
+
+_PROGRAMS = (
+    ".bash",
+    ".ipynb",
+    ".jl",
+    ".js",
+    ".lua",
+    ".mjs",
+    ".php",
+    ".pl",
+    ".py",
+    ".r",
+    ".R",
+    ".rb",
+    ".sh",
+    ".ts",
+)
 
 
 def import_bundle(
@@ -66,7 +83,8 @@ def _check_run(run: Record, manifest: JsonObject) -> list[str]:
         raise refused(f"its run was changed since it was closed: {problem}")
     if sha256_bytes(metadata).hex != manifest.get("metadata_sha256"):
         raise refused("its run is not the one that its manifest names")
-    return list(_missing_inputs(reader.load_document(metadata).to_dict(), manifest))
+    document = reader.load_document(metadata).to_dict()
+    return [*_missing_inputs(document, manifest), *_missing_programs(document, manifest)]
 
 
 def _missing_inputs(document: JsonObject, manifest: JsonObject) -> Iterator[str]:
@@ -78,6 +96,16 @@ def _missing_inputs(document: JsonObject, manifest: JsonObject) -> Iterator[str]
             yield f"the input {printable(entry['path'])} is not in the bundle"
         elif entry.get("sha256") not in {None, digest}:
             raise refused(f"the input {printable(entry['path'])} is not what the run read")
+
+
+def _missing_programs(document: JsonObject, manifest: JsonObject) -> Iterator[str]:
+    """Warnings about programs in the command that the bundle does not have, as far as their names show a file."""
+    packed = {file["path"] for file in manifest["files"]}
+    for number, argument in enumerate(dict.fromkeys(document["generation"].get("command") or ())):
+        path = os.path.normpath(argument) if argument and "\0" not in argument else ""
+        is_file = path.endswith(_PROGRAMS) or (number == 0 and "/" in argument)
+        if is_file and check_relative(path) is None and json_name(path).text not in packed:
+            yield f"the program {printable(path)} is not in the bundle"
 
 
 def _moved_inputs(manifest: JsonObject, target: str) -> Iterator[str]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from runcard.digests import sha256_bytes
+from runcard.documents.run.fields import RunFields
 from runcard.documents.run.inputs import input_entries, input_path
 from runcard.encoding import JsonObject
 from runcard.errors import StoreError
@@ -92,7 +93,7 @@ class RerunPlan:
             outputs=self.outputs,
             config=self.configuration,
             patterns=_patterns(self.inputs),
-            relations=[("derived-from", str(self._document["generation"]["run_id"]), self._sha256)],
+            relations=[("derived-from", str(RunFields(self._document).run_id), self._sha256)],
             **self._trusted_options(),
         )
         is_closed = os.path.isfile(os.path.join(result.path, layout.CHECKSUMS))
@@ -118,7 +119,7 @@ def plan_rerun(path: str | os.PathLike[str], *, outputs: str | None = None) -> R
     document, name = shown.document, printable(shown.path)
     if shown.status == "running":
         raise StoreError(f"{name} is still running", hint="wait until it has ended")
-    command = document["generation"].get("command")
+    command = RunFields(document).command
     if not command:
         raise StoreError(f"{name} has no command", hint="record it with `runcard run -- COMMAND`")
     if _was_masked(document, "command"):
@@ -127,7 +128,7 @@ def plan_rerun(path: str | os.PathLike[str], *, outputs: str | None = None) -> R
             hint="pass the secret in an environment variable, and run it again with `runcard run`",
         )
     digest = sha256_bytes(record.read(layout.METADATA) or b"").hex
-    is_own = is_own_run(record.directory, str(document["generation"]["run_id"]), digest)
+    is_own = is_own_run(record.directory, str(RunFields(document).run_id), digest)
     trust = RecordTrust(is_own, _damage(record.path))
     store = layout.store_of(record.directory)
     paths = [input_path(entry) for entry in input_entries(document)]

@@ -254,7 +254,9 @@ class _CommandRun:
         if log.was_removed:
             self.warn("output-log", f"{layout.OUTPUT} was removed by the command: it was written again")
         if log.moved_to is not None:
-            message = f"{layout.OUTPUT} is a name that runcard takes: what had it is kept as {log.moved_to}"
+            message = (
+                f"{layout.OUTPUT} is a name of runcard's own files: the user's was moved to {log.moved_to}"
+            )
             self.warn("name-taken", message)
 
     def _start_background(self) -> EnvironmentGatherer:

@@ -125,13 +125,13 @@ class SessionAssembler:
         members = []
         for number, instance in enumerate(instances, 1):
 
-            def report(amount: Amount, name: str = instance.given["name"], number: int = number) -> None:
+            def report(amount: Amount, name: str = instance.fields["name"], number: int = number) -> None:
                 if progress is not None:
                     progress(CollectionProgress(name, number, len(instances), amount))
 
             own = instance.instance_id
             stored = self._copier.copy(instance, self._spec.paths[own], report)
-            given = instance.given.get("environment", {})
+            given = instance.fields.get("environment", {})
             environment = here | {name: value for name, value in given.items() if value is not None}
             members.append(TeamMember(instance, self._spec.usages[own], stored, environment))
         return members

@@ -35,7 +35,7 @@ class UsageReader:
         return usages, warnings
 
     def _usage(self, instance: InstanceSpec, at: str, findings: list[Finding]) -> InstanceUsage:
-        given = instance.given
+        given = instance.fields
         tokens = read_usage(given["usage"]).tokens if "usage" in given else None
         used = _total_tokens(given, tokens, at, findings)
         usage = InstanceUsage(
@@ -54,7 +54,7 @@ class UsageReader:
 
         The tokens are those of many calls of unknown sizes, so that prices for very long calls do not apply.
         """
-        model, provider = instance.given.get("model"), instance.given.get("provider")
+        model, provider = instance.fields.get("model"), instance.fields.get("provider")
         row = self._table.find(model, provider, instance.created) if model else None
         amount = None if row is None else cost(tokens, replace(row, tiers=()))
         if row is None or amount is None:

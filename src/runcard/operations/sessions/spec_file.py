@@ -54,7 +54,7 @@ class _ParsedSpec:
     def _located(self, findings: list[Finding]) -> tuple[Finding, ...]:
         if self.text is None:
             return tuple(findings)
-        pointers = {found.path for found in findings}
+        pointers = {finding.path for finding in findings}
         places: dict[str, tuple[int, int]]
         if self.is_yaml:
             from runcard.encoding.yaml import locate_yaml  # noqa: PLC0415 - JSON needs none of it
@@ -65,7 +65,8 @@ class _ParsedSpec:
                 pointer: (place.line, place.column) for pointer, place in locate(self.text, pointers).items()
             }
         return sorted_findings(
-            replace(found, line=places[found.path][0], column=places[found.path][1]) for found in findings
+            replace(finding, line=places[finding.path][0], column=places[finding.path][1])
+            for finding in findings
         )
 
 
@@ -138,13 +139,13 @@ def _decoded(name: str, data: bytes, limits: Limits) -> _ParsedSpec:
 
         return _ParsedSpec(decode_yaml(data, limits), as_text(data, limits), is_yaml=True)
     except EncodingError as error:
-        found = finding(error.rule, "", error.message, hint=error.hint)
-        found = replace(found, line=error.line, column=error.column)
-        raise InvalidSpec(Report((found,), SESSION_SPEC.name), name, None) from error
+        problem = finding(error.rule, "", error.message, hint=error.hint)
+        problem = replace(problem, line=error.line, column=error.column)
+        raise InvalidSpec(Report((problem,), SESSION_SPEC.name), name, None) from error
 
 
 def _paths(instance: InstanceSpec, base: str | None) -> InstancePaths:
-    given = instance.given
+    given = instance.fields
     return InstancePaths(*(_absolute(given.get(key), base) for key in ("workspace", "output")))
 
 
@@ -155,14 +156,14 @@ def _absolute(path: str | None, base: str | None) -> str | None:
 def _masked(session: SessionSpec) -> tuple[SessionSpec, dict[str, int]]:
     """The session with its secrets masked, and their number by rule."""
     instances = [
-        {"given": each.given, "instance_id": each.instance_id, "parent_id": each.parent_id}
+        {"fields": each.fields, "instance_id": each.instance_id, "parent_id": each.parent_id}
         for each in session.instances
     ]
-    masked = mask_data({"given": session.given, "instances": instances, "session_id": session.session_id})
+    masked = mask_data({"fields": session.fields, "instances": instances, "session_id": session.session_id})
     value = masked.value
     pairs = zip(session.instances, value["instances"], strict=True)
     masked_instances = tuple(replace(instance, **fields) for instance, fields in pairs)
-    return SessionSpec(value["session_id"], masked_instances, value["given"]), masked.counts
+    return SessionSpec(value["session_id"], masked_instances, value["fields"]), masked.counts
 
 
 def _secret_ids(session: SessionSpec, masked: SessionSpec) -> list[Finding]:

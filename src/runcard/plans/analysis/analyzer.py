@@ -199,7 +199,7 @@ def _read(path: str) -> tuple[JsonObject, bytes]:
     if len(data) > MAX_SIZE:
         raise DocumentError(f"{printable(path)} is larger than {MAX_SIZE:,} bytes", hint="split the file")
     if seconds <= 0:
-        raise DocumentError(f"{printable(path)} has a modification time before 1970", hint="touch the file")
+        raise DocumentError(f"{printable(path)} has no usable modification time", hint="touch the file")
     moment = datetime.fromtimestamp(seconds, UTC)
     return {
         "completed": True,

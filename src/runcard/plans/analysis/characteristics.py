@@ -33,7 +33,7 @@ def characteristics_of(
     parents = parents_of(flow.questions, characteristics)
     levels = levels_of(parents)
     terminal = terminal_states(flow.exits, parents, characteristics)
-    found = []
+    result = []
     for characteristic, requirement in parents.items():
         _put_happy_first(characteristic, terminal.get(characteristic, set()))
         data: JsonObject = {
@@ -42,15 +42,15 @@ def characteristics_of(
             "states": characteristic.states,
             "default": characteristic.default,
         }
-        data |= _place(requirement, levels[characteristic])
+        data |= _dependency(requirement, levels[characteristic])
         data["terminal_states"] = [
             state for state in characteristic.states if state in terminal.get(characteristic, set())
         ]
         data |= _thresholds(characteristic)
         data["setup"] = _setup(characteristic, class_name, method, context)
         data |= _origin(characteristic, file)
-        found.append(data)
-    return found
+        result.append(data)
+    return result
 
 
 def _put_happy_first(characteristic: Characteristic, terminal: set[str]) -> None:
@@ -65,7 +65,7 @@ def _put_happy_first(characteristic: Characteristic, terminal: set[str]) -> None
         characteristic.states.reverse()
 
 
-def _place(requirement: Requirement | None, level: int) -> JsonObject:
+def _dependency(requirement: Requirement | None, level: int) -> JsonObject:
     if requirement is None:
         return {"depends_on": None, "when_parent": None, "level": level}
     parent, states = requirement
@@ -78,14 +78,14 @@ def _thresholds(characteristic: Characteristic) -> JsonObject:
     if characteristic.type != "range":
         return {}
     answers = [question.answer for question in characteristic.questions]
-    every = list(
+    comparisons = list(
         dict.fromkeys((answer.operator, answer.value) for answer in answers if isinstance(answer, Bounds))
     )
-    operator, value = every[0]
-    found: JsonObject = {"threshold_value": _value(value), "threshold_operator": operator}
-    if len(every) > 1:
-        found["thresholds"] = [{"operator": sign, "value": _value(limit)} for sign, limit in every]
-    return found
+    operator, value = comparisons[0]
+    thresholds: JsonObject = {"threshold_value": _value(value), "threshold_operator": operator}
+    if len(comparisons) > 1:
+        thresholds["thresholds"] = [{"operator": sign, "value": _value(limit)} for sign, limit in comparisons]
+    return thresholds
 
 
 def _value(threshold: Threshold) -> int | float | str:
@@ -120,15 +120,15 @@ def _setup(
 def _origin(characteristic: Characteristic, file: str) -> JsonObject:
     """The origin in the code: lines, conditions as written, private methods."""
     lines = sorted({question.line for question in characteristic.questions})
-    found: JsonObject = {
+    origin: JsonObject = {
         "source": f"{file}:{','.join(map(str, lines))}",
         "lines": lines,
         "condition": "; ".join(_texts(characteristic.questions)),
     }
     via = list(dict.fromkeys(question.via for question in characteristic.questions if question.via))
     if via:
-        found["note"] = f"asked in the private method {', '.join(via)}"
-    return found
+        origin["note"] = f"asked in the private method {', '.join(via)}"
+    return origin
 
 
 def _texts(questions: list[Question]) -> list[str]:

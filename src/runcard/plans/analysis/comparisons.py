@@ -143,13 +143,13 @@ class Comparisons:
             for at in patterns
             for node in (children(at) if at.type == "pattern" else [at])
         ]
-        found = tuple(self._interval(node) for node in plain)
-        first = found[0]
+        intervals = tuple(self._interval(node) for node in plain)
+        first = intervals[0]
         low_cut = first.low or first.high
         threshold = low_cut.threshold if low_cut else _ZERO
         is_point = first.low is not None and first.high == Cut(threshold, is_above=True)
         operator = "==" if is_point else ">=" if first.low else "<="
-        return Bounds(found, operator, threshold, is_closed)
+        return Bounds(intervals, operator, threshold, is_closed)
 
     def _interval(self, node: Node) -> Interval:
         if node.type != "range":

@@ -100,13 +100,13 @@ class Conditions:
     def _conditional(self, node: Node) -> Condition | None:
         """`a ? b : c` as a condition: `(a && b) || (!a && c)`."""
         test = field_of(node, "condition")
-        found = self.read(test) if test is not None else None
-        if found is None:
+        condition = self.read(test) if test is not None else None
+        if condition is None:
             return None
-        found = Not(found) if node.type == "unless" else found
+        condition = Not(condition) if node.type == "unless" else condition
         first, second = (self._branch(field_of(node, name)) for name in ("consequence", "alternative"))
-        yes = self.joined(found, first, both=True)
-        return self.joined(yes, second and Both(Not(found), second), both=False)
+        yes = self.joined(condition, first, both=True)
+        return self.joined(yes, second and Both(Not(condition), second), both=False)
 
     def _branch(self, branch: Node | None) -> Condition | None:
         """The condition at the end of a branch."""
@@ -118,9 +118,9 @@ class Conditions:
         """The condition behind a name: one assigned to a variable, or the body of a private predicate."""
         assigned = self.variables.pop(name, None)
         if assigned is not None:
-            found = self.read(assigned)  # inside it, the same name is another value
+            condition = self.read(assigned)  # inside it, the same name is another value
             self.variables[name] = assigned
-            return found
+            return condition
         known = self.privates.get(name) if self.via is None else None
         predicate = read_predicate(self._code, known) if known else None
         if predicate is None or predicate[1].type in _STATEMENTS | _BRANCHES:
@@ -135,13 +135,13 @@ class Conditions:
 
     def _predicate_body(self, guards: list[PredicateGuard], last: Node) -> Condition | None:
         """The body of a predicate as one condition."""
-        found = self.read(last)
+        condition = self.read(last)
         for guard in reversed(guards):
-            condition = self.read(guard.condition)
+            guard_condition = self.read(guard.condition)
             is_negated = guard.is_unless != (not guard.answer)
-            yes = Not(condition) if condition is not None and is_negated else condition
-            found = self.joined(yes, found, both=not guard.answer)
-        return found
+            yes = Not(guard_condition) if guard_condition is not None and is_negated else guard_condition
+            condition = self.joined(yes, condition, both=not guard.answer)
+        return condition
 
     def joined(self, left: Condition | None, right: Condition | None, *, both: bool) -> Condition | None:
         if left is None or right is None:
@@ -157,8 +157,8 @@ class Conditions:
         if operator.type in ORDERINGS:
             return self._compared(node, left, operator.type, right)
         if operator.type in {"==", "!=", "===", "=~", "!~"}:
-            found = self.safely(left, self._equal(node, left, right, operator.type))
-            return Not(found) if found and operator.type.startswith("!") else found
+            condition = self.safely(left, self._equal(node, left, right, operator.type))
+            return Not(condition) if condition and operator.type.startswith("!") else condition
         return self._truth(node)
 
     def _unary(self, node: Node) -> Condition | None:
@@ -187,15 +187,15 @@ class Conditions:
         subject = subject_of(self._code, left)
         return self._ask(node, subject, "range", subject.name, self.comparisons.bounds(operator, right))
 
-    def safely(self, node: Node, found: Condition | None) -> Condition | None:
+    def safely(self, node: Node, condition: Condition | None) -> Condition | None:
         """A condition on `a&.b`, after the question whether `a` is present."""
         at: Node | None = node
-        while at is not None and at.type == "call" and found is not None:
+        while at is not None and at.type == "call" and condition is not None:
             receiver = field_of(at, "receiver")
             if receiver is not None and _is_safe(at):
-                found = self._behind_presence(receiver, found)
+                condition = self._behind_presence(receiver, condition)
             at = receiver
-        return found
+        return condition
 
     def _equal(self, node: Node, left: Node, right: Node, operator: str) -> Condition | None:
         if operator == "===" or (self.comparisons.is_value(left) and not self.comparisons.is_value(right)):
@@ -250,12 +250,12 @@ class Conditions:
                 return expanded
         return self.safely(node, self._method_call(node, self._text_of(method), receiver))
 
-    def _behind_presence(self, receiver: Node, found: Condition) -> Condition:
+    def _behind_presence(self, receiver: Node, condition: Condition) -> Condition:
         """`user&.active?` asks whether `user` is present before it asks whether it is active."""
         presence = self.presence(receiver)
-        if isinstance(found, Question) and found.key == presence.key:
-            return found
-        return Both(presence, found)
+        if isinstance(condition, Question) and condition.key == presence.key:
+            return condition
+        return Both(presence, condition)
 
     def presence(self, node: Node) -> Question:
         """Whether a value is present."""
@@ -305,8 +305,8 @@ class Conditions:
         if name not in {"in?", "include?", "cover?", "member?", "exclude?"} or len(arguments) != 1:
             return None
         value, listed = (receiver, arguments[0]) if name == "in?" else (arguments[0], receiver)
-        found = self._member_of(node, value, unwrapped(self._code, listed))
-        return Not(found) if found is not None and name == "exclude?" else found
+        condition = self._member_of(node, value, unwrapped(self._code, listed))
+        return Not(condition) if condition is not None and name == "exclude?" else condition
 
     def _member_of(self, node: Node, value: Node, listed: Node) -> Condition | None:
         if listed.type == "range":
@@ -343,9 +343,9 @@ class Conditions:
             pair = Pair(f"{pair.positive}_{extra}", f"{pair.negative}_{extra}", pair.holds)
         whole = f"{owner.name}_{pair.positive}" if owner else pair.positive
         key = f"{owner.key if owner else ''}.{pair.positive}({_arguments(self._code, node)})"
-        found = self._ask(node, subject, "pair", whole, pair, key)
+        question = self._ask(node, subject, "pair", whole, pair, key)
         is_own = owner is None and self.via is None and name in self.privates
-        return replace(found, via=name) if is_own else found
+        return replace(question, via=name) if is_own else question
 
     def _presence(self, node: Node, of: Node, predicate: str | None) -> Question:
         subject = subject_of(self._code, of)

@@ -114,9 +114,9 @@ class Walker:
         ends = [flow.ends]
         for handler, question in zip(handlers, raised, strict=True):
             self._ask(question, path)
-            found = self.walk(field_of(handler, "body"), (*path, (question, True)), tail=tail)
-            self._note_exit(path, question, found, truth=True)
-            ends.append(found.ends)
+            result = self.walk(field_of(handler, "body"), (*path, (question, True)), tail=tail)
+            self._note_exit(path, question, result, truth=True)
+            ends.append(result.ends)
         fine: Path = tuple((question, False) for question in raised)
         for ending in endings:
             if ending.type == "else":
@@ -140,43 +140,43 @@ class Walker:
         steps: list[tuple[Node, Node | None]] = []
         at: Node | None = node
         while at is not None and at.type in {"if", "unless", "elsif", "conditional"}:
-            condition = field_of(at, "condition")
-            if condition is None:
+            test = field_of(at, "condition")
+            if test is None:
                 return FlowResult()
-            steps.append((condition, field_of(at, "consequence")))
+            steps.append((test, field_of(at, "consequence")))
             at = field_of(at, "alternative")
             if node.type == "conditional":
                 break
-        conditions = as_exclusive_choice([self._conditions.read(condition) for condition, _ in steps])
+        conditions = as_exclusive_choice([self._conditions.read(test) for test, _ in steps])
         if node.type == "unless":
             conditions = [Not(condition) if condition else None for condition in conditions]
         branches: list[tuple[Path, Condition | None, FlowResult]] = []
-        for (condition, body), found in zip(steps, conditions, strict=True):
-            self._ask(found, path)
-            self._walk_operands(condition, path)
-            branches.append((path, found, self.walk(body, then(path, found, truth=True), tail=tail)))
-            path = then(path, found, truth=False)
+        for (test, body), condition in zip(steps, conditions, strict=True):
+            self._ask(condition, path)
+            self._walk_operands(test, path)
+            branches.append((path, condition, self.walk(body, then(path, condition, truth=True), tail=tail)))
+            path = then(path, condition, truth=False)
         return self._combined(branches, self.walk(at, path, tail=tail))
 
     def _combined(
         self, branches: list[tuple[Path, Condition | None, FlowResult]], rest: FlowResult
     ) -> FlowResult:
         """The result of consecutive branches, the last of which is `rest`."""
-        for path, found, flow in reversed(branches):
-            rest = self._joined(path, found, flow, rest, both=True)
+        for path, condition, flow in reversed(branches):
+            rest = self._joined(path, condition, flow, rest, both=True)
         return rest
 
     def _modifier(self, node: Node, path: Path, *, tail: bool) -> FlowResult:
-        condition = field_of(node, "condition")
-        if condition is None:
+        test = field_of(node, "condition")
+        if test is None:
             return FlowResult()
-        found = self._conditions.read(condition)
-        if found is not None and node.type == "unless_modifier":
-            found = Not(found)
-        self._ask(found, path)
-        self._walk_operands(condition, path)
-        flow = self.walk(field_of(node, "body"), then(path, found, truth=True), tail=tail)
-        return self._joined(path, found, flow, FlowResult(), both=False)
+        condition = self._conditions.read(test)
+        if condition is not None and node.type == "unless_modifier":
+            condition = Not(condition)
+        self._ask(condition, path)
+        self._walk_operands(test, path)
+        flow = self.walk(field_of(node, "body"), then(path, condition, truth=True), tail=tail)
+        return self._joined(path, condition, flow, FlowResult(), both=False)
 
     def _joined(
         self, path: Path, condition: Condition | None, first: FlowResult, second: FlowResult, *, both: bool
@@ -199,12 +199,12 @@ class Walker:
             self.flow.exits.append(Exit(path, condition, truth))
 
     def _loop(self, node: Node, path: Path, *, tail: bool) -> FlowResult:  # noqa: ARG002 - the same signature for all
-        condition = field_of(node, "condition")
-        found = self._conditions.read(condition) if condition else None
-        if condition is not None:
-            self._ask(found, path)
-            self._walk_operands(condition, path)
-        self.walk(field_of(node, "body"), then(path, found, truth=node.type.startswith("while")))
+        test = field_of(node, "condition")
+        condition = self._conditions.read(test) if test else None
+        if test is not None:
+            self._ask(condition, path)
+            self._walk_operands(test, path)
+        self.walk(field_of(node, "body"), then(path, condition, truth=node.type.startswith("while")))
         return FlowResult()
 
     # Cases
@@ -216,27 +216,29 @@ class Walker:
         self.walk(value, path)
         steps = [(self._clause(value, clause, clauses, otherwise), clause) for clause in clauses]
         branches: list[tuple[Path, Condition | None, FlowResult]] = []
-        at = behind = (
+        at = after = (
             path  # values exclude each other: the path to a clause need not name the clauses before it
         )
-        for found, clause in steps:
-            self._ask(found, at)
-            flow = self.walk(field_of(clause, "body"), then(at, found, truth=True), tail=tail)
-            branches.append((behind, found, flow))
-            behind = then(behind, found, truth=False)
-            at = at if isinstance(found, Question) else then(at, found, truth=False)
-        return self._combined(branches, self.walk(otherwise, behind, tail=tail))
+        for condition, clause in steps:
+            self._ask(condition, at)
+            flow = self.walk(field_of(clause, "body"), then(at, condition, truth=True), tail=tail)
+            branches.append((after, condition, flow))
+            after = then(after, condition, truth=False)
+            at = at if isinstance(condition, Question) else then(at, condition, truth=False)
+        return self._combined(branches, self.walk(otherwise, after, tail=tail))
 
     def _clause(
         self, value: Node | None, clause: Node, clauses: list[Node], otherwise: Node | None
     ) -> Condition | None:
         patterns = _patterns(clause)
         if value is None:
-            found: Condition | None = None
+            condition: Condition | None = None
             for pattern in patterns:
                 for expression in children(pattern):
-                    found = self._conditions.joined(found, self._conditions.read(expression), both=False)
-            return found
+                    condition = self._conditions.joined(
+                        condition, self._conditions.read(expression), both=False
+                    )
+            return condition
         all_patterns = [pattern for other in clauses for pattern in _patterns(other)]
         question: Condition = self._conditions.choice(
             value,
@@ -246,8 +248,8 @@ class Walker:
             numbers=self._comparisons.are_numbers(all_patterns),
         )
         guard = field_of(clause, "guard")
-        condition = field_of(guard, "condition") if guard else None
-        inner = self._conditions.read(condition) if condition else None
+        test = field_of(guard, "condition") if guard else None
+        inner = self._conditions.read(test) if test else None
         if inner is None or guard is None:
             return question
         return Both(question, Not(inner) if guard.type == "unless_guard" else inner)
@@ -267,12 +269,12 @@ class Walker:
         if right.type == "return" and operator.type in AND and self._is_response(left):
             self.walk(left, path)
             return self.walk(right, path)
-        found, truth = self._conditions.read(left), operator.type in AND
-        self._ask(found, path)
+        condition, truth = self._conditions.read(left), operator.type in AND
+        self._ask(condition, path)
         self._walk_operands(left, path)
-        flow = self.walk(right, then(path, found, truth=truth), tail=tail)
-        if found is not None:
-            self._note_exit(path, found, flow, truth=truth)
+        flow = self.walk(right, then(path, condition, truth=truth), tail=tail)
+        if condition is not None:
+            self._note_exit(path, condition, flow, truth=truth)
         return FlowResult()
 
     def _unary(self, node: Node, path: Path, *, tail: bool) -> FlowResult:

@@ -55,15 +55,15 @@ class ConditionContext(NamedTuple):
 
 def read_declarations(code: Code, body: Node | None, literals: Literals) -> Declarations:
     """The declarations in the body of a class."""
-    found = Declarations()
+    declarations = Declarations()
     for call in _calls(body):
         name = code.text_of(method) if (method := field_of(call, "method")) else ""
         arguments = children(field_of(call, "arguments"))
         if name == "enum":
-            _enum(found, arguments, literals)
+            _enum(declarations, arguments, literals)
         elif name in _MACHINES and (block := field_of(call, "block")):
-            _machine(found, code, name, arguments, block, literals)
-    return found
+            _machine(declarations, code, name, arguments, block, literals)
+    return declarations
 
 
 def _calls(body: Node | None) -> Iterator[Node]:
@@ -77,13 +77,13 @@ def _calls(body: Node | None) -> Iterator[Node]:
             waiting += reversed(node.named_children)
 
 
-def _enum(found: Declarations, arguments: list[Node], literals: Literals) -> None:
+def _enum(declarations: Declarations, arguments: list[Node], literals: Literals) -> None:
     options = {key.strip("_"): literals.value(node) for key, node in literals.options(arguments).items()}
     for attribute, values in enum_values(arguments, literals).items():
         default = options.get("default")
         declared = DeclaredValues(tuple(values), default=default if default in values else None)
         prefix, suffix = (_affix(options.get(word), attribute) for word in ("prefix", "suffix"))
-        found.add(attribute, declared, f"{prefix}_" if prefix else "", f"_{suffix}" if suffix else "")
+        declarations.add(attribute, declared, f"{prefix}_" if prefix else "", f"_{suffix}" if suffix else "")
 
 
 def _affix(option: object, attribute: str) -> str:
@@ -93,14 +93,14 @@ def _affix(option: object, attribute: str) -> str:
 
 
 def _machine(
-    found: Declarations, code: Code, kind: str, arguments: list[Node], block: Node, literals: Literals
+    declarations: Declarations, code: Code, kind: str, arguments: list[Node], block: Node, literals: Literals
 ) -> None:
     options = {key: literals.value(node) for key, node in literals.options(arguments).items()}
     names = literals.values([node for node in arguments if node.type != "pair"])
     named = options.get("column") or (names[0] if kind == "state_machine" and names else None)
     attribute = named if isinstance(named, str) else _MACHINES[kind]
     states, initial = _machine_states(code, block, literals, options.get("initial"))
-    found.add(attribute, DeclaredValues(tuple(states), is_ordered=True, default=initial))
+    declarations.add(attribute, DeclaredValues(tuple(states), is_ordered=True, default=initial))
 
 
 def _machine_states(

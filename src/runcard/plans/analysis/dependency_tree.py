@@ -35,21 +35,21 @@ def _requirements(path: Path, of: Characteristic, characteristics: Characteristi
 
     Of several ways to a place the first is taken: in the tree each characteristic has one parent.
     """
-    found: dict[Characteristic, frozenset[str]] = {}
+    required: dict[Characteristic, frozenset[str]] = {}
     for condition, truth in path:
         for characteristic, states in next(iter(characteristics.ways(condition, truth=truth)), []):
             if characteristic is of:
-                return _restricting(found)
+                return _restricting(required)
             if len(characteristic.states) > 1:
-                both = found.get(characteristic, states) & states
-                found[characteristic] = both or states
-    return _restricting(found)
+                both = required.get(characteristic, states) & states
+                required[characteristic] = both or states
+    return _restricting(required)
 
 
-def _restricting(found: dict[Characteristic, frozenset[str]]) -> list[Requirement]:
+def _restricting(required: dict[Characteristic, frozenset[str]]) -> list[Requirement]:
     return [
         (characteristic, states)
-        for characteristic, states in found.items()
+        for characteristic, states in required.items()
         if states and states != set(characteristic.states)
     ]
 
@@ -81,8 +81,8 @@ def _open_states(path: Path, of: Characteristic, characteristics: Characteristic
 def levels_of(parents: Parents) -> dict[Characteristic, int]:
     """The depth of each characteristic in the tree; parents come before children."""
     levels: dict[Characteristic, int] = {}
-    for characteristic, requirements in parents.items():
-        levels[characteristic] = 1 if requirements is None else levels[requirements[0]] + 1
+    for characteristic, requirement in parents.items():
+        levels[characteristic] = 1 if requirement is None else levels[requirement[0]] + 1
     return levels
 
 
@@ -90,15 +90,15 @@ def terminal_states(
     exits: Sequence[Exit], parents: Parents, characteristics: Characteristics
 ) -> dict[Characteristic, set[str]]:
     """The states in which the method is left, and on which no other characteristic depends."""
-    found: dict[Characteristic, set[str]] = {}
+    terminal: dict[Characteristic, set[str]] = {}
     for path, condition, truth in exits:
         for way in characteristics.ways(condition, truth=truth):
             if way:
                 characteristic, states = way[-1]
-                found.setdefault(characteristic, set()).update(
+                terminal.setdefault(characteristic, set()).update(
                     states & _open_states(path, characteristic, characteristics)
                 )
-    for requirements in parents.values():
-        if requirements is not None:
-            found.get(requirements[0], set()).difference_update(requirements[1])
-    return found
+    for requirement in parents.values():
+        if requirement is not None:
+            terminal.get(requirement[0], set()).difference_update(requirement[1])
+    return terminal

@@ -93,7 +93,7 @@ def local_names(code: Code, body: Node) -> frozenset[str]:
 
 def _variables(code: Code, body: Node | None) -> frozenset[str]:
     """The local names in a body: assigned variables, block parameters, rescued errors."""
-    found: set[str] = set()
+    names: set[str] = set()
     waiting = [body] if body else []
     while waiting:
         node = waiting.pop()
@@ -106,11 +106,11 @@ def _variables(code: Code, body: Node | None) -> frozenset[str]:
             named = [field_of(node, "pattern")]
         elif node.type in _PATTERNS:  # where a bare word binds a name
             named = list(node.named_children)
-            found |= {code.text_of(key) for key in _keys(node)}
+            names |= {code.text_of(key) for key in _keys(node)}
         else:
             continue
-        found |= {code.text_of(name) for name in named if name is not None and name.type == "identifier"}
-    return frozenset(found)
+        names |= {code.text_of(name) for name in named if name is not None and name.type == "identifier"}
+    return frozenset(names)
 
 
 def _keys(node: Node) -> list[Node]:
@@ -183,13 +183,13 @@ class PredicateGuard(NamedTuple):
 
 
 def read_predicate(code: Code, body: Node) -> tuple[list[PredicateGuard], Node] | None:
-    """The guards of a predicate and its last expression; None for a body that does anything else."""
+    """The parsed of a predicate and its last expression; None for a body that does anything else."""
     statements = children(body) if body.type == "body_statement" else [body]
     if not statements:
         return None
-    guards = [_guard(code, statement) for statement in statements[:-1]]
-    found = [guard for guard in guards if guard is not None]
-    return (found, statements[-1]) if len(found) == len(guards) else None
+    parsed = [_guard(code, statement) for statement in statements[:-1]]
+    guards = [guard for guard in parsed if guard is not None]
+    return (guards, statements[-1]) if len(guards) == len(parsed) else None
 
 
 def _guard(code: Code, node: Node) -> PredicateGuard | None:

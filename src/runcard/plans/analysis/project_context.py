@@ -190,12 +190,12 @@ _LIBRARIES = {
 
 def _descendants(node: Node) -> list[Node]:
     """A node and all of its descendants."""
-    found, waiting = [], [node]
+    nodes, waiting = [], [node]
     while waiting:
         at = waiting.pop()
-        found.append(at)
+        nodes.append(at)
         waiting += reversed(at.named_children)
-    return found
+    return nodes
 
 
 def _called_names(code: Code, method: Method) -> set[str]:

@@ -1,4 +1,4 @@
-"""The states of a range: the number line, cut at all_cuts threshold in a comparison."""
+"""The states of a range: the number line, cut at every threshold in a comparison."""
 
 import itertools
 from collections.abc import Sequence
@@ -138,11 +138,11 @@ def _age_names(name: str, cuts: Sequence[Cut]) -> list[str] | None:
 
 
 def _unique(names: list[str]) -> list[str]:
-    found: list[str] = []
+    unique: list[str] = []
     for name in names:
         number = 2
-        free = name
-        while free in found:
-            free, number = f"{name}_{number}", number + 1
-        found.append(free)
-    return found
+        candidate = name
+        while candidate in unique:
+            candidate, number = f"{name}_{number}", number + 1
+        unique.append(candidate)
+    return unique

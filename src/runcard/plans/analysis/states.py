@@ -53,10 +53,10 @@ class Characteristic:
         if isinstance(answer, RescueOutcome):
             return frozenset(answer.errors)
         line = self.line
-        found = [
+        states = [
             state for interval in answer.intervals for state in (line.segments_in(interval) if line else ())
         ]
-        return frozenset(found).intersection(self.states)
+        return frozenset(states).intersection(self.states)
 
 
 class Characteristics:
@@ -163,8 +163,8 @@ def _as_bounds(answer: Choice | Pair) -> Bounds:
         values = [Threshold(value, int(value)) for value in answer.values]
     else:
         values = [answer.equals] if answer.equals else []
-    found = tuple(Interval(Cut(value, False), Cut(value, True)) for value in values)
-    return Bounds(found, "==", values[0], isinstance(answer, Choice) and answer.is_closed)
+    intervals = tuple(Interval(Cut(value, False), Cut(value, True)) for value in values)
+    return Bounds(intervals, "==", values[0], isinstance(answer, Choice) and answer.is_closed)
 
 
 def _unique_name(name: str, used: set[str]) -> str:

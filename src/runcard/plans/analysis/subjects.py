@@ -109,9 +109,12 @@ def _word(code: Code, node: Node) -> str:
 def _literal_words(code: Code, arguments: Node | None) -> list[str]:
     """The literals among arguments, which distinguish calls of one method."""
     receiver = field_of(arguments, "object") if arguments is not None else None  # of `[]`
-    found = [node for node in children(arguments) if node != receiver and node.type in _LITERALS | _CONSTANTS]
+    literals = [
+        node for node in children(arguments) if node != receiver and node.type in _LITERALS | _CONSTANTS
+    ]
     return [
-        underscore(slug(code.text_of(node).rpartition("::")[2] or code.text_of(node))) for node in found[:3]
+        underscore(slug(code.text_of(node).rpartition("::")[2] or code.text_of(node)))
+        for node in literals[:3]
     ]
 
 

@@ -182,7 +182,7 @@ class _DefinitionReader:
         return [(right, scope)]
 
     def _class_builder(self, node: Node) -> str | None:
-        """`Struct.new` and similar calls, receiver_scope result becomes a class when assigned to a constant."""
+        """`Struct.new` and similar calls, whose result becomes a class when assigned to a constant."""
         receiver, method = field_of(node, "receiver"), field_of(node, "method")
         if node.type != "call" or receiver is None or method is None:
             return None

@@ -58,10 +58,12 @@ def read_factories(start: str, root: str, limits: Limits | None = None) -> Facto
         factories.is_incomplete |= may_miss
 
     for file in factory_files(start, root, on_skip):
-        found = _read(file, factories, limits)
-        _register(factories, found.factories)
-        factories.global_traits += [name for name in found.traits if name not in factories.global_traits]
-        modified += found.modified
+        definitions = _read(file, factories, limits)
+        _register(factories, definitions.factories)
+        factories.global_traits += [
+            name for name in definitions.traits if name not in factories.global_traits
+        ]
+        modified += definitions.modified
     _modify(factories, modified)
     return factories
 
@@ -75,18 +77,19 @@ def _read(file: FactoryFile, factories: Factories, limits: Limits | None) -> Fil
         factories.warnings.append(FactoryWarning(file.name, error.message))
         factories.is_incomplete = True
         return FileFactories()
-    found = read_factory_file(code)
+    definitions = read_factory_file(code)
     factories.is_incomplete |= bool(warnings)
     factories.warnings += [
-        FactoryWarning(file.name, warning.message, warning.line) for warning in (*warnings, *found.warnings)
+        FactoryWarning(file.name, warning.message, warning.line)
+        for warning in (*warnings, *definitions.warnings)
     ]
-    for factory in (*found.factories, *found.modified):
+    for factory in (*definitions.factories, *definitions.modified):
         factory.file = file.name
-    return found
+    return definitions
 
 
-def _register(factories: Factories, found: list[Factory]) -> None:
-    for factory in found:
+def _register(factories: Factories, definitions: list[Factory]) -> None:
+    for factory in definitions:
         before = factories.known.pop(factory.name, None)
         factories.known[factory.name] = factory
         if before is not None:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from runcard.files import FileEntry, FileKind, walk
+from runcard.files import FileKind, WalkEntry, walk
 
 _FACTORY_FILE = re.compile(r"(?:(.*)/)?(spec|test)/factories(?:\.rb|/.*\.rb)|factories(?:\.rb|/.*\.rb)")
 _IN_FACTORIES = re.compile(r"(?:.*/)?(?:spec|test)/factories/.*")
@@ -42,7 +42,7 @@ def factory_files(start: str, root: str, on_skip: OnSkip) -> list[FactoryFile]:
     is_factory_folder = "factories" in name.split("/") or os.path.basename(start) == "factories"
     search = _FactoryFileSearch(root, on_skip, everything=is_factory_folder)
     search.below(start, prefix)
-    return sorted(search.found, key=lambda file: _load_order(file.name))
+    return sorted(search.files, key=lambda file: _load_order(file.name))
 
 
 def owner_of(start: str) -> str:
@@ -60,7 +60,7 @@ def _load_order(name: str) -> tuple[bool, str, int, str]:
 
 class _FactoryFileSearch:
     def __init__(self, root: str, on_skip: OnSkip, *, everything: bool) -> None:
-        self.found: list[FactoryFile] = []
+        self.files: list[FactoryFile] = []
         self._root = root
         self._on_skip = on_skip
         self._everything = everything
@@ -76,14 +76,14 @@ class _FactoryFileSearch:
             self._seen.add(directory)
             for entry in walk(directory, on_error=self._unreadable(prefix), enter=self._enters(prefix)):
                 waiting += self._visit(
-                    FileEntry(prefix + entry.path, entry.kind), f"{directory}/{entry.path}"
+                    WalkEntry(prefix + entry.path, entry.kind), f"{directory}/{entry.path}"
                 )
 
-    def _visit(self, entry: FileEntry, path: str) -> list[tuple[str, str]]:
+    def _visit(self, entry: WalkEntry, path: str) -> list[tuple[str, str]]:
         """Take a file, or follow a link; returns the directory that the link points to, if it is one."""
         is_file = self._is_factory_file(entry.path)
         if entry.kind is FileKind.FILE and is_file:
-            self.found.append(FactoryFile(entry.path, path))
+            self.files.append(FactoryFile(entry.path, path))
         if entry.kind is not FileKind.SYMLINK or not (is_file or _PARENT.fullmatch(entry.path)):
             return []
         real = os.path.realpath(path)
@@ -94,7 +94,7 @@ class _FactoryFileSearch:
         ):  # there, Ruby does not follow links either
             return [(real, f"{entry.path}/")]
         elif os.path.isfile(real) and is_file:
-            self.found.append(FactoryFile(entry.path, real))
+            self.files.append(FactoryFile(entry.path, real))
         return []
 
     def _is_factory_file(self, name: str) -> bool:

@@ -51,7 +51,7 @@ class FileFactories:
     warnings: list[ReadWarning] = field(default_factory=list)
 
 
-class _Block(Enum):
+class _FactoryBlock(Enum):
     NOTHING = "nothing"
     DEFINE = "define"
     MODIFY = "modify"
@@ -62,7 +62,7 @@ class _Block(Enum):
 class _FactoryScope:
     """The scope of a statement: its block, its factory, and its loop variables."""
 
-    inside: _Block = _Block.NOTHING
+    inside: _FactoryBlock = _FactoryBlock.NOTHING
     factory: Factory | None = None
     may_have_children: bool = True  # factory_bot ignores those in FactoryBot.modify
     depth: int = 0
@@ -78,13 +78,13 @@ def read_factory_file(code: Code) -> FileFactories:
     waiting: _Pending = [(code.root, _FactoryScope())]
     while waiting:
         waiting += reversed(reader.visit(*waiting.pop()))
-    reader.found.warnings += reader.literals.warnings
-    return reader.found
+    reader.result.warnings += reader.literals.warnings
+    return reader.result
 
 
 class _FactoryReader:
     def __init__(self, code: Code) -> None:
-        self.found = FileFactories()
+        self.result = FileFactories()
         self._text_of = code.text_of
         self.literals = Literals(code)
 
@@ -106,9 +106,9 @@ class _FactoryReader:
         if method is None:
             return []
         name, body = self._text_of(method), field_of(block, "body") if block else None
-        if scope.inside is _Block.NOTHING:
+        if scope.inside is _FactoryBlock.NOTHING:
             if receiver and self._text_of(receiver) in _LIBRARIES and name in {"define", "modify"}:
-                return [(body, replace(scope, inside=_Block(name)))] if body else []
+                return [(body, replace(scope, inside=_FactoryBlock(name)))] if body else []
             return self._loop(node, body, scope)
         if receiver is None and name in self._DSL_METHODS:
             return self._DSL_METHODS[name](self, node, body, scope)
@@ -128,7 +128,7 @@ class _FactoryReader:
             return []
         if scope.depth == MAX_DEPTH:
             message = f"factories nested more than {MAX_DEPTH:,} levels deep are left out"
-            self.found.warnings.append(ReadWarning(line_of(node), message))
+            self.result.warnings.append(ReadWarning(line_of(node), message))
             return []
         options = self.literals.options(children(field_of(node, "arguments")))
         parent = self.literals.value(options.get("parent"), scope.names)
@@ -143,9 +143,9 @@ class _FactoryReader:
             if isinstance(aliases, list)
             else [],
         )
-        is_new = scope.inside is not _Block.MODIFY
-        (self.found.factories if is_new else self.found.modified).append(factory)
-        inner = _FactoryScope(_Block.FACTORY, factory, is_new, scope.depth + 1, scope.names)
+        is_new = scope.inside is not _FactoryBlock.MODIFY
+        (self.result.factories if is_new else self.result.modified).append(factory)
+        inner = _FactoryScope(_FactoryBlock.FACTORY, factory, is_new, scope.depth + 1, scope.names)
         return [(body, inner)] if body else []
 
     def _class_name(self, node: Node | None, names: Names) -> str | None:
@@ -159,7 +159,7 @@ class _FactoryReader:
     def _trait(self, node: Node, _: Node | None, scope: _FactoryScope) -> _Pending:
         name = self._name(node, scope)
         if name is not None:
-            traits = scope.factory.traits if scope.factory else self.found.traits
+            traits = scope.factory.traits if scope.factory else self.result.traits
             if name not in traits:
                 traits.append(name)
         return []
@@ -184,7 +184,7 @@ class _FactoryReader:
         if arguments and arguments[0].type in _CONSTANTS:
             return underscore(self._text_of(arguments[0]))
         word = self._text_of(node).split(None, 1)[0].partition("(")[0]
-        self.found.warnings.append(
+        self.result.warnings.append(
             ReadWarning(line_of(node), f"a {word} whose name is not a literal is left out")
         )
         return None

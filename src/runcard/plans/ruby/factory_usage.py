@@ -21,23 +21,23 @@ class FactoryCall:
 
 def symbols(path: str) -> set[str]:
     """All symbols in a file, including those in lists and keys."""
-    found: set[str] = set()
-    for name, key, listed in _SYMBOL.findall(read_source(path).text.decode("utf-8", "replace")):
-        found |= {name, key, *listed.split()}
-    return found
+    names: set[str] = set()
+    for name, key, list_items in _SYMBOL.findall(read_source(path).text.decode("utf-8", "replace")):
+        names |= {name, key, *list_items.split()}
+    return names
 
 
 def factory_calls(path: str) -> list[FactoryCall]:
     """The calls of `create` and `build_stubbed` in a spec, in the order of the text."""
     code, _ = read_code(read_source(path))
-    found: list[FactoryCall] = []
+    calls: list[FactoryCall] = []
     waiting = [code.root]
     while waiting:
         node = waiting.pop()
         if node.type == "call" and (call := _factory_call(code, node)):
-            found.append(call)
+            calls.append(call)
         waiting += reversed(node.named_children)
-    return found
+    return calls
 
 
 def _factory_call(code: Code, node: Node) -> FactoryCall | None:

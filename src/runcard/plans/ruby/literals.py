@@ -58,20 +58,20 @@ class Literals:
 
     def values(self, nodes: Sequence[Node], names: Names = NO_NAMES, depth: int = 0) -> list[Value]:
         """The values of arguments or elements, with splats expanded; None for each unknown one."""
-        found: list[Value] = []
+        values: list[Value] = []
         for node in nodes:
             if node.type == "splat_argument":
                 value = self.value(node.named_children[0] if node.named_children else None, names, depth + 1)
-                found += value if isinstance(value, list) else [None]
+                values += value if isinstance(value, list) else [None]
             else:
-                found.append(self.value(node, names, depth + 1))
-        return found
+                values.append(self.value(node, names, depth + 1))
+        return values
 
     def options(self, nodes: Sequence[Node]) -> dict[str, Node]:
         """The keyword arguments among arguments."""
         pairs = [node for node in nodes if node.type == "pair"]
-        found = ((self.value(field_of(pair, "key")), field_of(pair, "value")) for pair in pairs)
-        return {key: value for key, value in found if isinstance(key, str) and value is not None}
+        options = ((self.value(field_of(pair, "key")), field_of(pair, "value")) for pair in pairs)
+        return {key: value for key, value in options if isinstance(key, str) and value is not None}
 
     def iterations(self, loop: Node, names: Names) -> list[Names]:
         """The variables in each iteration of a loop over literals; empty when the file had too many iterations.

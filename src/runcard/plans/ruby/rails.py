@@ -37,7 +37,7 @@ def model_enums(root: str, class_name: str) -> dict[str, list[str]]:
 
 
 def _enums(code: Code) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    enums: dict[str, list[str]] = {}
     literals = Literals(code)
     waiting = [code.root]
     while waiting:
@@ -50,10 +50,10 @@ def _enums(code: Code) -> dict[str, list[str]]:
             literals.remember(code.text_of(left).rpartition("::")[2], right)
         if node.type == "call":
             if (method := field_of(node, "method")) and code.text_of(method) == "enum":
-                found |= enum_values(children(field_of(node, "arguments")), literals)
+                enums |= enum_values(children(field_of(node, "arguments")), literals)
         else:
             waiting += reversed([child for child in node.named_children if child.type not in _NOT_VISITED])
-    return found
+    return enums
 
 
 def enum_values(arguments: list[Node], literals: Literals) -> dict[str, list[str]]:

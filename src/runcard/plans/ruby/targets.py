@@ -42,25 +42,25 @@ class Targets:
 
     def all(self) -> list[Target]:
         """Every method, in the order of the text."""
-        found = [
+        targets = [
             Target(name, method, kind, line)
             for name, definition in self.classes.items()
             for (method, kind), line in definition.methods.items()
         ]
-        return sorted(found, key=lambda target: target.line)
+        return sorted(targets, key=lambda target: target.line)
 
     def matching(self, class_name: str | None, method: str | None, method_type: str | None) -> list[Target]:
         """The methods that match, instance methods first; the end of a class name matches the class."""
-        wanted = (class_name or "").removeprefix("::")
-        found = [
+        name = (class_name or "").removeprefix("::")
+        targets = [
             target
             for target in self.all()
             if method in {None, target.method}
             and method_type in {None, target.method_type}
-            and (not wanted or f"::{target.class_name}".endswith(f"::{wanted}"))
+            and (not name or f"::{target.class_name}".endswith(f"::{name}"))
         ]
-        exact = [target for target in found if target.class_name == wanted]
-        return sorted(exact or found, key=lambda target: target.method_type != INSTANCE)
+        exact = [target for target in targets if target.class_name == name]
+        return sorted(exact or targets, key=lambda target: target.method_type != INSTANCE)
 
 
 class LookupOutcome(StrEnum):
@@ -96,10 +96,10 @@ def find_target(
 ) -> TargetLookup:
     """Look for a method in a file; `method_type` is `instance` or `class`."""
     targets = read_targets(path, limits)
-    wanted = class_name.removeprefix("::")
-    full = _find_class(targets, wanted, method, method_type)
+    name = class_name.removeprefix("::")
+    full = _find_class(targets, name, method, method_type)
     if full is None:
-        near = _similar(wanted, list(targets.classes))
+        near = _similar(name, list(targets.classes))
         return TargetLookup(LookupOutcome.NO_CLASS, None, False, None, near, targets.warnings)
     methods = targets.classes[full].methods
     line = methods.get((method, method_type))
@@ -114,15 +114,15 @@ def find_target(
         )
     else:
         outcome, near = LookupOutcome.NO_METHOD, _similar_methods(targets, full, method)
-    return TargetLookup(outcome, full, full != wanted, line, near, targets.warnings)
+    return TargetLookup(outcome, full, full != name, line, near, targets.warnings)
 
 
-def _find_class(targets: Targets, wanted: str, method: str, method_type: str) -> str | None:
+def _find_class(targets: Targets, name: str, method: str, method_type: str) -> str | None:
     """The class of that name, or one whose name ends with it; preferably one that has the method."""
-    if wanted in targets.classes:
-        return wanted
-    ending = [name for name in targets.classes if name.endswith(f"::{wanted}")]
-    with_method = [name for name in ending if (method, method_type) in targets.classes[name].methods]
+    if name in targets.classes:
+        return name
+    ending = [full for full in targets.classes if full.endswith(f"::{name}")]
+    with_method = [full for full in ending if (method, method_type) in targets.classes[full].methods]
     return next(iter(with_method or ending), None)
 
 
@@ -135,15 +135,15 @@ def _similar_methods(targets: Targets, full: str, method: str) -> tuple[str, ...
     return tuple([*similar, *in_other_classes][:_MAX_SUGGESTIONS])
 
 
-def _similar(wanted: str, known: list[str]) -> tuple[str, ...]:
+def _similar(text: str, known: list[str]) -> tuple[str, ...]:
     """Names that differ little, or only before the last `::`."""
     from difflib import get_close_matches  # noqa: PLC0415 - rarely needed
 
-    last = wanted.rpartition("::")[2]
+    last = text.rpartition("::")[2]
     by_last: dict[str, list[str]] = {}
     for name in known:
         by_last.setdefault(name.rpartition("::")[2], []).append(name)
-    similar = get_close_matches(wanted, known, n=_MAX_SUGGESTIONS)
+    similar = get_close_matches(text, known, n=_MAX_SUGGESTIONS)
     shorter = [name for short in get_close_matches(last, list(by_last)) for name in by_last[short]]
     return tuple(dict.fromkeys([*by_last.get(last, []), *similar, *shorter]))[:_MAX_SUGGESTIONS]
 
@@ -179,13 +179,13 @@ def _definition(code: Code, method: str, line: int) -> Node | None:
 
 
 def _required(code: Code, node: Node) -> list[Parameter]:
-    found: list[Parameter] = []
+    parameters: list[Parameter] = []
     for part in children(field_of(node, "parameters")):
         if part.type == "identifier":
-            found.append(Parameter(code.text_of(part)))
+            parameters.append(Parameter(code.text_of(part)))
         elif part.type == "destructured_parameter":
-            found.append(Parameter(""))
+            parameters.append(Parameter(""))
         elif part.type == "keyword_parameter" and field_of(part, "value") is None:
             name = field_of(part, "name")
-            found.append(Parameter(code.text_of(name) if name else "", is_keyword=True))
-    return found
+            parameters.append(Parameter(code.text_of(name) if name else "", is_keyword=True))
+    return parameters

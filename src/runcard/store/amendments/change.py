@@ -27,7 +27,7 @@ from runcard.store import layout
 from runcard.store.amendments.read import MIGRATION, REDACTION, read_amendments
 from runcard.store.amendments.staging import Staging
 from runcard.store.append_only import append_lines
-from runcard.store.ledger import AMENDED, MIGRATED, REDACTED, Ledger, entries, ledgers
+from runcard.store.ledger import AMENDED, MIGRATED, REDACTED, Ledger, entries, entry_payload, ledgers
 from runcard.store.locks import lock_folder
 from runcard.store.own_directories import list_own, open_own, own_entry
 from runcard.store.record import not_a_record
@@ -275,16 +275,16 @@ class Amender:
 
     def _ledger_entry(self, line: JsonObject, head: chain.Head) -> JsonObject:
         payload = line.get("payload") or {}
-        return {
-            "kind": "session" if self.is_session else "run",
-            "id": self.record_id,
-            "path": os.path.basename(self.path),
-            "sha256": self.sealed,
-            "time": line["timestamp"],
-            "who": payload.get("who"),
-            "why": payload.get("why"),
-            "amendments": head.to_dict(),
-        }
+        return entry_payload(
+            "session" if self.is_session else "run",
+            self.record_id,
+            os.path.basename(self.path),
+            self.sealed,
+            line["timestamp"],
+            who=payload.get("who"),
+            why=payload.get("why"),
+            amendments=head.to_dict(),
+        )
 
     @property
     def record_id(self) -> str:

@@ -13,6 +13,7 @@ from runcard.documents import reader
 from runcard.documents.archive_index import ArchiveIndex
 from runcard.documents.findings import InvalidDocument
 from runcard.documents.kinds import ARCHIVE_INDEX
+from runcard.documents.run.fields import RunFields
 from runcard.documents.run.generation import Generation
 from runcard.documents.session.team import Team
 from runcard.documents.times import format_time
@@ -184,7 +185,7 @@ def _about(kind: str, document: JsonObject, name: str) -> JsonObject:
     """What the document of a record tells the index."""
     if kind == "run":
         cost = document["costs"].get("total_cost_usd")
-        return {"run_id": document["generation"]["run_id"], "total_cost": cost, "run": name}
+        return {"run_id": RunFields(document).run_id, "total_cost": cost, "run": name}
     cost = document["execution_summary"].get("total_cost")
     said = {"team_session_id": document["team_session_id"], "total_cost": cost}
     return said | {"instances_count": document["total_instances"], "session": name}

@@ -6,21 +6,18 @@ what is in it), without owners, with their permissions and their times in whole 
 
 import os
 import stat
-from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import NamedTuple
 
 from runcard.errors import StoreError
 from runcard.files import FileKind, encode_name, failure, printable, short_path, walk
+from runcard.parallel.progress import Progress, file_counter
 from runcard.parallel.worker import DirectoryCursor
 from runcard.store.archives import tar
 from runcard.store.archives.gzip_members import NO_HEADER, SIZE, MemberWriter
 from runcard.store.archives.tar import TarMember
 
-Progress = Callable[[int, int], object]
-
 _PADDING = bytes(tar.BLOCK)
-_EVERY = 256  # files between two calls of progress
 
 
 class Packed(NamedTuple):
@@ -54,11 +51,10 @@ class _Packing:
     """A record on its way into an archive."""
 
     def __init__(self, top: int, name: bytes, writer: MemberWriter, progress: Progress | None) -> None:
-        self._top, self._name, self._writer, self._progress = top, name, writer, progress
+        self._top, self._name, self._writer, self._counter = top, name, writer, file_counter(progress)
         self._folder = DirectoryCursor(top)
         self._parts: list[bytes] = []
         self._filled, self._first = 0, NO_HEADER
-        self._files = self._bytes = 0
         self._waiting: list[tuple[bytes, os.stat_result]] = []  # directories whose turn it is not yet
         self.others: list[str] = []
 
@@ -92,8 +88,7 @@ class _Packing:
             self._add_directory(*heappop(self._waiting))
         self._put(tar.END)
         self._flush()
-        if self._progress is not None:
-            self._progress(self._files, self._bytes)
+        self._counter.finish()
 
     def _named(self, path: bytes) -> bytes:
         return b"%b/%b" % (self._name, path)
@@ -116,16 +111,15 @@ class _Packing:
                 if not data or left < 0:
                     raise _unsteady(path)
                 self._put(data)
+                self._counter.add(0, len(data))
+                self._counter.report()
             if size >= SIZE and os.read(descriptor, 1):
                 raise _unsteady(path)
             if missing := -size % tar.BLOCK:
                 self._put(_PADDING[:missing])
         finally:
             os.close(descriptor)
-        self._files += 1
-        self._bytes += size
-        if self._progress is not None and self._files % _EVERY == 0:
-            self._progress(self._files, self._bytes)
+        self._counter.add(1, 0)
 
     def _begin(self, member: TarMember) -> None:
         if self._filled >= SIZE:

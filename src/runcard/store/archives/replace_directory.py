@@ -15,9 +15,10 @@ from typing import Self
 from runcard.errors import RuncardError, StoreError
 from runcard.files import failure, fsync_directory, locked, open_directory, printable, write_atomic
 from runcard.files.temporary_files import remove_temporary_files_in
+from runcard.parallel.progress import Progress
 from runcard.store import layout
 from runcard.store.archives.member_index import encode_offsets
-from runcard.store.archives.pack import Progress, pack
+from runcard.store.archives.pack import pack
 from runcard.store.archives.scan import ArchiveContents, scan
 from runcard.store.locks import LOCK_TIMEOUT, lock_folder
 from runcard.store.own_directories import check_own, list_own, open_own, own_entry
@@ -73,7 +74,7 @@ class NewArchive:
             os.fsync(self._descriptor)
         except OSError as error:
             raise failure(error, self._target, "write the archive") from error
-        contents = scan(self._path)
+        contents = scan(self._path, progress=self._progress)
         if (contents.sha256, contents.tar_sha256) != (packed.sha256, packed.tar_sha256) or contents.problems:
             raise StoreError(
                 f"the archive of {printable(self._record)} cannot be read back as it was written",

@@ -19,8 +19,8 @@ from runcard.digests import sha256_descriptor
 from runcard.documents.findings import Finding, record_finding  # noqa: TC001
 from runcard.errors import StoreError
 from runcard.files import (
-    FileEntry,
     FileKind,
+    WalkEntry,
     check_relative,
     decode_name,
     encode_name,
@@ -28,6 +28,7 @@ from runcard.files import (
     open_regular,
     printable,
 )
+from runcard.parallel.progress import Progress, file_counter
 from runcard.store import layout
 from runcard.store.archives import tar
 from runcard.store.archives.folder_tree import FolderTree
@@ -48,9 +49,6 @@ from runcard.store.archives.limits import (
 from runcard.store.archives.tar import TarMember
 from runcard.store.archives.tar_stream import Gap, LostError, TarStream
 
-Progress = Callable[[int, int], object]
-
-_EVERY = 256
 KINDS = {tar.FILE: FileKind.FILE, tar.SYMLINK: FileKind.SYMLINK, tar.DIRECTORY: FileKind.DIRECTORY}
 _LOST = "its bytes in the archive are damaged"
 
@@ -104,7 +102,7 @@ class ArchiveContents:
 
     def compare(self, listing: Listing) -> ListingComparison:
         """How the files differ from a listing."""
-        entries = (FileEntry(path, kind) for path, kind in self.kinds.items())
+        entries = (WalkEntry(path, kind) for path, kind in self.kinds.items())
         unreadable = {path: _LOST for path in listing if self._is_lost(path)}
         hashed = Listing.from_hex({path: digest for path, digest in self.hexes.items() if path in listing})
         differences = compare_hashed(entries, hashed, listing, layout.NOT_LISTED, unreadable)
@@ -157,12 +155,11 @@ class _Scan:
         is_kept: Callable[[str], bool],
         progress: Progress | None,
     ) -> None:
-        self._descriptor, self._is_kept, self._progress = descriptor, is_kept, progress
+        self._descriptor, self._is_kept, self._counter = descriptor, is_kept, file_counter(progress)
         self._max_size, self._most, self._can_grow = limits
         self._contents = contents
         self._last, self._raw = "", b""
         self._sorted = True
-        self._files = 0
         self._document_bytes = 0
         self._tree = FolderTree(contents.kinds)
         self._is_damaged = False
@@ -183,6 +180,7 @@ class _Scan:
             has_more = stream.is_whole and not stream.ends_clean()
             contents.sha256, contents.file_bytes = whole.result()
             contents.tar_sha256 = hasher.digest("stream")
+        self._counter.finish()
         self._conclude(is_whole=stream.is_whole, has_more=has_more)
         return contents
 
@@ -286,13 +284,13 @@ class _Scan:
         contents.kinds[path] = FileKind.FILE
         if (piece := stream.whole(size)) is not None:
             contents.hexes[path] = hashlib.sha256(piece).hexdigest()
+            self._counter.add(0, size)
             if is_kept:
                 self._keep(path, bytes(piece))
         elif not self._take_pieces(path, size, stream, is_kept=is_kept):
             return
-        self._files += 1
-        if self._progress is not None and self._files % _EVERY == 0:
-            self._progress(self._files, contents.bytes)
+        self._counter.add(1, 0)
+        self._counter.report()
 
     def _take_pieces(self, path: str, size: int, stream: TarStream, *, is_kept: bool) -> bool:
         """Read a file piece by piece; False when some of it is lost."""
@@ -300,6 +298,8 @@ class _Scan:
         try:
             for piece in stream.data(size):
                 hasher.update(piece)
+                self._counter.add(0, len(piece))
+                self._counter.report()
                 if is_kept:
                     kept.append(bytes(piece))
         except LostError:

@@ -10,14 +10,14 @@ from typing import NamedTuple
 
 from runcard.errors import StoreError
 from runcard.files import decode_name, encode_name, open_regular, printable, short_path, write_all
+from runcard.parallel.progress import Progress, file_counter
 from runcard.store.archives import tar
 from runcard.store.archives.gzip_members import read_blocks
-from runcard.store.archives.scan import KINDS, ArchiveContents, Progress
+from runcard.store.archives.scan import KINDS, ArchiveContents
 from runcard.store.archives.tar import TarMember
 from runcard.store.archives.tar_stream import Gap, LostError, TarStream
 
 _OPEN = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
-_EVERY = 256
 _HOLE = 1 << 16
 _ZEROS = bytes(_HOLE)
 
@@ -52,14 +52,14 @@ class _Unpacking:
     def __init__(
         self, contents: ArchiveContents, top: int, progress: Progress | None, *, keep_modes: bool
     ) -> None:
-        self._contents, self._top, self._progress = contents, top, progress
+        self._contents, self._top, self._counter = contents, top, file_counter(progress)
         self._keep_modes = keep_modes
         self._skip = len(encode_name(contents.name)) + 1
         self._directories: list[_Later] = []
         self._targets = {link.path: link.target for link in contents.symlinks}
         self._made: set[str] = set()
         self._links: list[tuple[str, bytes, int]] = []
-        self._files = self._bytes = 0
+        self._files = 0
 
     def write(self, stream: TarStream) -> None:
         for member in stream:
@@ -78,6 +78,7 @@ class _Unpacking:
                 if self._keep_modes:
                     os.chmod(rest, later.mode & 0o777, dir_fd=place)
                 os.utime(rest, (later.mtime, later.mtime), dir_fd=place)
+        self._counter.finish()
 
     def _take(self, member: TarMember, stream: TarStream) -> None:
         path = decode_name(member.path.rstrip(b"/")[self._skip :])
@@ -114,6 +115,8 @@ class _Unpacking:
             for piece in stream.data(member.size):
                 hasher.update(piece)
                 write_with_holes(descriptor, piece)
+                self._counter.add(0, len(piece))
+                self._counter.report()
             os.ftruncate(descriptor, member.size)  # when it ends with a hole
             if self._keep_modes:
                 os.fchmod(descriptor, member.mode & 0o777)
@@ -128,9 +131,7 @@ class _Unpacking:
         if hasher.hexdigest() != self._contents.hexes[path]:
             raise _changed(path)
         self._files += 1
-        self._bytes += member.size
-        if self._progress is not None and self._files % _EVERY == 0:
-            self._progress(self._files, self._bytes)
+        self._counter.add(1, 0)
 
 
 def write_with_holes(descriptor: int, data: memoryview) -> None:

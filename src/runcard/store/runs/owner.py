@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from stat import S_ISREG
 
+from runcard.documents.run.fields import RunFields
 from runcard.encoding import JsonObject
 from runcard.errors import RuncardError
 from runcard.files import failure
@@ -26,8 +27,7 @@ _READERS_TIMEOUT = 2.0  # seconds to wait for processes that hold the lock only 
 
 def owner_process(document: JsonObject) -> JsonObject:
     """The process that a run's document names as its owner: pid, host, boot id, start."""
-    process = document["generation"].get("process")
-    return process if isinstance(process, dict) else {}
+    return RunFields(document).process
 
 
 def is_on_other_host(document: JsonObject) -> bool:

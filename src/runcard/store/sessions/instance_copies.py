@@ -146,7 +146,7 @@ class InstanceCopier:
         self.omissions.append(entry)
         name = "the workspace" if path == "." else fields["path"]
         problem = omission.reason if omission.is_stored else f"was not stored: {omission.reason}"
-        self.omission_messages.append(f"{instance.given['name']}: {name} {problem}")
+        self.omission_messages.append(f"{instance.fields['name']}: {name} {problem}")
         self._add_event(events.FILE_OMITTED, entry)
 
     def _add_redactions(self, redactions: Iterable[Redaction], relative: str) -> None:

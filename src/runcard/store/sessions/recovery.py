@@ -21,7 +21,7 @@ from runcard.files import failure, printable, read_file
 from runcard.files.locks import NO_LOCKS
 from runcard.store import layout
 from runcard.store.journal import is_orphaned, try_lock
-from runcard.store.ledger import CLOSED, Ledger, entries, ledgers
+from runcard.store.ledger import CLOSED, Ledger, entries, entry_payload, ledgers
 from runcard.store.locks import lock_folder
 from runcard.store.own_directories import check_own, list_own
 from runcard.store.sessions.directory import clear_mark, remove_session, store_of
@@ -41,14 +41,8 @@ def recover_sessions(store: str, timestamp: Callable[[], str]) -> Iterator[str]:
 
 def append_closed_entry(ledger: Ledger, name: str, document: Team, timestamp: str) -> None:
     """Add a session to the ledger, at the present time, since the second in its name may be in the future."""
-    entry = {
-        "kind": "session",
-        "id": document.session_id,
-        "path": name,
-        "sha256": sha256_bytes(document.to_bytes()).hex,
-        "time": document.to_dict()["created_at"],
-    }
-    ledger.append(CLOSED, timestamp, entry)
+    digest, created = sha256_bytes(document.to_bytes()).hex, document.to_dict()["created_at"]
+    ledger.append(CLOSED, timestamp, entry_payload("session", document.session_id, name, digest, created))
 
 
 def _finish(store: str, session: "AbandonedSession", timestamp: Callable[[], str]) -> str:

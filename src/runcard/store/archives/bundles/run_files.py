@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from runcard.digests import sha256_descriptor
+from runcard.documents.run.fields import RunFields
 from runcard.documents.run.inputs import input_entries, input_path
 from runcard.encoding import JsonObject
 from runcard.files import check_relative, open_regular, printable
@@ -82,7 +83,7 @@ class BundleFiles:
     def _programs(self) -> Iterator[str]:
         """Files below the current directory that the command names: it needs them to run elsewhere."""
         store = layout.store_of(self._run)
-        for argument in dict.fromkeys(self._document["generation"].get("command") or ()):
+        for argument in dict.fromkeys(RunFields(self._document).command or ()):
             path = os.path.normpath(argument) if argument and "\0" not in argument else ""
             is_below = path and check_relative(path) is None
             if is_below and os.path.isfile(path) and not _is_in(os.path.abspath(path), store):
@@ -91,7 +92,7 @@ class BundleFiles:
     @property
     def _is_recorded_here(self) -> bool:
         """Whether this user recorded the run on this machine, and its document is unchanged."""
-        return is_own_run(self._run, str(self._document["generation"]["run_id"]), self._sha256)
+        return is_own_run(self._run, str(RunFields(self._document).run_id), self._sha256)
 
 
 def _is_in(path: str, folder: str) -> bool:

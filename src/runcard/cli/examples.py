@@ -1,1 +1,0 @@
-EXAMPLES: dict[str, tuple[str, ...]] = {}

@@ -1,0 +1,97 @@
+"""The examples at the end of `--help`, one to three for each command, groups of commands included.
+
+A test checks that every command has one, and that its options and arguments are accepted.
+"""
+
+_SOURCE = "app/services/order.rb"
+
+EXAMPLES: dict[str, tuple[str, ...]] = {
+    # Record
+    "run": (
+        "runcard run -- python generate.py",
+        "runcard run --input 'in/*.md' --set seed=7 -- ./generate.sh",
+    ),
+    "rerun": (
+        "runcard rerun --dry-run outputs/2026-11-15_101500",
+        "runcard rerun outputs/2026-11-15_101500",
+    ),
+    "close": ("runcard close", "runcard close outputs/2026-11-15_101500"),
+    "collect": ("runcard collect --template > session.yaml", "runcard collect session.yaml"),
+    "experiment": (
+        "runcard experiment create personas",
+        "runcard run --experiment personas -- python generate.py",
+        "runcard experiment show personas",
+    ),
+    "experiment create": ("runcard experiment create personas --config base.yaml",),
+    "experiment delete": ("runcard experiment delete personas",),
+    "experiment list": ("runcard experiment list",),
+    "experiment show": ("runcard experiment show personas",),
+    # Look
+    "show": (
+        "runcard show outputs/2026-11-15_101500",
+        "runcard show artifacts/2026-11-15_10-15-00-team-1 --instance lead",
+    ),
+    "log": (
+        "runcard log outputs/2026-11-15_101500",
+        "runcard log artifacts/2026-11-15_10-15-00-team-1 lead",
+    ),
+    "ledger": ("runcard ledger", "runcard ledger artifacts"),
+    # Check
+    "verify": ("runcard verify outputs", "runcard verify -q --pin ~/outputs.pin outputs"),
+    "validate": ("runcard validate outputs", "runcard validate --strict run.json team.json"),
+    "schema": ("runcard schema generation > generation.schema.json",),
+    # Keep
+    "amend": (
+        "runcard amend outputs/2026-11-15_101500 note 'Used in the report.'",
+        "runcard amend outputs/2026-11-15_101500 evaluation accuracy=0.93",
+    ),
+    "redact": (
+        "runcard redact outputs/2026-11-15_101500 --file 'in/*.md' --reason GDPR",
+        "runcard redact outputs/2026-11-15_101500 --rule anthropic-key --reason leak",
+    ),
+    "migrate": ("runcard migrate --dry-run team.json", "runcard migrate --to 2.0.0 team.json"),
+    "archive": ("runcard archive outputs/2026-11-15_101500", "runcard archive --older-than 30d"),
+    "extract": ("runcard extract 2026-11-15_101500 output.log -o /tmp",),
+    "restore": (
+        "runcard restore 2026-11-15_101500",
+        "runcard restore backup/2026-11/2026-11-15_101500.tar.gz --to outputs",
+    ),
+    "prune": ("runcard prune --older-than 90d --dry-run", "runcard prune --max-size 20GiB --yes"),
+    "export": ("runcard export outputs/2026-11-15_101500 -o personas.tar.gz",),
+    "import-bundle": (
+        "runcard import-bundle personas.tar.gz personas",
+        "cd personas && runcard rerun outputs/2026-11-15_101500",
+    ),
+    # Plans
+    "plan": (
+        f"runcard plan pipeline {_SOURCE} --method call",
+        f"runcard plan status {_SOURCE}",
+    ),
+    "plan analyze": (
+        f"runcard plan analyze {_SOURCE} --method call",
+        f"runcard plan analyze {_SOURCE} --all-methods --write",
+    ),
+    "plan begin": (f"runcard plan begin architect {_SOURCE}",),
+    "plan diff": ("runcard plan diff old.yml new.yml",),
+    "plan extract": ("runcard plan extract spec/services/order_spec.rb",),
+    "plan factories": ("runcard plan factories --all",),
+    "plan guide": ("runcard plan guide architect",),
+    "plan list": ("runcard plan list",),
+    "plan mark": (
+        f"runcard plan mark architect {_SOURCE} --completed --version 1.0",
+        f"runcard plan mark polisher {_SOURCE} --skipped 'nothing to polish'",
+    ),
+    "plan optimize": (f"runcard plan optimize {_SOURCE}",),
+    "plan path": (f"runcard plan path {_SOURCE}",),
+    "plan pipeline": (f"runcard plan pipeline {_SOURCE} --method call",),
+    "plan review": (f"runcard plan review {_SOURCE}", f"runcard plan review {_SOURCE} --write-report"),
+    "plan skeleton": (f"runcard plan skeleton {_SOURCE}",),
+    "plan status": (f"runcard plan status {_SOURCE}",),
+    "plan targets": (f"runcard plan targets {_SOURCE}",),
+    "plan validate": (f"runcard plan validate {_SOURCE}",),
+    # Set up
+    "config": ("runcard config", "RUNCARD_OUTPUTS=runs runcard config --json"),
+    "config trust": ("runcard config trust", "runcard config trust --list"),
+    "completion": ("""echo 'eval "$(runcard completion bash)"' >> ~/.bashrc""",),
+    "demo": ("runcard demo /tmp/runcard-demo", "runcard demo --examples"),
+}

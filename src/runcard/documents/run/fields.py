@@ -1,0 +1,72 @@
+"""Typed access to the fields of a run's document that other layers read.
+
+`Generation` has these properties. `RunFields` gives them to plain data: the document of an open run, or one that is only
+read and not checked.
+"""
+
+from datetime import datetime
+
+from runcard.documents.times import parse_time
+from runcard.encoding import JsonObject
+
+
+class RunProperties:
+    """The properties of a run's document; a field that is absent is None."""
+
+    __slots__ = ()
+    _data: JsonObject
+
+    @property
+    def run_id(self) -> str | None:
+        run_id: str | None = self._data["generation"].get("run_id")
+        return run_id
+
+    @property
+    def experiment_id(self) -> str | None:
+        experiment_id: str | None = self._data["generation"].get("experiment_id")
+        return experiment_id
+
+    @property
+    def status(self) -> str | None:
+        """`running`, `completed`, `failed` or `interrupted`."""
+        status: str | None = self._data["generation"].get("status")
+        return status
+
+    @property
+    def timestamp_start(self) -> str | None:
+        timestamp: str | None = self._data["generation"].get("timestamp_start")
+        return timestamp
+
+    @property
+    def timestamp_end(self) -> str | None:
+        timestamp: str | None = self._data["generation"].get("timestamp_end")
+        return timestamp
+
+    @property
+    def started(self) -> datetime | None:
+        return parse_time(self.timestamp_start)
+
+    @property
+    def command(self) -> list[str] | None:
+        command: list[str] | None = self._data["generation"].get("command")
+        return command
+
+    @property
+    def exit_code(self) -> int | None:
+        exit_code: int | None = self._data["generation"].get("exit_code")
+        return exit_code
+
+    @property
+    def process(self) -> JsonObject:
+        """The process that recorded the run: pid, host, boot id, start; empty if unknown."""
+        process = self._data["generation"].get("process")
+        return process if isinstance(process, dict) else {}
+
+
+class RunFields(RunProperties):
+    """The properties of a run's document, for plain data."""
+
+    __slots__ = ("_data",)
+
+    def __init__(self, data: JsonObject) -> None:
+        self._data = data

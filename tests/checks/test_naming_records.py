@@ -1,0 +1,212 @@
+"""Naming a record: every command finds it by its path, id, name, prefix or age, live or archived."""
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import runcard
+from conftest import Cli
+from runcard.errors import StoreError
+from runcard.operations.archives.archive import archive
+from runcard.operations.archives.restore import restore
+from runcard.store.find_record import AmbiguousRecordError, open_archive, open_record
+from sessions.collecting.teams import lay_out
+
+COMMANDS: dict[str, list[str]] = {
+    "show": ["show", "{}"],
+    "log": ["log", "{}"],
+    "verify": ["verify", "{}"],
+    "validate": ["validate", "{}"],
+    "amend": ["amend", "{}", "note", "seen"],
+    "redact": ["redact", "{}", "--file", "notes.txt", "--reason", "x", "--yes"],
+    "migrate": ["migrate", "{}"],
+    "archive": ["archive", "{}"],
+    "restore": ["restore", "{}", "--to", "elsewhere"],
+    "extract": ["extract", "{}", "notes.txt", "--output", "elsewhere"],
+    "export": ["export", "{}", "--to", "bundle", "--output", "bundle.tar.gz"],
+    "rerun": ["rerun", "{}", "--yes"],
+    "close": ["close", "{}"],
+}
+WORDS: dict[str, Callable[[Path], str]] = {
+    "path": lambda run: f"outputs/{run.name}",
+    "document": lambda run: f"outputs/{run.name}/metadata.json",
+    "id": lambda run: run_id(run.name),
+    "prefix": lambda run: run_id(run.name)[:-1],
+    "name": lambda run: run.name,
+    "start of the name": lambda run: run.name[:-1],
+    "latest": lambda _: "@latest",
+    "latest of a store": lambda _: "outputs/@latest",
+}
+NOT_LIVE = {"restore", "extract"}  # they need an archive
+ids: dict[str, str] = {}
+
+
+def run_id(name: str) -> str:
+    return ids[name]
+
+
+@pytest.fixture
+def run(cli: Cli, here: Path) -> Path:
+    """Two runs of a command; the newer one."""
+    made = []
+    for day in ("2026-01-02", "2026-01-03"):
+        assert (
+            cli("run", "--quiet", "--", "sh", "-c", "echo out; echo note > $RUNCARD_RUN_DIR/notes.txt").code
+            == 0
+        )
+        (new,) = [path for path in (here / "outputs").glob("2*") if path not in made]
+        moved = new.rename(new.with_name(f"{day}_101112"))
+        ids[moved.name] = json.loads((moved / "metadata.json").read_bytes())["generation"]["run_id"]
+        made.append(moved)
+    shutil.rmtree(here / "outputs" / ".runcard")  # whose ledger has the old names
+    return made[1]
+
+
+@pytest.mark.parametrize("state", ["live", "archived"])
+@pytest.mark.parametrize("word", WORDS)
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_finds_a_record_by_every_word(
+    cli: Cli, run: Path, command: str, word: str, state: str
+) -> None:
+    if state == "archived":
+        archive(run, force=True)
+    named = WORDS[word](run)
+    done = cli(*(part.format(named) for part in COMMANDS[command]))
+    if state == "live" and command in NOT_LIVE:
+        assert (done.code, f"{run.name} is not archived" in done.err) == (1, True)
+    elif state == "archived" and command == "close":
+        assert (done.code, "is archived, so it is closed" in done.err) == (1, True)
+    else:
+        assert done.code in {0, 2}, done.err
+        assert "does not exist" not in done.err
+
+
+def test_the_one_before_the_latest_is_counted_over_live_and_archived_records(cli: Cli, run: Path) -> None:
+    older = run.with_name("2026-01-02_101112")
+    for _ in range(2):
+        assert run_id(older.name) in cli("show", "@latest~1", "--json").out
+        archive(older, force=True)
+    archive(run, force=True)
+    assert run_id(older.name) in cli("show", "@latest~1", "--json").out
+    done = cli("show", "@latest~2")
+    assert (done.code, "there are only 2 records in " in done.err) == (
+        1,
+        True,
+    )
+
+
+def test_a_run_that_is_open_is_found_by_its_id_and_as_the_latest(cli: Cli, here: Path) -> None:
+    with runcard.record(here / "outputs", strict=True) as open_run:
+        for word in (open_run.id, open_run.id[:12], open_run.path.name, "@latest"):
+            assert cli("show", word, "--json").out.startswith("{")
+            assert Path(open_record(word).path).resolve() == open_run.path.resolve()
+
+
+def test_sessions_and_the_runs_of_experiments_are_found(cli: Cli, here: Path) -> None:
+    (here / "team").mkdir()
+    session = Path(runcard.collect(lay_out(here / "team"), artifacts=here / "artifacts").path)
+    own = session.name[20:]
+    assert [Path(open_record(word).path).name for word in (own, own[:5], session.name)] == [session.name] * 3
+    (here / "experiments" / "x").mkdir(parents=True)
+    with runcard.record(here / "experiments" / "x" / "outputs", strict=True) as made:
+        pass
+    assert Path(open_record(made.id).path).resolve() == made.path.resolve()
+    assert open_record(own).kind == "session"
+    assert (open_record(made.id).kind, open_record(made.id).id) == ("run", made.id)
+    archive(session)
+    assert (open_record(own).kind, open_record(own).id, open_record(own).is_archived) == (
+        "session",
+        own,
+        True,
+    )
+    assert cli("validate", own).code in {0, 2}
+
+
+@pytest.mark.usefixtures("run")
+def test_several_matches_are_an_error_that_lists_them(cli: Cli) -> None:
+    for word in ("2026-01-0", "run-"):
+        done = cli("show", word)
+        assert done.code == 1
+        assert done.err == (
+            f"Error: 2 records match {word}\n"
+            "  hint: name one by its path: outputs/2026-01-02_101112, outputs/2026-01-03_101112\n"
+        )
+    assert "2 records match" in cli("validate", "2026-01-0").err
+    with pytest.raises(AmbiguousRecordError):
+        open_archive("run-")
+
+
+def test_no_match_lists_similar_records_or_the_newest(cli: Cli, run: Path) -> None:
+    assert "did you mean outputs/2026-01-03_101112" in cli("show", "2026-01-03_101113").err
+    assert "the newest are outputs/2026-01-03_101112, outputs/2026-01-02_101112" in cli("show", "xyz").err
+    assert cli("show", "2026").code == 1
+    assert cli("show", run_id(run.name)[:3]).code == 1  # too short
+    assert cli("show", "").err.startswith("Error: '' does not exist\n")
+
+
+@pytest.mark.usefixtures("here")
+def test_a_store_without_records_is_said(cli: Cli) -> None:
+    assert "there are no records in ., outputs, artifacts" in cli("show", "@latest").err
+
+
+def test_a_path_that_exists_wins(cli: Cli, run: Path, here: Path) -> None:
+    (here / run.name).mkdir()
+    assert "is not a record" in cli("show", run.name).err
+    (here / "@latest").write_text("x")
+    assert "is a file, not a record" in cli("show", "@latest").err
+
+
+def test_a_record_in_its_directory_and_in_an_archive_is_one_match_the_directory(run: Path) -> None:
+    packed = archive(run, force=True).archive
+    restore(packed)
+    for word in (run.name, run_id(run.name), "@latest", "2026-01-03"):
+        assert Path(open_record(word).path).name == run.name
+        assert open_archive(word).path.endswith(packed.name) if word != "@latest" else True
+
+
+def test_a_ledger_that_names_another_directory_is_not_believed(run: Path) -> None:
+    """The document of a directory must have the id."""
+    from runcard.store.ledger import CLOSED, Ledger  # noqa: PLC0415
+
+    with Ledger(str(run.parent)) as ledger:
+        payload = {"kind": "run", "id": "run-forged", "path": run.name, "sha256": "0" * 64, "time": "x"}
+        ledger.append(CLOSED, "2026-01-01T00:00:00Z", payload)
+        payload = payload | {"path": "../../etc", "archive": "../../../etc/passwd.tar.gz"}
+        ledger.append(CLOSED, "2026-01-01T00:00:00Z", payload)
+    with pytest.raises(StoreError, match="run-forged does not exist"):
+        open_record("run-forged")
+    assert Path(open_record(run.name).path).name == run.name
+
+
+@pytest.mark.parametrize(
+    "word", ["../outputs/x", "\x1b[31mred", "a\nb", "x" * 5000, "@latest~99999999999", "*"]
+)
+@pytest.mark.usefixtures("run")
+def test_hostile_words_are_only_not_found(cli: Cli, word: str) -> None:
+    done = cli("show", word)
+    assert done.code == 1
+    assert "\x1b" not in done.err
+    assert done.err.count("\n") == 2
+
+
+def test_hostile_names_are_printed_harmlessly(cli: Cli, run: Path) -> None:
+    shutil.copytree(run, run.with_name("2026-01-03_101112\x1b[31m"))
+    done = cli("show", "2026-01-03_10")
+    assert (done.code, "\x1b" in done.err) == (1, False)
+
+
+def test_an_unreadable_index_does_not_hide_a_directory(cli: Cli, run: Path) -> None:
+    older = run.with_name("2026-01-02_101112")
+    archive(older, force=True)
+    (run.parent / "archive" / "archive_index.json").write_text("{")
+    assert Path(open_record(run_id(run.name)).path).name == run.name
+    assert "is damaged" in cli("show", older.name).err
+
+
+def test_a_path_costs_no_search(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "scandir", None)
+    assert open_record(run).id == run_id(run.name)

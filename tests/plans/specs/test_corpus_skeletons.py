@@ -1,0 +1,34 @@
+"""The skeletons of the analyzer's whole corpus: valid Ruby, and complete for the reviewer."""
+
+from pathlib import Path
+
+from plans.analysis.test_corpus import CASES, analyzed
+from plans.ruby.ruby_tools import needs_ruby
+from plans.specs.skeletons import CALL, Fields, complaints
+from runcard.plans.ruby.spec_reader import read_spec
+from runcard.plans.spec_review import review
+from runcard.plans.spec_skeleton import contexts_of, skeleton
+
+
+def _plans(folder: Path) -> dict[str, Fields]:
+    return {case: analyzed(case, folder / case)[0].plan for case in CASES}
+
+
+def _text(plan: Fields) -> bytes:
+    return skeleton(plan["target"], contexts_of(plan["characteristics"]), CALL, "rails_helper")
+
+
+@needs_ruby
+def test_ruby_takes_the_skeleton_of_every_analysis(tmp_path: Path) -> None:
+    texts = [_text(plan) for plan in _plans(tmp_path).values()]
+    assert [complaint for complaint in complaints(texts, tmp_path) if complaint] == []
+
+
+def test_the_reviewer_finds_every_state_of_every_analysis_in_its_skeleton(tmp_path: Path) -> None:
+    for case, plan in _plans(tmp_path).items():
+        path = tmp_path / f"{case}_spec.rb"
+        path.write_bytes(_text(plan))
+        found = review(plan, read_spec(str(path)))
+        assert found.has_group, case
+        assert (found.uncovered, found.empty, found.unknown) == ([], [], ()), case
+        assert len(found.states) == sum(len(one["states"]) for one in plan["characteristics"]), case

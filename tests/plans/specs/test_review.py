@@ -1,0 +1,176 @@
+"""`runcard plan review`: comparing a spec with its plan."""
+
+import json
+
+import pytest
+
+from conftest import Cli
+from plans.projects import RubyProject
+from plans.specs.skeletons import Fields, characteristic
+
+SPEC = "spec/models/billing/invoice_spec.rb"
+STATES = [
+    characteristic("user_authenticated", "binary", ["authenticated", "not_authenticated"]),
+    characteristic(
+        "payment_method", "enum", ["card", "bank_transfer"], ("user_authenticated", "authenticated"), level=2
+    ),
+]
+
+
+def spec(*contexts: str, body: str = "it('works') { expect(1).to eq(1) }", group: str = "#total") -> bytes:
+    inner = "".join(f"    context {json.dumps(context)} do\n      {body}\n    end\n" for context in contexts)
+    return f"RSpec.describe Billing::Invoice do\n  describe '{group}' do\n{inner}  end\nend\n".encode()
+
+
+def planned(project: RubyProject, characteristics: list[Fields] | None = None) -> None:
+    project.write(project.plan_of(characteristics=characteristics or STATES))
+
+
+def covered(said: Fields) -> dict[str, bool]:
+    return {one["state"]: one["covered"] for one in said["states"]}
+
+
+def test_a_skeleton_has_every_context_and_is_full_of_placeholders(cli: Cli, project: RubyProject) -> None:
+    planned(project)
+    cli("plan", "skeleton", project.source)
+    before = project.plan.read_bytes()
+    done = cli("plan", "review", project.source, "--json")
+    said = json.loads(done.out)
+    assert done.code == 2
+    assert all(covered(said).values())
+    assert said["unknown_contexts"] == []
+    text = (project.root / SPEC).read_text().splitlines()
+    assert all(place["text"] in text[place["line"] - 1] for place in said["placeholders"])
+    assert len(said["placeholders"]) == sum("{" in line and "# {" in line for line in text)
+    assert project.plan.read_bytes() == before
+
+
+def test_a_spec_that_covers_its_plan_is_exit_0(cli: Cli, project: RubyProject) -> None:
+    planned(project)
+    contexts = (
+        "when the user is authenticated",
+        "but is not authenticated",
+        "and pays by card",
+        "with bank transfer",
+    )
+    project.add(SPEC, spec(*contexts))
+    done = cli("plan", "review", project.source)
+    assert (done.code, done.err) == (0, "")
+    assert done.out == (
+        "# Review of `Billing::Invoice#total`\n"
+        "\n"
+        "4 of 4 states have a context in `spec/models/billing/invoice_spec.rb`.\n"
+        "\n"
+        "| characteristic | state | contexts | examples |\n"
+        "|---|---|---|---|\n"
+        "| `user_authenticated` | `authenticated` | line 3 | 1 |\n"
+        "| `user_authenticated` | `not_authenticated` | line 6 | 1 |\n"
+        "| `payment_method` | `card` | line 9 | 1 |\n"
+        "| `payment_method` | `bank_transfer` | line 12 | 1 |\n"
+    )
+
+
+def test_what_is_missing_and_what_is_not_planned_are_named(cli: Cli, project: RubyProject) -> None:
+    planned(project)
+    project.add(SPEC, spec("when user is authenticated", "when the moon is full"))
+    done = cli("plan", "review", project.source)
+    assert done.code == 2
+    assert done.err.splitlines() == [
+        f"Warning: {project.source}: no context for user_authenticated: not_authenticated",
+        f"Warning: {project.source}: no context for payment_method: card",
+        f"Warning: {project.source}: no context for payment_method: bank_transfer",
+        f"Warning: {project.source}: line 6: context 'when the moon is full' is not in the plan",
+    ]
+    assert "| `payment_method` | `card` | **none** | 0 |\n" in done.out
+    assert "## Contexts that are not in the plan\n\n* line 6: `when the moon is full`\n" in done.out
+
+
+def test_a_context_without_an_example_covers_nothing(cli: Cli, project: RubyProject) -> None:
+    planned(project, [characteristic("a", "enum", ["b", "c"])])
+    project.add(SPEC, spec("when a is b", "when a is c", body="it 'is only announced'"))
+    done = cli("plan", "review", project.source)
+    assert done.code == 2
+    assert "no example for a: b" in done.err
+
+
+@pytest.mark.parametrize(
+    ("context", "states"),
+    [
+        ("when user is present", {("user", "present")}),
+        ("with card present", {("card", "present")}),
+        ("with user", {("user", "present")}),
+        ("when present", set()),
+        ("when it is not present", set()),
+        ("without a card, absent", {("card", "absent")}),
+    ],
+)
+def test_a_state_that_two_have_must_be_named_in_full(
+    cli: Cli, project: RubyProject, context: str, states: set[tuple[str, str]]
+) -> None:
+    pair = ["present", "absent"]
+    planned(project, [characteristic("user", "binary", pair), characteristic("card", "binary", pair)])
+    project.add(SPEC, spec(context))
+    said = json.loads(cli("plan", "review", project.source, "--json").out)
+    found = {(one["characteristic"], one["state"]) for one in said["states"] if one["covered"]}
+    assert found == (states if "without" not in context else set())
+
+
+def test_only_what_is_about_the_method_counts(cli: Cli, project: RubyProject) -> None:
+    planned(project, [characteristic("a", "enum", ["b", "c"])])
+    text = spec("when a is b", "when a is c") + spec("when a is b", "other", group="#refund")
+    project.add(SPEC, text)
+    done = cli("plan", "review", project.source, "--json")
+    assert (done.code, json.loads(done.out)["unknown_contexts"]) == (0, [])
+    for group in ("Billing::Invoice#total", "the method #total"):
+        project.add(SPEC, spec("when a is b", "when a is c", group=group))
+        assert cli("plan", "review", project.source).code == 0
+    project.add(SPEC, spec("when a is b", "when a is c", group="totals"))
+    done = cli("plan", "review", project.source)
+    assert done.code == 2
+    assert "has no group for the method" in done.err
+
+
+def test_the_report_lies_beside_the_plan_and_is_no_plan(cli: Cli, project: RubyProject) -> None:
+    planned(project)
+    other = project.add("spec/other_spec.rb", spec("when user is authenticated"))
+    before = project.plan.read_bytes()
+    done = cli("plan", "review", project.source, other, "--write-report", "--json")
+    report = project.folder / "metadata_app_models_billing_invoice.review.md"
+    assert json.loads(done.out)["report"] == str(report)
+    assert report.read_text() == cli("plan", "review", project.source, other).out
+    assert project.plan.read_bytes() == before
+    assert len(json.loads(cli("plan", "list", project.root, "--json").out)["plans"]) == 1
+
+
+def test_a_hostile_name_breaks_no_table(cli: Cli, project: RubyProject) -> None:
+    planned(project, [characteristic("a|b`c\n# x", "enum", ["d|e", "f"])])
+    project.add(SPEC, spec("when the moon | `is` full"))
+    page = cli("plan", "review", project.source).out
+    assert all(line.count("|") in {0, 5} for line in page.splitlines())
+    assert "\n# x" not in page
+
+
+def test_no_spec_no_plan_and_an_invalid_plan_are_errors(cli: Cli, project: RubyProject) -> None:
+    done = cli("plan", "review", project.source)
+    assert (done.code, done.out) == (1, "")
+    planned(project)
+    done = cli("plan", "review", project.source)
+    assert (done.code, done.out) == (1, "")
+    assert "invoice_spec.rb does not exist" in done.err
+    project.add(SPEC, spec())
+    project.write(project.plan_of(test_level="none"))
+    assert cli("plan", "review", project.source).code == 1
+
+
+def test_an_old_plan_and_a_broken_spec_are_warnings(cli: Cli, project: RubyProject) -> None:
+    planned(project, [characteristic("a", "enum", ["b", "c"])])
+    project.add(SPEC, spec("when a is b", "when a is c", body="it('x') { foo( }"))
+    project.source.write_text("class Other; end\n")
+    project.source.touch()
+    plan = project.read()
+    plan["analyzer"]["source_file_mtime"] = 5
+    project.write(plan)
+    done = cli("plan", "review", project.source)
+    assert done.code == 2
+    assert "the plan needs a new analysis: source file modified" in done.err
+    assert "cannot be parsed" in done.err

@@ -1,0 +1,226 @@
+"""The text of a skeleton is valid Ruby, whatever a plan contains; Ruby itself checks it."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import settings as budget
+from hypothesis import strategies as st
+
+from plans.ruby.ruby_tools import needs_ruby
+from plans.specs.skeletons import CALL, TARGET, Fields, characteristic, complaints, paths, text
+from plans.specs.test_contexts import PAYMENT
+from plans.valid_plans import plans
+from runcard.plans.ruby.targets import Parameter
+from runcard.plans.spec_skeleton import CallSignature, contexts_of, skeleton
+
+HOSTILE = [
+    "it's",
+    '"quoted"',
+    "#{exit}",
+    "back\\slash\\",
+    "line\nend\nexit!",
+    "=begin",
+    "__END__",
+    "\u202eright to left",
+    "tab\tand\0nul",
+    "größe",
+    "日本語",
+    "%w[a b]",
+    "`ls`",
+    "' + `ls` + '",
+    "\\'; exit; '",
+    "\u2028",
+    "#$0",
+]
+
+
+def test_a_skeleton_reads_like_this() -> None:
+    assert text(PAYMENT[:1]) == (
+        "# frozen_string_literal: true\n"
+        "\n"
+        "require 'rails_helper'\n"
+        "\n"
+        "RSpec.describe PaymentService do\n"
+        "  describe '#process' do\n"
+        "    subject(:result) { instance.process }\n"
+        "\n"
+        "    let(:instance) { described_class.new }\n"
+        "    # {COMMON_SETUP} what all examples need\n"
+        "\n"
+        "    context 'when user is authenticated' do\n"
+        "      # {SETUP_CODE} user_authenticated: authenticated\n"
+        "\n"
+        "      it 'behaves as expected' do\n"
+        "        # {EXPECTATION} say what happens, here and in the name of the example\n"
+        "        skip 'no expectation yet'\n"
+        "      end\n"
+        "    end\n"
+        "\n"
+        "    context 'when user is not authenticated' do\n"
+        "      # {SETUP_CODE} user_authenticated: not_authenticated\n"
+        "\n"
+        "      it 'behaves as expected' do\n"
+        "        # {EXPECTATION} say what happens, here and in the name of the example\n"
+        "        skip 'no expectation yet'\n"
+        "      end\n"
+        "    end\n"
+        "  end\n"
+        "end\n"
+    )
+
+
+def test_a_class_method_gets_no_instance() -> None:
+    written = text(PAYMENT, CallSignature(constructor=[Parameter("user")]), method_type="class")
+    assert "describe '.process' do" in written
+    assert "subject(:result) { described_class.process }" in written
+    assert "instance" not in written.replace("instance_of", "")
+    assert "described_class.new" not in written
+
+
+def test_what_the_method_and_the_instance_need_are_lets() -> None:
+    call = CallSignature(
+        [Parameter("amount"), Parameter("class", is_keyword=True)], [Parameter("amount"), Parameter("")]
+    )
+    written = text([], call)
+    assert "{ instance.process(amount, class: class_argument) }" in written
+    assert "{ described_class.new(amount, argument_3) }" in written
+    assert [line.split()[0] for line in written.splitlines() if "{ARGUMENT}" in line] == [
+        "let(:amount)",
+        "let(:class_argument)",
+        "let(:argument_3)",
+    ]
+
+
+def test_the_constructor_is_called_by_new() -> None:
+    written = text([], CallSignature([Parameter("user")], [Parameter("user")]), method="initialize")
+    assert "subject(:result) { described_class.new(user) }" in written
+    assert "let(:instance)" not in written
+
+
+def test_a_plan_without_characteristics_has_one_example() -> None:
+    written = text([])
+    assert written.count("it '") == 1
+    assert "context" not in written
+
+
+def test_what_the_plan_knows_about_a_setup_is_told() -> None:
+    setup = {"type": "attribute", "class": "Invoice", "source": "paid_at"}
+    each = characteristic(
+        "amount", "range", ["large", "small"], setup=setup, threshold_value=10, threshold_operator=">="
+    )
+    assert "# {SETUP_CODE} amount: large, by attribute Invoice paid_at, >= 10\n" in text([each])
+    assert "# {SETUP_CODE} a: b, by factory\n" in text([characteristic("a", "enum", "bc", setup="factory")])
+
+
+def _spoken(name: str, states: list[str]) -> list[Fields]:
+    return [characteristic(name, "enum", states), characteristic(f"{name} too", "binary", states[:2])]
+
+
+@needs_ruby
+def test_ruby_takes_every_skeleton(tmp_path: Path) -> None:
+    written = [text(_spoken(name, HOSTILE[place:] + HOSTILE[:place])) for place, name in enumerate(HOSTILE)]
+    methods = [
+        "total",
+        "paid?",
+        "save!",
+        "name=",
+        "[]",
+        "[]=",
+        "<=>",
+        "+@",
+        "!",
+        "`",
+        "größe",
+        "class",
+        "Foo",
+        "a\u200b",
+    ]
+    written += [text(PAYMENT, CallSignature([Parameter("x")]), method=method) for method in methods]
+    written += [text(PAYMENT, CALL, method=method, method_type="class") for method in methods]
+    written += [text([], CALL, **{"class": name}) for name in ("::A::B", "Élan", "END", "A::BEGIN")]
+    names = ["it", "end", "_", "größe", "hash", "self", "__FILE__", "instance", "result", "subject"]
+    for is_keyword in (False, True):
+        call = CallSignature([Parameter(name, is_keyword=is_keyword) for name in names], [Parameter("")])
+        written.append(text([], call))
+    assert [found for found in complaints(written, tmp_path) if found] == []
+
+
+@needs_ruby
+def test_running_a_skeleton_finds_the_groups_that_were_planned(tmp_path: Path) -> None:
+    assert paths(text(PAYMENT), tmp_path) == [
+        ["PaymentService", "#process", *groups]
+        for groups in (
+            [
+                "when user is authenticated",
+                "and payment method is card",
+                "with valid card",
+                "with sufficient balance",
+            ],
+            [
+                "when user is authenticated",
+                "and payment method is card",
+                "with valid card",
+                "but balance is insufficient",
+            ],
+            ["when user is authenticated", "and payment method is card", "but card is expired"],
+            ["when user is authenticated", "and payment method is paypal"],
+            ["when user is not authenticated"],
+        )
+    ]
+
+
+@needs_ruby
+def test_a_hostile_state_is_a_name_and_does_nothing(tmp_path: Path) -> None:
+    found = paths(
+        text([characteristic("x", "enum", ["#{exit}", "'; exit; '", 'a"b', "c\\d", "\n exit \n"])]), tmp_path
+    )
+    assert [groups[-1] for groups in found] == [
+        "when x is #{exit}",
+        "when x is '; exit; '",
+        'when x is a"b',
+        "when x is c\\d",
+        "when x is exit",
+    ]
+
+
+@needs_ruby
+@given(st.lists(plans(), min_size=20, max_size=20))
+@budget(max_examples=3, suppress_health_check=list(HealthCheck))
+def test_ruby_takes_the_skeleton_of_any_plan(
+    tmp_path_factory: pytest.TempPathFactory, found: list[Fields]
+) -> None:
+    folder = tmp_path_factory.mktemp("specs")
+    written = [
+        skeleton(TARGET | plan["target"], contexts_of(plan["characteristics"]), CALL, "spec_helper")
+        for plan in found
+    ]
+    assert [complaint for complaint in complaints(written, folder) if complaint] == []
+
+
+@needs_ruby
+@given(st.lists(st.text(min_size=1, max_size=8), min_size=2, max_size=60, unique=True))
+@budget(max_examples=5, suppress_health_check=list(HealthCheck))
+def test_ruby_takes_any_text_for_a_state(tmp_path_factory: pytest.TempPathFactory, states: list[str]) -> None:
+    folder = tmp_path_factory.mktemp("states")
+    assert complaints([text([characteristic(states[0], "enum", states)])], folder) == [None]
+
+
+@pytest.mark.skipif(shutil.which("rubocop") is None, reason="NOT TESTED against rubocop: it is not installed")
+def test_rubocop_finds_nothing_serious(tmp_path: Path) -> None:
+    for place, name in enumerate(HOSTILE[:4]):
+        (tmp_path / f"state_{place}_spec.rb").write_text(text(_spoken(name, HOSTILE)), "utf-8")
+    (tmp_path / "payment_spec.rb").write_text(text(PAYMENT, CallSignature([Parameter("amount")])), "utf-8")
+    command = [
+        "rubocop",
+        "--force-default-config",
+        "--cache",
+        "false",
+        "--fail-level",
+        "warning",
+        str(tmp_path),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout
