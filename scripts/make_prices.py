@@ -1,12 +1,12 @@
 """Make the packaged price table from the genai-prices package: `python scripts/make_prices.py --as-of 2026-10-30`.
 
-It needs genai-prices installed, and nothing else does. The package does not say of which day its prices are, so
-`--as-of` does: the day the installed version was published. The same version and day give the same bytes.
+Only this script needs genai-prices installed. The package has no date for its prices, so `--as-of` gives it: the day the
+installed version was published. The same version and day give the same bytes.
 
-What is taken: prices of text tokens, with their tiers, dates, hours and service tiers, and the clauses by which the package
-finds a model. What is not: prices for pictures, sound, searches and pages, which nobody can apply to a count of tokens. A
-model that always charges for more than the tokens we count keeps its name and has no price.
-"""  # noqa: INP001 - a script of its own
+Included are prices of text tokens, with their tiers, dates, hours and service tiers, and the clauses by which the package
+finds a model. Prices of images, sound, searches and pages are not: they cannot be applied to token counts. A model that
+always charges for more than tokens keeps its name and has no price.
+"""  # noqa: INP001 - a standalone script
 
 import argparse
 import json
@@ -26,16 +26,16 @@ CLASSES = {
     "cache_write_5m": "cache_write_mtok",
     "cache_write_1h": "cache_write_1h_mtok",
 }
-# Charged for every call, whatever is in it: a price without them would be too low.
-BESIDES = ("requests_kcount", "output_reasoning_mtok", "output_citation_mtok")
+# Charged for every call beside its tokens: a price without them would be too low.
+EXTRA_CHARGES = ("requests_kcount", "output_reasoning_mtok", "output_citation_mtok")
 CONTEXTS = {"processing", "service_tier"}
-LONG_AGO = date(1970, 1, 1)
+EARLIEST = date(1970, 1, 1)
 
 Plain = dict[str, Any]
 
 
 def build(as_of: date) -> str:
-    """The text of the table: a line for each model."""
+    """The text of the table: one line per model."""
     providers = import_module("genai_prices.data").providers
     lines = [
         "{",
@@ -48,7 +48,7 @@ def build(as_of: date) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _provider(provider: Any) -> str:  # noqa: ANN401 - the package is not there for a type checker
+def _provider(provider: Any) -> str:  # noqa: ANN401 - the package has no types here
     owns = [] if provider.model_match is None else _clause(provider.model_match)
     also = (
         f', "also": {_text(provider.fallback_model_providers)}' if provider.fallback_model_providers else ""
@@ -58,7 +58,7 @@ def _provider(provider: Any) -> str:  # noqa: ANN401 - the package is not there 
 
 
 def _model(model: Any) -> Plain:  # noqa: ANN401
-    prices = [*_usual(model), *_special(model)]
+    prices = [*_standard_prices(model), *_tier_prices(model)]
     entry: Plain = {"model": model.id}
     if (match := _clause(model.match)) != model.id.lower():
         entry["match"] = match
@@ -68,7 +68,7 @@ def _model(model: Any) -> Plain:  # noqa: ANN401
 
 
 def _clause(clause: Any) -> Any:  # noqa: ANN401
-    """A clause in our form: a text is an exact id, a list has alternatives."""
+    """A clause in runcard's format: a string is an exact id, a list has alternatives."""
     ((kind, value),) = vars(clause).items()
     if kind == "or_":
         return [_clause(part) for part in value]
@@ -79,17 +79,17 @@ def _clause(clause: Any) -> Any:  # noqa: ANN401
     return {kind: value if kind == "regex" else value.lower()}
 
 
-def _usual(model: Any) -> list[Plain]:  # noqa: ANN401
+def _standard_prices(model: Any) -> list[Plain]:  # noqa: ANN401
     prices = []
-    for condition, said in _conditions(model):
-        if (price := _price(model, said)) is None:
+    for condition, source in _conditions(model):
+        if (price := _price(model, source)) is None:
             return []
         prices.append(price | condition)
     return prices
 
 
 def _conditions(model: Any) -> Iterator[tuple[Plain, Any]]:  # noqa: ANN401
-    """The prices as they follow each other; the first has no condition, and later ones come before it."""
+    """The prices in order; the first has no condition, and later ones take precedence."""
     if not isinstance(model.prices, list):
         yield {}, model.prices
         return
@@ -107,32 +107,34 @@ def _condition(constraint: Any) -> Plain:  # noqa: ANN401
 
 def _utc(moment: time) -> str:
     if moment.tzinfo is not None:
-        moment = datetime.combine(LONG_AGO, moment).astimezone(UTC).time()
+        moment = datetime.combine(EARLIEST, moment).astimezone(UTC).time()
     return moment.isoformat("auto").removesuffix(":00")
 
 
-def _special(model: Any) -> list[Plain]:  # noqa: ANN401
-    """The prices of service tiers, put together with the usual ones as the package does it, for each day of change."""
+def _tier_prices(model: Any) -> list[Plain]:  # noqa: ANN401
+    """The prices of service tiers, combined with the standard ones as the package does it, for each day of change."""
     prices: list[Plain] = []
     for context in _contexts(model):
         ((key, tier),) = context
-        days = sorted({LONG_AGO, *_starts(model.prices), *_starts(model.price_variants)})
+        days = sorted({EARLIEST, *_starts(model.prices), *_starts(model.price_variants)})
         for day in days:
             when = datetime.combine(day, time(12), UTC)
             if not any(_active(variant, when, context) for variant in model.price_variants):
                 continue
             price = _price(model, model.get_prices(when, {key: tier}))
-            said = {} if price is None else price | {"from": day.isoformat(), "service_tier": tier}
-            if price is not None and not (prices and _same(prices[-1], said)):
-                prices.append(said)
+            if price is None:
+                continue
+            price |= {"from": day.isoformat(), "service_tier": tier}
+            if not (prices and _same(prices[-1], price)):
+                prices.append(price)
     return prices
 
 
 def _contexts(model: Any) -> list[tuple[tuple[str, str], ...]]:  # noqa: ANN401
-    found = {
+    contexts = {
         tuple(variant.when.items()): None for variant in model.price_variants or () if vars(variant.prices)
     }
-    return [context for context in found if len(context) == 1 and context[0][0] in CONTEXTS]
+    return [context for context in contexts if len(context) == 1 and context[0][0] in CONTEXTS]
 
 
 def _starts(conditions: Any) -> set[date]:  # noqa: ANN401
@@ -146,17 +148,17 @@ def _active(variant: Any, when: datetime, context: tuple[tuple[str, str], ...]) 
     )
 
 
-def _same(one: Plain, other: Plain) -> bool:
-    return {**one, "from": None} == {**other, "from": None}
+def _same(first: Plain, second: Plain) -> bool:
+    return {**first, "from": None} == {**second, "from": None}
 
 
-def _price(model: Any, said: Any) -> Plain | None:  # noqa: ANN401
-    """The rates of text tokens and their tiers; None where tokens are not what is paid for, or not all of it."""
-    values = {key: value for key, value in vars(said).items() if value is not None}
+def _price(model: Any, source: Any) -> Plain | None:  # noqa: ANN401
+    """The rates of text tokens and their tiers; None for a price that is not, or not only, by token."""
+    values = {key: value for key, value in vars(source).items() if value is not None}
     if not values and model.id.endswith(":free"):
         return {"usd_per_million": dict.fromkeys(CLASSES, 0)}
     rates = {name: values[key] for name, key in CLASSES.items() if key in values}
-    if not rates or any(key in values for key in BESIDES):
+    if not rates or any(key in values for key in EXTRA_CHARGES):
         return None
     price: Plain = {"usd_per_million": {name: _number(_base(value)) for name, value in rates.items()}}
     tiers = [
@@ -167,7 +169,7 @@ def _price(model: Any, said: Any) -> Plain | None:  # noqa: ANN401
 
 
 def _tier(start: int, rates: Plain) -> Plain:
-    """The rates that change there."""
+    """The rates that change at this size."""
     changed = {
         name: _number(tier.price)
         for name, value in rates.items()
@@ -203,10 +205,10 @@ def main() -> None:
         "--as-of", required=True, type=date.fromisoformat, help="when this version was published"
     )
     parser.add_argument("--output", type=Path, default=TARGET)
-    chosen = parser.parse_args()
-    text = build(chosen.as_of)
-    chosen.output.write_text(text, "utf-8")
-    sys.stdout.write(f"{chosen.output}: {len(text.encode()):,} bytes, {text.count(chr(10)):,} lines\n")
+    arguments = parser.parse_args()
+    text = build(arguments.as_of)
+    arguments.output.write_text(text, "utf-8")
+    sys.stdout.write(f"{arguments.output}: {len(text.encode()):,} bytes, {text.count(chr(10)):,} lines\n")
 
 
 if __name__ == "__main__":

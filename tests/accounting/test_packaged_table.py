@@ -20,7 +20,7 @@ from runcard.accounting import PriceRow, Prices, Tokens, cost
 from runcard.accounting.price_file import read_table
 from runcard.accounting.price_table import ModelPrices
 from runcard.accounting.prices import _PACKAGED
-from runcard.accounting.providers import canonical
+from runcard.accounting.providers import canonical_name
 
 ROOT = Path(__file__).parents[2]
 PACKAGED = Prices.packaged()
@@ -91,8 +91,8 @@ def test_every_name_means_the_same_model(snapshot: Any) -> None:
     for provider in snapshot.providers:
         for name in {name for model in provider.models for name in names(model)}:
             meant = provider.find_model(name, all_providers=snapshot.providers)
-            expected = [(canonical(owners[id(meant)]), meant.id)] if meant else []
-            hits = table.find(name, canonical(provider.id))
+            expected = [(canonical_name(owners[id(meant)]), meant.id)] if meant else []
+            hits = table.find(name, canonical_name(provider.id))
             assert [(hit.provider, hit.entry.model) for hit in hits] == expected, name
             asked += 1
     assert asked > 3_000
@@ -105,7 +105,7 @@ def test_a_name_without_a_provider_means_each_vendor_that_calls_it_its_own(snaps
     vendors = [provider for provider in snapshot.providers if provider.model_match]
     for name in {name for one in snapshot.providers for model in one.models for name in names(model)}:
         owners = [vendor for vendor in vendors if vendor.model_match.is_match(name.lower())]
-        expected = [(canonical(one.id), model.id) for one in owners if (model := one.find_model(name))]
+        expected = [(canonical_name(one.id), model.id) for one in owners if (model := one.find_model(name))]
         hits = table.find(name, None)
         assert [(hit.provider, hit.entry.model) for hit in hits] == expected, name
         assert (PACKAGED.find(name, when=AUTUMN) is None) or len(hits) == 1
@@ -197,7 +197,7 @@ def test_every_model_costs_the_same_as_at_the_source(source: ModuleType, snapsho
 def every_model(snapshot: Any) -> Iterator[tuple[Any, Any, ModelPrices]]:
     """Each model of the source, with our entry for it."""
     for provider in snapshot.providers:
-        entries = PACKAGED.tables[0].providers[canonical(provider.id)].models
+        entries = PACKAGED.tables[0].providers[canonical_name(provider.id)].models
         for model, entry in zip(provider.models, entries, strict=True):
             assert entry.model == model.id
             yield provider, model, entry

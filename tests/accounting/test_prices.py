@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from accounting.replies import ANTHROPIC, CHAT, GEMINI, RESPONSE, changed
 from runcard.accounting import Charge, Prices, Tokens, cost, read_usage
 from runcard.accounting.price_rows import RATES
-from runcard.accounting.providers import canonical
+from runcard.accounting.providers import canonical_name
 from runcard.errors import DocumentError, StoreError, UsageError
 
 PACKAGED = Prices.packaged()
@@ -195,7 +195,7 @@ def test_the_size_of_a_call_decides_its_tier() -> None:
     ],
 )
 def test_the_one_name_of_a_provider(written: str, expected: str) -> None:
-    assert canonical(written) == expected
+    assert canonical_name(written) == expected
 
 
 OWN: dict[str, Any] = {
@@ -317,20 +317,20 @@ IN_MODEL = "/providers/p/models/0"
             {**OWN, "sauce": 1},
             "the price table should be an object of about, source, version, as_of, providers",
         ),
-        ({**OWN, "source": ""}, "/source should be a text, but is a str"),
-        ({**OWN, "as_of": "yesterday"}, "/as_of should be a date like 2026-10-30, but is another text"),
-        ({**OWN, "as_of": None}, "/as_of should be a text, but is nothing"),
+        ({**OWN, "source": ""}, "/source should be a string, but is empty"),
+        ({**OWN, "as_of": "yesterday"}, "/as_of should be a date like 2026-10-30, but is another string"),
+        ({**OWN, "as_of": None}, "/as_of should be a string, but is nothing"),
         ({**OWN, "providers": {"p": {}}}, "/providers/p/models should be a list, but is nothing"),
         ({**OWN, "providers": {"p": 3}}, "/providers/p should be an object, but is a int"),
         (
             {**OWN, "providers": {"google": {"models": []}, "vertex": {"models": []}}},
-            "/providers/vertex should be a provider of its own, but is another name of google",
+            "/providers/vertex should be a new provider, but is another name of google",
         ),
         (
             {**OWN, "providers": {"p": {"also": ["q"], "models": []}}},
             "/providers/p/also should be a list of providers in this file, but is a list with q",
         ),
-        (table({}), f"{IN_MODEL}/model should be a text, but is nothing"),
+        (table({}), f"{IN_MODEL}/model should be a string, but is nothing"),
         (
             table({"model": "m", "usd_per_million": {"inputs": 1}}),
             f"{IN_MODEL}/usd_per_million should be an object of {', '.join(RATES)}, but is an object with inputs",
@@ -357,11 +357,11 @@ IN_MODEL = "/providers/p/models/0"
         ),
         (
             table({"model": "m", **RATE, "tiers": [{"above_input_tokens": 0, **RATE}]}),
-            f"{IN_MODEL}/tiers/0/above_input_tokens should be a whole number from 1 on, but is a int",
+            f"{IN_MODEL}/tiers/0/above_input_tokens should be a whole number of at least 1, but is a int",
         ),
         (
             table({"model": "m", **RATE, "tiers": [{"above_input_tokens": 5, **RATE}] * 2}),
-            f"{IN_MODEL}/tiers/1/above_input_tokens should be a whole number from 6 on, but is a int",
+            f"{IN_MODEL}/tiers/1/above_input_tokens should be a whole number of at least 6, but is a int",
         ),
         (table({"model": "m", **RATE, "from": "2026-13-01"}), f"{IN_MODEL}/from should be a date"),
         (
@@ -376,11 +376,11 @@ IN_MODEL = "/providers/p/models/0"
         (table({"model": "m", "match": 7, **RATE}), f"{IN_MODEL}/match should be an object, but is a int"),
         (
             table({"model": "m", "match": {"contains": "a", "equals": "b"}, **RATE}),
-            f"{IN_MODEL}/match should be an object with one test, but is an object of 2",
+            f"{IN_MODEL}/match should be an object with one test, but is an object with 2",
         ),
         (
             table({"model": "m", "match": [{"regex": "("}], **RATE}),
-            f"{IN_MODEL}/match/0/regex should be a regular expression, but is none",
+            f"{IN_MODEL}/match/0/regex should be a regular expression, but is invalid",
         ),
     ],
 )

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runcard.accounting import CLASSES, Tokens, sum_tokens, weakest
-from runcard.accounting.tokens import LARGEST, split_writes
+from runcard.accounting.tokens import MAX_COUNT, split_writes
 from runcard.documents.token_sources import TOKEN_SOURCES
 from runcard.errors import UsageError
 
@@ -43,7 +43,7 @@ def test_cache_writes_are_known_when_both_parts_are() -> None:
 
 
 @pytest.mark.parametrize("name", CLASSES)
-@pytest.mark.parametrize("count", [-1, True, 1.0, "12", LARGEST + 1, pytest.param(10**5000, id="huge")])
+@pytest.mark.parametrize("count", [-1, True, 1.0, "12", MAX_COUNT + 1, pytest.param(10**5000, id="huge")])
 def test_what_is_no_count_is_refused_by_name(name: str, count: Any) -> None:
     with pytest.raises(UsageError, match=f"^{name} is ") as caught:
         Tokens(**{name: count})
@@ -55,9 +55,9 @@ def test_what_is_no_count_is_refused_by_name(name: str, count: Any) -> None:
     [
         (
             {"input": 10, "cache_read": 6, "cache_write_1h": 5},
-            "11 cached tokens are more than the 10 of input",
+            "11 cached tokens are more than the 10 input tokens",
         ),
-        ({"output": 10, "reasoning": 11}, "11 reasoning tokens are more than the 10 of output"),
+        ({"output": 10, "reasoning": 11}, "11 reasoning tokens are more than the 10 output tokens"),
     ],
 )
 def test_a_part_is_not_larger_than_its_whole(counts: dict[str, int], said: str) -> None:
@@ -88,7 +88,7 @@ def test_a_sum_carries_the_weakest_source_of_its_parts(one: list[str | None], tw
 
 
 def test_an_unknown_source_is_refused() -> None:
-    with pytest.raises(UsageError, match="'guessed' is no source"):
+    with pytest.raises(UsageError, match="'guessed' is not a source"):
         weakest(["reported", "guessed"])
 
 

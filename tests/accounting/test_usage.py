@@ -333,7 +333,7 @@ def test_the_name_of_a_count_within_details_says_where_it_stands() -> None:
     [
         (
             {"prompt_tokens": 10, "completion_tokens": 5, "prompt_tokens_details": {"cached_tokens": 11}},
-            "11 cached tokens are more than the 10 of input",
+            "11 cached tokens are more than the 10 input tokens",
         ),
         (
             {
@@ -368,12 +368,12 @@ def test_counts_that_contradict_each_other_are_refused(usage: Reply, said: str) 
 def test_what_is_no_reply_is_refused_with_what_was_expected(reply: object, said: str) -> None:
     with pytest.raises(UsageError) as caught:
         read_usage(reply)
-    assert caught.value.message == f"no usage can be read from {said}"
+    assert caught.value.message == f"cannot read usage from {said}"
     assert "Anthropic Messages" in str(caught.value.hint)
 
 
 def test_a_misspelt_count_is_not_lost() -> None:
-    with pytest.raises(UsageError, match="ouput: no token count has this name"):
+    with pytest.raises(UsageError, match="ouput: unknown name of a token count"):
         read_usage({"input": 1, "ouput": 2})
 
 
@@ -395,7 +395,7 @@ def test_the_events_of_a_stream_make_up_a_reply() -> None:
 
 @pytest.mark.parametrize("events", [[], [1], [{"a": 1}], [{"type": "ping"}], [{"type": "message_stop"}, "x"]])
 def test_a_list_that_is_no_stream_is_refused(events: list[object]) -> None:
-    with pytest.raises(UsageError, match="no usage can be read from a list"):
+    with pytest.raises(UsageError, match="cannot read usage from a list"):
         read_usage(events)
 
 

@@ -39,13 +39,14 @@ def test_the_published_lines_are_those_that_runcard_makes() -> None:
 
 
 def test_the_published_steps_are_those_of_runcard() -> None:
-    told = {row["what"]: code(row["SHA-256"]) for row in rows(PAGE, "what", "of", "SHA-256")}
+    table = rows(PAGE, "value", "hashed bytes", "SHA-256")
+    digests = {row["value"]: code(row["SHA-256"]) for row in table}
     lines = published()
-    assert told["the first `prev`"] == chain.first_link(RECORD, lines[0]["writer"])
+    assert digests["the first `prev`"] == chain.first_link(RECORD, lines[0]["writer"])
     for number, line in enumerate(lines, 1):
         digest = chain.payload_digest(line["salt"], line["payload"])
-        assert told[f"`payload_sha256` of line {number}"] == digest
-        assert told[f"`hash` of line {number}"] == chain.line_hash(line)
+        assert digests[f"`payload_sha256` of line {number}"] == digest
+        assert digests[f"`hash` of line {number}"] == chain.line_hash(line)
 
 
 # Texts and numbers of which no two spellings mean the same, so that a changed byte is changed data.

@@ -3,7 +3,7 @@
 import pytest
 
 from runcard.masking import mask_data, mask_environment, mask_text
-from runcard.masking.labels import is_label
+from runcard.masking.secret_values import is_label
 
 LABELS = [
     "Passwort",

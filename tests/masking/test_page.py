@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from runcard.masking import RULES, mask_text
-from runcard.masking.key_files import WINDOW
+from runcard.masking.private_keys import WINDOW
 from runcard.masking.rules import KEY_PREFIXES
 
 PAGE = (Path(__file__).parents[2] / "docs" / "masking.md").read_text("utf-8")

@@ -105,13 +105,13 @@ def test_masking_hostile_text_twice_changes_nothing_more(unit: bytes) -> None:
 def test_the_same_text_again_is_judged_once(unit: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     """What counts is the work: only near the edges of the text is each place looked at."""
     judged: list[object] = []
-    judge = Masker._judged
+    judge = Masker._match
 
     def counting(self: Masker, clues: Iterable[SecretCandidate]) -> SecretMatch | None:
         judged.append(clues)
         return judge(self, clues)
 
-    monkeypatch.setattr(Masker, "_judged", counting)
+    monkeypatch.setattr(Masker, "_match", counting)
     masked = mask_bytes(unit * 2000)
     assert sum(masked.counts.values()) == 2000
     assert len(judged) < 1000

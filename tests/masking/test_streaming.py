@@ -6,8 +6,8 @@ import pytest
 
 from masking.corpus_lines import read
 from runcard.masking import Masker, mask_bytes
-from runcard.masking.key_files import WINDOW
 from runcard.masking.matches import AHEAD, BEHIND
+from runcard.masking.private_keys import WINDOW
 
 KEY = b"sk-ant-api03-" + b"a1B2-c3D4_" * 9 + b"AA"
 BLOCK = b"-----BEGIN PRIVATE KEY-----\n" + (b"a1B2" * 16 + b"\n") * 20 + b"-----END PRIVATE KEY-----"

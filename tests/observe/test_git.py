@@ -339,7 +339,7 @@ class TestSubmodules:
         self, outer: Repository, inner: Repository, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         inner.write("large", "x" * 100)
-        monkeypatch.setattr(changes, "MOST_BYTES", 50)
+        monkeypatch.setattr(changes, "MAX_BYTES", 50)
         found = git(outer.path)
         assert found is not None
         assert (found["dirty"], found["diff_sha256"]) == (True, None)
@@ -406,7 +406,7 @@ def test_ten_thousand_untracked_files_and_one(repository: Repository) -> None:
     assert (beyond["dirty"], beyond["diff_sha256"]) == (True, None)
 
 
-@pytest.mark.parametrize(("limit", "most"), [("MOST_DIFF", 100), ("MOST_CHANGED", 4), ("MOST_BYTES", 5)])
+@pytest.mark.parametrize(("limit", "most"), [("MAX_DIFF", 100), ("MAX_PATHS", 4), ("MAX_BYTES", 5)])
 def test_beyond_a_limit_there_is_no_digest(
     limit: str, most: int, repository: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:

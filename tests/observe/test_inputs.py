@@ -257,12 +257,12 @@ class TestOddFiles:
         found, warnings = inputs(["interviews", "interviews/fifo", "interviews/s*"], project)
         assert len(found) == 4
         assert sorted(warnings) == [
-            f"{project}/interviews/fifo is no regular file and was left out",
-            f"{project}/interviews/socket is no regular file and was left out",
+            f"{project}/interviews/fifo is not a regular file and was left out",
+            f"{project}/interviews/socket is not a regular file and was left out",
         ]
 
     def test_a_device_is_not_read(self, project: Path) -> None:
-        assert warnings_of(["/dev/zero"], project) == ["/dev/zero is no regular file and was left out"]
+        assert warnings_of(["/dev/zero"], project) == ["/dev/zero is not a regular file and was left out"]
 
     def test_a_directory_that_cannot_be_read_is_named(
         self, project: Path, monkeypatch: pytest.MonkeyPatch

@@ -71,7 +71,7 @@ def test_one_that_cannot_be_hashed_is_listed_without_a_digest(
 ) -> None:
     (tmp_path / "uv.lock").write_bytes(b"12345")
     (tmp_path / "go.sum").write_bytes(b"1234")
-    monkeypatch.setattr(module, "LARGEST", 4)
+    monkeypatch.setattr(module, "MAX_SIZE", 4)
     assert lockfiles(str(tmp_path)) == {"go.sum": digest(b"1234"), "uv.lock": None}
     monkeypatch.setattr(os, "open", refuse)
     assert lockfiles(str(tmp_path)) == {"go.sum": None, "uv.lock": None}

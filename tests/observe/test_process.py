@@ -23,7 +23,7 @@ WAIT = "import sys; sys.stdin.read()"
 @pytest.fixture(autouse=True)
 def _forget() -> None:
     """A process looks at itself once; each test here is another process, as it were."""
-    module._described.cache_clear()
+    module._description.cache_clear()
     processes._identity.cache_clear()
 
 

@@ -85,8 +85,8 @@ def test_large_files_are_left_uncounted(monkeypatch: pytest.MonkeyPatch) -> None
     for name in ("a.md", "b.md", "c.md"):
         Path(name).write_text(TEXT)
     Path("d.md").write_text(TEXT * 2)
-    monkeypatch.setattr(input_tokens, "LARGEST", len(TEXT))
-    monkeypatch.setattr(input_tokens, "MOST", 2 * len(TEXT))
+    monkeypatch.setattr(input_tokens, "MAX_FILE_SIZE", len(TEXT))
+    monkeypatch.setattr(input_tokens, "MAX_TOTAL_SIZE", 2 * len(TEXT))
     assert [file["path"] for file in counted("*.md")] == ["a.md", "b.md"]
 
 

@@ -88,7 +88,7 @@ def test_where_a_directory_has_both_its_own_file_counts_and_that_is_said(tmp_pat
     settings = here(tmp_path)
     assert settings[OUTPUTS] == "mine"
     ((message, _),) = settings.warnings()
-    assert message == "runcard.toml counts, and [tool.runcard] in pyproject.toml does not"
+    assert message == "runcard.toml is used; [tool.runcard] in pyproject.toml is ignored"
 
 
 @pytest.mark.parametrize(
@@ -111,13 +111,13 @@ def test_an_unknown_key_is_a_warning_with_what_may_be_meant(tmp_path: Path) -> N
         "exclude-patterns = []\n\n[colours]\n\n[limits]\nsise = 1\n"
     )
     assert list(here(tmp_path).warnings()) == [
-        ("runcard.toml:2: there is no setting artifacts.pattern", "did you mean artifacts.patterns?"),
+        ("runcard.toml:2: unknown setting artifacts.pattern", "did you mean artifacts.patterns?"),
         (
-            "runcard.toml:6: there is no setting artifacts.exclude-patterns",
+            "runcard.toml:6: unknown setting artifacts.exclude-patterns",
             "did you mean artifacts.exclude_patterns?",
         ),
-        ("runcard.toml:8: there is no setting colours", "`runcard config` lists all there are"),
-        ("runcard.toml:11: there is no setting limits.sise", "did you mean limits.size?"),
+        ("runcard.toml:8: unknown setting colours", "run `runcard config` for a list of all settings"),
+        ("runcard.toml:11: unknown setting limits.sise", "did you mean limits.size?"),
     ]
 
 
@@ -132,8 +132,8 @@ def test_a_wrong_value_hurts_only_those_who_ask_for_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"a = \n", r"runcard\.toml:1: this is not TOML: "),
-        (b"a = 1\na = 2\n", r"runcard\.toml:2: this is not TOML: "),
+        (b"a = \n", r"runcard\.toml:1: invalid TOML: "),
+        (b"a = 1\na = 2\n", r"runcard\.toml:2: invalid TOML: "),
         (b"\xff", "is not UTF-8 text"),
     ],
 )
@@ -153,7 +153,7 @@ def test_a_project_that_is_no_toml_hurts_only_when_it_speaks_of_us(tmp_path: Pat
     (tmp_path / "pyproject.toml").write_text("{{ runcard }}\n")
     assert here(tmp_path).file is None
     (tmp_path / "pyproject.toml").write_text("[tool.runcard]\noutputs = \n")
-    with pytest.raises(RuncardError, match=r"pyproject\.toml:2: this is not TOML"):
+    with pytest.raises(RuncardError, match=r"pyproject\.toml:2: invalid TOML"):
         here(tmp_path)
     (tmp_path / "pyproject.toml").write_bytes(b"runcard \xff")
     assert here(tmp_path).file is None

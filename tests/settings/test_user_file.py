@@ -43,9 +43,9 @@ def test_what_is_wrong_with_it_is_reported(own: Path, cli: Cli) -> None:
     done = cli("config")
     assert done.code == 1
     assert f"Error: {own}:2: limits.depth is '0'; allowed: " in done.err
-    assert f"Warning: {own}:1: there is no setting output\n  hint: did you mean outputs?\n" in done.err
+    assert f"Warning: {own}:1: unknown setting output\n  hint: did you mean outputs?\n" in done.err
     own.write_text("[")
-    with pytest.raises(RuncardError, match="this is not TOML"):
+    with pytest.raises(RuncardError, match="invalid TOML"):
         read_settings()[OUTPUTS]
 
 

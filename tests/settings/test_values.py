@@ -161,7 +161,7 @@ def test_a_directory_must_be_one_before_anything_is_written_there(tmp_path: Path
         settings = read_settings(environ={"ARTIFACTS_DIR": str(path)}, directory=str(tmp_path))
         assert settings[ARTIFACTS_DIR] == str(path)
         with pytest.raises(
-            SettingsError, match=r"^ARTIFACTS_DIR is '.*': .*file is no directory; allowed: a path"
+            SettingsError, match=r"^ARTIFACTS_DIR is '.*': .*file is not a directory; allowed: a path"
         ):
             settings.checked(ARTIFACTS_DIR)
     good = read_settings(environ={"RUNCARD_OUTPUTS": str(tmp_path / "new" / "er")})
@@ -170,5 +170,5 @@ def test_a_directory_must_be_one_before_anything_is_written_there(tmp_path: Path
 
 def test_a_price_file_must_be_there_before_it_is_read(tmp_path: Path) -> None:
     settings = read_settings(environ={"RUNCARD_PRICES": str(tmp_path / "gone.json")})
-    with pytest.raises(SettingsError, match="there is no file to be read"):
+    with pytest.raises(SettingsError, match="not a readable file"):
         settings.checked(PRICES)

@@ -1,12 +1,20 @@
-"""What a call to a model used and what it cost: usage of all vendors in one shape, and a dated table of prices.
+"""Tokens and costs of model calls: the usage of all vendors in one form, and a dated price table.
 
-Nothing here guesses: a count that was not said is None, a model without a price has no cost, and zero means free. It counts
-no tokens itself and asks no network. The names are imported when they are first used; the table is read on first use.
+    usage, tokens     the usage of one call; token counts by class
+    vendors           reading usage from the replies and streams of each vendor
+    prices            the price of a model on a day, and the cost of a call
+    price_table, price_rows, price_file   the table as values, a row of it, its file format
+    service_tiers     batch, flex, priority: tiers with their own prices
+    model_names, providers   names of models and providers
+    token_estimate    counting tokens locally
+
+Nothing is guessed: an unknown count is None, a model without a price has no cost, and zero means free. There is no network
+access. The names are imported on first use; so is the table.
 """
 
 from importlib import import_module
 
-TYPE_CHECKING = False  # as in typing, whose import alone would take longer than all of this
+TYPE_CHECKING = False  # as in typing, which takes longer to import than this module
 if TYPE_CHECKING:
     from typing import Any
 

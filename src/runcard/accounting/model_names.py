@@ -1,6 +1,6 @@
-"""Which names of models an entry of a price table means: exact ids, and clauses as its source wrote them.
+"""Which model names an entry of a price table matches: exact ids, and clauses from the source of the table.
 
-Letters count the same in both cases. Nothing is guessed: a name that no clause accepts is not known.
+Case is ignored. Nothing is guessed: a name that no clause matches is unknown.
 """
 
 import re
@@ -16,28 +16,28 @@ TESTS: dict[str, Test] = {
     "contains": lambda name, text: text in name,
     "regex": lambda name, pattern: re.search(pattern, name) is not None,
 }
-JOINED: dict[str, Callable[..., bool]] = {"or": any, "and": all}
+COMBINATIONS: dict[str, Callable[..., bool]] = {"or": any, "and": all}
 
 _DATE = re.compile(r"-(20\d\d)(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])(?=-|:|$)")
 
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """A test of a name, or several joined."""
+    """A test of a name, or several combined."""
 
     kind: str
     text: str = ""
     parts: tuple["Clause", ...] = ()
 
-    def accepts(self, name: str) -> bool:
-        """Whether this names the model; the name is given in lower case."""
-        if self.kind in JOINED:
-            return JOINED[self.kind](part.accepts(name) for part in self.parts)
+    def matches(self, name: str) -> bool:
+        """Whether a name, in lower case, matches."""
+        if self.kind in COMBINATIONS:
+            return COMBINATIONS[self.kind](part.matches(name) for part in self.parts)
         return TESTS[self.kind](name, self.text)
 
 
 def spellings(model: str) -> tuple[str, ...]:
-    """The name as it is, then with a date as `-2025-12-11` where it has `-20251211`: some gateways write that."""
+    """The name itself, then with a date as `-2025-12-11` where it has `-20251211`: some gateways write it so."""
     name = model.lower()
     dashed = _DATE.sub(r"-\1-\2-\3", name)
     return (name,) if dashed == name else (name, dashed)

@@ -1,9 +1,9 @@
-"""A price row, and what tokens cost by it: decimal arithmetic, one call at a time.
+"""A price row, and the cost of tokens by it: decimal arithmetic, one call at a time.
 
-A row says what a million tokens of each class cost, and from how much input on they cost something else. Which row
-is right for a model and a day is for `prices` to say.
+A row has the rates for a million tokens of each class, and tiers with other rates for large inputs. `prices` finds the row
+for a model and a day.
 
-Invariant: a cost is exact, or None. It is None when a class that occurs has no rate, and when input or output are not known.
+Invariant: a cost is exact, or None. It is None when a class that occurs has no rate, and when input or output are unknown.
 """
 
 from dataclasses import dataclass, fields, replace
@@ -18,7 +18,7 @@ EXACT = Context(prec=100)  # more digits than any cost has, whatever the caller'
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """US dollars for a million tokens of each class; None where no price is known. Reasoning is paid as output."""
+    """US dollars for a million tokens of each class; None where unknown. Reasoning is charged as output."""
 
     input: Decimal | None = None
     output: Decimal | None = None
@@ -36,7 +36,7 @@ RATES = tuple(field.name for field in fields(Rates))
 
 @dataclass(frozen=True, slots=True)
 class Tier:
-    """The rates of a whole call whose input has more tokens than this."""
+    """The rates of a whole call with more input tokens than this."""
 
     above_input_tokens: int
     rates: Rates
@@ -44,19 +44,19 @@ class Tier:
 
 @dataclass(frozen=True, slots=True)
 class PriceRow:
-    """The price of a model at one time, and where it was found."""
+    """The price of a model at one time, and its source."""
 
     model: str
     provider: str
     source: str
     as_of: str
     rates: Rates
-    tiers: tuple[Tier, ...] = ()  # by size, the smallest first
-    tier: Tier | None = None  # the one that these rates are of
+    tiers: tuple[Tier, ...] = ()  # smallest first
+    tier: Tier | None = None  # the tier of `rates`
     service_tier: str | None = None
 
     def applied(self, tokens: Tokens) -> "PriceRow":
-        """The row as it counts for a call of this size: the one to record. The same when its size is not known."""
+        """The row for a call of this size: the one to record. Unchanged when the size is unknown."""
         if tokens.input is None:
             return self
         reached = [tier for tier in self.tiers if tokens.input > tier.above_input_tokens]
@@ -81,9 +81,9 @@ class PriceRow:
 
 
 def cost(tokens: Tokens, row: PriceRow) -> Decimal | None:
-    """What one call costs in US dollars; None when that is not known, 0 when it is free.
+    """The cost of one call in US dollars; None when unknown, 0 when free.
 
-    A cache class that is not known is taken as plain input: vendors say so when a cache had a part.
+    An unknown cache class counts as plain input: vendors report the cache when it was used.
     """
     if tokens.input is None or tokens.output is None:
         return None
@@ -97,9 +97,9 @@ def cost(tokens: Tokens, row: PriceRow) -> Decimal | None:
             if count and rate is None:
                 return None
             total += count * (rate or 0)
-        return (total / MILLION).normalize() + 0  # without zeros at its end, and without an exponent
+        return (total / MILLION).normalize() + 0  # without trailing zeros or exponent
 
 
 def json_number(value: Decimal) -> int | float:
-    """A number for JSON that reads back as the same decimal; beyond 15 digits, the nearest there is."""
+    """A number for JSON that reads back as the same decimal; beyond 15 digits, the nearest one."""
     return int(value) if value == value.to_integral_value() else float(value)

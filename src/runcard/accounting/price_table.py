@@ -1,6 +1,6 @@
-"""A price table as values: providers, their models, the prices of each, and which one counts at a time.
+"""A price table as values: providers, their models, their prices, and which price is valid at a time.
 
-Where a table comes from is for `format` to know. Invariant: nothing here changes once it is read.
+`price_file` reads a table from its file. Invariant: a table never changes once it is read.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,15 +14,15 @@ from runcard.accounting.price_rows import Rates, Tier
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """What a model costs under a condition: from a day on, at hours of the day, in a service tier."""
+    """The price of a model under conditions: from a day on, at hours of the day, in a service tier."""
 
     rates: Rates
     tiers: tuple[Tier, ...] = ()
     since: date | None = None
-    hours: tuple[time, time] | None = None  # UTC; a first after the second means over midnight
+    hours: tuple[time, time] | None = None  # UTC; start after end: over midnight
     service_tier: str | None = None
 
-    def active(self, when: datetime) -> bool:
+    def is_active(self, when: datetime) -> bool:
         moment = when.astimezone(UTC)
         if self.since is not None and moment.date() < self.since:
             return False
@@ -34,26 +34,28 @@ class Price:
 
 @dataclass(frozen=True, slots=True)
 class ModelPrices:
-    """An entry: a model, the names it goes by, and its prices; without any, it has no price by the token."""
+    """An entry: a model, its names, and its prices; without any, it is not priced by token."""
 
     model: str
     match: Clause
     prices: tuple[Price, ...]
 
     def price(self, when: datetime, service_tier: str | None) -> Price | None:
-        """The last one that counts at that time: later ones are newer, or more special."""
-        found = [price for price in self.prices if price.service_tier == service_tier and price.active(when)]
-        return found[-1] if found else None
+        """The last one that is active at that time: later ones are newer, or more specific."""
+        active = [
+            price for price in self.prices if price.service_tier == service_tier and price.is_active(when)
+        ]
+        return active[-1] if active else None
 
 
 class ProviderPrices:
-    """A provider's models, read when they are first asked for."""
+    """A provider's models, read on first use."""
 
     def __init__(
         self, owns: Clause | None, also: tuple[str, ...], load: Callable[[], tuple[ModelPrices, ...]]
     ) -> None:
-        self.owns = owns  # the names that mean it where no provider is given; None: all of its models' names
-        self.also = also  # the providers whose prices count when it names none itself
+        self.owns = owns  # names that are its own where no provider is given; None: all of its models' names
+        self.also = also  # providers whose prices apply where it has none itself
         self._load = load
 
     @cached_property
@@ -61,21 +63,21 @@ class ProviderPrices:
         return self._load()
 
     def find(self, name: str) -> ModelPrices | None:
-        """The first model that goes by this name, in lower case."""
-        return next((model for model in self.models if model.match.accepts(name)), None)
+        """The first model with this name, in lower case."""
+        return next((model for model in self.models if model.match.matches(name)), None)
 
 
 @dataclass(frozen=True, slots=True)
 class PriceMatch:
-    """A model that was found, whose price it is, and whether that is who was asked for."""
+    """A model that matches a name, and its provider."""
 
     provider: str
     entry: ModelPrices
-    stands_in: bool = False
+    is_fallback: bool = False  # the price of another provider than the given one
 
     def price(self, when: datetime, service_tier: str | None) -> Price | None:
-        """Its price; one provider's price stands in for another's only where it is the usual one."""
-        return None if self.stands_in and service_tier else self.entry.price(when, service_tier)
+        """Its price; the fallback to another provider is only for the standard tier."""
+        return None if self.is_fallback and service_tier else self.entry.price(when, service_tier)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,26 +86,28 @@ class PriceTable:
 
     source: str
     as_of: str
-    providers: Mapping[str, ProviderPrices]  # by the one name of each
+    providers: Mapping[str, ProviderPrices]  # by canonical name
 
     def find(self, model: str, provider: str | None) -> tuple[PriceMatch, ...]:
-        """What this name may mean; several only when no provider is given."""
+        """The models that match this name; several only without a provider."""
         for name in spellings(model):
-            if hits := self._of(name, provider) if provider else self._owned(name):
-                return hits
+            if matches := self._of_provider(name, provider) if provider else self._of_any(name):
+                return matches
         return ()
 
-    def _of(self, name: str, provider: str) -> tuple[PriceMatch, ...]:
-        asked = self.providers.get(provider)
-        if asked is None:
+    def _of_provider(self, name: str, provider: str) -> tuple[PriceMatch, ...]:
+        prices = self.providers.get(provider)
+        if prices is None:
             return ()
-        for other in (provider, *asked.also):
+        for other in (provider, *prices.also):
             if other in self.providers and (entry := self.providers[other].find(name)):
-                return (PriceMatch(other, entry, stands_in=other != provider),)
+                return (PriceMatch(other, entry, is_fallback=other != provider),)
         return ()
 
-    def _owned(self, name: str) -> tuple[PriceMatch, ...]:
+    def _of_any(self, name: str) -> tuple[PriceMatch, ...]:
         owners = {
-            key: one for key, one in self.providers.items() if one.owns is None or one.owns.accepts(name)
+            key: prices
+            for key, prices in self.providers.items()
+            if prices.owns is None or prices.owns.matches(name)
         }
-        return tuple(PriceMatch(key, entry) for key, one in owners.items() if (entry := one.find(name)))
+        return tuple(PriceMatch(key, entry) for key, prices in owners.items() if (entry := prices.find(name)))

@@ -1,7 +1,7 @@
-"""Prices by model, provider and day: the packaged table, and a user's own before it.
+"""Prices by model, provider, day and service tier: the packaged table, and a user's own before it.
 
-A price is found by the exact ids and clauses of a table, or not at all: None is the answer for a model nobody priced, a
-provider that is not listed, and a name that several vendors could mean. Prices never come from the network.
+A price is found by the exact ids and clauses of a table, or not at all: it is None for a model without a price, a provider
+that is not listed, and a name that matches models of several vendors. Prices never come from the network.
 """
 
 import json
@@ -16,29 +16,29 @@ from typing import NamedTuple
 from runcard.accounting.price_file import read_table
 from runcard.accounting.price_rows import PriceRow, cost
 from runcard.accounting.price_table import PriceMatch, PriceTable
-from runcard.accounting.providers import canonical
+from runcard.accounting.providers import canonical_name
+from runcard.accounting.service_tiers import priced_tier
 from runcard.accounting.usage import Usage
 from runcard.encoding import Limits, decode_json
 from runcard.errors import DocumentError, EncodingError, UsageError
 from runcard.files import failure, open_regular, printable, read_stream
 
 _PACKAGED = Path(__file__).with_name("prices.json")
-_USUAL = {"standard", "default"}
 
 
 class Charge(NamedTuple):
-    """What a call cost, and the price row to record with it; None where that is not known."""
+    """The cost of a call, and the price row to record with it; None where unknown."""
 
     cost: Decimal | None
     row: PriceRow | None
 
 
 class Prices:
-    """Price tables, asked one after the other."""
+    """Price tables, searched in order."""
 
     def __init__(self, *tables: PriceTable) -> None:
         self.tables = tables
-        self._hits: dict[tuple[str, str | None], list[tuple[PriceMatch, ...]]] = {}
+        self._matches: dict[tuple[str, str | None], list[tuple[PriceMatch, ...]]] = {}
 
     @classmethod
     def packaged(cls) -> "Prices":
@@ -47,7 +47,7 @@ class Prices:
 
     @classmethod
     def with_file(cls, path: str | os.PathLike[str]) -> "Prices":
-        """The prices of a file, and the packaged ones for what it leaves out; raises DocumentError for a bad file."""
+        """The prices of a file, then the packaged ones; raises DocumentError for a bad file."""
         name = printable(os.fspath(path))
         try:
             with open(open_regular(path, follow=True), "rb") as file:
@@ -66,19 +66,21 @@ class Prices:
         when: datetime | None = None,
         service_tier: str | None = None,
     ) -> PriceRow | None:
-        """The price of a model at a time (now, when none is given), or None when it is not known.
+        """The price of a model at a time (default: now), or None when unknown.
 
-        Without a provider, the model's own vendor is meant, if there is no doubt about it.
+        Without a provider, the price of the model's own vendor is used, if the name is unambiguous.
         """
         moment = when or datetime.now(UTC)
         if moment.tzinfo is None:
             raise UsageError(f"{moment.isoformat()} has no time zone", hint="use datetime.now(UTC)")
-        tier = None if service_tier is None or service_tier.lower() in _USUAL else service_tier.lower()
-        for table, hits in zip(self.tables, self._lookup(model, provider), strict=True):
-            if len(hits) > 1 or (hits and not hits[0].entry.prices):
+        tier = priced_tier(service_tier)
+        for table, matches in zip(self.tables, self._lookup(model, provider), strict=True):
+            if len(matches) > 1 or (matches and not matches[0].entry.prices):
                 return None
-            if hits and (price := hits[0].price(moment, tier)):
-                row = PriceRow(hits[0].entry.model, hits[0].provider, table.source, table.as_of, price.rates)
+            if matches and (price := matches[0].price(moment, tier)):
+                row = PriceRow(
+                    matches[0].entry.model, matches[0].provider, table.source, table.as_of, price.rates
+                )
                 return replace(row, tiers=price.tiers, service_tier=tier)
         return None
 
@@ -89,24 +91,24 @@ class Prices:
         when: datetime | None = None,
         model: str | None = None,
     ) -> Charge:
-        """What one call cost, by the model that its reply names, else the one given.
+        """The cost of one call, for the model in its reply, or else `model`.
 
-        The shape of a reply is no proof of who sent it: only a provider that somebody gave counts.
+        The format of a reply does not prove who sent it: only a provider that the caller gave is used.
         """
         name = usage.model or model
-        given = provider or (usage.provider if usage.source == "given" else None)
-        row = self.find(name, given, when, usage.service_tier) if name else None
+        provider = provider or (usage.provider if usage.source == "given" else None)
+        row = self.find(name, provider, when, usage.service_tier) if name else None
         if row is None:
             return Charge(None, None)
         return Charge(cost(usage.tokens, row), row.applied(usage.tokens))
 
     def _lookup(self, model: str, provider: str | None) -> list[tuple[PriceMatch, ...]]:
-        """What each table has under this name; remembered, for the same few names are asked again and again."""
+        """What each table has for this name; cached, because the same few names come again and again."""
         key = model, provider
-        if key not in self._hits:
-            name = canonical(provider) if provider else None
-            self._hits[key] = [table.find(model, name) for table in self.tables]
-        return self._hits[key]
+        if key not in self._matches:
+            name = canonical_name(provider) if provider else None
+            self._matches[key] = [table.find(model, name) for table in self.tables]
+        return self._matches[key]
 
 
 @cache
@@ -116,5 +118,5 @@ def _packaged_prices() -> Prices:
 
 @cache
 def _packaged() -> PriceTable:
-    # Our own file, held to the format by a test: the quick way to read it will do.
+    # A test checks this file against the format, so the fast JSON reader is enough.
     return read_table(json.loads(_PACKAGED.read_bytes()), _PACKAGED.name, lazily=True)

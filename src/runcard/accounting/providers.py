@@ -1,4 +1,4 @@
-"""Providers as people write them, and as the price table calls them.
+"""Names of providers: as people write them, and as the price table has them.
 
 Only names that are listed here or in a table are known: a proxy with `openai` in its name is not OpenAI.
 """
@@ -39,11 +39,11 @@ _ALIASES = {
     "zai": ("z-ai",),
     "zhipuai": ("zhipu", "zhipu-ai"),
 }
-_CALLED = {alias: provider for provider, aliases in _ALIASES.items() for alias in aliases}
-_BLANKS = str.maketrans("_. ", "---")
+_BY_ALIAS = {alias: provider for provider, aliases in _ALIASES.items() for alias in aliases}
+_SEPARATORS = str.maketrans("_. ", "---")
 
 
-def canonical(provider: str) -> str:
-    """The one name of a provider: `Vertex AI`, `vertex_ai` and `gcp.vertex_ai` are all `google`."""
-    name = provider.strip().lower().translate(_BLANKS)
-    return _CALLED.get(name, name)
+def canonical_name(provider: str) -> str:
+    """The canonical name of a provider: `Vertex AI`, `vertex_ai` and `gcp.vertex_ai` are all `google`."""
+    name = provider.strip().lower().translate(_SEPARATORS)
+    return _BY_ALIAS.get(name, name)

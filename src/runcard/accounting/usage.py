@@ -1,6 +1,6 @@
-"""What one call to a model used, as its reply or its caller says.
+"""The usage of one model call, in one form for all vendors.
 
-It is the one shape that all vendors' replies are read into; `usage` reads them, `prices` knows what they cost.
+`vendors` reads it from replies, `prices` computes its cost.
 """
 
 from dataclasses import dataclass
@@ -13,20 +13,20 @@ Source = Literal["reported", "partial", "given"]
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """The tokens of one call, and the facts about it that stand beside them in a reply."""
+    """The tokens of one call, and the other facts about it in a reply."""
 
     tokens: Tokens
-    provider: str | None = None  # whose shape the reply has; a compatible server uses the same one
+    provider: str | None = None  # whose format the reply has; compatible servers use the same
     model: str | None = None  # as the reply names it
     response_id: str | None = None
     stop_reason: str | None = None
-    source: Source | None = None  # None: the reply says nothing about tokens
-    service_tier: str | None = (
-        None  # how it was served when that has another price than usual: batch, flex, …
-    )
-    also: tuple["Usage", ...] = ()  # calls inside this one that `tokens` leaves out, perhaps of other models
+    source: Source | None = None  # None: the reply has no token counts
+    service_tier: str | None = None  # None: the standard one; see `service_tiers`
+    also: tuple[
+        "Usage", ...
+    ] = ()  # calls within this one that `tokens` does not include, perhaps of other models
 
     @property
     def calls(self) -> tuple["Usage", ...]:
-        """This call and those inside it: together they are what was used."""
+        """This call and those within it: together the whole usage."""
         return (self, *self.also)

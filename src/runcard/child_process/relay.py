@@ -143,7 +143,7 @@ class Relay:
             while status is None:
                 self._wait(self._tree.due - time.monotonic())
                 if time.monotonic() >= self._tree.due:
-                    self._tree.look()
+                    self._tree.sample()
                     self._tree.count_orphans()
                     # SIGCHLD may have gone to another thread of this program.
                     status = self._child.poll()

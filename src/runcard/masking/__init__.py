@@ -1,11 +1,21 @@
-"""Masking of secrets, before anything reaches the disk.
+"""Masking of secrets, before anything is written to disk.
 
-`mask_text` and `mask_bytes` for logs and messages, `Masker` for what comes in pieces, `mask_data` for configurations
-and payloads, `mask_command` and `mask_environment` for processes. A secret becomes `[masked:<rule>]`; what was masked
-is counted by rule, never shown. Which files are left out altogether is decided by those who collect them, and nothing
-here asks anybody whether a key is real.
+`mask_text` and `mask_bytes` are for logs and messages, `Masker` for streams, `mask_data` for configurations and payloads,
+`mask_command` and `mask_environment` for processes. A secret becomes `[masked:<rule>]`; masked secrets are counted by rule,
+never shown. No key is ever tried out.
 
-Invariants: masking what has been masked changes nothing; text without a secret comes back as it was; JSON stays JSON.
+    vendor_keys     the table of vendors' keys: add a vendor's prefix here
+    rules           all rules and their order
+    secret_names    names whose values are secrets: `password`, `api_key`
+    secret_values   whether a value under such a name is a secret, a placeholder or a label
+    user_patterns, pattern_safety   the user's own patterns, and which are allowed
+    masker          text and streams, with these searches:
+        prefix_search, assignments, http_headers, url_passwords, private_keys, command_text
+    data, command_line, named_value   plain data, argument lists, a value with a known name
+    secret_scanner  whether a file holds a secret, for those who leave out whole files
+    matches, marks, value_spans, lazy_patterns   what these use
+
+Invariants: masking twice changes nothing more; text without a secret stays the same; JSON stays JSON.
 """
 
 from runcard.masking.command_line import mask_command

@@ -1,7 +1,7 @@
-r"""Secret names in a text, with their values: `API_KEY=…`, `"token": "…"`, `password: …`, `<password>…</`.
+r"""Searching a text for secret names with their values: `API_KEY=…`, `"token": "…"`, `password: …`, `<password>…</`.
 
-The words that make a name a secret name are found fast, together with what must follow them; then the whole name is taken
-apart (`names.py`) and the value is judged (`values.py`). What stands between and around the two decides how strictly.
+A fast pattern finds the words of secret names, with what must follow them; then the whole name is checked (`secret_names`),
+and the value (`secret_values`). What is between and around the two decides how strictly.
 
 Invariant: a value is replaced from its first character to its last, and its quotes stay.
 """
@@ -20,12 +20,12 @@ from runcard.masking.secret_values import ValueContext, is_placeholder, looks_ra
 _NAME_BYTES = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-."
 _LONGEST_NAME = 64  # before the secret word
 _LONGEST_JOINED = 24  # a name in a program; a key in base64 is longer
-_SHORTEST = 3  # a value that is shorter is no secret in a text
-_LONG = 16  # a value that is a secret under a name that says little
-_BEFORE = 16  # bytes before a name that say what it is
+_MIN_VALUE = 3  # a shorter value is not a secret in a text
+_MIN_WEAK_VALUE = 16  # under a name that is a weak hint
+_BEFORE = 16  # bytes before a name that are checked
 
-# The words that make a name a secret name; and what is no value of them, for it is a name and a sign again, which the search
-# finds as well. A cookie may begin with any name.
+# The words of secret names; and what cannot be their value, because it is a name and a sign again, which is found on its own.
+# A cookie may start with any name.
 _SIGN_AGAIN = rb"(?:[=:|>'\"]|[ \t](?:[=:|]|is[ \t]))"
 _WORDS = {
     rb"k(?:ey(?:(?<=[a-z0-9_\-. ?&\n]key)|(?<=\Akey))|en(?!s|=token=)(?<=token)|ie(?<=cookie))": rb"[?&]key=",
@@ -33,11 +33,11 @@ _WORDS = {
     rb"c(?:ret(?<=secret)|red)": rb"secret" + _SIGN_AGAIN,
     rb"u(?:th(?<=auth))": rb"authorization:",
 }
-# What stands in every text, in lower case, in which `patterns` find something.
+# One of these, in lower case, is in every text that `patterns` match.
 HINTS = (b"key", b"token", b"cookie", b"pass", b"pw", b"_pat", b"secret", b"cred", b"auth")
 _COLOUR = rb"(?:\x1b\[[0-9;]{0,12}m)?"
-_SIGNS = (  # each begins with a fixed character, so that `re` passes over it fast
-    rb":[ \t]{0,2}&?(?:'static )?(?:string|str)[ \t]{0,2}=",  # a type and then the value: const key: string = …
+_SIGNS = (  # each starts with a fixed character, so that `re` is fast
+    rb":[ \t]{0,2}&?(?:'static )?(?:string|str)[ \t]{0,2}=",  # a type before the value: const key: string = …
     rb"=>|:=|={1,3}|:|%3d|\|",
     rb"value=",  # <add key="ApiKey" value="…"/>
     rb"</key><string>|>(?!<)|type=\"[^\"<>\r\n]{0,60}\">",  # <password>…</password>, with an attribute or without
@@ -57,23 +57,23 @@ _VALUE = (
     rb"(?=(?P<rest>[a-z0-9_.\-]{0,40}+)(?:\\{0,7}[\"'])?\]?" + _COLOUR + rb"(?:"
     rb"[ \t]{0,16}+(?P<sign>" + b"|".join(_SIGNS) + rb")[ \t]{0,16}+" + _COLOUR + rb"|"
     rb"(?P<weak>,[ \t]{0,16}(?=[\"'])|[ \t](?=[\"'])|[ \t](?=[a-z0-9+/=_\-]{20})))"
-    rb"(?:[bfru]{0,2}(?P<quote>\\{0,7}[\"'`])|(?=[^\s\"'`]{3})(?![0-9.]{1,20}+[^A-Za-z0-9_./+-]))"  # a bare number is no secret
+    rb"(?:[bfru]{0,2}(?P<quote>\\{0,7}[\"'`])|(?=[^\s\"'`]{3})(?![0-9.]{1,20}+[^A-Za-z0-9_./+-]))"  # a bare number is not a secret
     rb"(?!%b)(?P<value>[^\s\"'`\\:=,;)}\]][^\r\n\"'`]{2}))"
 )
 
 
-class _Spot(NamedTuple):
-    """A name, what kind of place its value has, and what ends the value if it has no quotes."""
+class _Assignment(NamedTuple):
+    """A name, the context of its value, and what ends a value without quotes."""
 
     name: str
-    place: ValueContext
+    context: ValueContext
     ends: bytes
 
 
 def find_assigned(text: bytes, lowered: bytes, begin: int) -> Iterator[SecretCandidate]:
     for pattern in patterns():
         for match in pattern.finditer(lowered, begin):
-            yield SecretCandidate(match.start("value"), partial(_judge, text, match))
+            yield SecretCandidate(match.start("value"), partial(_check, text, match))
 
 
 @cache
@@ -83,124 +83,138 @@ def patterns() -> list[re.Pattern[bytes]]:
     ]
 
 
-def _judge(text: bytes, match: re.Match[bytes]) -> SecretMatch | None:
+def _check(text: bytes, match: re.Match[bytes]) -> SecretMatch | None:
     name, at = _name(text, match.start(), match.end("rest"))
     before = text[max(0, at - _BEFORE) : at]
     if before.endswith(MARK.encode("ascii")):
         return None
-    spot = _spot(name, before, match) if match["sign"] else _weak_spot(name, before, match)
-    if spot and before.endswith(b" "):
-        spot = spot._replace(name=_with_word_before(text, at, name))
-    said = name_hint(spot.name) if spot else None
-    if spot and said is None and spot.name.lower().lstrip("-") == "key":
-        return _judge_bare_key(text, match, spot)
-    if spot is None or said is None:
+    assignment = _by_sign(name, before, match) if match["sign"] else _without_sign(name, before, match)
+    if assignment and before.endswith(b" "):
+        assignment = assignment._replace(name=_with_word_before(text, at, name))
+    hint = name_hint(assignment.name) if assignment else None
+    if assignment and hint is None and assignment.name.lower().lstrip("-") == "key":
+        return _check_bare_key(text, match, assignment)
+    if assignment is None or hint is None:
         return None
-    if said.rule in {"authorization", "cookie"} and (header := _judge_header(text, match, spot, said.rule)):
-        return header.found
-    return _judge_value(text, match, spot)
+    if hint.rule in {"authorization", "cookie"} and (
+        header := _check_header(text, match, assignment, hint.rule)
+    ):
+        return header.secret
+    return _check_value(text, match, assignment)
 
 
 class _Header(NamedTuple):
-    """The value of a header, and what is secret in it, if anything."""
+    """The value of a header, and the secret in it, if any."""
 
-    found: SecretMatch | None
+    secret: SecretMatch | None
 
 
-def _judge_header(text: bytes, match: re.Match[bytes], spot: _Spot, rule: str) -> _Header | None:
-    """What is secret in an `Authorization` or `Cookie` header; None when the value has not the form of one."""
+def _check_header(text: bytes, match: re.Match[bytes], assignment: _Assignment, rule: str) -> _Header | None:
+    """The secret in an `Authorization` or `Cookie` header; None when the value does not look like one."""
     start = match.start("value")
     span = value_spans.at(
-        text, start, match["quote"], value_spans.HEADER if match["sign"] == b":" else spot.ends
+        text, start, match["quote"], value_spans.HEADER if match["sign"] == b":" else assignment.ends
     )
     if rule == "authorization":
         return _Header(http_headers.authorization(text, start, span))
     if http_headers.has_cookies(text, start, span):
-        return _Header(http_headers.cookie(text, start, span, is_set=spot.name.lower().startswith("set")))
+        return _Header(
+            http_headers.cookie(text, start, span, is_set=assignment.name.lower().startswith("set"))
+        )
     return None
 
 
-def _spot(name: str, before: bytes, match: re.Match[bytes]) -> _Spot | None:
-    """What a sign between name and value makes of the place; `before` is what stands before the name."""
+def _by_sign(name: str, before: bytes, match: re.Match[bytes]) -> _Assignment | None:
+    """The assignment by the sign between name and value; `before` is the text before the name."""
     sign, quote = match["sign"], match["quote"]
     if sign.endswith(b">") and sign != b"=>":
         return (
             None
             if quote or not _is_markup(sign, before)
-            else _Spot(name, ValueContext.STRICT, value_spans.MARKUP)
+            else _Assignment(name, ValueContext.STRICT, value_spans.MARKUP)
         )
     tight = (
         sign == b"=" and match.end("rest") == match.start("sign") and match.end("sign") == _beginning(match)
     )
     if tight and before.endswith((b"?", b"&")):
-        return _Spot(name, ValueContext.STRICT, value_spans.QUERY)
+        return _Assignment(name, ValueContext.STRICT, value_spans.QUERY)
     if tight and (name.isupper() or name.startswith("--")):
-        return _Spot(name, ValueContext.SURE, value_spans.SHELL)
+        return _Assignment(name, ValueContext.SURE, value_spans.SHELL)
     if sign == b"|" and not before.rstrip(b" `*").endswith(b"|"):
         return None  # a pipe, and not a table
     if sign == b":" and before.endswith(b":"):
-        return None  # a part of something long: arn:aws:secretsmanager:eu:1:secret:name
+        return None  # part of a longer name: arn:aws:secretsmanager:eu:1:secret:name
     in_list = tight and before[-2:].rstrip().endswith(b";")  # Server=db;Password=…
-    return _Spot(name, ValueContext.STRICT if quote or in_list else ValueContext.LOOSE, value_spans.LOOSE)
+    return _Assignment(
+        name, ValueContext.STRICT if quote or in_list else ValueContext.LOOSE, value_spans.LOOSE
+    )
 
 
 def _is_markup(sign: bytes, before: bytes) -> bool:
-    """Whether a name is that of an element, and not of a group in a pattern: (?P<password>…)."""
+    """Whether a name is an element, and not a group in a regular expression: (?P<password>…)."""
     if sign.startswith(b"</"):
         return before.endswith(b"<key>")
     return before.endswith((b"<", b":")) and not before.endswith((b"P<", b"?<"))
 
 
-def _weak_spot(name: str, before: bytes, match: re.Match[bytes]) -> _Spot | None:
+def _without_sign(name: str, before: bytes, match: re.Match[bytes]) -> _Assignment | None:
     """No sign, but `('NAME', 'value')` of a call, `PASSWORD 'value'` of SQL, or `api_key` and a long random word."""
-    said, quote = name_hint(name), match["quote"]
-    if said is None or said.strength is not Strength.HARD:
+    hint, quote = name_hint(name), match["quote"]
+    if hint is None or hint.strength is not Strength.HARD:
         return None
     if match["weak"].startswith(b","):
         call = before.replace(b" ", b"")[:-1]
-        place = ValueContext.STRICT if call.endswith(b"define(") else ValueContext.LOOSE
-        return _Spot(name, place, value_spans.LOOSE) if call.endswith(b"(") else None
+        context = ValueContext.STRICT if call.endswith(b"define(") else ValueContext.LOOSE
+        return _Assignment(name, context, value_spans.LOOSE) if call.endswith(b"(") else None
     closed = match.end("rest") != match.start("weak")
-    if closed or (quote and said.rule != "password"):
+    if closed or (quote and hint.rule != "password"):
         return None
     in_sql = quote is not None and name == "PASSWORD"
-    return _Spot(name, ValueContext.STRICT if in_sql else ValueContext.LOOSE, value_spans.LOOSE)
+    return _Assignment(name, ValueContext.STRICT if in_sql else ValueContext.LOOSE, value_spans.LOOSE)
 
 
 def _beginning(match: re.Match[bytes]) -> int:
     return match.start("quote" if match["quote"] else "value")
 
 
-def _judge_value(text: bytes, match: re.Match[bytes], spot: _Spot) -> SecretMatch | None:
+def _check_value(text: bytes, match: re.Match[bytes], assignment: _Assignment) -> SecretMatch | None:
     start = match.start("value")
-    span = value_spans.at(text, start, match["quote"], spot.ends)
+    span = value_spans.at(text, start, match["quote"], assignment.ends)
     value = value_spans.value(text, start, span)
-    if spot.ends == value_spans.MARKUP and text[span.end : span.end + 2] != b"</":
+    if assignment.ends == value_spans.MARKUP and text[span.end : span.end + 2] != b"</":
         return None
-    is_bare_pass = spot.place is ValueContext.LOOSE and spot.name == "pass"  # a word that means many things
-    if len(value) < (_LONG if is_bare_pass else _SHORTEST) or (match["quote"] and _is_joined(value)):
+    is_bare_pass = (
+        assignment.context is ValueContext.LOOSE and assignment.name == "pass"
+    )  # a word that means many things
+    if len(value) < (_MIN_WEAK_VALUE if is_bare_pass else _MIN_VALUE) or (
+        match["quote"] and _is_joined(value)
+    ):
         return None
-    rule = secret_rule(spot.name, value, spot.place)
+    rule = secret_rule(assignment.name, value, assignment.context)
     return SecretMatch(start, span.end, rule, span.more) if rule else None
 
 
-def _judge_bare_key(text: bytes, match: re.Match[bytes], spot: _Spot) -> SecretMatch | None:
-    """`KEY=…`, `--key=…`, `?key=…`: the name alone says little, so the value must be long and random."""
+def _check_bare_key(text: bytes, match: re.Match[bytes], assignment: _Assignment) -> SecretMatch | None:
+    """`KEY=…`, `--key=…`, `?key=…`: the name alone is a weak hint, so the value must be long and random."""
     start = match.start("value")
-    span = value_spans.at(text, start, match["quote"], spot.ends)
+    span = value_spans.at(text, start, match["quote"], assignment.ends)
     value = value_spans.value(text, start, span)
-    if spot.ends not in {value_spans.SHELL, value_spans.QUERY} or len(value) < _LONG or is_placeholder(value):
+    if (
+        assignment.ends not in {value_spans.SHELL, value_spans.QUERY}
+        or len(value) < _MIN_WEAK_VALUE
+        or is_placeholder(value)
+    ):
         return None
     return SecretMatch(start, span.end, "named-secret", span.more) if looks_random(value) else None
 
 
 def _is_joined(value: str) -> bool:
-    """Whether the quote before `value` closes a string of a program and no secret follows: `"password=" + name`."""
+    """Whether the quote before `value` closes a string of a program: `"password=" + name`."""
     return value.startswith("+") and len(value) <= _LONGEST_JOINED and value.strip("+").isidentifier()
 
 
 def _name(text: bytes, at: int, end: int) -> tuple[str, int]:
-    """The name around `at`, and where it starts: without the letter of an escape, without a terminal's colour."""
+    """The name around `at`, and where it starts: without an escape's letter, without a terminal colour."""
     head = text[max(0, at - _LONGEST_NAME) : at]
     start = at - len(head) + len(head.rstrip(_NAME_BYTES))
     name, before = text[start:end], text[max(0, start - 1) : start]
@@ -212,7 +226,7 @@ def _name(text: bytes, at: int, end: int) -> tuple[str, int]:
 
 
 def _with_word_before(text: bytes, start: int, name: str) -> str:
-    """`api key` when `api` and a space stand before `key`, if that is a stronger hint."""
+    """`api key` when `api` and a space precede `key`, if that is a stronger hint."""
     word, _ = _name(text, start - 1, start - 1)
     joined = f"{word}_{name}"
     more, less = name_hint(joined), name_hint(name)

@@ -1,14 +1,15 @@
-"""Masking of a command line that is known as its list of arguments.
+"""Masking of a command line as a list of arguments.
 
-A secret option's value is masked whole, in the same argument or in the next; so are assignments (`KEY=value`),
-headers (`-H`), and what a few programs take as a password in a short option. Every other argument is masked as text.
+The value of an option with a secret name is masked whole, in the same argument or in the next; so are assignments
+(`KEY=value`), headers (`-H`), and the passwords of a few programs' options (`_PASSWORD_OPTIONS`). Every other argument is
+masked as text. `command_text` does the same for a command line within a text.
 
-Invariant: as many arguments come out as went in, and each option keeps its name.
+Invariant: the number of arguments stays, and each option keeps its name.
 """
 
 from typing import NamedTuple
 
-from runcard.masking.marks import Masked, count, mark
+from runcard.masking.marks import Masked, add_counts, mark
 from runcard.masking.masker import mask_text, may_need_masking
 from runcard.masking.named_value import mask_named
 from runcard.masking.secret_names import name_hint
@@ -17,36 +18,34 @@ from runcard.masking.secret_values import ValueContext, is_placeholder
 _Counts = dict[str, int]
 
 
-class _Short(NamedTuple):
+class _PasswordOption(NamedTuple):
     """An option that takes a secret, of some programs only."""
 
     option: str
     programs: frozenset[str]
     rule: str
-    after: str = ""  # the secret begins behind this
-    apart: bool = True  # it may stand in the next argument
-    attached: bool = True  # it may stand in the same
-    needs: str = (
-        ""  # a word of the command that makes it a secret: `docker login -p`, but not `docker run -p`
-    )
+    after: str = ""  # the secret starts after this
+    separate: bool = True  # it may be in the next argument
+    attached: bool = True  # it may be in the same argument
+    needs: str = ""  # an argument that must be present: `docker login -p`, but not `docker run -p`
 
 
 _CURL = frozenset({"curl"})
 _HTTPIE = frozenset({"http", "https", "xh", "xhs"})
 _MYSQL = frozenset({"mysql", "mysqldump", "mysqladmin", "mariadb"})
 _REGISTRY = frozenset({"docker", "podman", "oc", "helm"})
-_SHORTS = (
-    _Short("-u", _CURL, "basic-auth", ":"),
-    _Short("-U", _CURL, "basic-auth", ":"),
-    _Short("--user", _CURL, "basic-auth", ":", attached=False),
-    _Short("--proxy-user", _CURL, "basic-auth", ":", attached=False),
-    _Short("-b", _CURL, "cookie", "="),
-    _Short("-a", _HTTPIE, "basic-auth", ":", attached=False),
-    _Short("-a", frozenset({"redis-cli"}), "password", attached=False),
-    _Short("-p", frozenset({"sshpass"}), "password"),
-    _Short("-p", _REGISTRY, "password", needs="login"),
-    _Short("-p", _MYSQL, "password", apart=False),
-    _Short("-w", frozenset({"ldapsearch", "ldapadd", "ldapmodify"}), "password", attached=False),
+_PASSWORD_OPTIONS = (
+    _PasswordOption("-u", _CURL, "basic-auth", ":"),
+    _PasswordOption("-U", _CURL, "basic-auth", ":"),
+    _PasswordOption("--user", _CURL, "basic-auth", ":", attached=False),
+    _PasswordOption("--proxy-user", _CURL, "basic-auth", ":", attached=False),
+    _PasswordOption("-b", _CURL, "cookie", "="),
+    _PasswordOption("-a", _HTTPIE, "basic-auth", ":", attached=False),
+    _PasswordOption("-a", frozenset({"redis-cli"}), "password", attached=False),
+    _PasswordOption("-p", frozenset({"sshpass"}), "password"),
+    _PasswordOption("-p", _REGISTRY, "password", needs="login"),
+    _PasswordOption("-p", _MYSQL, "password", separate=False),
+    _PasswordOption("-w", frozenset({"ldapsearch", "ldapadd", "ldapmodify"}), "password", attached=False),
 )
 _HEADERS = ("-H", "--header", "--proxy-header")
 
@@ -59,7 +58,7 @@ def mask_command(argv: list[str]) -> Masked[list[str]]:
 
 
 def mask_arguments(argv: list[str], counts: _Counts, *, quiet: bool) -> list[str]:
-    """The same, adding what was masked to `counts`; `quiet` as in `mask_named`."""
+    """The same, adding to `counts`; `quiet` as in `mask_named`."""
     if quiet and not any(map(is_argument, argv)):
         return list(argv)
     masked: list[str] = []
@@ -72,23 +71,23 @@ def mask_arguments(argv: list[str], counts: _Counts, *, quiet: bool) -> list[str
 
 
 def is_argument(text: str) -> bool:
-    """Whether a text in a list may mean more than its words: an option, or an assignment."""
+    """Whether a text in a list may be an option or an assignment."""
     return text.startswith("-") or "=" in text
 
 
 def _secret_argument(before: str, argument: str, words: set[str], counts: _Counts) -> str | None:
-    """`argument` masked for what it means in this command; None when it means nothing special."""
+    """`argument` masked by its meaning in this command; None when it has none."""
     if _is_option(before) and "=" not in before and not argument.startswith("-") and name_hint(before):
         return mask_named(before, argument, counts, ValueContext.SURE)
     if before in _HEADERS or argument.startswith("-H"):
         return _header(argument, counts)
-    for short in _SHORTS if "-" in {before[:1], argument[:1]} else ():
+    for option in _PASSWORD_OPTIONS if "-" in {before[:1], argument[:1]} else ():
         if (
-            words & short.programs
-            and short.needs in {"", *words}
-            and (given := _given(short, before, argument))
+            words & option.programs
+            and option.needs in {"", *words}
+            and (secret := _option_value(option, before, argument))
         ):
-            return _shortened(short, given, argument, counts)
+            return _mask_option(option, secret, argument, counts)
     name, sign, value = argument.partition("=")
     if sign and name_hint(name) and name.split() == [name]:
         return name + sign + mask_named(name, value, counts, ValueContext.SURE)
@@ -97,7 +96,7 @@ def _secret_argument(before: str, argument: str, words: set[str], counts: _Count
 
 def _text(argument: str, counts: _Counts, *, quiet: bool) -> str:
     masked = Masked(argument, {}) if quiet else mask_text(argument)
-    count(counts, masked.counts)
+    add_counts(counts, masked.counts)
     return masked.value
 
 
@@ -106,26 +105,26 @@ def _is_option(argument: str) -> bool:
 
 
 def _header(argument: str, counts: _Counts) -> str:
-    """`Name: value`, with `-H` before it or not."""
+    """`Name: value`, with or without `-H`."""
     name, sign, value = argument.partition(":")
     bare = value.lstrip(" ")
     space = value[: len(value) - len(bare)]
     return name + sign + space + mask_named(name.removeprefix("-H"), bare, counts, ValueContext.SURE)
 
 
-def _given(short: _Short, before: str, argument: str) -> str:
-    """The secret that `argument` gives to the option, when it does: always its end."""
-    if before == short.option and short.apart and not argument.startswith("-"):
-        given = argument
-    elif short.attached and argument.startswith(short.option):
-        given = argument[len(short.option) :]
+def _option_value(option: _PasswordOption, before: str, argument: str) -> str:
+    """The secret in `argument`, if it is the option's: always the end of it."""
+    if before == option.option and option.separate and not argument.startswith("-"):
+        value = argument
+    elif option.attached and argument.startswith(option.option):
+        value = argument[len(option.option) :]
     else:
         return ""
-    return given.partition(short.after)[2] if short.after else given
+    return value.partition(option.after)[2] if option.after else value
 
 
-def _shortened(short: _Short, given: str, argument: str, counts: _Counts) -> str:
-    if is_placeholder(given):
+def _mask_option(option: _PasswordOption, secret: str, argument: str, counts: _Counts) -> str:
+    if is_placeholder(secret):
         return argument
-    count(counts, {short.rule: 1})
-    return argument[: len(argument) - len(given)] + mark(short.rule)
+    add_counts(counts, {option.rule: 1})
+    return argument[: len(argument) - len(secret)] + mark(option.rule)

@@ -1,4 +1,4 @@
-"""Patterns that are compiled when they are first used: importing this package costs next to nothing."""
+"""Patterns that are compiled on first use, so that importing this package is cheap."""
 
 import re
 from functools import cache
@@ -11,5 +11,5 @@ def bytes_pattern(source: bytes) -> re.Pattern[bytes]:
 
 @cache
 def text_pattern(source: str) -> re.Pattern[str]:
-    """White space, digits and letters in classes are those of ASCII; a dot is any character."""
+    """Character classes match ASCII only; a dot matches any character."""
     return re.compile(source, re.ASCII | re.DOTALL)

@@ -1,4 +1,4 @@
-"""What stands where a secret was, and what masking gives back.
+"""Marks, which replace secrets: `[masked:<rule>]`; and the result of masking.
 
 Invariant: a mark is ASCII without quotes, spaces and backslashes, so that JSON stays JSON and a line stays a line.
 """
@@ -7,11 +7,11 @@ from typing import Generic, NamedTuple, TypeVar
 
 T = TypeVar("T")
 
-MARK = "[masked:"  # every mark begins so; a value that holds it has been masked already
+MARK = "[masked:"  # the start of every mark; a value with it was masked already
 
 
 class Masked(NamedTuple, Generic[T]):
-    """What was given, without its secrets; and how many were taken out, by rule."""
+    """A value without its secrets, and how many were masked, by rule."""
 
     value: T
     counts: dict[str, int]
@@ -21,7 +21,7 @@ def mark(rule: str) -> str:
     return f"{MARK}{rule}]"
 
 
-def count(counts: dict[str, int], more: dict[str, int]) -> None:
+def add_counts(counts: dict[str, int], more: dict[str, int]) -> None:
     """Add `more` to `counts`."""
     for rule, number in more.items():
         counts[rule] = counts.get(rule, 0) + number

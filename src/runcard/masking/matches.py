@@ -1,22 +1,23 @@
-"""A place in a text where a secret may lie, and the secret that was found there.
+"""Secrets in a text: candidates, and matches.
 
-A clue is cheap; it is judged only when the text before it is done with, for most clues lie in what is masked already.
+A candidate is cheap. It is checked only when the text before it is finished: most candidates are in text that is masked
+already.
 
-Invariant: what comes of a clue is decided by the bytes from `BEHIND` before its start to `AHEAD` after it, or to the
-end of the line; only where a secret ends may lie further on. So a text can be read in pieces.
+Invariant: the check of a candidate depends on the bytes from `BEHIND` before its start to `AHEAD` after it, or to the end of
+the line; only the end of a secret may be further away. So a text can be read in pieces.
 """
 
 import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-REACH = 192  # at most so far behind the bytes that give a clue lies its start
+REACH = 192  # the start of a candidate is at most so many bytes before what was searched
 BEHIND = 512
 AHEAD = 4096
 
 
 class SecretMatch(NamedTuple):
-    """One secret, from `start` to `end`, and on as far as `more` goes."""
+    """One secret, from `start` to `end`, and then as far as `more` matches."""
 
     start: int
     end: int
@@ -25,14 +26,14 @@ class SecretMatch(NamedTuple):
 
 
 class SecretCandidate(NamedTuple):
-    """A place before which the secret does not begin, and how to find out whether there is one."""
+    """A position where a secret may start, and the check whether there is one."""
 
     start: int
-    judge: Callable[[], SecretMatch | None]
+    check: Callable[[], SecretMatch | None]
 
 
 class BlockMatches(NamedTuple):
-    """Secrets over many lines, and where one begins that cannot be judged before more of the text is there."""
+    """Secrets over many lines, and where one starts that needs more text to be checked."""
 
-    clues: list[SecretCandidate]
-    waiting: int | None
+    candidates: list[SecretCandidate]
+    incomplete: int | None

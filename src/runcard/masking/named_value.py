@@ -1,53 +1,55 @@
-"""Masking of one value whose name is known: a key of a configuration, a variable, an option of a command.
+"""Masking of a value with a known name: a key of a configuration, a variable, an option.
 
-Invariant: a value is masked whole or by its secret parts, never less than by pattern alone.
+Invariant: a value is masked is_whole or in parts, never less than by pattern alone.
 """
 
 from runcard.masking import http_headers
-from runcard.masking.marks import MARK, Masked, count, mark
+from runcard.masking.marks import MARK, Masked, add_counts, mark
 from runcard.masking.masker import mask_text
 from runcard.masking.secret_names import name_hint
 from runcard.masking.secret_values import ValueContext, secret_rule
-from runcard.masking.value_spans import JUDGED, ValueSpan
+from runcard.masking.value_spans import CHECKED, ValueSpan
 
 
 def mask_named(
-    name: str, value: str, counts: dict[str, int], place: ValueContext, *, quiet: bool = False
+    name: str, value: str, counts: dict[str, int], context: ValueContext, *, quiet: bool = False
 ) -> str:
-    """`value` as it may be shown under `name`; what was masked is added to `counts`.
+    """`value` as it may be shown under `name`; masked secrets are added to `counts`.
 
-    `quiet`: it is known already that the value holds nothing suspicious of its own.
+    `quiet`: a search showed already that no pattern matches the value.
     """
     if quiet and not name_hint(name):
         return value
     by_pattern = Masked(value, {}) if quiet else mask_text(value)
-    whole = by_pattern.value.startswith(MARK) and by_pattern.value.find("]") == len(by_pattern.value) - 1
-    if whole or not name_hint(name):
-        count(counts, by_pattern.counts)
+    is_whole = by_pattern.value.startswith(MARK) and by_pattern.value.find("]") == len(by_pattern.value) - 1
+    if is_whole or not name_hint(name):
+        add_counts(counts, by_pattern.counts)
         return by_pattern.value
     if header := _header(name, value, counts):
         return header
-    if rule := secret_rule(name, value[:JUDGED], place):
-        count(counts, {rule: 1})
+    if rule := secret_rule(name, value[:CHECKED], context):
+        add_counts(counts, {rule: 1})
         return mark(rule)
-    count(counts, by_pattern.counts)
+    add_counts(counts, by_pattern.counts)
     return by_pattern.value
 
 
 def _header(name: str, value: str, counts: dict[str, int]) -> str | None:
-    """The value of an `Authorization` or `Cookie` header; None when the name is no header's, or it has no secret."""
-    said = name_hint(name)
+    """The masked value of an `Authorization` or `Cookie` header; None for other names, and without a secret."""
+    hint = name_hint(name)
     raw = value.encode("utf-8", "surrogatepass")
-    if said and said.rule == "authorization":
-        found = http_headers.authorization(raw, 0, ValueSpan(len(raw)))
-    elif said and said.rule == "cookie":
-        found = http_headers.cookie(raw, 0, ValueSpan(len(raw)), is_set=name.lower().startswith("set"))
+    if hint and hint.rule == "authorization":
+        secret = http_headers.authorization(raw, 0, ValueSpan(len(raw)))
+    elif hint and hint.rule == "cookie":
+        secret = http_headers.cookie(raw, 0, ValueSpan(len(raw)), is_set=name.lower().startswith("set"))
     else:
         return None
-    if found is None:
+    if secret is None:
         return None
-    before, after = (part.decode("utf-8", "surrogatepass") for part in (raw[: found.start], raw[found.end :]))
+    before, after = (
+        part.decode("utf-8", "surrogatepass") for part in (raw[: secret.start], raw[secret.end :])
+    )
     rest = mask_text(after)
-    count(counts, {found.rule: 1})
-    count(counts, rest.counts)
-    return before + mark(found.rule) + rest.value
+    add_counts(counts, {secret.rule: 1})
+    add_counts(counts, rest.counts)
+    return before + mark(secret.rule) + rest.value

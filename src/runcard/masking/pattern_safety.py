@@ -1,21 +1,21 @@
-"""Which regular expressions are allowed as patterns of secrets: those that no text can make slow.
+"""Which regular expressions are allowed as secret patterns: those that no text can make slow.
 
-Python's `re` tries everything that a pattern leaves open. So a pattern is measured before it is used: in how many ways it
-can match from one place (`ways`), and how long a match can be. Left out is what cannot be measured so: references back, looking
-around, and repeating what can already match in several ways, `(a+)+`.
+Python's `re` backtracks over all ways to match. So a pattern is measured before it is used: in how many ways it can match at
+one position (`ways`), and how long a match can be. What cannot be measured is not supported: backreferences, lookaround, and
+repetition of what can already match in several ways, `(a+)+`.
 
-Invariant: a pattern that passes matches at least `SHORTEST` and at most `LONGEST` characters of one line.
+Invariant: a pattern that passes matches at least `MIN_LENGTH` and at most `MAX_LENGTH` characters of one line.
 """
 
 import re
 from math import prod
 from typing import NamedTuple
 
-LONGEST_PATTERN = 500  # characters of the pattern itself
-SHORTEST = 4  # a shorter match would mask half of every text
-LONGEST = 2048
-MOST_WAYS = 2048
-_OPEN_END = 1024  # what `+`, `*` and `{3,}` mean at most
+MAX_PATTERN = 500  # characters of the pattern itself
+MIN_LENGTH = 4  # a shorter match would mask half of every text
+MAX_LENGTH = 2048
+MAX_WAYS = 2048
+_UNBOUNDED = 1024  # the most repetitions of `+`, `*` and `{3,}`
 
 _ITEM = r"(?s)\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\(\?:|\(\?i\)|\(\?.|[()|]|[*+?]|\{[0-9]*(?:,[0-9]*)?\}|."
 _QUANTIFIER = r"[*+?]|\{[0-9]+(?:,[0-9]*)?\}|\{,[0-9]+\}"
@@ -24,11 +24,11 @@ _ESCAPES = r"\\(?:[dSwb]|[^A-Za-z0-9])"
 
 
 class UnsafePatternError(ValueError):
-    """A pattern that is not allowed; the message says why."""
+    """A pattern that is not allowed, with the reason."""
 
 
 class _RegexPart(NamedTuple):
-    """A part of a pattern as it is compiled, and its measure."""
+    """A part of a pattern as it is compiled, and its measures."""
 
     text: str
     ways: int = 1
@@ -36,32 +36,30 @@ class _RegexPart(NamedTuple):
     longest: int = 1
 
 
-def safe(pattern: str) -> str:
-    """The pattern as it can be compiled; raises UnsafePatternError for one that is not allowed."""
-    if len(pattern) > LONGEST_PATTERN:
-        raise UnsafePatternError(f"it is longer than {LONGEST_PATTERN} characters")
+def safe_pattern(pattern: str) -> str:
+    """The pattern to compile; raises UnsafePatternError for one that is not allowed."""
+    if len(pattern) > MAX_PATTERN:
+        raise UnsafePatternError(f"it is longer than {MAX_PATTERN} characters")
     if not pattern.isascii() or not pattern.isprintable():
         raise UnsafePatternError("only printable ASCII characters are allowed")
     try:
         re.compile(pattern.encode("ascii"))
     except re.error as error:
         raise UnsafePatternError(f"it is not a regular expression: {error}") from None
-    folded = pattern.startswith("(?i)")
+    ignores_case = pattern.startswith("(?i)")
     part = _Parser(re.findall(_ITEM, pattern.removeprefix("(?i)"))).whole()
-    if part.shortest < SHORTEST:
-        raise UnsafePatternError(f"it matches fewer than {SHORTEST} characters")
-    if part.longest > LONGEST or part.ways > MOST_WAYS:
-        raise UnsafePatternError(
-            "it leaves too much open: give lengths, such as {20} or {20,40}, in place of + and *"
-        )
-    return f"(?i:{part.text})" if folded else part.text
+    if part.shortest < MIN_LENGTH:
+        raise UnsafePatternError(f"it can match fewer than {MIN_LENGTH} characters")
+    if part.longest > MAX_LENGTH or part.ways > MAX_WAYS:
+        raise UnsafePatternError("it is too open: use lengths, such as {20} or {20,40}, instead of + and *")
+    return f"(?i:{part.text})" if ignores_case else part.text
 
 
 class _Parser:
-    """Takes a pattern apart."""
+    """Parses a pattern."""
 
     def __init__(self, tokens: list[str]) -> None:
-        self._tokens = tokens[::-1]  # the next one last
+        self._tokens = tokens[::-1]  # the next one is last
 
     def whole(self) -> _RegexPart:
         return self._alternatives()  # `re` has checked that the parentheses are balanced
@@ -123,14 +121,14 @@ class _Parser:
 
 def _limits(quantifier: str) -> tuple[int, int]:
     if quantifier in {"*", "+", "?"}:
-        return {"*": (0, _OPEN_END), "+": (1, _OPEN_END), "?": (0, 1)}[quantifier]
+        return {"*": (0, _UNBOUNDED), "+": (1, _UNBOUNDED), "?": (0, 1)}[quantifier]
     low, comma, high = quantifier.strip("{}").partition(",")
     least = int(low or 0)
-    return least, int(high) if high else (least + _OPEN_END if comma else least)
+    return least, int(high) if high else (least + _UNBOUNDED if comma else least)
 
 
 def _class(token: str) -> str:
-    """A class of characters without line breaks."""
+    """A character class without line breaks."""
     if re.search(r"\\[nrWDAZB0-9afvxuU]", token):
         raise UnsafePatternError(f"{token} is not supported")
     token = token.replace(r"\s", r" \t")

@@ -1,10 +1,10 @@
-"""Finding secrets by their literals, fast.
+"""Searching a text for the prefixes of vendors' keys, fast.
 
-`re` looks for a pattern that begins with one literal byte with a bare loop, ten times as fast as for one of many. So
-each literal is found by the rarest byte it has, and the literals that share this byte share a pattern: `k`, and then
-whether `-ant-` follows and `s` stands before it. Which literals there are is the business of `vendors.py`.
+`re` searches a pattern that starts with one literal byte ten times as fast as one that starts with alternatives. So each
+prefix is found by its rarest byte, and the prefixes that share this byte share a pattern: `k`, and then whether `-ant-`
+follows and `s` precedes it. `vendor_keys` has the prefixes.
 
-Invariant: a pattern takes no more than the rest of its literal, so no secret hides another, and no text makes it slow.
+Invariant: a pattern consumes no more than the rest of its prefix, so no secret hides another, and no text makes it slow.
 """
 
 import re
@@ -20,7 +20,7 @@ from runcard.masking.rules import KEY_PREFIXES, KeyPrefix
 # Bytes by how rare they are in logs, code, prose and JSON. Each one used costs a pass over the text.
 _RAREST_FIRST = "AxkvyGRQpfg/_."
 
-# What must follow a byte that ends its literal, for `_` and `.` are everywhere: a long run, and no word in lower case.
+# What must follow `_` and `.` at the end of a literal, because they are common: a long run, and not a lower-case word.
 _GUARDS = {
     "_": "(?=[a-z]{0,24}+[A-Z0-9])(?=[A-Za-z0-9+/_-]{24})",
     ".": "(?=[A-Za-z0-9_-]{6}[.A-Za-z0-9_-]{20})",
@@ -28,7 +28,7 @@ _GUARDS = {
 _LONGEST_MARK = 128
 _LONGEST_BEFORE = 64
 _OUTSIDE = "(?<![A-Za-z0-9_.~-])"
-# The end of a line in a JSON string, a character of an address, a colour of the terminal.
+# A line break in a JSON string, an escape in a URL, a terminal colour.
 _BEHIND_ESCAPE = r"(?:\\[nrt]|[0-9A-Fa-f]{2}|[0-9\[]m)"
 _ESCAPE = rb"\\[nrt]\Z|%[0-9A-Fa-f]{2}\Z|[0-9\[]m\Z"
 
@@ -36,7 +36,7 @@ _BRACKET = ord("]")  # the end of a mark
 
 
 class _Row(NamedTuple):
-    """A prefix with what is needed for each match, made once."""
+    """A prefix with what each match needs, prepared once."""
 
     prefix: KeyPrefix
     size: int  # of the literal
@@ -44,12 +44,12 @@ class _Row(NamedTuple):
     more: re.Pattern[bytes] | None
 
 
-_Sweep = tuple[re.Pattern[bytes], list[_Row]]  # with a row for each group of the pattern
+_Search = tuple[re.Pattern[bytes], list[_Row]]  # one row per group of the pattern
 
 
 def find_prefixed(text: bytes, begin: int) -> Iterator[SecretCandidate]:
     for byte in by_byte():
-        pattern, rows = _sweep(byte)
+        pattern, rows = _search(byte)
         for match in pattern.finditer(text, begin):
             group = match.lastindex or 0
             prefix, size, edge, more = rows[group - 1]
@@ -57,7 +57,7 @@ def find_prefixed(text: bytes, begin: int) -> Iterator[SecretCandidate]:
             if prefix.before or (start and text[start - 1] in edge):
                 start = _start(text, match.end() - size, prefix)
             if start is not None and not (
-                start and text[start - 1] == _BRACKET and _is_behind_mark(text, start)
+                start and text[start - 1] == _BRACKET and _is_after_mark(text, start)
             ):
                 start += prefix.keep
                 yield SecretCandidate(start, partial(SecretMatch, start, match.end(group), prefix.rule, more))
@@ -65,15 +65,15 @@ def find_prefixed(text: bytes, begin: int) -> Iterator[SecretCandidate]:
 
 def patterns() -> list[re.Pattern[bytes]]:
     """The patterns that `find_prefixed` searches for."""
-    return [_sweep(byte)[0] for byte in by_byte()]
+    return [_search(byte)[0] for byte in by_byte()]
 
 
 def may_need_masking(text: bytes) -> bool:
-    """Whether `find_prefixed` might find anything; only the patterns that may match are compiled."""
+    """Whether `find_prefixed` might match; only the patterns that may match are compiled."""
     for byte, prefixes in by_byte().items():
         for prefix in prefixes:
             if prefix.literal.encode("ascii") in text:
-                if _sweep(byte)[0].search(text):
+                if _search(byte)[0].search(text):
                     return True
                 break
     return False
@@ -81,7 +81,7 @@ def may_need_masking(text: bytes) -> bool:
 
 @cache
 def by_byte() -> dict[str, list[KeyPrefix]]:
-    """All prefixes, by the byte that they are found by."""
+    """All prefixes, by the byte that is searched."""
     grouped: dict[str, list[KeyPrefix]] = {}
     for prefix in KEY_PREFIXES:
         grouped.setdefault(_rarest(prefix.literal), []).append(prefix)
@@ -93,7 +93,7 @@ def _rarest(literal: str) -> str:
 
 
 @cache
-def _sweep(byte: str) -> _Sweep:
+def _search(byte: str) -> _Search:
     """One pattern for all prefixes with this byte, branching at the next: `k(?:-(?:ant-…|or-…)|_(?:…))`."""
     by_next: dict[str, list[KeyPrefix]] = {}
     for prefix in by_byte()[byte]:
@@ -114,9 +114,9 @@ def _row(prefix: KeyPrefix) -> _Row:
     return _Row(prefix, len(prefix.literal), edge, more)
 
 
-def _rest(begun: str, prefix: KeyPrefix) -> str:
-    """The rest of the literal, what must precede it (roughly: `_start` looks closer), and in a group the body."""
-    literal, rest = re.escape(prefix.literal), re.escape(prefix.literal.partition(begun)[2])
+def _rest(matched: str, prefix: KeyPrefix) -> str:
+    """The rest of the literal, what must precede it (roughly: `_start` checks it), and the body as a group."""
+    literal, rest = re.escape(prefix.literal), re.escape(prefix.literal.partition(matched)[2])
     if prefix.before:
         edge = "|".join(f"(?<={_OUTSIDE}{before}{literal})" for before in prefix.before)
     else:
@@ -125,15 +125,15 @@ def _rest(begun: str, prefix: KeyPrefix) -> str:
 
 
 def _start(text: bytes, literal: int, prefix: KeyPrefix) -> int | None:
-    """Where the secret begins whose literal is at `literal`; None when what precedes it says that it is none."""
+    """Where the secret with this literal starts; None when the text before it excludes a secret."""
     if prefix.before:
         match = _before(prefix.before).search(text, max(0, literal - _LONGEST_BEFORE), literal)
         return match.start() if match else None
     return literal if bytes_pattern(_ESCAPE).search(text, max(0, literal - 3), literal) else None
 
 
-def _is_behind_mark(text: bytes, start: int) -> bool:
-    """Whether the bracket before `start` ends a mark: what follows a secret that was masked is not another one."""
+def _is_after_mark(text: bytes, start: int) -> bool:
+    """Whether the bracket before `start` ends a mark: what follows a masked secret is not another one."""
     before = text[max(0, start - _LONGEST_MARK) : start - 1]
     return b"]" not in before[before.rfind(MARK.encode("ascii")) :] and MARK.encode("ascii") in before
 

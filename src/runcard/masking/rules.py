@@ -1,10 +1,8 @@
-"""All rules of masking: which there are, in which order they name a secret, and the literals that most are found by.
+"""All masking rules, in the order of precedence, and the prefixes of keys.
 
-The vendors' rows are in `vendors.py`; the rules that are not about one vendor (names, headers, addresses, key blocks) have
-modules of their own.
+The rows of vendors are in `vendor_keys`; the other rules (names, headers, URLs, private keys) have their own modules.
 
-Invariant: a rule that is not in `RULES`, nor one of the user's own, masks nothing. Where two rules see the same secret, the
-upper one names it.
+Invariant: only rules in `RULES` and the user's own mask anything. Where two rules match the same secret, the upper one names it.
 """
 
 from typing import NamedTuple
@@ -21,15 +19,15 @@ RULES: dict[str, str] = {
     "basic-auth": "`Authorization: Basic …`, `curl -u user:…`",
     "authorization": "any other `Authorization:` header",
     "cookie": "`Cookie:` and `Set-Cookie:`",
-    "jwt": "three parts of base64 that begin `eyJ`",
+    "jwt": "three parts of base64 that start with `eyJ`",
     "url-password": "`scheme://user:…@host`",
-    "password": "what stands under password, passwd, pwd, pw, passphrase, passcode, passwort",
-    "named-secret": "what stands under any other secret name: api key, secret, token, credential, …",
+    "password": "values under password, passwd, pwd, pw, passphrase, passcode, passwort",
+    "named-secret": "values under any other secret name: api key, secret, token, credential, …",
 }
 
 
 class KeyPrefix(NamedTuple):
-    """A form of a vendor's secrets with the rule that it belongs to; the fields are those of `KeyFormat`."""
+    """The format of a vendor's key and its rule; the other fields are those of `KeyFormat`."""
 
     rule: str
     literal: str
@@ -42,8 +40,8 @@ class KeyPrefix(NamedTuple):
 
 _JWT = KeyFormat("eyJ", "[A-Za-z0-9_-]{7,1000}+\\.eyJ[A-Za-z0-9_-]{8}", ".A-Za-z0-9_-", edge="A-Za-z0-9_+/-")
 
-# Every form, the longer literal first where one begins like another.
+# Every format; where one prefix starts with another, the longer one first.
 KEY_PREFIXES: tuple[KeyPrefix, ...] = (
-    *(KeyPrefix(vendor.rule, *form) for vendor in VENDORS for form in vendor.forms),
+    *(KeyPrefix(vendor.rule, *key_format) for vendor in VENDORS for key_format in vendor.formats),
     KeyPrefix("jwt", *_JWT),
 )

@@ -1,9 +1,9 @@
-"""Secret names: under which names a value is a secret, and how sure that is.
+"""Secret names: names whose values are secrets, such as `password`, and how sure that is.
 
-A name is taken apart into words, whatever its style: `DB_PASSWORD`, `db-password`, `dbPassword`, `db.password`. What
-the value looks like is judged in `values.py`.
+A name is split into words, whatever its style: `DB_PASSWORD`, `db-password`, `dbPassword`, `db.password`. `secret_values`
+checks the value.
 
-Invariant: a name of a number of tokens, of a token's kind or of a place where a secret lies is not a secret name.
+Invariant: a name for a number of tokens, a kind of token or the location of a secret is not a secret name.
 """
 
 import re
@@ -16,14 +16,14 @@ from runcard.masking.marks import MARK
 
 
 class Strength(IntEnum):
-    """How sure a name makes us that its value is a secret."""
+    """How sure it is that the value of a name is a secret."""
 
-    SOFT = 1  # perhaps: only what looks random
-    HARD = 2  # nearly: anything that is not a placeholder
+    SOFT = 1  # perhaps: only random values
+    HARD = 2  # almost: any value that is not a placeholder
 
 
 class NameHint(NamedTuple):
-    """What a secret name says about its value."""
+    """The strength of a secret name, and the rule for its value."""
 
     strength: Strength
     rule: str
@@ -58,7 +58,7 @@ _TOKEN_OF = _VENDORS | word_set(
     "access api auth authentication bearer bot ci csrf deploy id identity jwt oauth personal push refresh "
     "registry reset secret security session user xsrf"
 )
-_HARD_ENDS = (  # a name may also be written in one word: `dbpassword`, `apikey`, `authtoken`
+_HARD_ENDS = (  # a name may also be one word: `dbpassword`, `apikey`, `authtoken`
     *_PASSWORDS,
     *("secret", "secrets", "credential", "credentials", "authorization", "connectionstring"),
     *("apikey", "apikeys", "accesskey", "accountkey", "privatekey", "secretkey", "sessionkey", "signingkey"),
@@ -66,15 +66,15 @@ _HARD_ENDS = (  # a name may also be written in one word: `dbpassword`, `apikey`
 )
 _HARD_WORDS = frozenset({"pw", "dsn", "passe"})
 _SOFT = frozenset({"auth", "cookie", "cookies", "bearer", "jwt"})
-# A hint wherever they stand in a name.
-_INSIDE = (*_PASSWORDS, "secret", "secrets", "credential", "credentials", "apikey", "privatekey")
+# A hint anywhere in a name.
+_ANYWHERE = (*_PASSWORDS, "secret", "secrets", "credential", "credentials", "apikey", "privatekey")
 
-# Words that end a name without making it less of a hint.
+# Words at the end of a name that do not matter.
 _TRAILING = word_set(
     "b64 backup base64 base default dev development encoded enc hash hashed live main new old plain plaintext "
     "primary prod production qa raw secondary staging stg str test text value"
 )
-# The value under a name that ends so says something about a secret, and is none.
+# At the end of a name: the value describes a secret, and is not one.
 _HARMLESS = word_set(
     "age alg algorithm allowed arn at attempts available budget bytes callback chars class column command cost "
     "count counter counts date days deprecated description desc dim dir directory disabled domain embedding "
@@ -88,7 +88,7 @@ _HARMLESS = word_set(
     "total ttl type types unit uri url usage used user username valid validation validity validator var variable version"
 )
 _HARMLESS_FIRST = frozenset({"no", "without", "disable", "skip", "use", "is", "has", "with", "public"})
-# Tokens that language models, parsers and pagers speak of.
+# Words before `token` in language models, parsers and pagination.
 _PLAIN_TOKENS = word_set(
     "a any audio bos cached cancellation change class cls completion continuation current cursor each end eos first "
     "idempotency image input keyword last lock mask max min n next num of output pad page pagination per prefix prev previous "
@@ -116,7 +116,7 @@ _RULE_BY_END = {
 
 @lru_cache(maxsize=4096)
 def name_hint(name: str) -> NameHint | None:
-    """What `name` says about its value; None when it says nothing. The rule in a mark says nothing."""
+    """The hint in a name; None for a name that is not a secret name. A mark never is."""
     if MARK in name:
         return None
     words = [word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+", name)]
@@ -129,15 +129,17 @@ def name_hint(name: str) -> NameHint | None:
 
 
 def names_token(name: str) -> bool:
-    """Whether a secret name is that of a token: `token`, `service_token`."""
+    """Whether a name is the secret name of a token: `token`, `service_token`."""
     return name.lower().endswith("token") and name_hint(name) is not None
 
 
 def expects_secret(name: str) -> NameHint | None:
-    """What a name says under which even a number is a secret: that of one password or key, for several are counted."""
-    said = name_hint(name)
-    is_one = said is not None and said.strength is Strength.HARD and not name.lower().endswith(("s", "token"))
-    return said if is_one else None
+    """The hint in a name under which even a number is a secret: one password or key, because plurals are counts."""
+    hint = name_hint(name)
+    is_singular = (
+        hint is not None and hint.strength is Strength.HARD and not name.lower().endswith(("s", "token"))
+    )
+    return hint if is_singular else None
 
 
 def _strength(words: list[str]) -> Strength | None:
@@ -148,7 +150,7 @@ def _strength(words: list[str]) -> Strength | None:
         return Strength.SOFT
     if last.endswith("token"):
         return None if before in _PLAIN_TOKENS else Strength.SOFT
-    inside = any(word.endswith(_INSIDE) for word in words)
+    inside = any(word.endswith(_ANYWHERE) for word in words)
     inside = inside or any(_is_pair(*pair) or _is_pair(*reversed(pair)) for pair in pairwise(words))
     return Strength.SOFT if last in _SOFT or inside else None
 

@@ -1,16 +1,15 @@
-"""What a value looks like: a secret, a placeholder for one, or something ordinary.
+"""Whether a value under a secret name is a secret, a placeholder, a label or an ordinary value.
 
-Only values under secret names are judged here. In a loose place, `password: something` in a text, a value must look
-made up by a machine or a careful person; in a strict one, a string in quotes, it is enough that it is no placeholder
-when its name is strong; in a sure one, a variable or an option, any secret name is. Sentences, paths and addresses
-stay in all of them.
+In a loose context, `password: something` in a text, a secret must look random. In a strict one, a string in quotes, any value
+under a strong name is a secret unless it is a placeholder. In a sure one, a variable or an option, the same holds for any
+secret name. Sentences, paths and URLs are never secrets. Labels name a secret for people: `Passwort`, `API key`.
 
-Invariant: what has been masked is a placeholder.
+Invariants: a masked value is a placeholder; a text with a digit is not a label.
 """
 
+import re
 from enum import IntEnum
 
-from runcard.masking.labels import is_label
 from runcard.masking.lazy_patterns import text_pattern
 from runcard.masking.marks import MARK
 from runcard.masking.secret_names import Strength, name_hint, word_set
@@ -25,16 +24,16 @@ _FUNCTION_WORDS = word_set(
     "a an and are as at be by can can't cannot contain do does enter for from has have here if in is least may more must "
     "need not of on or please required should than that the this to too use was with your"
 )
-_LEAST = {Strength.HARD: 6, Strength.SOFT: 10}  # characters, where a value must look random
-_LONG_WORD = 10  # from here on mixed case alone looks random
+_MIN_LENGTH = {Strength.HARD: 6, Strength.SOFT: 10}  # where a value must look random
+_LONG_WORD = 10  # from this length on, mixed case alone looks random
 
 
 _PLACEHOLDER = (
-    r"|[xX*.•·_?#-]+|…+"  # nothing, or one character for many
-    r"|<[A-Za-z][\w .:/-]*(>.*)?|\[[A-Za-z _-]+\]?|\{[^{}]*\}?|\{\{.*|[$#@]\{.*|\$\(.*|`.*"  # something to be filled in
+    r"|[xX*.•·_?#-]+|…+"  # empty, or one repeated character
+    r"|<[A-Za-z][\w .:/-]*(>.*)?|\[[A-Za-z _-]+\]?|\{[^{}]*\}?|\{\{.*|[$#@]\{.*|\$\(.*|`.*"  # to be filled in
     r"|\$[A-Z_][A-Z0-9_]*|\$[a-z_]+|%\(\w+\)s|%[A-Za-z_]+%|.*%s.*|.*\{([a-z_][\w.!:]*|[0-9]?)\}.*|!(env|secret|vault|Ref|Sub|GetAtt)\b.*"  # a variable
-    r"|[A-Z][A-Z0-9]*(_[A-Z0-9]+)+|(KEY|NAME|PASSWORD|SECRET|STR|STRING|TEXT|TOKEN|VALUE)\]?"  # the name of one
-    r"|(env|vault|op|ssm|arn|file|keyring|keychain|secretmanager|aws-sm|gcp-sm|sops)[:/].*"  # the place where it lies
+    r"|[A-Z][A-Z0-9]*(_[A-Z0-9]+)+|(KEY|NAME|PASSWORD|SECRET|STR|STRING|TEXT|TOKEN|VALUE)\]?"  # the name of a variable
+    r"|(env|vault|op|ssm|arn|file|keyring|keychain|secretmanager|aws-sm|gcp-sm|sops)[:/].*"  # the location of a secret
     r"|(?i:your|insert|enter)[-_ ].*|(?i:put|paste|add|password|key|token|secret)[-_ ](?i:.*[-_ ])?(?i:here)|(?i:string|str|text)[!?;,\]]+|(?i:your(api)?(key|token|password|secret))"
     r"|(?i:change|replace|fill)[-_ ]?(?i:me|it|this|in)[!.]*"
     r"|.{0,16}(\.{3}|…).{0,8}"  # shortened already
@@ -49,42 +48,47 @@ _WORDS = rf"[-_./:@+ ]*{_WORD}(?:[-_./:@+ ]{_WORD}?)*"  # my-secret-name, gpt-4o
 _LETTER = r"[^\x00-@\[-`{-\x7f]"
 _HUMP = r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+"
 _MODULE = r"_*[A-Za-z][a-z_]*(?:[A-Z][a-z_]+)*[0-9]{0,5}"
-_MUTE = r"[b-df-hj-np-tv-xzB-DF-HJ-NP-TV-XZ]{8}"  # so many consonants in a row are in no word
+_MUTE = r"[b-df-hj-np-tv-xzB-DF-HJ-NP-TV-XZ]{8}"  # so many consonants in a row are not in a word
 _PATH = r"(?:~|\.{1,2})?(?:(?:/[A-Z]?[a-z0-9._@-]+)+/?|/.*\.[a-z]{2,6})|[A-Za-z]:\\.*"
 _STRUCTURED = (
-    r"[A-Za-z][A-Za-z0-9+.-]*://(?:[^/@\s]*:[^/@\s]*@|[^@]*$)"  # an address with a password, or without a user
+    r"[A-Za-z][A-Za-z0-9+.-]*://(?:[^/@\s]*:[^/@\s]*@|[^@]*$)"  # a URL with a password, or without a user
     r"|[A-Za-z][\w .-]*=[^;]*;.*=|-----BEGIN "
 )
+# Texts that name a secret for people, in translations: `"password": "Contraseña"`.
+_LABEL_WORDS = word_set(
+    "passwort kennwort geheimnis schlüssel contraseña contrasena clave secreto llave passe clé jeton senha chave parola "
+    "segreto chiave wachtwoord geheim sleutel lösenord hemlighet nyckel passord adgangskode kodeord nøgle nøkkel salasana "
+    "avain hasło klucz heslo klíč jelszó kulcs parolă şifre anahtar пароль ключ секрет токен лозинка κωδικός κλειδί סיסמה "
+    "パスワード シークレット トークン キー 密码 密碼 密钥 密鑰 口令 令牌 비밀번호 암호 키 khẩu sandi รหัสผ่าน"
+)
+_LABEL_ENDINGS = ("passwort", "kennwort", "schlüssel", "wachtwoord", "lösenord")  # of compounds
+_ENGLISH_LABELS = word_set(
+    "password passphrase passcode secret token key credentials"
+)  # alone, only with a capital
 
 
 class ValueContext(IntEnum):
-    """How much the place of a value adds to what its name says."""
+    """Where a value is found: it decides how strictly the value is checked."""
 
-    LOOSE = 1
-    STRICT = 2
-    SURE = 3
+    LOOSE = 1  # in a text
+    STRICT = 2  # in quotes, or in data
+    SURE = 3  # of a variable or an option
 
 
-def secret_rule(name: str, value: str, place: ValueContext) -> str | None:
-    """The rule by which `value` is to be masked because of its name; None when it is to stay."""
-    said = name_hint(name)
-    if (
-        said is None
-        or value == name
-        or is_placeholder(value)
-        or _is_sentence(value)
-        or _speaks_for_itself(value)
-    ):
+def secret_rule(name: str, value: str, context: ValueContext) -> str | None:
+    """The rule that masks `value` because of its name; None when it is not a secret."""
+    hint = name_hint(name)
+    if hint is None or value == name or is_placeholder(value) or _is_sentence(value) or _has_own_rule(value):
         return None
     if text_pattern(_PATH).fullmatch(value) or (
         name.lower().endswith("pwd") and value.startswith(("/", "~"))
     ):
         return None
-    if place is not ValueContext.SURE and is_label(value):
+    if context is not ValueContext.SURE and is_label(value):
         return None
-    if place is ValueContext.SURE or (place is ValueContext.STRICT and said.strength is Strength.HARD):
-        return said.rule
-    return said.rule if len(value) >= _LEAST[said.strength] and looks_random(value) else None
+    if context is ValueContext.SURE or (context is ValueContext.STRICT and hint.strength is Strength.HARD):
+        return hint.rule
+    return hint.rule if len(value) >= _MIN_LENGTH[hint.strength] and looks_random(value) else None
 
 
 def is_placeholder(value: str) -> bool:
@@ -93,7 +97,7 @@ def is_placeholder(value: str) -> bool:
 
 
 def looks_random(value: str) -> bool:
-    """Whether nobody would write `value` as words, a number, a path, a name or an expression."""
+    """Whether `value` is not words, a number, a path, a name or an expression."""
     if not text_pattern(_LETTER).search(value) or text_pattern(_EXPRESSION).search(value):
         return False
     if text_pattern(_WORDS).fullmatch(value) or text_pattern(_QUANTITY).fullmatch(value) or _is_name(value):
@@ -107,20 +111,38 @@ def _is_name(value: str) -> bool:
     words = text_pattern(_HUMP).findall(last)
     if not last.isidentifier() or sum(map(str.isdigit, words)) > 1 or last[-1].isdigit():
         return False
-    humps = "_" in last or last[1:] != last[1:].lower() or bool(modules)
-    spoken = len(last) >= 3.5 * len(words) and not text_pattern(_MUTE).search(last)
-    return humps and spoken and all(text_pattern(_MODULE).fullmatch(part) for part in modules)
+    has_humps = "_" in last or last[1:] != last[1:].lower() or bool(modules)
+    is_readable = len(last) >= 3.5 * len(words) and not text_pattern(_MUTE).search(last)
+    return has_humps and is_readable and all(text_pattern(_MODULE).fullmatch(part) for part in modules)
 
 
 def _is_sentence(value: str) -> bool:
-    """Whether somebody says something: a passphrase of random words has neither a full stop nor function words."""
+    """Whether it is prose: a passphrase of random words has neither a full stop nor function words."""
     words = value.split()
     if len(words) < 3:
         return False
-    spoken = sum(word.lower() in _FUNCTION_WORDS for word in words)
-    return len(words) >= 9 or spoken >= 2 or words[-1][-1] in ".!?:…"
+    function_words = sum(word.lower() in _FUNCTION_WORDS for word in words)
+    return len(words) >= 9 or function_words >= 2 or words[-1][-1] in ".!?:…"
 
 
-def _speaks_for_itself(value: str) -> bool:
-    """Whether other rules know better which part of `value` is secret: an address, a connection string, a key block."""
+def _has_own_rule(value: str) -> bool:
+    """Whether another rule masks the secret part of `value`: a URL, a connection string, a private key."""
     return bool(text_pattern(_STRUCTURED).match(value))
+
+
+def is_label(value: str) -> bool:
+    """Whether `value` is the word for a secret in some language, and not a secret."""
+    text = _as_utf8(value)
+    words = re.findall(r"[^\W\d_]+", text)
+    if not words or any(map(str.isdigit, text)):
+        return False
+    known = _LABEL_WORDS | _ENGLISH_LABELS if len(words) > 1 or words[0][:1].isupper() else _LABEL_WORDS
+    return any(word.lower() in known or word.lower().endswith(_LABEL_ENDINGS) for word in words)
+
+
+def _as_utf8(value: str) -> str:
+    """Values from a text are decoded as Latin-1, one character per byte; decode them as UTF-8."""
+    try:
+        return value.encode("latin-1").decode("utf-8")
+    except ValueError:
+        return value

@@ -1,9 +1,8 @@
-"""Passwords in addresses: `postgres://user:…@host/db`. The user and the host stay readable.
+"""Searching a text for passwords in URLs: `postgres://user:…@host/db`. The user and the host stay readable.
 
-A name without a password (`https://user@host`) is no secret here; a token that stands in its place is found by its
-prefix.
+A user without a password (`https://user@host`) is not a secret here; a token in its place is found by its prefix.
 
-Invariant: what lies between the scheme and the `@` has no white space, no quote and no slash.
+Invariant: there is no white space, quote or slash between the scheme and the `@`.
 """
 
 import re
@@ -13,18 +12,18 @@ from functools import cache, partial
 from runcard.masking.matches import SecretCandidate, SecretMatch
 from runcard.masking.secret_values import is_placeholder
 
-HINTS = (b"@",)  # what stands in every text in which `patterns` find something
+HINTS = (b"@",)  # in every text that `patterns` match
 
 
-def find_in_addresses(text: bytes, begin: int) -> Iterator[SecretCandidate]:
+def find_in_urls(text: bytes, begin: int) -> Iterator[SecretCandidate]:
     for pattern in patterns():
         for match in pattern.finditer(text, begin):
-            yield SecretCandidate(match.start(1), partial(_judge, match))
+            yield SecretCandidate(match.start(1), partial(_check, match))
 
 
-def _judge(match: re.Match[bytes]) -> SecretMatch | None:
-    known = is_placeholder(match[1].decode("latin-1"))
-    return None if known else SecretMatch(match.start(1), match.end(1), "url-password")
+def _check(match: re.Match[bytes]) -> SecretMatch | None:
+    is_known = is_placeholder(match[1].decode("latin-1"))
+    return None if is_known else SecretMatch(match.start(1), match.end(1), "url-password")
 
 
 @cache

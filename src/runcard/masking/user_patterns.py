@@ -1,8 +1,8 @@
-"""The user's own patterns, by name: what the settings add to the rules.
+"""The user's own patterns of secrets, from the settings.
 
-They count for everything that this process masks from then on. `safe_patterns.py` says which patterns are allowed.
+They apply to everything that this process masks from then on. `pattern_safety` checks which patterns are allowed.
 
-Invariants: an own pattern never masks a mark, and never looks beyond a line. A built-in rule cannot be replaced.
+Invariants: a user's pattern never masks a mark, and never matches beyond a line. A built-in rule cannot be replaced.
 """
 
 import re
@@ -14,21 +14,21 @@ from runcard.masking.marks import MARK
 from runcard.masking.matches import SecretCandidate, SecretMatch
 from runcard.masking.rules import RULES
 
-_LONGEST_MARK = 128  # names of rules are not longer
+_MAX_MARK = 128  # bytes
 
 _patterns: tuple["UserPattern", ...] = ()
 
 
 class UserPattern(NamedTuple):
-    """A name, which becomes that of a rule, and a pattern that `safe_patterns.safe` allows."""
+    """The name of a rule, and a pattern that `safe_pattern` allows."""
 
     name: str
     pattern: str
 
 
 def use_patterns(patterns: Iterable[UserPattern]) -> None:
-    """Mask what these patterns match too, in place of those that were used before."""
-    global _patterns  # noqa: PLW0603 - secrets are masked in many places, and none may forget to ask
+    """Also mask what these patterns match, instead of those used before."""
+    global _patterns  # noqa: PLW0603 - secrets are masked in many places, and all must use them
     _patterns = tuple(patterns)
 
 
@@ -37,8 +37,8 @@ def active_patterns() -> tuple[UserPattern, ...]:
 
 
 def rule_names() -> tuple[str, ...]:
-    """The names of all rules that count now."""
-    return (*RULES, *(own.name for own in _patterns))
+    """The names of all rules, including the user's."""
+    return (*RULES, *(pattern.name for pattern in _patterns))
 
 
 def find_user_secrets(patterns: Iterable[UserPattern], text: bytes, begin: int) -> Iterator[SecretCandidate]:
@@ -51,17 +51,17 @@ def find_user_secrets(patterns: Iterable[UserPattern], text: bytes, begin: int) 
 
 
 def may_need_masking(text: bytes) -> bool:
-    """Whether an own pattern might mask anything in `text`."""
-    return any(_compiled(own.pattern).search(text) for own in _patterns)
+    """Whether a user's pattern might mask anything in `text`."""
+    return any(_compiled(pattern.pattern).search(text) for pattern in _patterns)
 
 
 @cache
 def _compiled(pattern: str) -> re.Pattern[bytes]:
-    from runcard.masking.pattern_safety import safe  # noqa: PLC0415 - few have patterns of their own
+    from runcard.masking.pattern_safety import safe_pattern  # noqa: PLC0415 - few users have own patterns
 
-    return re.compile(safe(pattern).encode("ascii"))
+    return re.compile(safe_pattern(pattern).encode("ascii"))
 
 
 def _touches_mark(text: bytes, start: int, end: int) -> bool:
-    mark = text.rfind(MARK.encode("ascii"), max(0, start - _LONGEST_MARK), end + len(MARK) - 1)
+    mark = text.rfind(MARK.encode("ascii"), max(0, start - _MAX_MARK), end + len(MARK) - 1)
     return mark >= 0 and text.find(b"]", mark) >= start

@@ -1,7 +1,7 @@
-"""Where a value ends that begins here: in quotes, or bare.
+"""Where a value ends: in quotes, or bare.
 
-Quotes may be escaped, once or more often, as JSON in JSON has them. A bare value ends where its surroundings say so;
-a backslash belongs to it unless it escapes a quote or a line break, so no escape sequence is ever cut in two.
+Quotes may be escaped, once or more often, like in JSON within JSON. The context decides what ends a bare value; a backslash
+belongs to it unless it escapes a quote or a line break, so no escape sequence is cut in two.
 
 Invariant: a span never goes beyond its line.
 """
@@ -10,12 +10,12 @@ import re
 from functools import cache
 from typing import NamedTuple
 
-WINDOW = 2048  # within so many bytes a quote must close
-JUDGED = 256  # so many bytes of a value are looked at; the rest belongs to it all the same
+WINDOW = 2048  # bytes within which a quote must close
+CHECKED = 256  # bytes of a value that are checked; the rest belongs to it all the same
 
 
 class ValueSpan(NamedTuple):
-    """A value from where it was looked for to `end`, and on as far as `more` goes."""
+    """A value up to `end`, and then as far as `more` matches."""
 
     end: int
     more: re.Pattern[bytes] | None = None
@@ -36,14 +36,14 @@ def bare(text: bytes, start: int, ends: bytes) -> ValueSpan:
 
 
 def quoted(text: bytes, start: int, quote: bytes) -> ValueSpan | None:
-    """The value behind `quote`, a quote with the backslashes before it; None when it is not closed on its line."""
+    """The value after `quote`, a quote with its backslashes; None when it is not closed on its line."""
     escapes, mark = len(quote) - 1, quote[-1:]
     stop = _line_end(text, start)
     for match in _quotes(mark).finditer(text, start, stop):
         slashes = len(match[1])
         if match[2] != mark:
             if slashes == 0 and _ends_json(text, match.end()):
-                return None  # the quotes that begin here close behind the end of a JSON string
+                return None  # these quotes would close after the end of a JSON string
         elif slashes < escapes or (slashes - escapes) % (2 * (escapes + 1)) == 0:
             return ValueSpan(match.start(2) - min(slashes, escapes))
     if stop < start + WINDOW:
@@ -53,18 +53,18 @@ def quoted(text: bytes, start: int, quote: bytes) -> ValueSpan | None:
 
 
 def at(text: bytes, start: int, quote: bytes | None, ends: bytes) -> ValueSpan:
-    """The value that begins at `start`, behind `quote` when there is one."""
+    """The value that starts at `start`, after `quote` if there is one."""
     closed = quoted(text, start, quote) if quote else None
     return closed or bare(text, start, ends)
 
 
 def value(text: bytes, start: int, span: ValueSpan) -> str:
-    """What is looked at to judge a value."""
-    return text[start : min(span.end, start + JUDGED)].decode("latin-1")
+    """The part of a value that is checked."""
+    return text[start : min(span.end, start + CHECKED)].decode("latin-1")
 
 
 def _end(pattern: re.Pattern[bytes], text: bytes, start: int) -> int:
-    match = pattern.match(text, start, start + JUDGED)
+    match = pattern.match(text, start, start + CHECKED)
     return match.end() if match else start
 
 
@@ -90,7 +90,7 @@ def _unclosed(mark: bytes, *, escaped: bool) -> re.Pattern[bytes]:
 
 
 def _run(plain: bytes, escaped: bytes) -> re.Pattern[bytes]:
-    """Characters and escapes, in a form that `re` passes over fast."""
+    """Characters and escapes, in a form that is fast in `re`."""
     return re.compile(plain + rb"*+(?:\\" + escaped + plain + rb"*+)*+")
 
 

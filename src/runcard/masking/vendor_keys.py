@@ -1,47 +1,45 @@
-"""The table of vendors: how the keys and tokens of each one begin, and what they are made of.
+"""The table of vendors' keys and tokens: their prefixes, characters and lengths.
 
-To add a vendor, add a row. A row has the rule's name, what it masks (for the table in docs/masking.md), and one `KeyFormat` for
-each way in which the vendor's secrets are written. `prefixes.py` finds them in a text. Keep a form strict: the literal,
-the characters and the length that the vendor uses, so that ordinary words do not match.
+To add a vendor, add a row: the rule's name, what it masks (for the table in docs/masking.md), and one `KeyFormat` for each
+format of the vendor's secrets. `prefix_search` finds them in a text. Keep a format strict: the prefix, the characters and
+the length that the vendor uses, so that ordinary words do not match.
 
-Invariant: where one literal begins like another, the longer one is in an earlier row or form.
+Invariant: where one literal starts with another, the longer one is in an earlier row or format.
 """
 
 from typing import NamedTuple
 
 
 class KeyFormat(NamedTuple):
-    """One way in which secrets of a vendor are written."""
+    """One format of a vendor's secrets."""
 
-    literal: str  # fixed characters; the search looks for them
-    body: str  # a pattern of bounded length: what must follow the literal
-    more: str = ""  # characters that belong to the secret as well if they follow the body, however many
+    literal: str  # the fixed prefix, which is searched
+    body: str  # a pattern of bounded length for what must follow
+    more: str = ""  # characters that belong to the secret if they follow the body, any number of them
     edge: str = "A-Za-z0-9"  # characters that must not precede the literal
-    keep: int = 0  # this many characters of the literal are not secret and stay
-    before: tuple[
-        str, ...
-    ] = ()  # one of these must precede the literal, and is secret too; each of fixed length
+    keep: int = 0  # so many characters of the literal are not secret and stay
+    before: tuple[str, ...] = ()  # one of these must precede, and is secret too; each of fixed length
 
 
 class VendorRule(NamedTuple):
-    """One row of the table: a rule, what it masks in words, and the forms by which it is found."""
+    """One row of the table: a rule, what it masks, and the formats that it matches."""
 
     rule: str
     masks: str
-    forms: tuple[KeyFormat, ...]
+    formats: tuple[KeyFormat, ...]
 
 
 _ALNUM = "A-Za-z0-9"
 _WORD = "A-Za-z0-9_-"
 _BASE64 = "A-Za-z0-9+/"
-_IN_BASE64 = "A-Za-z0-9_+/-"  # what precedes a literal that is only a part of base64
+_IN_BASE64 = "A-Za-z0-9_+/-"  # before a literal that is only a part of base64
 _UUID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 _END = "(?![A-Za-z0-9])"
 _DIGIT = "(?=[A-Za-z_-]{0,30}+[0-9])"  # long names in programs have no digit
 
 
-def _row(rule: str, masks: str, *forms: KeyFormat) -> VendorRule:
-    return VendorRule(rule, masks, forms)
+def _row(rule: str, masks: str, *formats: KeyFormat) -> VendorRule:
+    return VendorRule(rule, masks, formats)
 
 
 def _hex(literal: str, length: int, edge: str = _ALNUM) -> KeyFormat:
@@ -119,17 +117,17 @@ VENDORS: tuple[VendorRule, ...] = (
         KeyFormat("ABSK", f"[{_BASE64}]{{100}}", f"{_BASE64}=", edge=_IN_BASE64),
         KeyFormat("amzn.mws.", f"{_UUID}{_END}"),
     ),
-    _row("aws-secret-key", "what stands under a name such as `AWS_SECRET_ACCESS_KEY`"),
+    _row("aws-secret-key", "values under a name such as `AWS_SECRET_ACCESS_KEY`"),
     _row(
         "signature",
-        "`X-Amz-Signature=`, `X-Goog-Signature=` and `Signature=` of a signed address",
+        "`X-Amz-Signature=`, `X-Goog-Signature=` and `Signature=` of a signed URL",
         KeyFormat("X-Amz-Signature=", f"[0-9a-fA-F]{{64}}{_END}", keep=16),
         KeyFormat("X-Goog-Signature=", "[0-9a-fA-F]{64}", "0-9a-fA-F", keep=17),
         KeyFormat("Signature=", f"[%~+/{_WORD}]{{40}}", f"%~+/={_WORD}", edge="^?&", keep=10),
     ),
     _row(
         "azure-key",
-        "what stands under `AccountKey`, `SharedAccessKey`, `AZURE_…_KEY`; `sig=` of a signed address; `…Q~…`",
+        "values under `AccountKey`, `SharedAccessKey`, `AZURE_…_KEY`; `sig=` of a signed URL; `…Q~…`",
         KeyFormat("sig=", f"[%+/{_WORD}]{{40}}", f"%+/={_WORD}", edge="^?&", keep=4),
         KeyFormat("Q~", f"[.~{_WORD}]{{31,34}}", before=(f"[{_ALNUM}_.~]{{3}}[0-9]",)),
     ),
@@ -386,7 +384,7 @@ VENDORS: tuple[VendorRule, ...] = (
     _row("mapbox-token", "`sk.eyJ…`", KeyFormat("sk.eyJ", f"[{_WORD}]{{20,200}}+\\.[{_WORD}]{{20}}", _WORD)),
     _row("age-key", "`AGE-SECRET-KEY-1…`", KeyFormat("AGE-SECRET-KEY-1", "[0-9A-Z]{40}", "0-9A-Z")),
     # Found by their names only
-    _row("twilio-key", "what stands under a name with `twilio` in it"),
-    _row("cohere-key", "what stands under a name with `cohere` in it, or `CO_API_KEY`"),
-    _row("mistral-key", "what stands under a name with `mistral` in it"),
+    _row("twilio-key", "values under a name with `twilio` in it"),
+    _row("cohere-key", "values under a name with `cohere` in it, or `CO_API_KEY`"),
+    _row("mistral-key", "values under a name with `mistral` in it"),
 )

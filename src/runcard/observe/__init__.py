@@ -1,7 +1,14 @@
-"""Where facts come from: the clock, ids, the process, its environment, and the inputs of a run.
+"""Observing facts: the clock, the process, its environment, the inputs of a run, the calls of vendors' clients.
 
-Everything here looks at the world and says what it saw; nothing here writes a record. What cannot be observed is None,
-and an odd world is no error.
+Nothing here writes a record. What cannot be observed is None, and an unusual machine is not an error.
+
+    environment, machine      versions, timezone, user and host; each fact of a run's environment is a row in `environment`
+    container, git, lockfiles, packages, timezone   facts with their own module
+    process, process_tree     this process; a command and all processes that it started
+    inputs, input_patterns, input_tokens   input files: finding, hashing, counting their tokens
+    clients                   watching the clients of vendors' libraries
+    clock, ids                time and unique ids
+    background_thread, paths  what these use
 
 Import the modules themselves (`runcard.observe.clock` and so on): each costs only what it needs.
 """

@@ -1,8 +1,8 @@
-"""Threads that find something out for a run while it goes on.
+"""Threads that gather facts for a run while it goes on.
 
-They are stopped when the program ends, wherever they are by then, and keep the locks that they hold: a run that is closed
-after that, such as one in a generator that nobody has closed, would wait for these for ever. So the end of the program
-first lets them finish, for a moment.
+The interpreter stops daemon threads at its end, wherever they are, and they keep the locks that they hold: a run that is
+closed after that, such as one in a generator that was never closed, would wait for these locks forever. So the end of the
+program first waits a moment for these threads.
 """
 
 import atexit
@@ -13,30 +13,30 @@ from weakref import WeakSet
 
 PATIENCE = 2.0  # seconds that a program waits at its end for what is not yet known
 
-_at_work: WeakSet["BackgroundThread"] = WeakSet()
+_running: WeakSet["BackgroundThread"] = WeakSet()
 
 
 class BackgroundThread(Thread):
-    """A thread that is waited for, but not for ever."""
+    """A daemon thread that the end of the program waits for, up to `PATIENCE`."""
 
     def __init__(self, target: Callable[[], object], name: str) -> None:
         super().__init__(target=target, name=name, daemon=True)
 
     def start(self) -> None:
-        """Begin; raises RuntimeError when there can be no more threads."""
+        """Start; raises RuntimeError when there can be no more threads."""
         super().start()
-        _at_work.add(self)
+        _running.add(self)
 
     def wait(self, timeout: float) -> None:
-        """Wait so many seconds, and not once more when the program ends."""
-        _at_work.discard(self)
+        """Wait so many seconds; the end of the program will not wait again."""
+        _running.discard(self)
         self.join(timeout)
 
 
-def _let_finish() -> None:
+def _wait_for_all() -> None:
     end = time.monotonic() + PATIENCE
-    for helper in list(_at_work):
-        helper.join(max(0.0, end - time.monotonic()))
+    for thread in list(_running):
+        thread.join(max(0.0, end - time.monotonic()))
 
 
-atexit.register(_let_finish)
+atexit.register(_wait_for_all)

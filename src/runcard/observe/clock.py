@@ -1,8 +1,7 @@
-"""The clock of a run: the wall clock is read once, and from then on only a monotonic clock counts.
+"""The clock of a run: the wall clock is read once; after that only a monotonic clock is used.
 
-So a wall clock that is set meanwhile, by a person or by the network, makes nothing negative and puts no event before its
-cause. A clock goes on in a forked child: both count from the same start. It does not count the time in which the
-machine slept.
+So setting the wall clock meanwhile, by hand or from the network, makes no duration negative and no event earlier than its
+cause. In a forked child the clock goes on from the same start. Time in which the machine sleeps is not counted.
 
 Invariants: of one clock, a later `timestamp()` is never smaller; `Reading.timestamp` minus `started` is exactly
 `Reading.elapsed`.
@@ -17,7 +16,7 @@ _MILLISECOND = timedelta(milliseconds=1)
 
 
 class Reading(NamedTuple):
-    """One look at the clock: the time as documents write it, and the seconds since the start that belong to it."""
+    """One reading: the time as documents write it, and the matching seconds since the start."""
 
     timestamp: str
     elapsed: int | float
@@ -26,7 +25,7 @@ class Reading(NamedTuple):
 class Clock:
     """A clock that starts when it is made. `started` is in UTC and has whole milliseconds, as it is written."""
 
-    __slots__ = ("_begun", "_monotonic", "started")
+    __slots__ = ("_monotonic", "_start", "started")
 
     def __init__(
         self, *, wall: Callable[[], float] = time.time, monotonic: Callable[[], float] = time.monotonic
@@ -34,11 +33,11 @@ class Clock:
         now = datetime.fromtimestamp(wall(), UTC)
         self.started = now.replace(microsecond=now.microsecond // 1000 * 1000)
         self._monotonic = monotonic
-        self._begun = monotonic()
+        self._start = monotonic()
 
     def elapsed(self) -> float:
-        """Seconds since the start, as exactly as they can be measured."""
-        return max(0.0, self._monotonic() - self._begun)
+        """Seconds since the start, as exact as measured."""
+        return max(0.0, self._monotonic() - self._start)
 
     def now(self) -> datetime:
         return self.started + timedelta(seconds=self.elapsed())
@@ -52,18 +51,18 @@ class Clock:
         return self.read().elapsed
 
     def read(self) -> Reading:
-        """Both of one moment, so that they agree."""
+        """Timestamp and elapsed seconds of the same moment."""
         milliseconds = round(self.elapsed() * 1000)
         return Reading(timestamp(self.started + milliseconds * _MILLISECOND), whole(milliseconds / 1000))
 
 
 def timestamp(moment: datetime) -> str:
-    """A time that has a zone as text: UTC with Z, and always three digits of a second."""
+    """An aware time as text: UTC with `Z`, and always milliseconds."""
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def long_ago(age: timedelta) -> datetime:
-    """The moment so long ago; the first one of the calendar where the age goes beyond it."""
+def time_before(age: timedelta) -> datetime:
+    """The time so long before now; the first one of the calendar for an age beyond it."""
     now = datetime.now(UTC)
     return now - min(age, now - datetime.min.replace(tzinfo=UTC))
 

@@ -1,9 +1,9 @@
-"""The container that the process runs in, as far as it can be seen from the inside.
+"""The container that the process runs in, as far as it is visible from the inside.
 
-Engines leave marks: files of their own, environment variables, the names of control groups, and mounts. The outermost
-name that people would use is given (`kubernetes`, whatever engine it works with). Virtual machines are no containers.
+Runtimes leave traces: files, environment variables, names of control groups, and mounts. The outermost common name is used
+(`kubernetes`, whatever runtime it uses). Virtual machines are not containers.
 
-Invariant: without a mark there is no container, and an id or image that no mark tells is None.
+Invariant: without a trace there is no container, and an id or image without a trace is None.
 """
 
 import os
@@ -16,29 +16,29 @@ _HEX = "[0-9a-f]{64}"
 # Patterns are compiled when they are first used: few processes run in a container.
 _CONTROL_GROUP = rf"(?m)(?:^|[/:-])({_HEX})(?:\.scope)?$"
 _MOUNT = rf"(?m)^\S+ \S+ \S+ \S*/(?:overlay-)?containers/({_HEX})/\S* /etc/(?:hostname|hosts|resolv\.conf) "
-_GROUPS = {  # a word that the pattern needs
+_GROUPS = {  # a fixed part of the pattern, and the pattern
     "kubernetes": ("kubepods", r"[/:-]kubepods\b"),
     "podman": ("libpod", rf"[/:]libpod-{_HEX}"),
     "docker": ("docker", rf"[/:]docker[/-]{_HEX}"),  # the daemon itself is in docker.service
     "lxc": ("lxc", r"[/:]lxc(?:\.payload)?[./]"),
 }
-_LARGEST = 1 << 20  # bytes of a mark that are looked at
+_LARGEST = 1 << 20  # bytes of a file that are read
 
 
 def container(variables: Mapping[str, str], root: str = "/") -> dict[str, str | None] | None:
-    """`runtime`, `id` and `image`; None where nothing tells of a container."""
+    """`runtime`, `id` and `image`; None outside a container."""
     for runtime in ("apptainer", "singularity"):
         if image := variables.get(f"{runtime.upper()}_CONTAINER"):
             return {"runtime": runtime, "id": None, "image": json_name(image).text}
     note = _podman_note(root)
-    named = _runtime(variables, root, note)
-    if named is None:
+    runtime_name = _runtime(variables, root, note)
+    if runtime_name is None:
         return None
-    stated = note or {}
+    note = note or {}
     return {
-        "runtime": json_name(named).text,
-        "id": stated.get("id") or _container_id(root),
-        "image": stated.get("image") or None,
+        "runtime": json_name(runtime_name).text,
+        "id": note.get("id") or _container_id(root),
+        "image": note.get("image") or None,
     }
 
 
@@ -49,18 +49,20 @@ def _runtime(variables: Mapping[str, str], root: str, note: Mapping[str, str] | 
         return "podman"
     if os.path.lexists(os.path.join(root, ".dockerenv")):
         return "docker"
-    named = variables.get("container") or _text(root, "run/systemd/container").strip()
-    return named or _by_control_group(root)
+    name = variables.get("container") or _text(root, "run/systemd/container").strip()
+    return name or _by_control_group(root)
 
 
 def _by_control_group(root: str) -> str | None:
     groups = _text(root, "proc/self/cgroup")
-    marks = _GROUPS.items()
-    return next((name for name, (word, mark) in marks if word in groups and re.search(mark, groups)), None)
+    for name, (word, pattern) in _GROUPS.items():
+        if word in groups and re.search(pattern, groups):
+            return name
+    return None
 
 
 def _podman_note(root: str) -> dict[str, str] | None:
-    """What podman writes about a container into it: lines such as `image="docker.io/library/python:3.12"`."""
+    """The file that podman writes into a container: lines such as `image="docker.io/library/python:3.12"`."""
     if not os.path.lexists(os.path.join(root, "run/.containerenv")):
         return None
     lines = [line.partition("=") for line in _text(root, "run/.containerenv").splitlines()]
@@ -68,7 +70,7 @@ def _podman_note(root: str) -> dict[str, str] | None:
 
 
 def _container_id(root: str) -> str | None:
-    """The id in the name of the control group, or in the place that the engine mounts a file of its own from."""
+    """The id in the name of the control group, or in the path that the runtime mounts a file from."""
     match = re.search(_CONTROL_GROUP, _text(root, "proc/self/cgroup")) or re.search(
         _MOUNT, _text(root, "proc/self/mountinfo")
     )

@@ -1,27 +1,23 @@
-"""The environment of a run: versions, zone, git, packages, lock files, container.
+"""The environment of a run: versions, timezone, git, packages, lock files, container.
 
-Each fact has a module of its own beside this one; here they are put together, in the order of what they cost, so that a
-gathering that is cut short lacks only what takes long.
+Each fact has its own module beside this one. To add a fact, add a row to `_FACTS`. They are gathered in the order of that
+table, from cheap to expensive, so that a gathering that is cut short lacks only what takes long.
 
-Invariants: the keys are always the same, and what is not known is None. Gathering raises nothing because the world is
-odd. `EnvironmentGatherer` never keeps its caller waiting longer than it is told.
+Invariants: the keys are always the same, and an unknown value is None. Gathering raises no error because of an unusual
+machine. `EnvironmentGatherer` never blocks its caller longer than the given timeout.
 """
 
 import contextlib
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from runcard.encoding import JsonObject
 from runcard.errors import RuncardError
 from runcard.observe.background_thread import PATIENCE, BackgroundThread
 from runcard.observe.paths import absolute_path, repository_root
 from runcard.version import __version__
-
-_KEYS = (
-    *("runcard_version", "python_version", "platform", "timezone"),
-    *("git", "packages", "lockfiles", "container"),
-)
 
 
 def environment(
@@ -31,13 +27,13 @@ def environment(
 
     Paths of `ignore`, such as the store that the run is written to, do not make its repository dirty.
     """
-    circumstances = _Circumstances(directory, ignore)
-    circumstances.gather()
-    return circumstances.facts
+    gathering = _Gathering(directory, ignore)
+    gathering.gather()
+    return gathering.facts
 
 
 class EnvironmentGatherer:
-    """The same, gathered in a thread that starts at once and ends with the program."""
+    """The same, gathered in a background thread that starts at once and ends with the program."""
 
     def __init__(
         self,
@@ -47,72 +43,105 @@ class EnvironmentGatherer:
         on_complete: Callable[[JsonObject], object] | None = None,
     ) -> None:
         """`on_complete` is called in the thread with the facts when all are known; it may raise RuncardError."""
-        self.delivered = False  # whether `on_complete` has them
+        self.delivered = False  # whether `on_complete` has the facts
         self._on_complete = on_complete
-        self._circumstances = _Circumstances(directory, ignore)
+        self._gathering = _Gathering(directory, ignore)
         self._process = os.getpid()
         self._thread = BackgroundThread(self._work, "runcard-environment")
         try:
             self._thread.start()
         except RuntimeError:  # no more threads, or the interpreter is ending
-            self._circumstances.gather_quickly()
+            self._gathering.gather_quickly()
 
     def _work(self) -> None:
-        self._circumstances.gather()
+        self._gathering.gather()
         if (on_complete := self._on_complete) is not None:
-            with contextlib.suppress(RuncardError, OSError):  # then they are still here to be asked for
-                on_complete(dict(self._circumstances.facts))
+            with contextlib.suppress(RuncardError, OSError):  # then `result` still has the facts
+                on_complete(dict(self._gathering.facts))
                 self.delivered = True
 
     def result(self, timeout: float = PATIENCE) -> JsonObject:
-        """The facts; those still unknown after so many seconds are None, and nobody is told of them later.
+        """The facts; those still unknown after so many seconds are None, and are not delivered later.
 
         A forked child has no such thread: it gets what was known when it was forked.
         """
         if os.getpid() == self._process and self._thread.ident is not None:
             self._thread.wait(timeout)
             if self._thread.is_alive():
-                self._on_complete = (
-                    None  # the caller keeps what is known now, perhaps after more would have been told
-                )
-        return dict(self._circumstances.facts)
+                self._on_complete = None  # the caller keeps these facts; later ones would contradict them
+        return dict(self._gathering.facts)
 
 
-class _Circumstances:
-    """What is looked at, as it was when it began: a program may change its directory, path and variables meanwhile."""
+class _Gathering:
+    """The facts, and the state they are taken from: a program may change its directory, path and variables meanwhile."""
 
     def __init__(self, directory: str | os.PathLike[str], ignore: Sequence[str | os.PathLike[str]]) -> None:
         self.facts: JsonObject = dict.fromkeys(_KEYS)
-        self._directory = absolute_path(directory)
-        self._ignored = ignore
-        self._variables = dict(os.environ)
-        self._path = list(sys.path)
+        self.directory = absolute_path(directory)
+        self.ignore = ignore
+        self.variables = dict(os.environ)
+        self.path = list(sys.path)
 
     def gather(self) -> None:
-        # Too many files are open, or the code is out of reach by now: what is not known then stays unknown.
+        # Too many open files, or code that cannot be loaded any more: the rest stays unknown.
         with contextlib.suppress(OSError, ImportError):
-            self.gather_quickly()
-            self._gather_rest()
-
-    def _gather_rest(self) -> None:
-        # Here and below, so that they are loaded in the thread.
-        from runcard.observe import lockfiles  # noqa: PLC0415
-
-        self.facts["lockfiles"] = lockfiles.lockfiles(self._directory)
-        if repository_root(self._directory) is None:
-            return
-        from runcard.observe import git  # noqa: PLC0415 - long to load, like what it starts
-
-        for state in git.growing(self._directory, self._variables, ignore=self._ignored):
-            self.facts["git"] = state  # what is known so far can be read at any time
+            self._gather(_FACTS)
 
     def gather_quickly(self) -> None:
-        """What takes no more than a few system calls."""
-        self.facts["runcard_version"] = __version__
-        self.facts["python_version"] = sys.version.split()[0]
-        self.facts["platform"] = sys.platform
-        from runcard.observe import container, packages, timezone  # noqa: PLC0415
+        """Only what takes a few system calls."""
+        self._gather(_QUICK_FACTS)
 
-        self.facts["timezone"] = timezone.timezone(self._variables)
-        self.facts["container"] = container.container(self._variables)
-        self.facts["packages"] = packages.packages(self._path)
+    def _gather(self, facts: dict[str, "_Fact"]) -> None:
+        for key, observe in facts.items():
+            for value in observe(self):
+                self.facts[key] = value  # can be read at any time
+
+
+_Fact = Callable[[_Gathering], Iterator[Any]]  # one value, or better ones in turn
+
+
+# The modules are imported when they are needed, so that they are loaded in the thread.
+def _timezone(gathering: _Gathering) -> Iterator[str | None]:
+    from runcard.observe.timezone import timezone  # noqa: PLC0415
+
+    yield timezone(gathering.variables)
+
+
+def _container(gathering: _Gathering) -> Iterator[JsonObject | None]:
+    from runcard.observe.container import container  # noqa: PLC0415
+
+    yield container(gathering.variables)
+
+
+def _packages(gathering: _Gathering) -> Iterator[JsonObject]:
+    from runcard.observe.packages import packages  # noqa: PLC0415
+
+    yield packages(gathering.path)
+
+
+def _lockfiles(gathering: _Gathering) -> Iterator[JsonObject | None]:
+    from runcard.observe.lockfiles import lockfiles  # noqa: PLC0415
+
+    yield lockfiles(gathering.directory)
+
+
+def _git(gathering: _Gathering) -> Iterator[JsonObject]:
+    if repository_root(gathering.directory) is not None:
+        from runcard.observe.git import git_states  # noqa: PLC0415
+
+        yield from git_states(gathering.directory, gathering.variables, ignore=gathering.ignore)
+
+
+_QUICK_FACTS: dict[str, _Fact] = {
+    "runcard_version": lambda _: iter([__version__]),
+    "python_version": lambda _: iter([sys.version.split()[0]]),
+    "platform": lambda _: iter([sys.platform]),
+    "timezone": _timezone,
+    "container": _container,
+    "packages": _packages,
+}
+_FACTS = _QUICK_FACTS | {"lockfiles": _lockfiles, "git": _git}
+_KEYS = (
+    *("runcard_version", "python_version", "platform", "timezone"),
+    *("git", "packages", "lockfiles", "container"),
+)  # in the order of a document

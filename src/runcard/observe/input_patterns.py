@@ -1,14 +1,13 @@
-"""Finding the files that a user names: by path, by pattern, or all of a directory.
+"""Finding the input files that a user names: by path, by pattern, or all files of a directory.
 
-A pattern has `*`, `?`, `[…]` in a name, and `**` for any number of directories. What exists under the very text of a
-pattern is meant itself, also when its name has such characters. Hidden files and directories are found only when they
-are named: by a path, or by a pattern that begins with a dot at that place. A directory, named or found, stands for all
-regular files below it.
+A pattern has `*`, `?`, `[…]` in a name, and `**` for any number of directories. A file that exists under the exact text of
+a pattern is used itself. Hidden files and directories match only when they are named: by a path, or by a pattern that
+starts with a dot at that place. A directory stands for all regular files below it.
 
-Symbolic links are followed where they are named or found by a pattern. Below a directory they are not, and neither does
-a pattern enter a directory through one that it found with its last name or with `**`, so there are no loops.
+Symbolic links are followed where they are named or matched by a pattern. Below a directory they are not followed, and a
+pattern does not enter a directory through a link that its last name or `**` matched, so there are no loops.
 
-Invariant: whatever is named but not found, or found but not to be read, is told to `warn`.
+Invariant: `warn` is called for everything that is named but not found, or found but not readable.
 """
 
 import os
@@ -32,12 +31,12 @@ class InputFile(NamedTuple):
 
 
 def find_files(pattern: str, directory: str, warn: Warn) -> list[InputFile]:
-    """What a pattern means, seen from an absolute directory; a file may come twice, by different paths."""
-    troubles: list[str] = []
-    paths = list(_paths(pattern, directory, troubles.append))
-    files = [file for path, is_named in paths for file in _files(path, troubles.append, is_named=is_named)]
-    for trouble in troubles if files or troubles else [f"no file matches {display_path(pattern)}"]:
-        warn(trouble)
+    """The files that a pattern matches, relative to an absolute directory; a file may come twice, by different paths."""
+    problems: list[str] = []
+    paths = list(_paths(pattern, directory, problems.append))
+    files = [file for path, is_named in paths for file in _files(path, problems.append, is_named=is_named)]
+    for problem in problems if files or problems else [f"no file matches {display_path(pattern)}"]:
+        warn(problem)
     return files
 
 
@@ -80,11 +79,11 @@ def _matching(folder: str, part: str, warn: Warn) -> Iterator[str]:
 
 def _directories(folder: str, _: str, warn: Warn) -> Iterator[str]:
     """A directory and all below it."""
-    waiting = [folder] if os.path.isdir(folder) else []
-    while waiting:
-        folder = waiting.pop()
+    pending = [folder] if os.path.isdir(folder) else []
+    while pending:
+        folder = pending.pop()
         yield folder
-        waiting += [
+        pending += [
             entry.path
             for entry in _entries(folder, warn)
             if entry.kind is FileKind.DIRECTORY and not entry.name.startswith(".")
@@ -92,7 +91,7 @@ def _directories(folder: str, _: str, warn: Warn) -> Iterator[str]:
 
 
 class _DirectoryEntry(NamedTuple):
-    """What a directory has under a name."""
+    """An entry of a directory, with its kind."""
 
     name: str
     path: str
@@ -125,7 +124,7 @@ def _files(path: str, warn: Warn, *, is_named: bool) -> Iterator[InputFile]:
     if S_ISREG(file.status.st_mode):
         yield file
     elif not S_ISDIR(file.status.st_mode):
-        warn(f"{display_path(path)} is no regular file and was left out")
+        warn(f"{display_path(path)} is not a regular file and was left out")
     elif file.is_link and not is_named:
         warn(f"{display_path(path)} is a symbolic link to a directory and was not followed")
     else:
@@ -155,9 +154,9 @@ def _below(top: str, warn: Warn) -> Iterator[InputFile]:
             elif entry.kind is FileKind.SYMLINK:
                 links.append(entry.path)
             else:
-                warn(f"{display_path(entry.path)} is no regular file and was left out")
+                warn(f"{display_path(entry.path)} is not a regular file and was left out")
     if links:
         count = "1 symbolic link" if len(links) == 1 else f"{len(links)} symbolic links"
         warn(
-            f"{count} below {display_path(top)} not followed, the first is {display_path(min(links))}: name what shall be recorded"
+            f"{count} below {display_path(top)} not followed, the first is {display_path(min(links))}: name the files to record"
         )

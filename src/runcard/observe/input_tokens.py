@@ -1,7 +1,7 @@
-"""How many tokens the input files of a run have, counted in a thread while the run goes on.
+"""Counting the tokens of input files, in a thread while the run goes on.
 
-Invariants: a count is of the contents whose digest is recorded, so a file that changed since has none; nor has one that is
-no text. Counting raises nothing, and keeps nobody waiting longer than they say.
+Invariants: a count belongs to the contents whose digest is recorded, so a file that changed since has none; nor has a file
+that is not text. Counting raises nothing, and never blocks longer than the given timeout.
 """
 
 import contextlib
@@ -14,24 +14,26 @@ from runcard.encoding import JsonObject
 from runcard.files import read_regular
 from runcard.observe.background_thread import BackgroundThread
 
-LARGEST = 16 << 20  # bytes of a file that is counted
-MOST = 64 << 20  # bytes of all files that are counted at once
-
-Entry = JsonObject
+MAX_FILE_SIZE = 16 << 20  # bytes of a file that is counted
+MAX_TOTAL_SIZE = 64 << 20  # bytes of all files that are counted at once
 
 
 class TokenCounter:
-    """Counts the tokens of files and hands over what it found, from threads of its own."""
+    """Counts the tokens of files in threads of its own."""
 
     def __init__(self) -> None:
         self._threads: list[BackgroundThread] = []
-        self._turn = Lock()
-        self._is_over = False
+        self._lock = Lock()
+        self._is_stopped = False
 
     def start(
-        self, files: list[Entry], directory: str, model: str | None, done: Callable[[list[Entry]], object]
+        self,
+        files: list[JsonObject],
+        directory: str,
+        model: str | None,
+        on_counted: Callable[[list[JsonObject]], object],
     ) -> None:
-        """Count the files of a list as `data_sources.files` has it; without the extra `tokens`, nothing happens."""
+        """Count the files of a `data_sources.files` list; without the extra `tokens`, nothing happens."""
         if not files:
             return
         from runcard.accounting import token_estimate  # noqa: PLC0415 - long to load
@@ -41,9 +43,9 @@ class TokenCounter:
 
         def work() -> None:
             counted = list(_counted(files, directory, token_estimate.tokenizer_for(model)))
-            with self._turn:
-                if counted and not self._is_over:
-                    done(counted)
+            with self._lock:
+                if counted and not self._is_stopped:
+                    on_counted(counted)
 
         thread = BackgroundThread(work, "runcard-tokens")
         with contextlib.suppress(RuntimeError):  # no more threads, or the interpreter is ending
@@ -51,19 +53,19 @@ class TokenCounter:
             self._threads.append(thread)
 
     def stop(self, timeout: float) -> None:
-        """Wait for what is under way, but not for ever; whatever comes later is too late."""
+        """Wait for running counts, up to the timeout for each; later results are dropped."""
         for thread in self._threads:
             thread.wait(timeout)
-        with self._turn:
-            self._is_over = True
+        with self._lock:
+            self._is_stopped = True
 
 
-def _counted(files: Iterable[Entry], directory: str, tokenizer: str) -> Iterator[Entry]:
+def _counted(files: Iterable[JsonObject], directory: str, tokenizer: str) -> Iterator[JsonObject]:
     from runcard.accounting.token_estimate import count_tokens  # noqa: PLC0415
 
-    left = MOST
+    left = MAX_TOTAL_SIZE
     for file in files:
-        if not 0 <= file["bytes"] <= min(LARGEST, left):
+        if not 0 <= file["bytes"] <= min(MAX_FILE_SIZE, left):
             continue
         text = _text(file, directory)
         if text is None:
@@ -78,7 +80,7 @@ def _counted(files: Iterable[Entry], directory: str, tokenizer: str) -> Iterator
         }
 
 
-def _text(file: Entry, directory: str) -> str | None:
+def _text(file: JsonObject, directory: str) -> str | None:
     name = file["path"]
     if "path_base64" in file:
         from base64 import b64decode  # noqa: PLC0415 - hardly any name needs it

@@ -1,10 +1,10 @@
-"""The input files of a run: which they are, and what they held when it started.
+"""The input files of a run: their paths, sizes and digests when it started.
 
-Paths are recorded relative to the directory that the run started in where they lie below it, and absolute elsewhere.
-Nothing is copied. Which files a pattern means is told by `runcard.observe.input_patterns`.
+Paths below the directory in which the run started are recorded relative to it, others as absolute paths. Nothing is
+copied. `input_patterns` finds the files that a pattern matches.
 
-Invariant: an entry has the size and the digest of the same contents. A file for which both cannot be had, because it
-cannot be read or is being written to, is named in a warning and left out.
+Invariant: an entry has the size and the digest of the same contents. A file that cannot be read, or is being written, is
+named in a warning and left out.
 """
 
 import os
@@ -23,7 +23,7 @@ Progress = Callable[[int, int], object]  # files and bytes so far
 
 
 class _Input(NamedTuple):
-    """A file to be hashed: its real path, and what it looked like before."""
+    """A file to be hashed: its real path, and its size and time before."""
 
     real: str
     size: int
@@ -36,46 +36,46 @@ def inputs(
     *,
     progress: Progress | None = None,
 ) -> tuple[list[JsonObject], list[str]]:
-    """The files that paths and patterns mean, as `data_sources.files` lists them, and warnings in words.
+    """The files that paths and patterns match, as entries of `data_sources.files`, and warnings.
 
     Each is `path`, `bytes` and `sha256`, with `path_base64` for a name that is not UTF-8; they are sorted by the bytes of
     their paths, and none comes twice.
     """
-    wanted = [os.fspath(pattern) for pattern in patterns]
-    if not wanted:
+    texts = [os.fspath(pattern) for pattern in patterns]
+    if not texts:
         return [], []
     from runcard.observe.input_patterns import find_files  # noqa: PLC0415 - most programs have no inputs
 
     warnings: list[str] = []
-    places = _InputPaths(absolute_path(directory))
-    found: dict[str, _Input] = {}
-    for pattern in wanted:
-        for file in find_files(pattern, places.directory, warnings.append):
-            found.setdefault(places.recorded(file.path), places.real(file))
-    digests = _hashed(found, warnings, progress)
-    paths = sorted(digests, key=encode_name)
-    return [_entry(path, found[path].size, digests[path]) for path in paths], list(dict.fromkeys(warnings))
+    paths = _InputPaths(absolute_path(directory))
+    files: dict[str, _Input] = {}
+    for pattern in texts:
+        for file in find_files(pattern, paths.directory, warnings.append):
+            files.setdefault(paths.recorded(file.path), paths.real(file))
+    digests = _hashed(files, warnings, progress)
+    entries = [_entry(path, files[path].size, digests[path]) for path in sorted(digests, key=encode_name)]
+    return entries, list(dict.fromkeys(warnings))
 
 
 class InputWatch:
-    """Inputs as they were when a run began, to be looked at again when it has ended."""
+    """Inputs as they were when a run started, to be compared when it has ended."""
 
     def __init__(self, entries: Iterable[JsonObject], directory: str | os.PathLike[str]) -> None:
         self._directory = absolute_path(directory)
-        self._seen = {path: (self._look(path), sha256) for path, sha256 in map(_recorded, entries)}
+        self._initial = {path: (self._status(path), sha256) for path, sha256 in map(_recorded, entries)}
 
     def changes(self) -> list[str]:
-        """What has happened to them meanwhile, in words; those that only look different are read again."""
-        now = {path: self._look(path) for path in self._seen}
-        suspects = [path for path, (before, _) in self._seen.items() if now[path] not in {before, None}]
+        """A message for each input that vanished or changed; those with another size or time are hashed again."""
+        now = {path: self._status(path) for path in self._initial}
+        suspects = [path for path, (before, _) in self._initial.items() if now[path] not in {before, None}]
         hexes, _ = _hash_all({self._real(path) for path in suspects}, None)
         gone = [
             f"the input {display_path(path)} vanished during the run" for path in now if now[path] is None
         ]
-        changed = [path for path in suspects if hexes.get(self._real(path)) != self._seen[path][1]]
+        changed = [path for path in suspects if hexes.get(self._real(path)) != self._initial[path][1]]
         return gone + [f"the input {display_path(path)} was changed during the run" for path in changed]
 
-    def _look(self, path: str) -> tuple[int, ...] | None:
+    def _status(self, path: str) -> tuple[int, ...] | None:
         try:
             status = os.stat(self._real(path))
         except OSError:
@@ -87,7 +87,7 @@ class InputWatch:
 
 
 class _InputPaths:
-    """Where paths lie. Real paths of folders are kept, because finding them takes longer than hashing a small file."""
+    """Paths as they are recorded. Real paths of folders are cached: resolving takes longer than hashing a small file."""
 
     def __init__(self, directory: str) -> None:
         self.directory = directory
@@ -96,20 +96,20 @@ class _InputPaths:
 
     def recorded(self, path: str) -> str:
         """A path as the record names it."""
-        if ".." not in path.split("/"):  # behind a link, only the system knows what `..` is
+        if ".." not in path.split("/"):  # after a link, only the system can resolve `..`
             plain = os.path.normpath(path)
             if plain.startswith(self._bases[0]):
                 return _name(plain.removeprefix(self._bases[0]))
         else:
-            plain = self._real_place(path)
-        real = self._real_place(path)
+            plain = self._resolve_folder(path)
+        real = self._resolve_folder(path)
         return _name(real.removeprefix(self._bases[1]) if real.startswith(self._bases[1]) else plain)
 
     def real(self, file: "InputFile") -> _Input:
-        path = _real(file.path) if file.is_link else self._real_place(file.path)
+        path = _real(file.path) if file.is_link else self._resolve_folder(file.path)
         return _Input(path, file.status.st_size, file.status.st_mtime_ns)
 
-    def _real_place(self, path: str) -> str:
+    def _resolve_folder(self, path: str) -> str:
         """The path with every link but a last one resolved."""
         folder, name = os.path.split(path)
         if folder not in self._real_folders:
@@ -117,13 +117,13 @@ class _InputPaths:
         return os.path.join(self._real_folders[folder], name)
 
 
-def _hashed(found: dict[str, _Input], warnings: list[str], progress: Progress | None) -> dict[str, str]:
+def _hashed(files: dict[str, _Input], warnings: list[str], progress: Progress | None) -> dict[str, str]:
     """The digest of each file that could be read and stayed as it was meanwhile."""
-    hexes, troubles = _hash_all({file.real for file in found.values()}, progress)
+    hexes, problems = _hash_all({file.real for file in files.values()}, progress)
     digests: dict[str, str] = {}
-    for path, file in found.items():
+    for path, file in files.items():
         if file.real not in hexes:
-            warnings.append(f"the input {display_path(path)} is left out: {troubles[file.real]}")
+            warnings.append(f"the input {display_path(path)} is left out: {problems[file.real]}")
         elif not _is_unchanged(file):
             warnings.append(f"the input {display_path(path)} is left out: it changed while it was read")
         else:
@@ -132,27 +132,27 @@ def _hashed(found: dict[str, _Input], warnings: list[str], progress: Progress | 
 
 
 def _hash_all(files: set[str], progress: Progress | None) -> tuple[dict[str, str], dict[str, str]]:
-    """The digests of files by their real paths, and what is wrong with those that have none."""
+    """The digests of files by their real paths, and a message for each file without one."""
     if not files:
         return {}, {}
     from runcard.checksums import hash_files  # noqa: PLC0415
 
     root = _readable(os.path.commonpath([os.path.dirname(file) for file in files]))
     names = {_name(file.removeprefix(_with_slash(root))): file for file in sorted(files)}
-    troubles: dict[str, str] = {}
+    problems: dict[str, str] = {}
 
     def on_error(name: str, error: RuncardError) -> None:
-        troubles[names[name]] = error.message
+        problems[names[name]] = error.message
 
     try:
         listing = hash_files(root, names, progress=progress, on_error=on_error)
     except RuncardError as error:  # the folder that all of them are in
         return {}, dict.fromkeys(files, error.message)
-    return {names[name]: digest.hex for name, digest in listing.items()}, troubles
+    return {names[name]: digest.hex for name, digest in listing.items()}, problems
 
 
 def _readable(folder: str) -> str:
-    """This folder or the next one above that can be opened: to read a file, nobody needs to read its folder."""
+    """This folder, or the next one above that can be opened: a file can be readable in a folder that is not."""
     while not os.access(folder, os.R_OK) and folder != "/":
         folder = os.path.dirname(folder)
     return folder
@@ -173,7 +173,7 @@ def _entry(path: str, size: int, digest: str) -> JsonObject:
 
 
 def _recorded(entry: JsonObject) -> tuple[str, str]:
-    """The path of an entry as runcard writes names, and its digest."""
+    """The path of an entry in runcard's form, and its digest."""
     if "path_base64" not in entry:
         return entry["path"], entry["sha256"]
     from base64 import b64decode  # noqa: PLC0415 - hardly any name needs it
@@ -193,5 +193,5 @@ def _with_slash(path: str) -> str:
 
 
 def _name(path: str) -> str:
-    """A path as runcard writes names: its bytes as UTF-8, in every locale."""
+    """A path in runcard's form: its bytes as UTF-8, in every locale."""
     return decode_name(os.fsencode(path))

@@ -1,10 +1,10 @@
-"""The lock files that fix which packages a run was made with, by their digests.
+"""Lock files of package managers, by their digests.
 
-Looked for in an absolute directory and in each one above it, up to the root of its repository: the nearest directory that has a
-`.git`. Paths are relative to that root, or to the directory itself where there is no repository. Nothing is read out of
-them, and nothing but a regular file counts.
+They are searched in an absolute directory and in each one above it, up to the root of its repository: the nearest directory
+with a `.git`. Paths are relative to that root, or to the directory itself outside a repository. Only regular files count;
+their contents are not interpreted.
 
-Invariant: a lock file that is there but cannot be hashed is listed with None.
+Invariant: a lock file that exists but cannot be hashed is listed with None.
 """
 
 import os
@@ -15,20 +15,20 @@ from runcard.digests import sha256_descriptor
 from runcard.files import decode_name, json_name
 from runcard.observe.paths import repository_root
 
-LARGEST = 64 << 20  # bytes
+MAX_SIZE = 64 << 20  # bytes
 _NAMES = {
     *("uv.lock", "poetry.lock", "Pipfile.lock", "pdm.lock", "pylock.toml", "conda-lock.yml", "pixi.lock"),
     *("package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml", "bun.lock", "bun.lockb"),
     *("Cargo.lock", "go.sum", "Gemfile.lock", "composer.lock", "flake.lock", "mix.lock", "deno.lock"),
 }
-_PATTERNS = (("requirements", ".txt"), ("pylock.", ".toml"))  # how a name begins and ends
+_PATTERNS = (("requirements", ".txt"), ("pylock.", ".toml"))  # start and end of a name
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def lockfiles(directory: str) -> dict[str, str | None] | None:
-    """The SHA-256 of each lock file, as bare hex, by its path; None when the directory itself cannot be read."""
+    """The SHA-256 of each lock file, as bare hex, by its path; None when the directory cannot be read."""
     root = repository_root(directory) or directory
-    found: dict[str, str | None] = {}
+    digests: dict[str, str | None] = {}
     for folder in _upwards(directory, root):
         names = _names(folder)
         if names is None and folder == directory:
@@ -36,8 +36,8 @@ def lockfiles(directory: str) -> dict[str, str | None] | None:
         for name in filter(_is_lockfile, names or ()):
             path = os.path.join(folder, name)
             if _is_regular(path):
-                found[_text(os.path.relpath(path, root))] = _sha256(path)
-    return dict(sorted(found.items()))
+                digests[_text(os.path.relpath(path, root))] = _sha256(path)
+    return dict(sorted(digests.items()))
 
 
 def _upwards(directory: str, root: str) -> Iterator[str]:
@@ -70,7 +70,7 @@ def _sha256(path: str) -> str | None:
         descriptor = os.open(path, _FLAGS)
         try:
             status = os.fstat(descriptor)
-            usable = S_ISREG(status.st_mode) and status.st_size <= LARGEST
+            usable = S_ISREG(status.st_mode) and status.st_size <= MAX_SIZE
             return sha256_descriptor(descriptor).hex if usable else None
         finally:
             os.close(descriptor)

@@ -1,4 +1,4 @@
-"""Where a run starts, the repository around it, and how paths are shown. Nothing is read here but names."""
+"""Paths: the directory a run starts in, the repository around it, and paths in messages."""
 
 import os
 
@@ -6,7 +6,7 @@ from runcard.files import decode_name, printable
 
 
 def absolute_path(directory: str | os.PathLike[str]) -> str:
-    """The absolute path of a directory; as it was given when the current directory is gone."""
+    """The absolute path of a directory; unchanged when the current directory is gone."""
     try:
         return os.path.abspath(os.fspath(directory))
     except OSError:
@@ -14,7 +14,7 @@ def absolute_path(directory: str | os.PathLike[str]) -> str:
 
 
 def repository_root(directory: str) -> str | None:
-    """The nearest directory, from an absolute one upwards, that has a `.git`: a folder, or a file in a worktree."""
+    """The nearest directory, from an absolute one upwards, with a `.git`: a folder, or a file in a worktree."""
     while not os.path.lexists(os.path.join(directory, ".git")):
         above = os.path.dirname(directory)
         if above == directory:

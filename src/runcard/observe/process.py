@@ -1,12 +1,12 @@
-"""The process that records: which one it is, whether it is still there, and what it used.
+"""The recording process: its identity, whether it is still alive, and its resources.
 
-What tells one process from another is in `runcard.files.processes`. A record keeps the start of the process twice:
-`started` for people, and `start_ticks` because a time of day that is computed from ticks moves when the wall clock is
-set. Without ticks, times that lie within `TOLERANCE` of each other are the same.
+The identity of a process is in `runcard.files.processes`. A record keeps the start of the process twice: `started` for
+people, and `start_ticks` because a time that is computed from ticks moves when the wall clock is set. Without ticks, times
+within `TOLERANCE` of each other are the same.
 
-It starts and ends no process and sends no signal.
+Nothing here starts or ends a process or sends a signal.
 
-Invariant: `is_alive` says False only of a process that is gone, as far as its host name says which machine it is on.
+Invariant: `is_alive` is False only for a process that is gone, as far as its host name identifies its machine.
 """
 
 import os
@@ -28,12 +28,12 @@ _PEAK = re.compile(r"^VmHWM:\s*(\d+) kB$", re.MULTILINE | re.ASCII)
 
 
 def this_process() -> JsonObject:
-    """What a record keeps to tell later whether this process is still there."""
-    return dict(_described(os.getpid()))
+    """What a record keeps, so that `is_alive` can be asked later."""
+    return dict(_description(os.getpid()))
 
 
 @lru_cache(maxsize=1)
-def _described(pid: int) -> JsonObject:
+def _description(pid: int) -> JsonObject:
     identity = processes.identity()
     ticks = identity["start_ticks"]
     moment = None if ticks is None else _moment(ticks)
@@ -41,15 +41,15 @@ def _described(pid: int) -> JsonObject:
 
 
 def is_alive(process: Mapping[str, Any]) -> bool | None:
-    """Whether a process that `this_process` once described is still there; None when that cannot be told."""
+    """Whether a process that `this_process` described is still there; None when that is unknown."""
     return processes.is_alive(process, _same_start)
 
 
 def resources() -> JsonObject:
-    """What this process and the children that it has waited for used up to now.
+    """The resources of this process and of the children that it has waited for, up to now.
 
-    `peak_memory_bytes` is that of the largest single process, since what many held at different times adds up to
-    nothing. A child's peak is at least what this process held when it started it: the system counts it so.
+    `peak_memory_bytes` is that of the largest single process, since peaks at different times do not add up. A child's peak
+    is at least what this process held when it started it: the system counts it so.
     """
     import resource  # noqa: PLC0415 - few programs need it, and only at their end
 
@@ -61,9 +61,9 @@ def resources() -> JsonObject:
 
 
 def _same_start(process: Mapping[str, Any], ticks: int) -> bool | None:
-    stated = process.get("start_ticks")
-    if isinstance(stated, int):
-        return stated == ticks
+    recorded = process.get("start_ticks")
+    if isinstance(recorded, int):
+        return recorded == ticks
     started = process.get("started")
     then, now = parse_time(started) if isinstance(started, str) else None, _moment(ticks)
     if then is None or now is None:
@@ -74,7 +74,7 @@ def _same_start(process: Mapping[str, Any], ticks: int) -> bool | None:
 def _moment(ticks: int) -> datetime | None:
     """When a process started, rounded down to a second.
 
-    It is counted back from now. The kernel's own `btime` would do as well, but containers are often shown a wrong one.
+    It is counted back from now: the kernel's `btime` is often wrong in containers.
     """
     try:
         age = time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
@@ -84,6 +84,6 @@ def _moment(ticks: int) -> datetime | None:
 
 
 def _own_peak() -> int | None:
-    """The peak of this program alone, in bytes. What `getrusage` says includes the program that started it."""
-    found = _PEAK.search(processes.system_text("/proc/self/status") or "")
-    return None if found is None else int(found[1]) * 1024
+    """The peak of this program alone, in bytes; `getrusage` includes the program that started it."""
+    match = _PEAK.search(processes.system_text("/proc/self/status") or "")
+    return None if match is None else int(match[1]) * 1024

@@ -1,15 +1,14 @@
-"""What a command and everything that it started used: processor time, and memory at its peak.
+"""The resources of a command and of all processes that it started: processor time and peak memory.
 
-Processor time is what the system says when a process is waited for: it includes whatever that process has waited for. Those
-that nobody waited for are this process's on Linux, where it adopts them (see `orphans`); what is still at work at the end
-is counted as far as it got.
+Processor time is what the system reports when a process is waited for; it includes the children that this process waited
+for. On Linux this process adopts orphans and waits for them; processes that still run at the end count as far as they got.
 
-Memory is looked at from time to time, first often and then rarely: of one process its own peak (which the system keeps),
-of several what they hold at that moment, shared pages counted once. In between, a short peak of several processes can be
-missed. The system's own word at the end, the peak of the largest process, is added where it is about the command: it
-starts with what the recorder held when it started the command, and below that it says nothing.
+Memory is sampled, first often and then rarely: of one process its own peak (which the system keeps), of several what they
+hold at that moment, shared pages counted once. A short peak of several processes between two samples can be missed. At the
+end, the system's peak of the largest process is used too, if it is above what the recorder held when it started the command:
+the system counts from there.
 
-Invariant: what could not be seen is None; nothing here is a guess.
+Invariant: what could not be observed is None; nothing is guessed.
 """
 
 import contextlib
@@ -24,8 +23,8 @@ from runcard.encoding import JsonObject
 if TYPE_CHECKING:
     from resource import struct_rusage
 
-_FIRST, _LONGEST = 0.005, 1.0  # seconds between two looks, at the beginning and later
-_SHARE = 50  # looking takes at most one part in so many of the time
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.005, 1.0  # seconds between two samples, at the beginning and later
+_SHARE = 50  # sampling takes at most 1/50 of the time
 _KIB = 1024
 _UNIT = 1 if sys.platform == "darwin" else _KIB  # of ru_maxrss
 _SLACK = 2 << 20  # bytes that a forked process needs before it is the command
@@ -33,32 +32,32 @@ _USER, _SYSTEM, _WAITED_USER, _WAITED_SYSTEM = 11, 12, 13, 14  # fields of /proc
 
 
 class ProcessTree:
-    """A process and what comes from it, as long as this process looks on."""
+    """A process and its descendants, while this process watches them."""
 
     def __init__(self, root: int) -> None:
         """`root` was just forked by this process."""
         self._root = root
-        self._before = set(_own_children())  # the root, and what is none of its business
+        self._before = set(_own_children())  # the root, and processes that are not its descendants
         self._peak = 0
         self._seconds = 0.0
         self._waited = False
         self._inherited = (_memory(os.getpid(), "VmRSS") or _own_peak()) + _SLACK
-        self._pause = _FIRST
-        self.due = time.monotonic()  # when to look again
+        self._pause = _FIRST_PAUSE
+        self.due = time.monotonic()  # when to sample again
 
-    def look(self) -> None:
-        """See how much memory is in use now."""
+    def sample(self) -> None:
+        """Measure how much memory is in use now."""
         began = time.monotonic()
-        first = _memory(self._root, "VmHWM") or 0  # before anything else: it may be gone in a moment
-        found = list(_below(self._root))
-        together = sum(_share(pid) for pid in found) if len(found) > 1 else 0
+        first = _memory(self._root, "VmHWM") or 0  # first, because it may be gone in a moment
+        pids = list(_descendants(self._root))
+        together = sum(_share(pid) for pid in pids) if len(pids) > 1 else 0
         self._peak = max(self._peak, first, together)
         ended = time.monotonic()
-        self._pause = min(_LONGEST, max(2 * self._pause, _SHARE * (ended - began)))
+        self._pause = min(_LONGEST_PAUSE, max(2 * self._pause, _SHARE * (ended - began)))
         self.due = ended + self._pause
 
     def count(self, usage: "struct_rusage") -> None:
-        """Add what the system says of a process that was waited for."""
+        """Add what the system reports of a process that was waited for."""
         self._waited = True
         self._seconds += usage.ru_utime + usage.ru_stime
         peak = usage.ru_maxrss * _UNIT
@@ -66,32 +65,34 @@ class ProcessTree:
             self._peak = max(self._peak, peak)
 
     def count_orphans(self) -> int:
-        """Wait for those that ended after their parents, and add them; returns how many are still at work."""
-        working = 0
+        """Wait for processes that ended after their parents, and add them; returns how many still run."""
+        running = 0
         for pid in self._orphans():
             with contextlib.suppress(ChildProcessError):
                 ended, _, usage = os.wait4(pid, os.WNOHANG)
                 if ended:
                     self.count(usage)
                 else:
-                    working += 1
-        return working
+                    running += 1
+        return running
 
     def resources(self) -> JsonObject:
-        """What was used, with what those that are still at work have used so far."""
-        seconds = self._seconds + sum(_seconds(pid) for orphan in self._orphans() for pid in _below(orphan))
+        """What was used, including what processes that still run have used so far."""
+        seconds = self._seconds + sum(
+            _seconds(pid) for orphan in self._orphans() for pid in _descendants(orphan)
+        )
         return {
             "cpu_seconds": round(seconds, 6) if self._waited else None,
             "peak_memory_bytes": self._peak or None,
         }
 
     def _orphans(self) -> list[int]:
-        """What has become a child of this process since the root was started."""
+        """The children that this process adopted since the root was started."""
         return [pid for pid in _own_children() if pid not in self._before]
 
 
 def _own_children() -> list[int]:
-    """The children of the main thread, to which the system gives orphans; other threads start what they need."""
+    """The children of the main thread, which adopts orphans; other threads start their own."""
     return _children(os.getpid(), os.getpid())
 
 
@@ -101,18 +102,18 @@ def _own_peak() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _UNIT
 
 
-def _below(root: int) -> Iterator[int]:
-    """A process and all that come from it, as far as they can be seen."""
-    waiting = [root]
-    while waiting:
-        pid = waiting.pop()
+def _descendants(root: int) -> Iterator[int]:
+    """A process and all its descendants, as far as they are visible."""
+    pending = [root]
+    while pending:
+        pid = pending.pop()
         yield pid
         try:
             threads = os.listdir(f"/proc/{pid}/task")
         except OSError:
             continue
         for thread in threads:
-            waiting += _children(pid, int(thread))
+            pending += _children(pid, int(thread))
 
 
 def _children(pid: int, thread: int) -> list[int]:
@@ -121,7 +122,7 @@ def _children(pid: int, thread: int) -> list[int]:
 
 
 def _share(pid: int) -> int:
-    """What a process holds, of shared pages its part; what it has in memory at all where the system does not say."""
+    """The memory of a process, with its share of shared pages; its resident memory where that is unknown."""
     return _field(f"/proc/{pid}/smaps_rollup", "Pss") or _memory(pid, "VmRSS") or 0
 
 

@@ -1,11 +1,11 @@
 """The time zone of the machine, by its IANA name.
 
-What counts is what the C library goes by: the variable TZ, and without it the file /etc/localtime. /etc/timezone is
-only a note about that file; it is believed where it fits the file's contents. A rule without a name
-(`CET-1CEST,M3.5.0,M10.5.0/3`) is no zone, and neither is a name that the zone database lacks. Where there is no such
-database at all, a name is believed as it stands.
+It is determined like in the C library: by the variable TZ, and without it by the file /etc/localtime. /etc/timezone is only
+a note about that file; it is used where it matches the file's contents. A rule without a name
+(`CET-1CEST,M3.5.0,M10.5.0/3`) is not a zone, and neither is a name that the zone database lacks. Without a database any
+well-formed name is accepted.
 
-Invariant: nothing is guessed. `UTC` is only said where the machine runs on UTC.
+Invariant: nothing is guessed. `UTC` is returned only where the machine runs on UTC.
 """
 
 import os
@@ -17,21 +17,21 @@ _DATABASES = ("usr/share/zoneinfo", "usr/lib/zoneinfo", "usr/share/lib/zoneinfo"
 _NAME = r"[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+)*"
 _UTC_RULE = r"UTC[+-]?0+"
 _VARIANTS = ("posix", "right")  # folders with the same zones again, without and with leap seconds
-_NO_ZONES = {"localtime", "posixrules", "Factory"}
+_NOT_ZONES = {"localtime", "posixrules", "Factory"}
 _UNIVERSAL = {"UTC", "Etc/UTC", "UCT", "Etc/UCT", "Universal", "Etc/Universal", "Zulu", "Etc/Zulu"}
 _LINKS = 8  # that may lead from /etc/localtime to the database
 _LARGEST = 1 << 20  # bytes of a zone file; real ones have a few thousand
 
 
 def timezone(variables: Mapping[str, str], root: str = "/") -> str | None:
-    """The zone that a program with these environment variables has; None when it has no name that is known."""
-    stated = variables.get("TZ")
-    return _of_system(root) if stated is None else _of_variable(stated.removeprefix(":"), root)
+    """The zone of a program with these environment variables; None when it has no known name."""
+    value = variables.get("TZ")
+    return _of_system(root) if value is None else _of_variable(value.removeprefix(":"), root)
 
 
 def _of_variable(text: str, root: str) -> str | None:
     if not text or re.fullmatch(_UTC_RULE, text):
-        return "UTC"  # an empty TZ means that, too
+        return "UTC"  # an empty TZ means UTC, too
     if text == "/etc/localtime":
         return _of_system(root)
     return _known(_after_database(text) if text.startswith("/") else text, root)
@@ -73,7 +73,7 @@ def _known(name: str | None, root: str) -> str | None:
         return None
     first, _, rest = name.partition("/")
     name = rest if first in _VARIANTS else name
-    if name in _NO_ZONES or not re.fullmatch(_NAME, name):
+    if name in _NOT_ZONES or not re.fullmatch(_NAME, name):
         return None
     folders = _databases(root)
     if not folders:
@@ -94,7 +94,7 @@ def _is_zone(path: str) -> bool:
 
 
 def _by_contents(contents: bytes, root: str) -> str | None:
-    """The zone that has this file. Some share one; then the note decides, or which of them is no alias."""
+    """The zone with this file. Several can have the same; then /etc/timezone decides, or which one is not an alias."""
     names = {name for folder in _databases(root) for name in _files_with(contents, folder)}
     if len(names) <= 1:
         return next(iter(names), None)
@@ -114,7 +114,7 @@ def _files_with(contents: bytes, folder: str) -> Iterator[str]:
         for file in files:
             path = os.path.join(place, file)
             name = os.path.relpath(path, folder)
-            if name not in _NO_ZONES and re.fullmatch(_NAME, name) and _has(path, contents):
+            if name not in _NOT_ZONES and re.fullmatch(_NAME, name) and _has(path, contents):
                 yield name
 
 
@@ -129,7 +129,7 @@ def _has(path: str, contents: bytes) -> bool:
 
 
 def _main_zones(root: str) -> Iterator[str]:
-    """Zones that stand for themselves, of the table `codes, coordinates, zone, comment` in the database."""
+    """Zones that are not aliases, from the table `codes, coordinates, zone, comment` in the database."""
     for folder in _databases(root):
         for line in (_text(os.path.join(folder, "zone1970.tab")) or "").splitlines():
             fields = line.split("\t")

@@ -1,7 +1,15 @@
 """Settings, and where each value comes from: an option, the environment, the project's file, the user's, or the default.
 
-A value is looked at when somebody asks for it, so a command never stumbles over a setting that it does not use. What is
-wrong is an error that names the place, the value, what is allowed and what to do. Nothing here reads records.
+    definitions  the table of settings: key, type, default, environment variable, option; add a setting here
+    value_types  the types of values, and how they are parsed
+    lookup       `read_settings`: the value of a setting, and its origin
+    files        `runcard.toml`, `pyproject.toml` and the user's file
+    guards       what a project's file may not set unless the user trusts it
+    trust        the list of trusted files
+    apply        passing settings to masking and prices
+
+A value is parsed on access, so a command never fails because of a setting that it does not use. An error names the origin,
+the value, what is allowed and what to do. Nothing here reads records.
 """
 
 from runcard.settings.definitions import (

@@ -1,15 +1,19 @@
-"""The settings there are: their names, their defaults, the names they go by in the environment, and their guards."""
+"""The table of settings: keys, types, defaults, environment variables, options, and guards.
+
+To add a setting, define it here, list it in `ALL`, export it from `runcard.settings`, and add its row to docs/settings.md
+(a test compares them).
+"""
 
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from runcard.encoding.limits import DEFAULT
 from runcard.settings.guards import (
-    INSIDE,
-    NOT_BROUGHT_BACK,
-    NOT_INCLUDED,
-    NOT_OFF,
-    NOT_OPENED,
+    INSIDE_PROJECT,
+    NO_FEWER_EXCLUDES,
+    NO_MORE_INCLUDES,
+    NO_MORE_PERMISSIONS,
     NOT_RAISED,
+    NOT_SWITCHED_OFF,
     SAFE,
     UNCHANGED,
     TrustGuard,
@@ -21,7 +25,7 @@ from runcard.settings.value_types import (
     NUMBER,
     PATH,
     PATTERNS,
-    SECRETS,
+    SECRET_PATTERNS,
     SIZE,
     ValueType,
     optional,
@@ -36,38 +40,55 @@ GIBIBYTE = 1024**3
 
 
 class Setting(Generic[T]):
-    """One thing that can be set. A plain class: to make a dataclass takes as long as all the rest here."""
+    """One setting. A plain class: creating a dataclass takes longer than the rest of this module."""
 
-    __slots__ = ("about", "adds_up", "default", "guard", "key", "option", "use", "value_type", "variables")
+    __slots__ = (
+        "about",
+        "accumulates",
+        "default",
+        "guard",
+        "key",
+        "option",
+        "use",
+        "value_type",
+        "variables",
+    )
 
     def __init__(  # noqa: PLR0913 - the columns of a table
         self,
-        key: str,  # in a file; the dots stand for tables
+        key: str,  # in a file; dots separate tables
         value_type: ValueType[T],
         default: T,
         about: str,
-        variables: tuple[str, ...] = (),  # the first one that is set counts
-        option: str | None = None,  # of the commands that have it
+        variables: tuple[str, ...] = (),  # the first one that is set is used
+        option: str | None = None,  # of commands that have one
         *,
-        guard: TrustGuard[T] | None,  # what a repository's file may not set without trust; SAFE: nothing
-        use: str | None = None,  # what a path must be good for: to "write" below it, or to "read" it
-        adds_up: bool = False,  # whether the lists of all places count together, and none replaces another
+        guard: TrustGuard[T] | None,  # what an untrusted project file may not set; SAFE: it may set anything
+        use: str | None = None,  # what a path is used for: "write" below it, or "read" it
+        accumulates: bool = False,  # whether the lists of all origins are combined, instead of the first one used
     ) -> None:
         self.key, self.value_type, self.default, self.about = key, value_type, default, about
         self.variables, self.option, self.guard, self.use = variables, option, guard, use
-        self.adds_up = adds_up
+        self.accumulates = accumulates
 
 
 OUTPUTS = Setting(
-    "outputs", PATH, "outputs", "where runs go", ("RUNCARD_OUTPUTS",), "--outputs", guard=INSIDE, use="write"
+    "outputs",
+    PATH,
+    "outputs",
+    "directory for runs",
+    ("RUNCARD_OUTPUTS",),
+    "--outputs",
+    guard=INSIDE_PROJECT,
+    use="write",
 )
 PRICES = Setting(
     "prices",
-    optional(PATH, "only the prices that came with runcard"),
+    optional(PATH, "only the packaged prices"),
     None,
-    "a price file of your own, asked before the packaged one",
+    "your own price file, used before the packaged prices",
     ("RUNCARD_PRICES",),
-    guard=INSIDE,
+    guard=INSIDE_PROJECT,
     use="read",
 )
 
@@ -75,17 +96,17 @@ ARTIFACTS_DIR = Setting(
     "artifacts.dir",
     PATH,
     "artifacts",
-    "where sessions go",
+    "directory for sessions",
     ("ARTIFACTS_DIR",),
     "--artifacts",
-    guard=INSIDE,
+    guard=INSIDE_PROJECT,
     use="write",
 )
 ARTIFACTS_ENABLED = Setting(
     "artifacts.enabled",
     BOOL,
     True,
-    "collect sessions at all",
+    "whether sessions are collected",
     ("ARTIFACTS_ENABLED", "PRESERVE_ARTIFACTS"),
     guard=UNCHANGED,
 )
@@ -93,19 +114,19 @@ ARTIFACTS_PATTERNS: Setting[tuple[str, ...]] = Setting(
     "artifacts.patterns",
     PATTERNS,
     (),
-    "what to copy of workspaces; nothing said means everything",
+    "files to copy from workspaces; none: all",
     ("ARTIFACTS_PATTERNS", "ARTIFACT_PATTERNS"),
     "--include",
-    guard=NOT_INCLUDED,
+    guard=NO_MORE_INCLUDES,
 )
 ARTIFACTS_EXCLUDE_PATTERNS: Setting[tuple[str, ...]] = Setting(
     "artifacts.exclude_patterns",
     PATTERNS,
     (),
-    "what not to copy, beside what is never copied",
+    "files not to copy, in addition to those that are never copied",
     ("ARTIFACTS_EXCLUDE_PATTERNS",),
     "--exclude",
-    guard=NOT_BROUGHT_BACK,
+    guard=NO_FEWER_EXCLUDES,
 )
 ARTIFACTS_GITIGNORE = Setting(
     "artifacts.gitignore",
@@ -114,7 +135,7 @@ ARTIFACTS_GITIGNORE = Setting(
     "respect .gitignore in workspaces",
     ("RUNCARD_GITIGNORE",),
     "--gitignore",
-    guard=NOT_OFF,
+    guard=NOT_SWITCHED_OFF,
 )
 ARTIFACTS_METADATA_ONLY = Setting(
     "artifacts.metadata_only",
@@ -147,7 +168,7 @@ ARTIFACTS_MAX_FILE_SIZE: Setting[int | None] = Setting(
     "artifacts.max_file_size",
     optional(SIZE, "no limit"),
     4 * GIBIBYTE,
-    "a larger file is not copied",
+    "maximum size of a file; larger ones are not copied",
     ("RUNCARD_MAX_FILE_SIZE",),
     "--max-file-size",
     guard=NOT_RAISED,
@@ -156,7 +177,7 @@ ARTIFACTS_MAX_SIZE: Setting[int | None] = Setting(
     "artifacts.max_size",
     optional(SIZE, "no limit"),
     100 * GIBIBYTE,
-    "what one session may hold in all",
+    "maximum size of one session",
     ("RUNCARD_MAX_SIZE",),
     "--max-size",
     guard=NOT_RAISED,
@@ -167,7 +188,7 @@ ARTIFACTS_DIRECTORY_MODE = Setting(
     0o700,
     "permissions of a session's directories",
     ("RUNCARD_DIRECTORY_MODE",),
-    guard=NOT_OPENED,
+    guard=NO_MORE_PERMISSIONS,
 )
 ARTIFACTS_FILE_MODE = Setting(
     "artifacts.file_mode",
@@ -175,7 +196,7 @@ ARTIFACTS_FILE_MODE = Setting(
     0o600,
     "permissions of a session's files",
     ("RUNCARD_FILE_MODE",),
-    guard=NOT_OPENED,
+    guard=NO_MORE_PERMISSIONS,
 )
 
 ARTIFACTS_COMPRESS = Setting(
@@ -188,9 +209,9 @@ ARTIFACTS_COMPRESS = Setting(
 )
 ARTIFACTS_RETENTION_DAYS: Setting[int | None] = Setting(
     "artifacts.retention_days",
-    optional(COUNT, "sessions are kept"),
+    optional(COUNT, "sessions are never deleted"),
     None,
-    "how old sessions are that `prune` deletes",
+    "age in days after which `prune` deletes sessions",
     ("ARTIFACTS_RETENTION_DAYS",),
     guard=UNCHANGED,
 )
@@ -198,26 +219,26 @@ ARTIFACTS_MAX_SIZE_GB: Setting[float | None] = Setting(
     "artifacts.max_size_gb",
     optional(NUMBER, "no limit"),
     None,
-    "how many GB all sessions may have; with more, nothing is collected",
+    "maximum size of all sessions in GB; above it nothing is collected",
     ("ARTIFACTS_MAX_SIZE_GB",),
     guard=UNCHANGED,
 )
 
 MASKING_PATTERNS: "Setting[tuple[UserPattern, ...]]" = Setting(
     "masking.patterns",
-    SECRETS,
+    SECRET_PATTERNS,
     (),
-    "patterns of your own secrets, masked beside those that runcard knows",
+    "patterns of your own secrets, masked in addition to the built-in rules",
     ("RUNCARD_MASKING_PATTERNS",),
     guard=SAFE,
-    adds_up=True,
+    accumulates=True,
 )
 
 LIMITS_SIZE = Setting(
     "limits.size",
     SIZE,
     DEFAULT.size,
-    "the largest document that is read",
+    "maximum size of a document that is read",
     ("RUNCARD_LIMITS_SIZE",),
     guard=NOT_RAISED,
 )
@@ -225,7 +246,7 @@ LIMITS_DEPTH = Setting(
     "limits.depth",
     COUNT,
     DEFAULT.depth,
-    "how deep a document may be nested",
+    "maximum nesting of a document",
     ("RUNCARD_LIMITS_DEPTH",),
     guard=NOT_RAISED,
 )
@@ -233,7 +254,7 @@ LIMITS_DIGITS = Setting(
     "limits.digits",
     COUNT,
     DEFAULT.digits,
-    "how long an integer may be",
+    "maximum digits of an integer",
     ("RUNCARD_LIMITS_DIGITS",),
     guard=NOT_RAISED,
 )
@@ -241,7 +262,7 @@ LIMITS_EXPANSION = Setting(
     "limits.expansion",
     COUNT,
     DEFAULT.expansion,
-    "how many values the aliases of YAML may stand for",
+    "maximum number of values from YAML aliases",
     ("RUNCARD_LIMITS_EXPANSION",),
     guard=NOT_RAISED,
 )

@@ -1,12 +1,10 @@
-"""The files that settings may stand in: that of the project, and the user's own.
+"""Settings files: that of the project, and the user's own.
 
-The project's is `runcard.toml`, or the table `[tool.runcard]` of `pyproject.toml`. The directory nearest to where the
-command runs decides, upwards from there; files are not mixed. Where one directory has both, `runcard.toml` counts. A
-`pyproject.toml` that has no such table is passed over. The user's own is `runcard/config.toml` in the folder for
-configuration.
+The project's is `runcard.toml`, or the table `[tool.runcard]` of `pyproject.toml`. The nearest one is used, from the
+directory of the command upwards; files are not combined. Where one directory has both, `runcard.toml` is used. A
+`pyproject.toml` without such a table is skipped. The user's own is `runcard/config.toml` in the folder for configuration.
 
-A stranger may have written the project's file: only regular files are read, in bounded time, and which of its values
-count is decided elsewhere.
+The project's file may be hostile: only regular files are read, in bounded time, and `guards` restricts its values.
 """
 
 import os
@@ -21,105 +19,109 @@ from runcard.errors import ExitCode, RuncardError, UsageError
 from runcard.files import NotRegularFileError, failure, open_regular, printable
 from runcard.files.user_folders import config_folder
 
-NAME = "runcard.toml"
-PYPROJECT = "pyproject.toml"
-USER = "config.toml"
+RUNCARD_TOML = "runcard.toml"
+PYPROJECT_TOML = "pyproject.toml"
+USER_FILE = "config.toml"
 
 _TABLE = "tool.runcard"
-_DEEPEST = 8  # levels; no setting has more than two
-_MOST_DOTS = 500  # in a line: the time that a dotted key takes grows with the square of its parts
-_MOST = 1 << 20  # bytes; a file of settings has some hundred
-_NAME = r"(?a)[\w.\-\"' ]+"  # compiled when it is first used: mostly there is no file
-_PLACE = r"(?s)(.*) \(at line (\d+), column \d+\)"
+_MAX_DEPTH = 8  # levels; no setting has more than two
+_MAX_DOTS = 500  # in a line: the time for a dotted key grows with the square of its parts
+_MAX_SIZE = 1 << 20  # bytes; a real file has a few hundred
+_KEY_PATTERN = r"(?a)[\w.\-\"' ]+"  # compiled on first use: usually there is no file
+_LOCATED_MESSAGE = r"(?s)(.*) \(at line (\d+), column \d+\)"
 
 
 class SettingsFileError(UsageError):
-    """A file of settings that cannot be read as one."""
+    """A settings file that cannot be read."""
 
-    exit_code = ExitCode.FAILED  # the command line itself is right
+    exit_code = ExitCode.FAILED  # the command line itself is fine
 
 
-class FileEntry(NamedTuple):
-    """What a file says about one key."""
+class SettingEntry(NamedTuple):
+    """The value of one key, and its line."""
 
     value: Any
     line: int | None
 
 
 class SettingsFile(NamedTuple):
-    """A file and all that it says, by key."""
+    """A settings file and its values, by key."""
 
-    path: str  # as messages name it
+    path: str  # as shown in messages
     folder: str
-    entries: dict[str, FileEntry]
+    entries: dict[str, SettingEntry]
     data: bytes  # the whole file
-    ignored: str | None = None  # another file of the same directory that does not count
+    ignored: str | None = None  # another file in the same directory that is not used
 
     @property
     def real_path(self) -> str:
-        """The file's path without links on the way; a file that is a link itself keeps its name."""
+        """The file's path with links to its folder resolved; a file that is a link itself keeps its name."""
         return os.path.join(os.path.realpath(self.folder), os.path.basename(self.path))
 
 
 def find_file(directory: str) -> SettingsFile | None:
-    """The project's file that counts for commands in a directory."""
+    """The project's file for commands in a directory."""
     try:
         start = folder = os.path.abspath(directory)
     except FileNotFoundError:  # it was removed
         return None
     while True:
-        found = file_in_folder(folder, start)
+        file = file_in_folder(folder, start)
         above = os.path.dirname(folder)
-        if found is not None or above == folder:
-            return found
+        if file is not None or above == folder:
+            return file
         folder = above
 
 
 def file_in_folder(folder: str, start: str | None = None) -> SettingsFile | None:
-    """The project's file of one directory; seen from `start`, its name is enough."""
-    path, project = (name if folder == start else os.path.join(folder, name) for name in (NAME, PYPROJECT))
-    table = _project(folder, project)
-    data = _read(os.path.join(folder, NAME), path)
+    """The project's file in one directory; in `start` it is shown by its name only."""
+    path, project = (
+        name if folder == start else os.path.join(folder, name) for name in (RUNCARD_TOML, PYPROJECT_TOML)
+    )
+    table = _pyproject(folder, project)
+    data = _read(os.path.join(folder, RUNCARD_TOML), path)
     if data is not None:
-        return SettingsFile(path, folder, _entries(data, path), data, PYPROJECT if table else None)
+        return SettingsFile(path, folder, _entries(data, path), data, PYPROJECT_TOML if table else None)
     return table
 
 
 def user_file(environ: Mapping[str, str] | None = None) -> SettingsFile | None:
-    """The user's own file; one that belongs to somebody else is an error."""
+    """The user's own file; one that belongs to another user is an error."""
     folder = config_folder(environ)
     if folder is None:
         return None
-    path = os.path.join(folder, USER)
+    path = os.path.join(folder, USER_FILE)
     data = _read(path, path, is_users=True)
     return None if data is None else SettingsFile(path, folder, _entries(data, path), data)
 
 
-def _project(folder: str, shown: str) -> SettingsFile | None:
-    """What a `pyproject.toml` says about runcard; None when it has no table for it."""
+def _pyproject(folder: str, display_path: str) -> SettingsFile | None:
+    """The table of runcard in a `pyproject.toml`; None without one."""
     data = b""
     try:
-        data = _read(os.path.join(folder, PYPROJECT), shown) or b""
+        data = _read(os.path.join(folder, PYPROJECT_TOML), display_path) or b""
         if b"runcard" not in data:
             return None  # and most of them need not be parsed
-        table = _parsed(_text(data, shown), shown).get("tool", {})
+        table = _parsed(_text(data, display_path), display_path).get("tool", {})
     except (RuncardError, OSError):
         if f"[{_TABLE}".encode() in data:
             raise
-        return None  # other tools report what is wrong with it
+        return None  # other tools report the error
     table = table.get("runcard") if isinstance(table, dict) else None
     if not isinstance(table, dict):
         return None
-    return SettingsFile(shown, folder, dict(_flat(table, _lines(_text(data, shown), _TABLE))), data)
+    return SettingsFile(
+        display_path, folder, dict(_flat(table, _lines(_text(data, display_path), _TABLE))), data
+    )
 
 
-def _entries(data: bytes, shown: str) -> dict[str, FileEntry]:
-    text = _text(data, shown)
-    return dict(_flat(_parsed(text, shown), _lines(text, "")))
+def _entries(data: bytes, display_path: str) -> dict[str, SettingEntry]:
+    text = _text(data, display_path)
+    return dict(_flat(_parsed(text, display_path), _lines(text, "")))
 
 
-def _read(path: str, shown: str, *, is_users: bool = False) -> bytes | None:
-    """The bytes of a file of settings; None where none lies there, or one that does not count."""
+def _read(path: str, display_path: str, *, is_users: bool = False) -> bytes | None:
+    """The bytes of a settings file; None where there is none, or one that is ignored."""
     try:
         descriptor = open_regular(path, follow=True)
     except PermissionError as error:
@@ -132,18 +134,20 @@ def _read(path: str, shown: str, *, is_users: bool = False) -> bytes | None:
         status = os.fstat(descriptor)
         if is_users and status.st_uid not in _trusted_owners():
             raise SettingsFileError(
-                f"{printable(shown)} belongs to another user", hint="make it your own, or remove it"
+                f"{printable(display_path)} belongs to another user", hint="change its owner, or remove it"
             )
-        if not is_users and _is_planted(path, status):
+        if not is_users and _is_from_another_user(path, status):
             return None
         with open(descriptor, "rb", closefd=False) as file:
-            data = file.read(_MOST + 1)
+            data = file.read(_MAX_SIZE + 1)
     except OSError as error:
         raise failure(error, path, "read the settings in") from error
     finally:
         os.close(descriptor)
-    if len(data) > _MOST:
-        raise SettingsFileError(f"{printable(shown)} is larger than 1 MiB", hint="settings are a few lines")
+    if len(data) > _MAX_SIZE:
+        raise SettingsFileError(
+            f"{printable(display_path)} is larger than 1 MiB", hint="keep only settings in it"
+        )
     return data
 
 
@@ -151,57 +155,61 @@ def _trusted_owners() -> set[int]:
     return {0, os.geteuid()}
 
 
-def _is_planted(path: str, status: os.stat_result) -> bool:
-    """Whether a stranger put a file, or a link to one, where everybody may write, such as /tmp."""
+def _is_from_another_user(path: str, status: os.stat_result) -> bool:
+    """Whether another user put a file, or a link to one, where everyone may write, such as /tmp."""
     if not os.stat(os.path.dirname(path)).st_mode & S_IWOTH:
         return False
     return not {status.st_uid, os.lstat(path).st_uid} <= _trusted_owners()
 
 
-def _text(data: bytes, shown: str) -> str:
+def _text(data: bytes, display_path: str) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise SettingsFileError(f"{printable(shown)} is not UTF-8 text", hint="save it as UTF-8") from error
-
-
-@lru_cache(maxsize=4)  # a program that records many runs asks each time
-def _parsed(text: str, shown: str) -> JsonObject:
-    import tomllib  # noqa: PLC0415 - only where there is a file
-
-    if max(line.count(".") for line in text.split("\n")) > _MOST_DOTS:
-        raise _too_deep(shown)
-    try:
-        return tomllib.loads(text)
-    except RecursionError as error:
-        raise _too_deep(shown) from error
-    except ValueError as error:  # also of a number with too many digits, which is no TOMLDecodeError
-        placed = re.fullmatch(_PLACE, str(error))
-        what, line = (placed[1], f":{placed[2]}") if placed else (str(error), "")
         raise SettingsFileError(
-            f"{printable(shown)}{line}: this is not TOML: {printable(what)}",
-            hint="correct the line, or remove it",
+            f"{printable(display_path)} is not UTF-8 text", hint="save it as UTF-8"
         ) from error
 
 
-def _too_deep(shown: str) -> SettingsFileError:
-    return SettingsFileError(f"{printable(shown)} is nested too deep", hint="no setting is below two tables")
+@lru_cache(maxsize=4)  # a program that records many runs reads it each time
+def _parsed(text: str, display_path: str) -> JsonObject:
+    import tomllib  # noqa: PLC0415 - only where there is a file
+
+    if max(line.count(".") for line in text.split("\n")) > _MAX_DOTS:
+        raise _too_deep(display_path)
+    try:
+        return tomllib.loads(text)
+    except RecursionError as error:
+        raise _too_deep(display_path) from error
+    except ValueError as error:  # not only TOMLDecodeError: also for a number with too many digits
+        located = re.fullmatch(_LOCATED_MESSAGE, str(error))
+        message, line = (located[1], f":{located[2]}") if located else (str(error), "")
+        raise SettingsFileError(
+            f"{printable(display_path)}{line}: invalid TOML: {printable(message)}",
+            hint="correct or remove the line",
+        ) from error
 
 
-def _flat(root: JsonObject, lines: dict[str, int]) -> Iterator[tuple[str, FileEntry]]:
-    """All values with their dotted keys; what is nested too deep to be a setting stays one value."""
-    waiting = [(name, value) for name, value in reversed(root.items())]
-    while waiting:
-        key, value = waiting.pop()
-        if isinstance(value, dict) and value and key.count(".") < _DEEPEST:
-            waiting += [(f"{key}.{name}", inner) for name, inner in reversed(value.items())]
+def _too_deep(display_path: str) -> SettingsFileError:
+    return SettingsFileError(
+        f"{printable(display_path)} is nested too deeply", hint="use at most two levels of tables"
+    )
+
+
+def _flat(root: JsonObject, lines: dict[str, int]) -> Iterator[tuple[str, SettingEntry]]:
+    """All values with their dotted keys; what is too deep to be a setting stays one value."""
+    pending = [(name, value) for name, value in reversed(root.items())]
+    while pending:
+        key, value = pending.pop()
+        if isinstance(value, dict) and value and key.count(".") < _MAX_DEPTH:
+            pending += [(f"{key}.{name}", inner) for name, inner in reversed(value.items())]
         else:
-            yield key, FileEntry(value, _line(key, lines))
+            yield key, SettingEntry(value, _line(key, lines))
 
 
 def _lines(text: str, root: str) -> dict[str, int]:
-    """Where keys stand, as far as looking at lines tells: for messages only."""
-    found: dict[str, int] = {}
+    """The lines of keys, as far as a simple scan finds them: for messages only."""
+    numbers: dict[str, int] = {}
     table = ""
     for number, line in enumerate(text.splitlines(), 1):
         if header := _header(line):
@@ -211,21 +219,21 @@ def _lines(text: str, root: str) -> dict[str, int]:
         else:
             continue
         if not root:
-            found.setdefault(name, number)
+            numbers.setdefault(name, number)
         elif name.startswith(f"{root}."):
-            found.setdefault(name.removeprefix(f"{root}."), number)
-    return found
+            numbers.setdefault(name.removeprefix(f"{root}."), number)
+    return numbers
 
 
 def _header(line: str) -> str | None:
-    """The name of the table that a line begins."""
+    """The name of the table that a line starts."""
     before, sign, _ = line.strip().removeprefix("[").partition("]")
     return before if sign and line.lstrip().startswith("[") and "[" not in before else None
 
 
 def _key(line: str) -> str | None:
     before, sign, _ = line.partition("=")
-    return before if sign and re.fullmatch(_NAME, before.strip()) else None
+    return before if sign and re.fullmatch(_KEY_PATTERN, before.strip()) else None
 
 
 def _plain(dotted: str) -> str:
@@ -233,7 +241,7 @@ def _plain(dotted: str) -> str:
 
 
 def _line(key: str, lines: dict[str, int]) -> int | None:
-    """The line of a key, or of the table that it stands in."""
+    """The line of a key, or of its table."""
     while key not in lines and "." in key:
         key = key.rpartition(".")[0]
     return lines.get(key)

@@ -1,10 +1,10 @@
-"""What a settings file that came with a repository may not decide by itself.
+"""What a settings file of a project may not set unless the user trusts it.
 
-Such a file is untrusted: a stranger may have written it. It may restrict what runcard does, and may not loosen it. Each
-setting has a guard, or says with `SAFE` that it needs none. A guard compares the file's value with the value that would
-count without the file, so a file that asks for no more than the user already has is never refused.
+Such a file comes with a repository, so anyone may have written it. It may restrict what runcard does, and may not relax it.
+Each setting has a guard, or `SAFE` if it needs none. A guard compares the file's value with the value without the file, so a
+value that allows no more than the user's own settings is never refused.
 
-Nothing here reads files or knows which of them are trusted.
+Nothing here reads files; `trust` has the list of trusted ones.
 """
 
 import os
@@ -15,17 +15,17 @@ T = TypeVar("T")
 
 
 class TrustGuard(NamedTuple, Generic[T]):
-    """Which values of a setting do not count from an untrusted file."""
+    """Which values of a setting are ignored in an untrusted file."""
 
     refuses: Callable[[T, T, str], bool]  # the file's value, the value without the file, the file's folder
-    reason: str  # a clause after the key: "outputs leads out of the project"
+    reason: str  # a clause after the key: "outputs is outside the project"
 
 
-SAFE = None  # the guard of a setting that needs none
+SAFE = None  # for a setting that needs no guard
 
 
-def _leads_out(path: str | None, _: str | None, folder: str) -> bool:
-    """Whether a path lies outside the folder of the file, also by way of a symbolic link."""
+def _is_outside(path: str | None, _: str | None, folder: str) -> bool:
+    """Whether a path is outside the folder of the file, also through a symbolic link."""
     if path is None:
         return False
     inside = os.path.realpath(folder)
@@ -38,7 +38,7 @@ def _differs(value: object, without: object, _: str) -> bool:
 
 
 def _raises(value: float | None, without: float | None, _: str) -> bool:
-    """Whether a limit is higher than the other; None is no limit."""
+    """Whether a limit is higher than the other; None is unlimited."""
     return without is not None and (value is None or value > without)
 
 
@@ -46,29 +46,29 @@ def _switches_off(value: bool, without: bool, _: str) -> bool:  # noqa: FBT001 -
     return without and not value
 
 
-def _opens(mode: int, without: int, _: str) -> bool:
-    """Whether somebody may do more with a file."""
+def _grants_more(mode: int, without: int, _: str) -> bool:
+    """Whether a mode grants more permissions."""
     return bool(mode & ~without)
 
 
-def _brings_back(value: tuple[str, ...], without: tuple[str, ...], _: str) -> bool:
-    """Whether excludes let something through: with a `!`, or by leaving out one of the user's own patterns."""
+def _excludes_less(value: tuple[str, ...], without: tuple[str, ...], _: str) -> bool:
+    """Whether excludes let more files through: with a `!`, or without one of the user's own patterns."""
     return any(pattern.startswith("!") for pattern in value) or not set(without) <= set(value)
 
 
 def _includes_more(value: tuple[str, ...], without: tuple[str, ...], _: str) -> bool:
-    """Whether more is copied than the user wants; no pattern means everything."""
+    """Whether more files are copied than with the user's settings; no pattern means all files."""
     return bool(without) and not (value and set(value) <= set(without))
 
 
-INSIDE: TrustGuard[Any] = TrustGuard(_leads_out, "leads out of the project")
+INSIDE_PROJECT: TrustGuard[Any] = TrustGuard(_is_outside, "is outside the project")
 UNCHANGED: TrustGuard[Any] = TrustGuard(_differs, "decides what is recorded or deleted")
 NOT_RAISED: TrustGuard[Any] = TrustGuard(_raises, "raises a limit")
-NOT_OFF: TrustGuard[bool] = TrustGuard(_switches_off, "switches a protection off")
-NOT_OPENED: TrustGuard[int] = TrustGuard(_opens, "opens permissions")
-NOT_BROUGHT_BACK: TrustGuard[tuple[str, ...]] = TrustGuard(
-    _brings_back, "lets through files that your settings leave out"
+NOT_SWITCHED_OFF: TrustGuard[bool] = TrustGuard(_switches_off, "switches a protection off")
+NO_MORE_PERMISSIONS: TrustGuard[int] = TrustGuard(_grants_more, "grants more permissions")
+NO_FEWER_EXCLUDES: TrustGuard[tuple[str, ...]] = TrustGuard(
+    _excludes_less, "copies files that your own settings exclude"
 )
-NOT_INCLUDED: TrustGuard[tuple[str, ...]] = TrustGuard(
+NO_MORE_INCLUDES: TrustGuard[tuple[str, ...]] = TrustGuard(
     _includes_more, "copies more files than your own settings"
 )

@@ -1,7 +1,7 @@
 """The settings files that the user trusts: a list in the user's state folder, by path and SHA-256 of the content.
 
-An edited file is not trusted any more, and neither is a copy at another path. Only `runcard config trust` writes the
-list. A list that cannot be read, or that belongs to somebody else, trusts nothing.
+A file that was edited is not trusted any more, and neither is a copy at another path. Only `runcard config trust` writes the
+list. A list that cannot be read, or belongs to another user, counts as empty.
 """
 
 import os
@@ -15,12 +15,12 @@ from runcard.files.user_folders import is_own, make_own_folder, state_folder
 from runcard.settings.files import SettingsFile
 
 _NAME = "trusted.json"
-_MOST = 1 << 24  # bytes
-_PATIENCE = 10.0  # seconds
+_MAX_SIZE = 1 << 24  # bytes
+_LOCK_TIMEOUT = 10.0  # seconds
 
 
 class TrustEntry(NamedTuple):
-    """A file that is trusted, as long as its content is the same."""
+    """A file that is trusted as long as its content is the same."""
 
     path: str
     sha256: str
@@ -32,24 +32,24 @@ def is_trusted(file: SettingsFile) -> bool:
 
 
 def trusted_files() -> list[TrustEntry]:
-    """All files on the list, in the order of their paths."""
+    """All files on the list, sorted by path."""
     folder = state_folder()
     try:
-        listed = loads(_read(os.path.join(folder, _NAME))) if folder else {}
+        entries = loads(_read(os.path.join(folder, _NAME))) if folder else {}
     except (OSError, ValueError, RecursionError):
         return []
-    if not isinstance(listed, dict):
+    if not isinstance(entries, dict):
         return []
-    return [TrustEntry(path, sha256) for path, sha256 in sorted(listed.items()) if isinstance(sha256, str)]
+    return [TrustEntry(path, sha256) for path, sha256 in sorted(entries.items()) if isinstance(sha256, str)]
 
 
 def trust(file: SettingsFile) -> None:
-    """Put a file on the list, with its content as it was read."""
+    """Add a file to the list, with its content as it was read."""
     _change(file.real_path, sha256_bytes(file.data).hex)
 
 
 def revoke(path: str) -> bool:
-    """Take a file off the list; whether it was on it."""
+    """Remove a file from the list; False when it was not on it."""
     if path not in {file.path for file in trusted_files()}:
         return False
     _change(path, None)
@@ -59,14 +59,14 @@ def revoke(path: str) -> bool:
 def _change(path: str, sha256: str | None) -> None:
     folder = state_folder()
     if folder is None:
-        raise MachineError("there is no home directory", hint="set HOME or XDG_STATE_HOME")
+        raise MachineError("no home directory", hint="set HOME or XDG_STATE_HOME")
     try:
         make_own_folder(folder)
-        with locked(folder, timeout=_PATIENCE):
-            listed = {file.path: file.sha256 for file in trusted_files() if file.path != path}
+        with locked(folder, timeout=_LOCK_TIMEOUT):
+            entries = {file.path: file.sha256 for file in trusted_files() if file.path != path}
             if sha256 is not None:
-                listed[path] = sha256
-            text = dumps(dict(sorted(listed.items())), indent=2) + "\n"
+                entries[path] = sha256
+            text = dumps(dict(sorted(entries.items())), indent=2) + "\n"
             write_atomic(os.path.join(folder, _NAME), text.encode(), mode=0o600)
     except OSError as error:
         raise failure(error, folder, "write the list of trusted files in") from error
@@ -78,6 +78,6 @@ def _read(path: str) -> bytes:
         if not is_own(os.fstat(descriptor)):
             return b""
         with open(descriptor, "rb", closefd=False) as file:
-            return file.read(_MOST)
+            return file.read(_MAX_SIZE)
     finally:
         os.close(descriptor)

@@ -1,6 +1,6 @@
-"""The forms that values have: how each is written as text (a variable, an option) and in a TOML file.
+"""The types of values: how each is parsed from text (a variable, an option) and from a TOML file.
 
-Invariant: a form either gives a value of its type or raises NotAllowed; it never guesses.
+Invariant: parsing gives a value of the type or raises NotAllowedError; it never guesses.
 """
 
 import os
@@ -15,48 +15,48 @@ T = TypeVar("T")
 
 _YES = frozenset({"true", "1", "yes", "on"})
 _NO = frozenset({"false", "0", "no", "off"})
-_NOTHING = frozenset({"", "null", "none"})
-# Patterns are compiled when they are first used: most commands read the defaults only.
+_NONE = frozenset({"", "null", "none"})
+# Patterns are compiled on first use: most commands read the defaults only.
 _SIZE = r"(?ai)([0-9][0-9_]*(?:\.[0-9]+)?)\s*([kmgt]?)(i?)b?"
 _POWERS = "kmgt"
 _MODE = "(?:0o?)?([0-7]{3})"
-_LONGEST_NAME = 64  # of a pattern of secrets
+_MAX_NAME = 64  # characters of the name of a secret pattern
 
 
 class NotAllowedError(ValueError):
-    """A value that a setting cannot have."""
+    """A value that is not allowed."""
 
 
 class ValueType(NamedTuple, Generic[T]):
-    """One form of value."""
+    """One type of value."""
 
-    allowed: str  # in words, for whoever wrote something else
+    allowed: str  # for error messages
     from_text: Callable[[str], T]
-    from_file: Callable[[Any], T]  # what a TOML file can say
+    from_file: Callable[[Any], T]  # from a TOML value
     show: Callable[[T], str] = str
-    nothing: bool = False  # whether "none" is a value; otherwise it means that nothing was said
-    is_path: bool = False  # relative to the file that it stands in
+    accepts_none: bool = False  # whether "none" is a value; otherwise it means unset
+    is_path: bool = False  # relative to the settings file
 
 
-def is_nothing(text: str) -> bool:
-    """Whether a text says that there is no value."""
-    return text.strip().lower() in _NOTHING
+def is_none(text: str) -> bool:
+    """Whether a text means no value."""
+    return text.strip().lower() in _NONE
 
 
-def optional(form: ValueType[T], meaning: str) -> "ValueType[T | None]":
-    """The same form, with `none` as a value."""
+def optional(value_type: ValueType[T], meaning: str) -> "ValueType[T | None]":
+    """The same type, with `none` as a value."""
 
     def from_text(text: str) -> T | None:
-        return None if is_nothing(text) else form.from_text(text)
+        return None if is_none(text) else value_type.from_text(text)
 
     def from_file(value: object) -> T | None:
-        return None if isinstance(value, str) and is_nothing(value) else form.from_file(value)
+        return None if isinstance(value, str) and is_none(value) else value_type.from_file(value)
 
     def show(value: T | None) -> str:
-        return "none" if value is None else form.show(value)
+        return "none" if value is None else value_type.show(value)
 
-    allowed = f"{form.allowed}; or none: {meaning}"
-    return ValueType(allowed, from_text, from_file, show, nothing=True, is_path=form.is_path)
+    allowed = f"{value_type.allowed}; or none: {meaning}"
+    return ValueType(allowed, from_text, from_file, show, accepts_none=True, is_path=value_type.is_path)
 
 
 def _text(value: object) -> str:
@@ -72,7 +72,7 @@ def _path(value: object) -> str:
     return os.path.expanduser(text)
 
 
-def _bool_of_text(text: str) -> bool:
+def _parse_bool(text: str) -> bool:
     word = text.strip().lower()
     if word not in _YES | _NO:
         raise NotAllowedError
@@ -85,7 +85,7 @@ def _bool(value: object) -> bool:
     return value
 
 
-def _size_of_text(text: str) -> int:
+def _parse_size(text: str) -> int:
     match = re.fullmatch(_SIZE, text.strip())
     if match is None or (match[3] and not match[2]):
         raise NotAllowedError
@@ -95,11 +95,11 @@ def _size_of_text(text: str) -> int:
 
 
 def _size(value: object) -> int:
-    return _size_of_text(value) if isinstance(value, str) else _count(value)
+    return _parse_size(value) if isinstance(value, str) else _count(value)
 
 
-def _size_shown(size: int) -> str:
-    """The shortest text that is exact."""
+def _format_size(size: int) -> str:
+    """The shortest exact text."""
     for base, unit in ((1024, "iB"), (1000, "B")):
         for power, letter in reversed(list(enumerate("kMGT" if base == 1000 else "KMGT", 1))):
             if size % base**power == 0:
@@ -107,7 +107,7 @@ def _size_shown(size: int) -> str:
     return f"{size} B"
 
 
-def _count_of_text(text: str) -> int:
+def _parse_count(text: str) -> int:
     try:
         return _at_least_one(int(text))
     except ValueError:
@@ -115,7 +115,7 @@ def _count_of_text(text: str) -> int:
 
 
 def _count(value: object) -> int:
-    if type(value) is not int:  # true is none
+    if type(value) is not int:  # excludes true
         raise NotAllowedError
     return _at_least_one(value)
 
@@ -128,23 +128,23 @@ def _at_least_one(number: int) -> int:
 
 def _mode(value: object) -> int:
     match = re.fullmatch(_MODE, _text(value).strip())
-    if match is None or int(match[1], 8) & 0o600 != 0o600:  # what its owner cannot read cannot be checked
+    if match is None or int(match[1], 8) & 0o600 != 0o600:  # its owner must be able to read and write it
         raise NotAllowedError
     return int(match[1], 8)
 
 
-def _patterns_of_text(text: str) -> tuple[str, ...]:
-    """A list in JSON, or one with commas; a pattern may begin with a bracket as well."""
-    if is_nothing(text):
+def _parse_patterns(text: str) -> tuple[str, ...]:
+    """A list in JSON, or separated by commas; a pattern may start with a bracket as well."""
+    if is_none(text):
         return ()
-    from json import loads  # noqa: PLC0415 - where somebody says something
+    from json import loads  # noqa: PLC0415 - rarely needed
 
     try:
-        listed = loads(text) if text.lstrip().startswith("[") else None
+        items = loads(text) if text.lstrip().startswith("[") else None
     except ValueError:
-        listed = None
-    if isinstance(listed, list) and all(isinstance(item, str) for item in listed):
-        return _patterns(listed)
+        items = None
+    if isinstance(items, list) and all(isinstance(item, str) for item in items):
+        return _patterns(items)
     return _patterns([part.strip() for part in text.split(",")])
 
 
@@ -152,17 +152,17 @@ def _patterns(value: object) -> tuple[str, ...]:
     if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
         raise NotAllowedError
     for pattern in value:
-        if (reason := _malformed(pattern)) is not None:
+        if (reason := _pattern_problem(pattern)) is not None:
             raise NotAllowedError(f"the pattern '{pattern}' {reason}")
     return tuple(value)
 
 
-def _malformed(pattern: str) -> str | None:
-    """Why a pattern means nothing, if so."""
+def _pattern_problem(pattern: str) -> str | None:
+    """What is wrong with a pattern, if anything."""
     if not pattern.removeprefix("!").strip():
         return "is empty"
     if "\0" in pattern or "\n" in pattern:
-        return "has a character that no pattern can have"
+        return "has a NUL or a line break"
     plain = re.sub(r"\\.", "", pattern)
     if plain.endswith("\\"):
         return "ends with a backslash"
@@ -171,51 +171,51 @@ def _malformed(pattern: str) -> str | None:
     return None
 
 
-def _secrets_of_text(text: str) -> "tuple[UserPattern, ...]":
-    if is_nothing(text):
+def _parse_secret_patterns(text: str) -> "tuple[UserPattern, ...]":
+    if is_none(text):
         return ()
-    from json import loads  # noqa: PLC0415 - where somebody says something
+    from json import loads  # noqa: PLC0415 - rarely needed
 
     try:
-        return _secrets(loads(text))
+        return _secret_patterns(loads(text))
     except ValueError as error:
         raise NotAllowedError(*error.args if isinstance(error, NotAllowedError) else ()) from None
 
 
-def _secrets(value: object) -> "tuple[UserPattern, ...]":
-    from runcard.masking import UserPattern  # noqa: PLC0415 - where somebody says something
+def _secret_patterns(value: object) -> "tuple[UserPattern, ...]":
+    from runcard.masking import UserPattern  # noqa: PLC0415 - rarely needed
 
     if not isinstance(value, list | tuple):
         raise NotAllowedError
     patterns: dict[str, UserPattern] = {}
     for item in value:
         if not isinstance(item, dict) or set(item) != {"name", "pattern"}:
-            raise NotAllowedError("each entry has a name and a pattern")
-        own = UserPattern(_text(item["name"]), _text(item["pattern"]))
-        if (reason := _no_secret(own, patterns)) is not None:
-            raise NotAllowedError(f"'{own.name}': {reason}")
-        patterns[own.name] = own
+            raise NotAllowedError("each entry needs a name and a pattern, and nothing else")
+        entry = UserPattern(_text(item["name"]), _text(item["pattern"]))
+        if (reason := _secret_pattern_problem(entry, patterns)) is not None:
+            raise NotAllowedError(f"'{entry.name}': {reason}")
+        patterns[entry.name] = entry
     return tuple(patterns.values())
 
 
-def _no_secret(own: "UserPattern", others: "dict[str, UserPattern]") -> str | None:
-    """Why a pattern of secrets is refused, if so."""
+def _secret_pattern_problem(entry: "UserPattern", others: "dict[str, UserPattern]") -> str | None:
+    """What is wrong with a secret pattern, if anything."""
     from runcard.files import is_safe_id  # noqa: PLC0415
     from runcard.masking import RULES  # noqa: PLC0415
-    from runcard.masking.pattern_safety import UnsafePatternError, safe  # noqa: PLC0415
+    from runcard.masking.pattern_safety import UnsafePatternError, safe_pattern  # noqa: PLC0415
 
-    if not is_safe_id(own.name) or len(own.name) > _LONGEST_NAME:
-        return f"a name has letters, digits, dots, dashes and underscores, at most {_LONGEST_NAME}"
-    if own.name in RULES or own.name in others:
-        return "the name is taken"
+    if not is_safe_id(entry.name) or len(entry.name) > _MAX_NAME:
+        return f"a name has letters, digits, dots, dashes and underscores, at most {_MAX_NAME}"
+    if entry.name in RULES or entry.name in others:
+        return "the name is already used"
     try:
-        safe(own.pattern)
+        safe_pattern(entry.pattern)
     except UnsafePatternError as error:
         return f"the pattern is refused: {error}"
     return None
 
 
-def _number_of_text(text: str) -> float:
+def _parse_number(text: str) -> float:
     try:
         return _number(float(text))
     except ValueError:
@@ -228,47 +228,47 @@ def _number(value: object) -> float:
     return float(value)
 
 
-def _number_shown(value: float) -> str:
+def _format_number(value: float) -> str:
     return f"{value:g}"
 
 
-def _bool_shown(value: bool) -> str:  # noqa: FBT001 - the value itself
+def _format_bool(value: bool) -> str:  # noqa: FBT001 - the value itself
     return "true" if value else "false"
 
 
-def _mode_shown(mode: int) -> str:
+def _format_mode(mode: int) -> str:
     return f"0{mode:o}"
 
 
-def _patterns_shown(patterns: tuple[str, ...]) -> str:
+def _format_patterns(patterns: tuple[str, ...]) -> str:
     return ", ".join(patterns) or "none"
 
 
-def _secrets_shown(patterns: "tuple[UserPattern, ...]") -> str:
-    return ", ".join(own.name for own in patterns) or "none"
+def _format_secret_patterns(patterns: "tuple[UserPattern, ...]") -> str:
+    return ", ".join(entry.name for entry in patterns) or "none"
 
 
 PATH: ValueType[str] = ValueType("a path", _path, _path, is_path=True)
-BOOL: ValueType[bool] = ValueType("true, 1, yes, on, false, 0, no or off", _bool_of_text, _bool, _bool_shown)
+BOOL: ValueType[bool] = ValueType("true, 1, yes, on, false, 0, no or off", _parse_bool, _bool, _format_bool)
 SIZE: ValueType[int] = ValueType(
-    "a number of bytes from 1 on, also as 500 MB or 4 GiB", _size_of_text, _size, _size_shown
+    "a size of at least 1 byte, such as 500 MB or 4 GiB", _parse_size, _size, _format_size
 )
-COUNT: ValueType[int] = ValueType("a whole number from 1 on", _count_of_text, _count)
-NUMBER: ValueType[float] = ValueType("a number from 1 on", _number_of_text, _number, _number_shown)
+COUNT: ValueType[int] = ValueType("a whole number of at least 1", _parse_count, _count)
+NUMBER: ValueType[float] = ValueType("a number of at least 1", _parse_number, _number, _format_number)
 MODE: ValueType[int] = ValueType(
-    "three octal digits that let the owner read and write, such as 0700", _mode, _mode, _mode_shown
+    "three octal digits that let the owner read and write, such as 0700", _mode, _mode, _format_mode
 )
 PATTERNS: ValueType[tuple[str, ...]] = ValueType(
-    "patterns as .gitignore has them, with commas between them or as a list",
-    _patterns_of_text,
+    "patterns like in .gitignore, separated by commas or as a list",
+    _parse_patterns,
     _patterns,
-    _patterns_shown,
-    nothing=True,
+    _format_patterns,
+    accepts_none=True,
 )
-SECRETS: "ValueType[tuple[UserPattern, ...]]" = ValueType(
-    'a list such as [{name = "acme-token", pattern = "acme_[a-z0-9]{20}"}], in a variable as JSON',
-    _secrets_of_text,
-    _secrets,
-    _secrets_shown,
-    nothing=True,
+SECRET_PATTERNS: "ValueType[tuple[UserPattern, ...]]" = ValueType(
+    'a list such as [{name = "acme-token", pattern = "acme_[a-z0-9]{20}"}], as JSON in a variable',
+    _parse_secret_patterns,
+    _secret_patterns,
+    _format_secret_patterns,
+    accepts_none=True,
 )

@@ -168,7 +168,7 @@ def test_an_event_that_is_no_json(way: str, server: ModelServer, run: runcard.Ru
     with pytest.raises(json.JSONDecodeError):
         make(way, server, Answer(events=[*good[:2], raw]))
     (call,) = calls(run)
-    assert call["error"] == {"type": "malformed-reply", "message": "a part of the reply is no JSON"}
+    assert call["error"] == {"type": "malformed-reply", "message": "a part of the reply is not JSON"}
     assert call["token_source"] == "partial"  # noqa: S105 - where the counts come from
 
 

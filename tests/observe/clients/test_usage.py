@@ -118,17 +118,17 @@ def test_what_is_no_reply_yet_is_refused_with_what_to_do(server: ModelServer, ru
             run.add_usage(thing)
         return f"{caught.value.message}; {caught.value.hint}"
 
-    unread = "before it was read; read it to its end, and pass its final message or the list of its events"
+    unread = "before it is read; read it to its end, and pass its final message or the list of its events"
     server.says(Answer(events=replies.message_events()))
     with claude(server) as client:
         with client.messages.create(**CLAUDE, stream=True) as stream:
-            assert refused(stream) == f"a Stream carries no usage {unread}"
+            assert refused(stream) == f"a Stream has no usage {unread}"
         with client.messages.stream(**CLAUDE) as helper:
-            assert refused(helper) == f"a MessageStream carries no usage {unread}"
+            assert refused(helper) == f"a MessageStream has no usage {unread}"
         assert "open it with `with`" in refused(client.messages.stream(**CLAUDE))
         server.says(replies.message())
         raw = client.messages.with_raw_response.create(**CLAUDE)
-        assert "pass what its parse() returns" in refused(raw)
+        assert "pass the result of its parse()" in refused(raw)
     with gpt(server) as client:
         server.says(Answer(events=replies.chunks()))
         with client.chat.completions.create(**CHAT, stream=True) as stream:
@@ -137,17 +137,17 @@ def test_what_is_no_reply_yet_is_refused_with_what_to_do(server: ModelServer, ru
             assert unread in refused(helper)
         server.says(replies.response())
         raw = client.responses.with_raw_response.create(**RESPONSES)
-        assert "pass what its parse() returns" in refused(raw)
+        assert "pass the result of its parse()" in refused(raw)
     with gemini(server) as client:
         server.says(Answer(events=replies.generated_events()))
         stream = client.models.generate_content_stream(**GEMINI)
-        assert refused(stream) == f"a generator carries no usage {unread}"
+        assert refused(stream) == f"a generator has no usage {unread}"
         stream.close()
 
     async def ask() -> None:
         async with anthropic.AsyncAnthropic(api_key="k", base_url=server.url) as client:
             pending = client.messages.create(**CLAUDE)
-            assert refused(pending) == "a coroutine is no reply yet; await it, and pass what it gives"
+            assert refused(pending) == "a coroutine is not a reply yet; await it, and pass the result"
             pending.close()
 
     asyncio.run(ask())

@@ -1,22 +1,22 @@
-"""Anthropic's Messages: `input_tokens` leaves out what the cache had a part in, so all three counts are added.
+"""Anthropic's Messages: `input_tokens` excludes cached input, so the three input counts are added.
 
-A message without a `stop_reason` is the beginning of a stream: its output count is a placeholder. Compaction and advisors
-are calls of their own, which the counts of the message leave out.
+A message without a `stop_reason` is the start of a stream: its output count is a placeholder. Compaction and advisors are
+separate calls, which the counts of the message do not include.
 """
 
+from runcard.accounting.service_tiers import non_standard
 from runcard.accounting.tokens import Tokens, split_writes
 from runcard.accounting.usage import Usage
 from runcard.accounting.vendors.reply_fields import ReplyFields
 
-_OWN = (
+_USAGE_FIELDS = (
     "cache_creation_input_tokens",
     "cache_read_input_tokens",
     "cache_creation",
     "server_tool_use",
     "inference_geo",
 )
-_CALLS_INSIDE = ("compaction", "advisor_message")
-_USUAL = (None, "standard", "global", "not_available")
+_NESTED_CALLS = ("compaction", "advisor_message")
 
 
 def is_reply(reply: ReplyFields) -> bool:
@@ -24,22 +24,21 @@ def is_reply(reply: ReplyFields) -> bool:
 
 
 def is_usage(usage: ReplyFields) -> bool:
-    return usage.has(*_OWN) or usage.part("output_tokens_details").has("thinking_tokens")
+    return usage.has(*_USAGE_FIELDS) or usage.part("output_tokens_details").has("thinking_tokens")
 
 
 def read(reply: ReplyFields, usage: ReplyFields) -> Usage:
     """A message, the `message_delta` that ends a stream, or usage alone."""
     stop_reason = reply.text("stop_reason") or reply.part("delta").text("stop_reason")
-    whole = is_reply(reply)
     return Usage(
         tokens=_tokens(usage),
         provider="anthropic",
         model=reply.text("model"),
         response_id=reply.text("id"),
         stop_reason=stop_reason,
-        source="partial" if whole and stop_reason is None else "reported",
+        source="partial" if is_reply(reply) and stop_reason is None else "reported",
         service_tier=_service_tier(usage),
-        also=tuple(_calls_inside(reply, usage)),
+        also=tuple(_nested_calls(reply, usage)),
     )
 
 
@@ -57,19 +56,19 @@ def _tokens(usage: ReplyFields) -> Tokens:
 
 
 def _writes(usage: ReplyFields) -> tuple[int | None, int | None]:
-    """What was written to the cache for five minutes and for an hour; five minutes where the reply does not say."""
+    """Tokens written to the cache for five minutes and for an hour; five minutes where the reply does not say."""
     name, split = "cache_creation_input_tokens", usage.part("cache_creation")
     short, long = split.count("ephemeral_5m_input_tokens"), split.count("ephemeral_1h_input_tokens")
     return split_writes(usage.count(name), short, long, name)
 
 
 def _service_tier(usage: ReplyFields) -> str | None:
-    """What has another price than the usual: batch or priority, fast mode, a chosen region."""
-    said = (usage.text("service_tier"), usage.text("speed"), usage.text("inference_geo"))
-    return "+".join(word for word in said if word and word not in _USUAL) or None
+    """Batch or priority, fast mode, a chosen region: each has its own price."""
+    names = (usage.text("service_tier"), usage.text("speed"), usage.text("inference_geo"))
+    return "+".join(tier for name in names if (tier := non_standard(name, "anthropic"))) or None
 
 
-def _calls_inside(reply: ReplyFields, usage: ReplyFields) -> list[Usage]:
+def _nested_calls(reply: ReplyFields, usage: ReplyFields) -> list[Usage]:
     return [
         Usage(
             tokens=_tokens(call),
@@ -79,5 +78,5 @@ def _calls_inside(reply: ReplyFields, usage: ReplyFields) -> list[Usage]:
             service_tier=_service_tier(usage),
         )
         for call in usage.parts("iterations")
-        if call.text("type") in _CALLS_INSIDE
+        if call.text("type") in _NESTED_CALLS
     ]

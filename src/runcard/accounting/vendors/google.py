@@ -1,23 +1,24 @@
-"""Google's Gemini, in camelCase as the API writes it and in snake_case as its Python library does; and its Interactions.
+"""Google's Gemini, in camelCase as in the API and in snake_case as in its Python library; and its Interactions.
 
-The prompt includes what was cached; what tools sent comes on top of it. Candidates leave out the thoughts, which are
-output as well. A count of zero is left out of a reply, so the total says what missing candidates were. A candidate
-without a reason to finish belongs to a stream that goes on; a prompt that was refused has none.
+The prompt includes cached input; tool input is added to it. Candidates exclude thoughts, which are output as well. Counts
+of zero are missing in a reply, so missing candidates are computed from the total. A candidate without a finish reason belongs
+to a stream that goes on; a prompt that was refused has no candidates.
 """
 
+from runcard.accounting.service_tiers import non_standard
 from runcard.accounting.tokens import Tokens
 from runcard.accounting.usage import Usage
 from runcard.accounting.vendors.reply_fields import ReplyFields
 
 METADATA = ("usageMetadata", "usage_metadata")
 
-_PROMPT = ("promptTokenCount", "prompt_token_count", "total_input_tokens")  # the last is that of Interactions
+_PROMPT = ("promptTokenCount", "prompt_token_count", "total_input_tokens")  # the last one is of Interactions
 _TOOLS = ("toolUsePromptTokenCount", "tool_use_prompt_token_count", "total_tool_use_tokens")
 _CACHED = ("cachedContentTokenCount", "cached_content_token_count", "total_cached_tokens")
 _CANDIDATES = (
     "candidatesTokenCount",
     "candidates_token_count",
-    "responseTokenCount",  # as the live API calls it
+    "responseTokenCount",  # of the Live API
     "response_token_count",
     "total_output_tokens",
 )
@@ -25,7 +26,6 @@ _THOUGHTS = ("thoughtsTokenCount", "thoughts_token_count", "total_thought_tokens
 _TOTAL = ("totalTokenCount", "total_token_count")
 _TRAFFIC = ("trafficType", "traffic_type")
 _TIER = ("serviceTier", "service_tier")
-_USUAL = {"on_demand", "standard", "unspecified", "traffic_type_unspecified"}
 
 
 def is_reply(reply: ReplyFields) -> bool:
@@ -33,7 +33,7 @@ def is_reply(reply: ReplyFields) -> bool:
 
 
 def is_usage(usage: ReplyFields) -> bool:
-    """Two names of Interactions are anybody's, so it takes one of the others to know them by."""
+    """Two names of Interactions are common, so one of the others is needed to recognize them."""
     return usage.has(*_PROMPT[:2], *_TOTAL, *_CANDIDATES[:4], _CACHED[2], _TOOLS[2], _THOUGHTS[2])
 
 
@@ -72,5 +72,6 @@ def _output(usage: ReplyFields, sent: int | None, thoughts: int | None) -> int |
 
 
 def _service_tier(usage: ReplyFields) -> str | None:
-    said = (usage.text(*_TIER) or usage.text(*_TRAFFIC) or "").lower()
-    return None if said in _USUAL else said.removeprefix("on_demand_") or None
+    name = (usage.text(*_TIER) or usage.text(*_TRAFFIC) or "").lower()
+    tier = non_standard(name, "google")
+    return tier and (tier.removeprefix("on_demand_") or None)

@@ -1,6 +1,6 @@
-"""Counts that somebody writes down by hand: runcard's own names, with or without `_tokens` behind them.
+"""Token counts that the caller writes by hand: runcard's own names, with or without `_tokens` at the end.
 
-`input` is all input here as well. A name that is not known is an error: it may be a count that would be lost.
+`input` is all input here as well. An unknown name is an error: it may be a count that would be lost.
 """
 
 from runcard.accounting.tokens import CLASSES, Tokens, split_writes
@@ -8,8 +8,8 @@ from runcard.accounting.usage import Usage
 from runcard.accounting.vendors.reply_fields import ReplyFields
 from runcard.errors import UsageError
 
-_ONE = "cache_write"  # all that was written to a cache, for the usual time
-_NAMES = {name: (name, f"{name}_tokens") for name in (*CLASSES, _ONE)}
+_CACHE_WRITE = "cache_write"  # all tokens written to a cache, for the standard time
+_NAMES = {name: (name, f"{name}_tokens") for name in (*CLASSES, _CACHE_WRITE)}
 _FACTS = ("model", "provider", "response_id", "stop_reason", "service_tier")
 _KNOWN = {*_FACTS, *(alias for aliases in _NAMES.values() for alias in aliases)}
 
@@ -19,11 +19,11 @@ def is_usage(usage: ReplyFields) -> bool:
 
 
 def read(reply: ReplyFields, usage: ReplyFields) -> Usage:
-    """Counts, and the facts that may stand beside them or around them."""
+    """Counts, and the facts beside them or around them."""
     if unknown := sorted(set(map(str, usage.data)) - _KNOWN):
         raise UsageError(
-            f"{', '.join(unknown[:5])}: no token count has this name",
-            hint=f"the names are {', '.join(CLASSES)}",
+            f"{', '.join(unknown[:5])}: unknown name of a token count",
+            hint=f"use {', '.join(CLASSES)}",
         )
     model, provider, response_id, stop_reason, tier = (
         usage.text(name) or reply.text(name) for name in _FACTS
@@ -33,6 +33,10 @@ def read(reply: ReplyFields, usage: ReplyFields) -> Usage:
 
 def _tokens(usage: ReplyFields) -> Tokens:
     counts = {name: usage.count(*aliases) for name, aliases in _NAMES.items()}
-    written, short, long = counts.pop(_ONE), counts.pop("cache_write_5m"), counts.pop("cache_write_1h")
-    short, long = split_writes(written, short, long, _ONE)
+    written, short, long = (
+        counts.pop(_CACHE_WRITE),
+        counts.pop("cache_write_5m"),
+        counts.pop("cache_write_1h"),
+    )
+    short, long = split_writes(written, short, long, _CACHE_WRITE)
     return Tokens(**counts, cache_write_5m=short, cache_write_1h=long)

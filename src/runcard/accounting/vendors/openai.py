@@ -1,15 +1,15 @@
 """OpenAI's Chat Completions and Responses: input includes what was cached, output includes reasoning.
 
-Many servers speak the first of the two. Where a total shows that reasoning stands beside the output instead of within it
-(xAI), it is added; where the output is left out (embeddings), the total says what it was.
+Many servers use the format of Chat Completions. Where the total shows that reasoning is not included in the output (xAI), it
+is added; where the output is missing (embeddings), it is computed from the total.
 """
 
+from runcard.accounting.service_tiers import non_standard
 from runcard.accounting.tokens import Tokens, split_writes
 from runcard.accounting.usage import Source, Usage
 from runcard.accounting.vendors.reply_fields import ReplyFields
 
 _UNFINISHED = {"in_progress", "queued", "cancelled"}
-_USUAL = {"default", "standard", "on_demand"}
 
 
 def is_reply(reply: ReplyFields) -> bool:
@@ -18,7 +18,7 @@ def is_reply(reply: ReplyFields) -> bool:
 
 
 def is_usage(usage: ReplyFields) -> bool:
-    """`total_tokens` and the details tell OpenAI's input_tokens from Anthropic's, which never has them."""
+    """`total_tokens` and the details distinguish OpenAI's input_tokens from Anthropic's, which never has them."""
     return usage.has("prompt_tokens", "input_tokens_details") or (
         usage.has("input_tokens")
         and (usage.has("total_tokens") or usage.part("output_tokens_details").has("reasoning_tokens"))
@@ -27,7 +27,6 @@ def is_usage(usage: ReplyFields) -> bool:
 
 def read(reply: ReplyFields, usage: ReplyFields) -> Usage:
     """A completion, a response, the last chunk of a stream, embeddings, or usage alone."""
-    tier = reply.text("service_tier")
     return Usage(
         tokens=_tokens(usage),
         provider="openai",
@@ -35,7 +34,7 @@ def read(reply: ReplyFields, usage: ReplyFields) -> Usage:
         response_id=reply.text("id"),
         stop_reason=_stop_reason(reply),
         source=_source(reply),
-        service_tier=None if tier in _USUAL else tier,
+        service_tier=non_standard(reply.text("service_tier"), "openai"),
     )
 
 
@@ -64,7 +63,7 @@ def _output(usage: ReplyFields, reasoning: int | None) -> int | None:
 
 
 def _writes(inputs: ReplyFields) -> tuple[int | None, int | None]:
-    """What was written to the cache for the usual time, and for longer."""
+    """Tokens written to the cache for the standard time, and for longer."""
     name, split = "cache_write_tokens", inputs.part("cache_write_tokens_details")
     short, long = split.count("ttl_30m_tokens"), split.count("ttl_12h_tokens")
     return split_writes(inputs.count(name), short, long, name)
@@ -72,8 +71,8 @@ def _writes(inputs: ReplyFields) -> tuple[int | None, int | None]:
 
 def _stop_reason(reply: ReplyFields) -> str | None:
     reasons = [choice.text("finish_reason") for choice in reply.parts("choices")]
-    said = next(filter(None, reasons), None)
-    return said or reply.part("incomplete_details").text("reason") or reply.text("status")
+    reason = next(filter(None, reasons), None)
+    return reason or reply.part("incomplete_details").text("reason") or reply.text("status")
 
 
 def _source(reply: ReplyFields) -> Source:

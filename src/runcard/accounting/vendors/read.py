@@ -1,11 +1,11 @@
-"""Replies of all vendors, read into one shape.
+"""`read_usage`: the usage in a reply of any vendor.
 
-A reply is what a vendor's library returns, the same as plain data, only its usage, or the list of a stream's events. The
-rules that tell the shapes apart stand in `vendors`; here is the order in which they are asked. What no rule knows is an
-error, never a guess.
+A reply is the object of a vendor's library, the same as plain data, only its usage, or the list of a stream's events. The
+vendors' modules recognize their formats; they are tried in the order of `_VENDORS`. An unknown format is an error, never a
+guess.
 
-The names `input_tokens` and `output_tokens` are used by two vendors and by people. What stands beside them decides;
-where nothing does, the counts are taken as they are, as given by the caller: all input, all output.
+Two vendors, and people, use the names `input_tokens` and `output_tokens`. The other fields decide; without any, the counts
+are those of the caller: all input, all output.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,14 +16,14 @@ from runcard.accounting.tokens import Tokens
 from runcard.accounting.usage import Usage
 from runcard.accounting.vendors import anthropic, google, manual_counts, openai
 from runcard.accounting.vendors.reply_fields import ReplyFields, as_mapping
-from runcard.accounting.vendors.streams import joined
+from runcard.accounting.vendors.streams import join_events
 from runcard.errors import UsageError
 
 Reader = Callable[[ReplyFields, ReplyFields], Usage]
 
 
 class _VendorReader(Protocol):
-    """What a module of `vendors` has."""
+    """The functions of a vendor's module."""
 
     def is_reply(self, reply: ReplyFields) -> bool: ...
     def is_usage(self, usage: ReplyFields) -> bool: ...
@@ -31,9 +31,9 @@ class _VendorReader(Protocol):
 
 
 _USAGE = ("usage", *google.METADATA)
-_WRAPPED = ("message", "response")  # events of a stream hold the reply under these names
+_WRAPPERS = ("message", "response")  # fields of a stream's event that hold the reply
 _VENDORS: tuple[_VendorReader, ...] = (google, anthropic, openai)
-_NOTHING = ReplyFields({})
+_EMPTY = ReplyFields({})
 _EXPECTED = (
     "a reply of Anthropic Messages, OpenAI Chat Completions or Responses, or Gemini; the usage object of one; or a "
     'mapping like {"input": 1200, "output": 350}'
@@ -41,44 +41,44 @@ _EXPECTED = (
 
 
 def read_usage(reply: object) -> Usage:
-    """What a call used, as its reply says; raises UsageError for what is no reply, naming the field at fault."""
+    """The usage of a call, from its reply; raises UsageError for other objects, and for a field that is wrong."""
     _refuse_unread(reply)
-    stream = joined(reply) if isinstance(reply, list | tuple) and reply else None
+    stream = join_events(reply) if isinstance(reply, list | tuple) and reply else None
     data = stream.reply if stream else as_mapping(reply)
     if data is None:
         raise _unknown(f"a {type(reply).__name__}")
-    whole = _unwrapped(ReplyFields(data))
-    usage = whole.part(*_USAGE)
+    fields = _unwrapped(ReplyFields(data))
+    usage = fields.part(*_USAGE)
     if usage.data:
-        return _reader(whole, usage)(whole, usage)
-    if whole.has(*_USAGE) or any(vendor.is_reply(whole) for vendor in _VENDORS):
-        return _unsaid(whole)
-    return _reader(_NOTHING, whole)(_NOTHING, whole)
+        return _reader(fields, usage)(fields, usage)
+    if fields.has(*_USAGE) or any(vendor.is_reply(fields) for vendor in _VENDORS):
+        return _without_counts(fields)
+    return _reader(_EMPTY, fields)(_EMPTY, fields)
 
 
 def _refuse_unread(reply: object) -> None:
-    """Something that will be a reply, but is none yet: its counts would be missing, or those of its beginning."""
+    """Refuse an object that is not a complete reply yet: its counts would be missing, or those of its beginning."""
     kind = type(reply)
     name = kind.__name__
     if hasattr(kind, "__await__"):
-        raise UsageError(f"a {name} is no reply yet", hint="await it, and pass what it gives")
+        raise UsageError(f"a {name} is not a reply yet", hint="await it, and pass the result")
     if hasattr(kind, "__next__") or hasattr(kind, "__anext__"):
         raise UsageError(
-            f"a {name} carries no usage before it was read",
+            f"a {name} has no usage before it is read",
             hint="read it to its end, and pass its final message or the list of its events",
         )
     if hasattr(kind, "__enter__") or hasattr(kind, "__aenter__"):
         raise UsageError(
-            f"a {name} carries no usage before it was read", hint="open it with `with`, and pass what it gave"
+            f"a {name} has no usage before it is read", hint="open it with `with`, and pass its final message"
         )
     if hasattr(kind, "parse") and hasattr(kind, "http_request"):
-        raise UsageError(f"a {name} is not a reply but holds one", hint="pass what its parse() returns")
+        raise UsageError(f"a {name} is not a reply", hint="pass the result of its parse()")
 
 
 def _unwrapped(reply: ReplyFields) -> ReplyFields:
     """The reply inside an event of a stream."""
     if not reply.has(*_USAGE):
-        for name in _WRAPPED:
+        for name in _WRAPPERS:
             inside = as_mapping(reply.get(name))
             if inside is not None and ReplyFields(inside).has(*_USAGE):
                 return ReplyFields(inside, name)
@@ -86,7 +86,7 @@ def _unwrapped(reply: ReplyFields) -> ReplyFields:
 
 
 def _reader(reply: ReplyFields, usage: ReplyFields) -> Reader:
-    """Who can read this: by what the reply says of itself, else by the names of the counts."""
+    """The reader for this format: by the fields of the reply, else by the names of the counts."""
     for vendor in _VENDORS:
         if vendor.is_reply(reply):
             return vendor.read
@@ -98,10 +98,10 @@ def _reader(reply: ReplyFields, usage: ReplyFields) -> Reader:
     raise _unknown(_described(usage.data))
 
 
-def _unsaid(reply: ReplyFields) -> Usage:
-    """A reply without counts: a response that still runs, a chunk of a stream. All that is known is what it is."""
-    said = _reader(reply, ReplyFields({"input": None}))(reply, _NOTHING)
-    return replace(said, tokens=Tokens(), source=None)
+def _without_counts(reply: ReplyFields) -> Usage:
+    """A reply without counts: a response that still runs, a chunk of a stream."""
+    usage = _reader(reply, ReplyFields({"input": None}))(reply, _EMPTY)
+    return replace(usage, tokens=Tokens(), source=None)
 
 
 def _described(data: Mapping[str, object]) -> str:
@@ -110,4 +110,4 @@ def _described(data: Mapping[str, object]) -> str:
 
 
 def _unknown(what: str) -> UsageError:
-    return UsageError(f"no usage can be read from {what}", hint=f"expected {_EXPECTED}")
+    return UsageError(f"cannot read usage from {what}", hint=f"pass {_EXPECTED}")

@@ -1,8 +1,8 @@
-"""Reading a reply by the names of its fields, whatever kind of object it is.
+"""Reading the fields of a reply by name, whatever kind of object it is.
 
-A vendor's own object, a dataclass and a plain mapping look the same from here, and no vendor's package is imported. Objects
-are looked at one level at a time: the text of a reply is neither copied nor turned into anything. A field that is null
-is a field that is absent. What a field means is somebody else's business.
+A vendor's object, a dataclass and a plain mapping are read alike, and no vendor's package is imported. Objects are read one
+level at a time: the text of a reply is never copied or converted. A null field counts as absent. The vendors' modules know
+what the fields mean.
 """
 
 from collections.abc import Mapping
@@ -13,35 +13,35 @@ from typing import Any
 from runcard.accounting.tokens import check_count
 from runcard.errors import UsageError
 
-_ROADS = ("to_json_dict", "to_dict", "model_dump")
+_CONVERTERS = ("to_json_dict", "to_dict", "model_dump")
 _SCALARS = (str, bytes, int, float, list, tuple, set, type(None), type)
 
 
 def as_mapping(value: object) -> Mapping[str, Any] | None:
-    """An object's fields by name; None for what has none."""
+    """An object's fields by name; None for a value without fields."""
     if isinstance(value, Mapping):
         return value
     if isinstance(value, _SCALARS):
         return None
     if is_dataclass(value):
         return {field.name: getattr(value, field.name) for field in fields(value)}
-    if hasattr(value, "__pydantic_fields_set__"):  # cheaper than model_dump, and no word about odd values
+    if hasattr(value, "__pydantic_fields_set__"):  # cheaper than model_dump, and without its warnings
         return {**vars(value), **(getattr(value, "__pydantic_extra__", None) or {})}
-    for road in _ROADS:
-        if callable(method := getattr(value, road, None)) and isinstance(said := method(), Mapping):
-            return said
+    for name in _CONVERTERS:
+        if callable(method := getattr(value, name, None)) and isinstance(data := method(), Mapping):
+            return data
     return getattr(value, "__dict__", None)
 
 
 @dataclass(frozen=True, slots=True)
 class ReplyFields:
-    """The fields of one object of a reply, and where in the reply it stands."""
+    """The fields of one object of a reply, and its path in the reply."""
 
     data: Mapping[str, Any]
     path: str = ""
 
     def has(self, *names: str) -> bool:
-        """Whether any of these fields is there, be it null."""
+        """Whether any of these fields is present, even if null."""
         return any(name in self.data for name in names)
 
     def get(self, *names: str) -> Any:  # noqa: ANN401 - a reply may hold anything
@@ -51,7 +51,7 @@ class ReplyFields:
     def count(self, *names: str) -> int | None:
         for name in names:
             if self.data.get(name) is not None:
-                return check_count(self.data[name], self._named(name))
+                return check_count(self.data[name], self._path_of(name))
         return None
 
     def text(self, *names: str) -> str | None:
@@ -63,23 +63,23 @@ class ReplyFields:
         """The object in the first of these fields that is not null; an empty one when there is none."""
         for name in names:
             if (value := self.data.get(name)) is not None:
-                return self._part(value, self._named(name))
-        return ReplyFields({}, self._named(names[0]))
+                return self._part(value, self._path_of(name))
+        return ReplyFields({}, self._path_of(names[0]))
 
     def parts(self, *names: str) -> list["ReplyFields"]:
         """The objects of a list; none when it is absent."""
         values = self.get(*names)
         if not isinstance(values, list | tuple):
             return []
-        return [self._part(value, f"{self._named(names[0])}[{n}]") for n, value in enumerate(values)]
+        return [self._part(value, f"{self._path_of(names[0])}[{n}]") for n, value in enumerate(values)]
 
     def _part(self, value: object, path: str) -> "ReplyFields":
         data = as_mapping(value)
         if data is None:
             raise UsageError(
-                f"{path} is a {type(value).__name__}, not an object", hint="pass the reply as it came"
+                f"{path} is a {type(value).__name__}, not an object", hint="pass the reply unchanged"
             )
         return ReplyFields(data, path)
 
-    def _named(self, name: str) -> str:
+    def _path_of(self, name: str) -> str:
         return f"{self.path}.{name}" if self.path else name

@@ -1,21 +1,20 @@
-"""Watching the clients of vendors' libraries: what each call of a model asked, took and used.
+"""Watching the clients of vendors' libraries: what each model call asked, how long it took and what it used.
 
-A client is watched where every call of it passes, whatever method the user calls (a helper, a beta, a raw response, a stream):
-at the one method that sends a request and at the HTTP response that comes back. Its class is exchanged for a subclass of its
-own, so it stays what it was to everybody who looks, and so do its copies. No vendor's package is imported: a client is
-known by the names of its classes.
+A client is watched at the one method that every request passes, whatever method the user calls (a helper, a beta, a raw
+response, a stream), and at the HTTP response that comes back. The client's class is replaced by a subclass of itself, so
+`isinstance` and copies work as before. No vendor's package is imported: a client is recognized by the names of its classes.
 
-    kinds       which clients can be watched, and how each is
-    apis        which requests are calls of a model, and what of them is the prompt
-    call        one call, from its beginning to its end
-    wire        the bytes of a reply, as events
-    words       the words of a reply, for those who keep them
-    exchange    another class for an object
-    http        the HTTP client below a library's own
-    stainless   the clients of `anthropic` and `openai`
-    google      the client of `google-genai`
-    interactions  what it calls by other means
+    supported_clients    which clients can be watched
+    anthropic_openai     the clients of `anthropic` and `openai`: their model calls, and how they are watched
+    google               the client of `google-genai`
+    google_interactions  its Interactions API, which takes another way
+    endpoints            which requests are model calls, and what of them is the prompt; the provider behind a host
+    call                 one model call, from start to end
+    reply_stream         the bytes of a reply as events
+    reply_text           the text of a reply, for those who keep it
+    http_client          the HTTP client below a vendor's client
+    subclassing          replacing the class of an object
 
-What was seen goes to whom the watcher names; nothing here knows of runs. Invariant: what a client returns, raises and
-yields, and when, is what it would have without being watched.
+What was observed goes to a listener; nothing here knows about runs. Invariant: what a client returns, raises and yields,
+and when, is the same as without being watched.
 """

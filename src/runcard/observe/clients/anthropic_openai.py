@@ -1,31 +1,46 @@
-"""The clients of `anthropic` and `openai`, which were made with the same generator.
+"""The clients of `anthropic` and `openai`, which share a code generator: their model calls, and how they are watched.
 
-Every method of theirs ends in `request`, which sends, tries again and reads the reply: there a call begins and ends. What
-is sent in between is seen at their HTTP client.
+To record another kind of model call, add its `Endpoint`. Every method of these clients ends in `request`, which sends,
+retries and reads the reply: a call starts and ends there. Attempts and replies are observed at the HTTP client.
 """
 
+import re
 from collections.abc import Callable
 from typing import Any
 
 from runcard.encoding import JsonObject
-from runcard.observe.clients.call import FindListener, ModelCall, begin
-from runcard.observe.clients.endpoints import Api, provider_at
+from runcard.observe.clients.call import FindListener, ModelCall, start_call
+from runcard.observe.clients.endpoints import Endpoint, provider_at
 from runcard.observe.clients.http_client import watch_sending
 from runcard.observe.clients.subclassing import base_of, subclass
 
+ANTHROPIC = (
+    Endpoint("messages", re.compile(r"/messages$"), ("system", "messages", "tools")),
+    Endpoint("complete", re.compile(r"/complete$"), ("prompt",)),
+)
+OPENAI = (
+    Endpoint(
+        "chat", re.compile(r"/chat/completions$"), ("messages", "tools", "functions", "response_format")
+    ),
+    Endpoint("responses", re.compile(r"/responses$"), ("instructions", "prompt", "input", "tools", "text")),
+    Endpoint("completions", re.compile(r"(?<!chat)/completions$"), ("prompt", "suffix")),
+    Endpoint("embeddings", re.compile(r"/embeddings$"), ("input",)),
+)
+ENDPOINTS = {"anthropic._base_client": ANTHROPIC, "openai._base_client": OPENAI}  # by the base class's module
 
-def exchange(client: Any, apis: tuple[Api, ...], listener: FindListener, *, is_async: bool) -> None:
-    """Watch a client, or watch it in another way from now on."""
+
+def watch(client: Any, endpoints: tuple[Endpoint, ...], listener: FindListener, *, is_async: bool) -> None:
+    """Watch a client; one that is watched already gets a new listener."""
     base = base_of(type(client))
     request = _async_request if is_async else _request
-    client.__class__ = subclass(base, {"request": request(base, apis, listener)})
+    client.__class__ = subclass(base, {"request": request(base, endpoints, listener)})
 
 
-def _begun(
-    client: Any, apis: tuple[Api, ...], listener: FindListener, options: Any, *, stream: bool
+def _start_call(
+    client: Any, endpoints: tuple[Endpoint, ...], listener: FindListener, options: Any, *, stream: bool
 ) -> ModelCall | None:
     def facts() -> JsonObject:
-        watch_sending(client._client)  # noqa: SLF001 - no other name leads to its HTTP client
+        watch_sending(client._client)  # noqa: SLF001 - there is no public name for its HTTP client
         model = options.json_data.get("model") if isinstance(options.json_data, dict) else None
         return {
             "requested_model": model if isinstance(model, str) else None,
@@ -33,12 +48,12 @@ def _begun(
             "streamed": stream,
         }
 
-    return begin(listener, apis, options.method, options.url, facts)
+    return start_call(listener, endpoints, options.method, options.url, facts)
 
 
-def _request(base: Any, apis: tuple[Api, ...], listener: FindListener) -> Callable[..., Any]:
+def _request(base: Any, endpoints: tuple[Endpoint, ...], listener: FindListener) -> Callable[..., Any]:
     def request(self: Any, cast_to: Any, options: Any, *args: Any, **kwargs: Any) -> Any:
-        call = _begun(self, apis, listener, options, stream=bool(kwargs.get("stream")))
+        call = _start_call(self, endpoints, listener, options, stream=bool(kwargs.get("stream")))
         if call is None:
             return base.request(self, cast_to, options, *args, **kwargs)
         with call:
@@ -49,9 +64,9 @@ def _request(base: Any, apis: tuple[Api, ...], listener: FindListener) -> Callab
     return request
 
 
-def _async_request(base: Any, apis: tuple[Api, ...], listener: FindListener) -> Callable[..., Any]:
+def _async_request(base: Any, endpoints: tuple[Endpoint, ...], listener: FindListener) -> Callable[..., Any]:
     async def request(self: Any, cast_to: Any, options: Any, *args: Any, **kwargs: Any) -> Any:
-        call = _begun(self, apis, listener, options, stream=bool(kwargs.get("stream")))
+        call = _start_call(self, endpoints, listener, options, stream=bool(kwargs.get("stream")))
         if call is None:
             return await base.request(self, cast_to, options, *args, **kwargs)
         with call:

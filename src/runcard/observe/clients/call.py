@@ -1,10 +1,10 @@
-"""One call of a model, from its beginning to its end.
+"""One model call, from start to end.
 
-Whoever sees a part of it says so: `sending` for each attempt, `replying` when a reply begins, `feed` for its bytes or `add`
-for its events, `read` when all are there; then `returned`, `end`, `close` or `fail`. The first of these that leaves nothing
-to wait for settles the call: what was seen goes to its listener, once. What comes later changes nothing.
+The code that observes it reports each step: `sending` for each attempt, `replying` when a reply starts, `feed` for its
+bytes or `add` for its events, `read` when all bytes are there; then `returned`, `end`, `close` or `fail`. The first of
+these that leaves nothing to wait for finishes the call: its facts go to the listener, once. Later steps are ignored.
 
-Invariants: a call is told of once; nothing that goes wrong here reaches the user's code, unless they asked for strictness.
+Invariants: a call is reported once; no failure in here reaches the user's code, unless the listener is strict.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ from runcard.accounting.vendors.reply_fields import ReplyFields
 from runcard.accounting.vendors.streams import StreamedReply
 from runcard.encoding import JsonObject
 from runcard.errors import RuncardWarning
-from runcard.observe.clients.endpoints import Api, find, unrecorded_api
+from runcard.observe.clients.endpoints import Endpoint, find_endpoint, unrecorded_kind
 from runcard.observe.clients.reply_stream import (
     DONE,
     AmazonStream,
@@ -41,17 +41,17 @@ Rest = ParamSpec("Rest")
 
 @dataclass(frozen=True, slots=True)
 class CallFacts:
-    """What was seen of one call."""
+    """What was observed of one call."""
 
     api: str
     requested_model: str | None
     provider: str | None
     prompt: Mapping[str, Any] | None  # the parts of the request that the model reads
-    reply: Mapping[str, Any] | None  # as its vendor shapes it, or what the events of a stream make up
-    content: Any  # the words of the reply, when they are kept
+    reply: Mapping[str, Any] | None  # in its vendor's format; of a stream, put together from its events
+    content: Any  # the text of the reply, when it is kept
     streamed: bool
-    reply_began: bool  # whether a good reply began to come
-    complete: bool  # whether it came to its end
+    reply_began: bool  # whether a successful reply started
+    complete: bool  # whether it ended
     latency: float
     first_token: float | None
     retries: int
@@ -59,96 +59,96 @@ class CallFacts:
 
 
 class CallListener(Protocol):
-    """Who is told of calls."""
+    """Receives the calls of watched clients."""
 
     @property
-    def strict(self) -> bool: ...  # a failure to record is the user's trouble
+    def strict(self) -> bool: ...  # whether a failure to record is raised
     @property
     def keep_content(self) -> bool: ...
-    def unrecorded(self, way: str) -> None: ...
+    def unrecorded(self, kind: str) -> None: ...
     def call_started(self, call: "ModelCall") -> None: ...
-    def call_finished(self, call: "ModelCall", seen: CallFacts) -> None: ...
+    def call_finished(self, call: "ModelCall", facts: CallFacts) -> None: ...
 
 
 FindListener = Callable[[], CallListener | None]
 
 
-def unseen(
+def _guarded(
     step: "Callable[Concatenate[ModelCall, Rest], None]",
 ) -> "Callable[Concatenate[ModelCall, Rest], None]":
-    """A step in the middle of a call, whose failure is a warning: the client would take an exception for one of its own.
+    """A step in the middle of a call. Its failure is a warning: the client would take an exception for its own.
 
-    Where it should raise, it is kept for the last step.
+    For a strict listener the exception is raised by the last step.
     """
 
     @functools.wraps(step)
-    def guarded(self: "ModelCall", /, *args: Rest.args, **kwargs: Rest.kwargs) -> None:
+    def wrapper(self: "ModelCall", /, *args: Rest.args, **kwargs: Rest.kwargs) -> None:
         try:
             step(self, *args, **kwargs)
         except Exception as error:  # noqa: BLE001 - the call goes on, whatever goes wrong here
             if self.listener.strict:
-                self.trouble = self.trouble or error
+                self.failure = self.failure or error
             else:
                 _warn(error)
 
-    return guarded
+    return wrapper
 
 
-def last(
+def _last(
     step: "Callable[Concatenate[ModelCall, Rest], None]",
 ) -> "Callable[Concatenate[ModelCall, Rest], None]":
-    """A step that may end a call: what went wrong until then is raised where it should be."""
-    guarded = unseen(step)
+    """A step that may finish a call: for a strict listener it raises the first failure."""
+    guarded = _guarded(step)
 
     @functools.wraps(step)
     def raising(self: "ModelCall", /, *args: Rest.args, **kwargs: Rest.kwargs) -> None:
         guarded(self, *args, **kwargs)
-        trouble, self.trouble = self.trouble, None
-        if trouble is not None:
-            raise trouble
+        failure, self.failure = self.failure, None
+        if failure is not None:
+            raise failure
 
     return raising
 
 
 @dataclass(eq=False, slots=True)
 class ModelCall:
-    """A call on its way."""
+    """A call in progress."""
 
     listener: CallListener
-    api: Api
+    endpoint: Endpoint
     requested_model: str | None
     provider: str | None
     streamed: bool = False
     body: bytes | str | Mapping[str, Any] | None = None  # of the request
-    on_wire: bool = True  # it is seen at the HTTP client
-    waiting: bool = False  # for the rest of a reply that somebody else reads
+    on_wire: bool = True  # it is observed at the HTTP client
+    waiting: bool = False  # for the rest of a reply that the user's code reads
     pulling: bool = False  # its next bytes are being read right now
-    trouble: Exception | None = None  # that is to be raised in the end
+    failure: Exception | None = None  # to be raised by the last step
     _attempts: int = 0
-    _begun: bool = False
+    _reply_began: bool = False
     _complete: bool = False
     _error: Mapping[str, Any] | None = None
-    _refusal: Mapping[str, Any] | None = None  # by the last attempt that was
-    _first: float | None = None
-    _wire: EventStream | AmazonStream | JsonReply | None = None
+    _refusal: Mapping[str, Any] | None = None  # of the last attempt that failed
+    _first_token: float | None = None
+    _decoder: EventStream | AmazonStream | JsonReply | None = None
     _reply: Mapping[str, Any] | None = None
     _stream: StreamedReply = field(default_factory=StreamedReply)
-    _words: ReplyText = field(init=False)
+    _text: ReplyText = field(init=False)
     _started: float = field(default_factory=time.monotonic)
     _pid: int = field(default_factory=os.getpid)
-    _turn: threading.Lock = field(default_factory=threading.Lock)
-    _told: bool = False
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _finished: bool = False
     _token: "Token[ModelCall | None]" = field(init=False)
 
     def __post_init__(self) -> None:
-        self._words = ReplyText(kept=self.listener.keep_content)
+        self._text = ReplyText(keep=self.listener.keep_content)
 
     def __enter__(self) -> None:
-        """While the client works on the call, it can be found by what the client uses."""
+        """While the client works on the call, it is the `current` one."""
         self._token = current.set(self)
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        with contextlib.suppress(ValueError):  # a coroutine may be closed in another context than it began in
+        with contextlib.suppress(ValueError):  # a coroutine may be closed in another context
             current.reset(self._token)
         if error is not None:
             self.fail(error)
@@ -161,7 +161,7 @@ class ModelCall:
 
     @contextlib.contextmanager
     def pull(self) -> Iterator[None]:
-        """While the next bytes are read: whoever closes the reply now does so because it came to an end."""
+        """While the next bytes are read: a reply that is closed now has ended."""
         self.pulling = True
         try:
             yield
@@ -171,136 +171,138 @@ class ModelCall:
         finally:
             self.pulling = False
 
-    @unseen
-    def look(self, at: Callable[[], None]) -> None:
-        """Look at something of the client's that may not be what it is expected to be."""
-        at()
+    @_guarded
+    def inspect(self, look: Callable[[], None]) -> None:
+        """Look at an object of the client's that may be different from what is expected."""
+        look()
 
-    @unseen
+    @_guarded
     def sending(self, body: bytes | str | Mapping[str, Any] | None) -> None:
-        """An attempt begins; the client makes another when it fails in a way that may pass."""
+        """An attempt starts; the client retries some failures."""
         self._attempts += 1
         self.body = body if self.body is None else self.body
 
-    @unseen
+    @_guarded
     def replying(self, content_type: str) -> None:
-        """A good reply begins; one before it, if any, could not be read."""
-        self._begun, self._complete, self._error = True, False, None
+        """A successful reply starts; one before it, if any, could not be read."""
+        self._reply_began, self._complete, self._error = True, False, None
         if "amazon.eventstream" in content_type:
-            self._wire = AmazonStream()
+            self._decoder = AmazonStream()
         elif "event-stream" in content_type or (self.streamed and "json" not in content_type):
-            self._wire = EventStream()
+            self._decoder = EventStream()
         else:
-            self._wire = JsonReply()
+            self._decoder = JsonReply()
 
-    @unseen
+    @_guarded
     def refused(self, status: int, reason: str) -> None:
-        """The reply to an attempt is no good; most clients raise an exception that says more."""
+        """The reply to an attempt is an error; most clients raise an exception with more details."""
         self._refusal = {"type": "http-error", "message": reason, "status": status}
 
-    @unseen
+    @_guarded
     def feed(self, piece: bytes) -> None:
         """Bytes of the reply."""
-        if self._wire is not None and not self._told:
-            self._take(self._wire.feed(piece))
+        if self._decoder is not None and not self._finished:
+            self._consume(self._decoder.feed(piece))
 
-    @unseen
+    @_guarded
     def add(self, text: str | bytes | Mapping[str, Any]) -> None:
-        """The whole reply, or an event of a stream, from a client that has taken the bytes apart itself."""
-        self._begun = True
-        self._take(iter([text]))
+        """The whole reply, or an event of a stream, from a client that decodes the bytes itself."""
+        self._reply_began = True
+        self._consume(iter([text]))
 
-    def _take(self, pieces: Iterator[Any]) -> None:
+    def _consume(self, pieces: Iterator[Any]) -> None:
         try:
             for piece in pieces:
-                self._event(decoded(piece) if isinstance(piece, bytes | str) and piece != DONE else piece)
+                self._add_event(decoded(piece) if isinstance(piece, bytes | str) and piece != DONE else piece)
         except MalformedError as error:
             self._error = self._error or {"type": "malformed-reply", "message": str(error)}
 
-    def _event(self, event: Any) -> None:
+    def _add_event(self, event: Any) -> None:
         if event == DONE:
             self._complete = True
         elif not isinstance(event, Mapping):
             return
-        elif isinstance(self._wire, EventStream | AmazonStream) or (self._wire is None and self.streamed):
+        elif isinstance(self._decoder, EventStream | AmazonStream) or (
+            self._decoder is None and self.streamed
+        ):
             self._stream.add(ReplyFields(event))
-            if self._words.add(event) and self._first is None:
-                self._first = self._elapsed()
+            if self._text.add(event) and self._first_token is None:
+                self._first_token = self._elapsed()
             self._complete = self._complete or self._stream.complete
             if self._stream.error is not None:
-                self._error = self._error or _told_error(self._stream.error)
+                self._error = self._error or _error_fields(self._stream.error)
         else:
             self._reply, self._complete = event, True
-            self._words.whole(event)
+            self._text.whole(event)
             if isinstance(error := event.get("error"), Mapping):
-                self._error = self._error or _told_error(ReplyFields(error))
+                self._error = self._error or _error_fields(ReplyFields(error))
         if self._complete and self.waiting:
-            self._settle()
+            self._finish()
 
-    @unseen
+    @_guarded
     def read(self) -> None:
-        """All bytes of the reply are there."""
-        if self._wire is not None and not self._told:
-            self._take(self._wire.end())
+        """All bytes of the reply have arrived."""
+        if self._decoder is not None and not self._finished:
+            self._consume(self._decoder.end())
 
-    @last
+    @_last
     def end(self) -> None:
-        """Whoever read the reply came to its end."""
-        if self._wire is not None and not self._told:
-            self._take(self._wire.end())
-        self._settle()
+        """The user's code read the reply to its end."""
+        if self._decoder is not None and not self._finished:
+            self._consume(self._decoder.end())
+        self._finish()
 
     def fail(self, error: BaseException) -> None:
-        """The client, or the reading of its reply, raised an exception: it passes, whatever becomes of the record."""
-        self._error = self._error or _raised(error)
+        """The client, or the reading of its reply, raised an exception, which the user gets in any case."""
+        self._error = self._error or _exception_fields(error)
         try:
-            self._settle()
-        except Exception as trouble:  # noqa: BLE001 - the user's own exception goes before it
-            error.add_note(f"runcard could not record this call: {trouble}")
+            self._finish()
+        except Exception as failure:  # noqa: BLE001 - the user's exception comes first
+            error.add_note(f"runcard could not record this call: {failure}")
 
-    @last
+    @_last
     def returned(self) -> None:
-        """The client handed its result over; what is still to come of it is somebody else's to read."""
+        """The client returned its result; the user's code reads the rest of the reply, if any."""
         if not self.waiting and not _is_unfinished(self._reply):
-            self._settle()
+            self._finish()
 
-    @last
+    @_last
     def finish(self, reply: Mapping[str, Any]) -> None:
-        """The reply as it is later, of a call that goes on at the server after it returned."""
+        """The later reply of a call that went on at the server after it returned."""
         if _is_unfinished(self._reply) and not _is_unfinished(reply):
             self._reply = reply
-            self._settle()
+            self._finish()
 
-    @last
+    @_last
     def close(self) -> None:
-        """Nobody will read further; also said when somebody is in the middle of it, who then says so."""
+        """The reply was closed; when that happens while it is read, the reader reports the end."""
         if not self.pulling:
-            self._settle()
+            self._finish()
 
-    def _settle(self) -> None:
+    def _finish(self) -> None:
         if self._pid != os.getpid():
-            return  # a forked child lets go of what its parent is still reading
-        with self._turn:
-            if self._told:
+            return  # in a forked child: the parent still reads the reply
+        with self._lock:
+            if self._finished:
                 return
-            self._told = True
-        self.listener.call_finished(self, self._seen())
+            self._finished = True
+        self.listener.call_finished(self, self._facts())
 
-    def _seen(self) -> CallFacts:
+    def _facts(self) -> CallFacts:
         return CallFacts(
-            api=self.api.name,
+            api=self.endpoint.name,
             requested_model=self.requested_model,
             provider=self.provider,
             prompt=self._prompt(),
             reply=self._reply or self._stream.reply or None,
-            content=self._words.content,
+            content=self._text.content,
             streamed=self.streamed,
-            reply_began=self._begun,
+            reply_began=self._reply_began,
             complete=self._complete,
             latency=self._elapsed(),
-            first_token=self._first,
+            first_token=self._first_token,
             retries=max(0, self._attempts - 1),
-            error=self._error or (None if self._begun else self._refusal),
+            error=self._error or (None if self._reply_began else self._refusal),
         )
 
     def _prompt(self) -> JsonObject | None:
@@ -308,9 +310,9 @@ class ModelCall:
         if isinstance(body, bytes | str):
             try:
                 body = decoded(body)
-            except MalformedError:  # not ours to judge: a user can send anything
+            except MalformedError:  # a user can send anything
                 return None
-        return self.api.prompt_of(body) if isinstance(body, Mapping) else None
+        return self.endpoint.prompt_of(body) if isinstance(body, Mapping) else None
 
     def _elapsed(self) -> float:
         return round(time.monotonic() - self._started, 6)
@@ -319,23 +321,27 @@ class ModelCall:
 current: ContextVar[ModelCall | None] = ContextVar("runcard_call", default=None)
 
 
-def begin(
-    listener: FindListener, apis: tuple[Api, ...], method: str, path: str, facts: Callable[[], JsonObject]
+def start_call(
+    find_listener: FindListener,
+    endpoints: tuple[Endpoint, ...],
+    method: str,
+    path: str,
+    facts: Callable[[], JsonObject],
 ) -> ModelCall | None:
-    """The call that this request is, with these facts; None when it is none, or nobody keeps it."""
-    kept = None
+    """The call that this request makes; None when it is not a model call, or there is no listener."""
+    listener = None
     try:
-        api = find(apis, method, path)
-        way = unrecorded_api(method, path) if api is None else None
-        kept = listener() if api or way else None
-        if kept is not None and way is not None:
-            kept.unrecorded(way)
-        if kept is None or api is None:
+        endpoint = find_endpoint(endpoints, method, path)
+        unrecorded = unrecorded_kind(method, path) if endpoint is None else None
+        listener = find_listener() if endpoint or unrecorded else None
+        if listener is not None and unrecorded is not None:
+            listener.unrecorded(unrecorded)
+        if listener is None or endpoint is None:
             return None
-        call = ModelCall(kept, api, **facts())
-        kept.call_started(call)
+        call = ModelCall(listener, endpoint, **facts())
+        listener.call_started(call)
     except Exception as error:
-        if kept is not None and kept.strict:
+        if listener is not None and listener.strict:
             raise
         _warn(error)
         return None
@@ -343,27 +349,26 @@ def begin(
 
 
 def _warn(error: Exception) -> None:
-    said = f"a call of a model could not be recorded: {error!r}"
-    warnings.warn(said, RuncardWarning, stacklevel=4)
+    warnings.warn(f"a model call could not be recorded: {error!r}", RuncardWarning, stacklevel=4)
 
 
 def _is_unfinished(reply: Mapping[str, Any] | None) -> bool:
     return reply is not None and ReplyFields(reply).text("status") in {"queued", "in_progress"}
 
 
-def _raised(error: BaseException) -> JsonObject:
-    said: JsonObject = {"type": type(error).__name__, "message": _text(error)}
+def _exception_fields(error: BaseException) -> JsonObject:
+    fields: JsonObject = {"type": type(error).__name__, "message": _message(error)}
     status = getattr(error, "status_code", None) or getattr(error, "code", None)
-    return said | ({"status": status} if isinstance(status, int) else {})
+    return fields | ({"status": status} if isinstance(status, int) else {})
 
 
-def _text(error: BaseException) -> str:
+def _message(error: BaseException) -> str:
     try:
         return str(error)
-    except Exception:  # noqa: BLE001 - an exception of somebody else's that cannot even be printed
+    except Exception:  # noqa: BLE001 - an exception of the user's that cannot be printed
         return ""
 
 
-def _told_error(error: ReplyFields) -> JsonObject:
+def _error_fields(error: ReplyFields) -> JsonObject:
     kind = error.text("type", "status", "code") or "error"
     return {"type": kind, "message": error.text("message") or ""}

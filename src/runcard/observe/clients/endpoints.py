@@ -1,7 +1,8 @@
-"""Which requests are calls of a model, and which parts of them make up the prompt.
+"""Which requests are model calls, and which parts of them make up the prompt.
 
-Of requests that cost money in ways that are not understood here (images, sound, batches) it is known only that they are
-such. Everything else that a client sends (lists of models, uploads, counting of tokens) passes unseen.
+Each vendor's table of calls is in its own module (`anthropic_openai`, `google`, `google_interactions`). Some requests
+cost money in ways that are not understood here (images, sound, batches): these are only reported as not recorded.
+All other requests (lists of models, uploads, counting of tokens) are ignored.
 """
 
 import re
@@ -14,45 +15,19 @@ from runcard.encoding import JsonObject
 
 
 @dataclass(frozen=True, slots=True)
-class Api:
+class Endpoint:
     """One way to call a model."""
 
     name: str
-    path: re.Pattern[str]  # how the path of its requests ends
-    prompt: tuple[str, ...]  # the parts of a request that the model reads
+    path: re.Pattern[str]  # matches the end of the request's path
+    prompt: tuple[str, ...]  # the fields of the request that the model reads
 
     def prompt_of(self, body: Mapping[str, Any]) -> JsonObject:
-        """What the model is given to read: the parts that there are, as they were sent."""
+        """The fields of the prompt that are present, as they were sent."""
         return {name: body[name] for name in self.prompt if body.get(name) is not None}
 
 
-ANTHROPIC = (
-    Api("messages", re.compile(r"/messages$"), ("system", "messages", "tools")),
-    Api("complete", re.compile(r"/complete$"), ("prompt",)),
-)
-OPENAI = (
-    Api("chat", re.compile(r"/chat/completions$"), ("messages", "tools", "functions", "response_format")),
-    Api("responses", re.compile(r"/responses$"), ("instructions", "prompt", "input", "tools", "text")),
-    Api("completions", re.compile(r"(?<!chat)/completions$"), ("prompt", "suffix")),
-    Api("embeddings", re.compile(r"/embeddings$"), ("input",)),
-)
-GOOGLE = (
-    Api(
-        "generateContent",
-        re.compile(r":(streamG|g)enerateContent$"),
-        ("systemInstruction", "contents", "tools", "cachedContent"),
-    ),
-)
-
-INTERACTIONS = (
-    Api(
-        "interactions",
-        re.compile(r"/interactions$"),
-        ("system_instruction", "input", "tools", "previous_interaction_id"),
-    ),
-)
-
-_OVERLOOKED = re.compile(
+_UNRECORDED = re.compile(
     r"/(batches|videos|realtime/[a-z_]+|images/[a-z]+|audio/[a-z]+)$"
     r"|:(predict|predictLongRunning|embedContent|batchEmbedContents|batchGenerateContent|asyncBatchEmbedContent)$"
 )
@@ -78,21 +53,21 @@ _HOSTS = {
 }
 
 
-def find(apis: tuple[Api, ...], method: str, path: str) -> Api | None:
-    """The API that a request calls, if it calls a model at all."""
+def find_endpoint(endpoints: tuple[Endpoint, ...], method: str, path: str) -> Endpoint | None:
+    """The endpoint that a request calls; None when it is not a model call."""
     if method.lower() != "post":
         return None
     bare = path.partition("?")[0]
-    return next((api for api in apis if api.path.search(bare)), None)
+    return next((endpoint for endpoint in endpoints if endpoint.path.search(bare)), None)
 
 
-def unrecorded_api(method: str, path: str) -> str | None:
-    """In which way a request calls a model, when it is one that is not recorded."""
-    found = _OVERLOOKED.search(path.partition("?")[0]) if method.lower() == "post" else None
-    return found and (found[1] or found[2])
+def unrecorded_kind(method: str, path: str) -> str | None:
+    """The kind of a model call that is not recorded, such as `batches`; None for other requests."""
+    match = _UNRECORDED.search(path.partition("?")[0]) if method.lower() == "post" else None
+    return match and (match[1] or match[2])
 
 
-def provider_at(address: str) -> str | None:
-    """Who answers at this address; None for a proxy, a local server and everybody else who is not listed."""
-    host = urlsplit(address).hostname or ""
+def provider_at(url: str) -> str | None:
+    """The provider behind a URL; None for a proxy, a local server and any host that is not listed."""
+    host = urlsplit(url).hostname or ""
     return next((name for end, name in _HOSTS.items() if host == end or host.endswith(f".{end}")), None)

@@ -1,7 +1,7 @@
-"""The client of `google-genai`.
+"""The client of `google-genai`: its model calls, and how it is watched.
 
-All its parts, sync and async, share one object that sends requests: there a call begins and ends. It hands on what came back
-as text, event by event for a stream, whichever HTTP library it uses. It tries again in `_request_once`.
+All its parts, sync and async, share one object that sends requests: a call starts and ends there. It returns replies as
+text, event by event for a stream, whichever HTTP library it uses. Each attempt passes `_request_once`.
 """
 
 import re
@@ -11,47 +11,54 @@ from typing import Any
 from runcard.accounting.vendors.reply_fields import ReplyFields, as_mapping
 from runcard.encoding import JsonObject
 from runcard.observe.clients import google_interactions
-from runcard.observe.clients.call import FindListener, ModelCall, begin, current
-from runcard.observe.clients.endpoints import GOOGLE, provider_at
+from runcard.observe.clients.call import FindListener, ModelCall, current, start_call
+from runcard.observe.clients.endpoints import Endpoint, provider_at
 from runcard.observe.clients.subclassing import base_of, subclass
 
+GOOGLE = (
+    Endpoint(
+        "generateContent",
+        re.compile(r":(streamG|g)enerateContent$"),
+        ("systemInstruction", "contents", "tools", "cachedContent"),
+    ),
+)
 _MODEL = re.compile(r"([^/]+):[^:/]+$")
 
 
-def exchange(client: Any, listener: FindListener) -> None:
-    """Watch a client, or watch it in another way from now on."""
+def watch(client: Any, listener: FindListener) -> None:
+    """Watch a client; one that is watched already gets a new listener."""
     sender = client._api_client  # noqa: SLF001 - what all its parts share
     base = base_of(type(sender))
-    own = {"request": _request(base, listener), "request_streamed": _streamed(base, listener)}
-    own |= {
+    members = {"request": _request(base, listener), "request_streamed": _streamed(base, listener)}
+    members |= {
         "async_request": _async_request(base, listener),
         "async_request_streamed": _async_streamed(base, listener),
     }
     if hasattr(base, "_request_once"):
-        own["_request_once"] = _once(base._request_once)  # noqa: SLF001
+        members["_request_once"] = _once(base._request_once)  # noqa: SLF001
     if hasattr(base, "_async_request_once"):
-        own["_async_request_once"] = _async_once(base._async_request_once)  # noqa: SLF001
-    sender.__class__ = subclass(base, own)
+        members["_async_request_once"] = _async_once(base._async_request_once)  # noqa: SLF001
+    sender.__class__ = subclass(base, members)
     for half in (client, getattr(client, "_aio", None)):
         if half is not None:
-            google_interactions.exchange(half, listener)
+            google_interactions.watch(half, listener)
 
 
-def _begun(
+def _start_call(
     sender: Any, listener: FindListener, method: str, path: str, body: Any, *, stream: bool
 ) -> ModelCall | None:
     def facts() -> JsonObject:
-        named = _MODEL.search(path.partition("?")[0])
-        options = ReplyFields(as_mapping(sender._http_options) or {})  # noqa: SLF001 - no other name leads to them
+        model = _MODEL.search(path.partition("?")[0])
+        options = ReplyFields(as_mapping(sender._http_options) or {})  # noqa: SLF001 - there is no public name
         return {
-            "requested_model": named and named[1],
+            "requested_model": model and model[1],
             "provider": provider_at(options.text("base_url") or ""),
             "streamed": stream,
             "body": body,
             "on_wire": False,
         }
 
-    return begin(listener, GOOGLE, method, path, facts)
+    return start_call(listener, GOOGLE, method, path, facts)
 
 
 def _once(once: Callable[..., Any]) -> Callable[..., Any]:
@@ -66,7 +73,7 @@ def _once(once: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _async_once(once: Callable[..., Any]) -> Callable[..., Any]:
-    """One attempt; who tries again looks whether this is a coroutine function."""
+    """One attempt; the caller checks whether this is a coroutine function."""
 
     async def attempt(self: Any, *args: Any, **kwargs: Any) -> Any:
         if (call := current.get()) is not None:
@@ -78,7 +85,7 @@ def _async_once(once: Callable[..., Any]) -> Callable[..., Any]:
 
 def _request(base: Any, listener: FindListener) -> Callable[..., Any]:
     def request(self: Any, method: str, path: str, body: Any, *args: Any, **kwargs: Any) -> Any:
-        call = _begun(self, listener, method, path, body, stream=False)
+        call = _start_call(self, listener, method, path, body, stream=False)
         if call is None:
             return base.request(self, method, path, body, *args, **kwargs)
         with call:
@@ -92,7 +99,7 @@ def _request(base: Any, listener: FindListener) -> Callable[..., Any]:
 
 def _async_request(base: Any, listener: FindListener) -> Callable[..., Any]:
     async def request(self: Any, method: str, path: str, body: Any, *args: Any, **kwargs: Any) -> Any:
-        call = _begun(self, listener, method, path, body, stream=False)
+        call = _start_call(self, listener, method, path, body, stream=False)
         if call is None:
             return await base.async_request(self, method, path, body, *args, **kwargs)
         with call:
@@ -106,8 +113,8 @@ def _async_request(base: Any, listener: FindListener) -> Callable[..., Any]:
 
 def _streamed(base: Any, listener: FindListener) -> Callable[..., Any]:
     def request(self: Any, method: str, path: str, body: Any, *args: Any, **kwargs: Any) -> Iterator[Any]:
-        """Like its base, it sends nothing before somebody asks for the first event."""
-        call = _begun(self, listener, method, path, body, stream=True)
+        """Like its base, it sends nothing before the first event is read."""
+        call = _start_call(self, listener, method, path, body, stream=True)
         events = base.request_streamed(self, method, path, body, *args, **kwargs)
         if call is None:
             yield from events
@@ -129,18 +136,18 @@ def _streamed(base: Any, listener: FindListener) -> Callable[..., Any]:
 
 def _async_streamed(base: Any, listener: FindListener) -> Callable[..., Any]:
     async def request(self: Any, method: str, path: str, body: Any, *args: Any, **kwargs: Any) -> Any:
-        call = _begun(self, listener, method, path, body, stream=True)
+        call = _start_call(self, listener, method, path, body, stream=True)
         if call is None:
             return await base.async_request_streamed(self, method, path, body, *args, **kwargs)
         with call:
             events = await base.async_request_streamed(self, method, path, body, *args, **kwargs)
         call.waiting = True
-        return _followed(call, events)
+        return _watch_events(call, events)
 
     return request
 
 
-async def _followed(call: ModelCall, events: AsyncIterator[Any]) -> AsyncIterator[Any]:
+async def _watch_events(call: ModelCall, events: AsyncIterator[Any]) -> AsyncIterator[Any]:
     try:
         while True:
             with call:
@@ -154,5 +161,5 @@ async def _followed(call: ModelCall, events: AsyncIterator[Any]) -> AsyncIterato
 
 
 def _text(reply: Any) -> Any:
-    """What came back, as text; older versions of the library hand it on as data."""
+    """The reply as text; older versions of the library return it as data."""
     return getattr(reply, "body", reply) or "{}"

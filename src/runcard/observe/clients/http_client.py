@@ -1,8 +1,8 @@
-"""The HTTP client that a library uses: each attempt of a call passes its `send`, and the reply is read from its response.
+"""The HTTP client below a vendor's client: each attempt of a call passes its `send`, and the reply is read from its response.
 
-Both httpx and httpx2 have the names that are used here. A client may be shared with others; it looks up only while a call of
-a watched client is on its way that is told of at this place. A response that was not read yet tells its call of each piece
-when somebody reads it, in whatever way: as bytes, text, lines or events.
+Both httpx and httpx2 have the names used here. A client may be shared; it reports only while a call of a watched client is
+in progress that is observed here. A response that was not read yet reports each piece when it is read, in whatever way: as
+bytes, text, lines or events.
 """
 
 import functools
@@ -11,20 +11,20 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 from runcard.observe.clients.call import ModelCall, current
-from runcard.observe.clients.subclassing import base_of, is_exchanged, subclass
+from runcard.observe.clients.subclassing import base_of, is_subclassed, subclass
 
 _CALL = "_runcard_call"
 
 
 def watch_sending(http: Any) -> None:
-    """Let an HTTP client tell of what it sends."""
-    if not is_exchanged(http):
+    """Let an HTTP client report what it sends."""
+    if not is_subclassed(http):
         http.__class__ = _sender(http.__class__)
 
 
 @functools.cache
 def _sender(kind: type) -> type:
-    """An HTTP client that tells the call on its way of what is sent, and of what comes back."""
+    """An HTTP client that reports to the current call what is sent, and what comes back."""
 
     base: Any = kind
 
@@ -33,14 +33,14 @@ def _sender(kind: type) -> type:
         if call is None or not call.on_wire:
             return base.send(self, request, *args, **kwargs)
         call.sending(_body(request))
-        return _replied(call, base.send(self, request, *args, **kwargs))
+        return _with_reply(call, base.send(self, request, *args, **kwargs))
 
     async def send_async(self: Any, request: Any, *args: Any, **kwargs: Any) -> Any:
         call = current.get()
         if call is None or not call.on_wire:
             return await base.send(self, request, *args, **kwargs)
         call.sending(_body(request))
-        return _replied(call, await base.send(self, request, *args, **kwargs))
+        return _with_reply(call, await base.send(self, request, *args, **kwargs))
 
     return subclass(kind, {"send": send_async if hasattr(kind, "aclose") else send})
 
@@ -48,18 +48,18 @@ def _sender(kind: type) -> type:
 def _body(request: Any) -> bytes | None:
     try:
         body: bytes = request.content
-    except Exception:  # noqa: BLE001 - a body that is made while it is sent; httpx and httpx2 have an error each
+    except Exception:  # noqa: BLE001 - a body generated while it is sent; httpx and httpx2 raise different errors
         return None
     return body
 
 
-def _replied(call: ModelCall, response: Any) -> Any:
-    call.look(functools.partial(_look, call, response))
+def _with_reply(call: ModelCall, response: Any) -> Any:
+    call.inspect(functools.partial(_inspect, call, response))
     return response
 
 
-def _look(call: ModelCall, response: Any) -> None:
-    """See what a reply is, and whether it is there already or still to be read."""
+def _inspect(call: ModelCall, response: Any) -> None:
+    """Whether a reply is an error, complete already, or still to be read."""
     if not response.is_success:
         call.refused(response.status_code, response.reason_phrase)
         return
@@ -116,6 +116,6 @@ def _del(self: Any) -> None:
 
 @functools.cache
 def _reader(kind: type) -> type:
-    """A response that tells its call of what is read from it, when it is read."""
-    own = {"iter_bytes": _iter_bytes, "aiter_bytes": _aiter_bytes, "close": _close, "aclose": _aclose}
-    return subclass(kind, {**own, "__del__": _del})
+    """A response that reports to its call what is read from it."""
+    members = {"iter_bytes": _iter_bytes, "aiter_bytes": _aiter_bytes, "close": _close, "aclose": _aclose}
+    return subclass(kind, {**members, "__del__": _del})

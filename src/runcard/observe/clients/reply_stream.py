@@ -1,6 +1,6 @@
-"""The bytes of a reply as they come in, and the data they hold: one JSON text, or the events of a stream.
+"""Decoding the bytes of a reply as they arrive: one JSON text, or the events of a stream.
 
-Bytes come in any pieces. What cannot be read is told as such and passed over: the vendor's library will say more about it.
+Bytes come in pieces of any size. Malformed data raises MalformedError; the vendor's library reports it in detail.
 """
 
 import base64
@@ -10,19 +10,17 @@ from collections.abc import Iterator
 from typing import Any
 
 DONE = "[DONE]"  # how OpenAI's streams end
-_PRELUDE, _CHECK = (
-    struct.Struct(">II4x"),
-    4,
-)  # of a frame: its length, that of its headers, a check; a check at the end
-_LIMIT = 256 << 20  # a reply beyond this is not kept in memory only to be looked at
+_PRELUDE = struct.Struct(">II4x")  # of a frame: its length, the length of its headers, a checksum
+_CHECKSUM = 4  # bytes at the end of a frame
+_MAX_SIZE = 256 << 20  # bytes of a JSON reply that are buffered
 
 
 class MalformedError(ValueError):
-    """A piece of a reply that is not what it should be."""
+    """A part of a reply that cannot be decoded."""
 
 
 class EventStream:
-    """Server-sent events: lines of `data:`, an empty line behind each event."""
+    """Server-sent events: lines of `data:`, and an empty line after each event."""
 
     def __init__(self) -> None:
         self._rest = b""
@@ -35,7 +33,7 @@ class EventStream:
             yield from self._line(line.removesuffix(b"\r"))
 
     def end(self) -> Iterator[Any]:
-        """What was left when the reply ended without an empty line."""
+        """The last event, when the reply ended without an empty line."""
         yield from self._line(self._rest.removesuffix(b"\r"))
         yield from self._line(b"")
 
@@ -48,7 +46,7 @@ class EventStream:
 
 
 class AmazonStream:
-    """Amazon's frames, in which Bedrock sends the same events: lengths, headers, a JSON text with the event in base64."""
+    """Amazon's frames, in which Bedrock sends events: lengths, headers, and a JSON text with the event in base64."""
 
     def __init__(self) -> None:
         self._rest = b""
@@ -57,17 +55,17 @@ class AmazonStream:
         self._rest += piece
         while len(self._rest) >= _PRELUDE.size:
             size, headers = _PRELUDE.unpack_from(self._rest)
-            if size < _PRELUDE.size + headers + _CHECK:
-                raise MalformedError("a part of the reply is no frame")
+            if size < _PRELUDE.size + headers + _CHECKSUM:
+                raise MalformedError("a part of the reply is not a valid frame")
             if len(self._rest) < size:
                 return
             frame, self._rest = self._rest[:size], self._rest[size:]
-            yield self._event(decoded(frame[_PRELUDE.size + headers : size - _CHECK]))
+            yield self._event(decoded(frame[_PRELUDE.size + headers : size - _CHECKSUM]))
 
-    def _event(self, said: Any) -> Any:
-        if isinstance(said, dict) and isinstance(said.get("bytes"), str):
-            return decoded(base64.b64decode(said["bytes"]))
-        return {"type": "error", "error": said}
+    def _event(self, payload: Any) -> Any:
+        if isinstance(payload, dict) and isinstance(payload.get("bytes"), str):
+            return decoded(base64.b64decode(payload["bytes"]))
+        return {"type": "error", "error": payload}
 
     def end(self) -> Iterator[Any]:
         yield from ()
@@ -82,18 +80,18 @@ class JsonReply:
 
     def feed(self, piece: bytes) -> Iterator[Any]:
         self._size += len(piece)
-        if self._size <= _LIMIT:
+        if self._size <= _MAX_SIZE:
             self._pieces.append(piece)
         yield from ()
 
     def end(self) -> Iterator[Any]:
-        if self._size <= _LIMIT:
+        if self._size <= _MAX_SIZE:
             yield decoded(b"".join(self._pieces))
 
 
 def decoded(text: bytes | str) -> Any:
-    """JSON, read as forgivingly as the vendors' libraries do."""
+    """JSON, parsed as leniently as the vendors' libraries do."""
     try:
         return json.loads(text, parse_constant=str)
     except (ValueError, RecursionError) as error:
-        raise MalformedError("a part of the reply is no JSON") from error
+        raise MalformedError("a part of the reply is not JSON") from error

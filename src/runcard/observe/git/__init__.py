@@ -1,8 +1,7 @@
-"""What a run was made from, as git knows it: the commit, the branch, and changes that no commit has.
+"""The state of the git repository that a run starts in: commit, branch, and uncommitted changes.
 
-Git is asked by running it. It writes nothing to the repository, takes no lock there, and starts no program that a
-repository names. Without git, outside a repository, or where git refuses to look (a repository of somebody else), there
-is nothing to tell.
+The program `git` is run. It writes nothing to the repository, takes no lock there, and starts no program that the
+repository names. Without git, outside a repository, or where git refuses (a repository of another user), there is no state.
 """
 
 import os
@@ -18,7 +17,7 @@ from runcard.observe.paths import absolute_path
 
 TIMEOUT = 10.0  # seconds for everything
 
-__all__ = ["TIMEOUT", "git", "growing"]
+__all__ = ["TIMEOUT", "git", "git_states"]
 
 
 def git(
@@ -27,16 +26,16 @@ def git(
     ignore: Sequence[str | os.PathLike[str]] = (),
     timeout: float = TIMEOUT,
 ) -> JsonObject | None:
-    """`commit`, `branch`, `dirty` and `diff_sha256` of the repository that a directory lies in; None without one.
+    """`commit`, `branch`, `dirty` and `diff_sha256` of the repository that a directory is in; None without one.
 
     `branch` is None for a detached HEAD, `commit` before the first one. Paths of `ignore` do not make a work tree
-    dirty: what a run writes into its own store is no change of what it was made from.
+    dirty: the store of a run is not part of its sources.
     """
-    states = growing(absolute_path(directory), dict(os.environ), ignore=ignore, timeout=timeout)
+    states = git_states(absolute_path(directory), dict(os.environ), ignore=ignore, timeout=timeout)
     return next(reversed(list(states)), None)
 
 
-def growing(
+def git_states(
     directory: str,
     variables: Mapping[str, str],
     *,
@@ -44,16 +43,16 @@ def growing(
     timeout: float = TIMEOUT,
 ) -> Iterator[JsonObject]:
     """The same for an absolute directory, with more known at each step; what takes longest comes last."""
-    left_out = [os.path.realpath(os.path.join(os.fsencode(directory), os.fsencode(path))) for path in ignore]
-    tree = WorkTree.find(os.fsencode(directory), variables, time.monotonic() + timeout, left_out)
+    ignored = [os.path.realpath(os.path.join(os.fsencode(directory), os.fsencode(path))) for path in ignore]
+    tree = WorkTree.find(os.fsencode(directory), variables, time.monotonic() + timeout, ignored)
     if tree is None:
         return
     branch = None if tree.branch is None else json_name(tree.branch).text
     state: JsonObject = {"commit": tree.commit, "branch": branch, "dirty": None, "diff_sha256": None}
     yield state
     try:
-        seen = tree.examine()
+        status = tree.status()
     except GitError:
         return
-    yield (state := {**state, "dirty": seen.is_dirty})
-    yield {**state, "diff_sha256": diff_sha256(seen)}
+    yield (state := {**state, "dirty": status.is_dirty})
+    yield {**state, "diff_sha256": diff_sha256(status)}

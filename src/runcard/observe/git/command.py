@@ -1,14 +1,14 @@
-"""Running git so that it only reads, and runs nothing that a repository brings along.
+"""Running git so that it only reads, and starts no program that a repository names.
 
-A repository can name programs for git to start: hooks, a file system monitor, filters, diff and text converters, and
-what a lazy fetch runs. Its files come from strangers, and recording a run must not be the way in. So all of these are
-switched off here or by the options of the commands; filter drivers have names that the repository chooses, so they are
-asked for first, and switched off one by one (`without_filters`).
+A repository can name programs for git to start: hooks, a file system monitor, filters, diff and text converters, and what
+a lazy fetch runs. Its files may be hostile, and recording a run must not execute them. So all of these are switched off
+here or by the options of the commands; filter drivers have names that the repository chooses, so they are listed first,
+and switched off one by one (`without_filters`).
 
-Of the environment, what would point git at another repository or change its output is left away. There is one deadline
-for everything that is asked of a repository.
+Environment variables that point git at another repository or change its output are removed. There is one deadline for all
+commands on a repository.
 
-Invariant: whatever goes wrong (no git, a refusal, a broken repository, no time left, too much output) is one exception,
+Invariant: every failure (no git, a refusal, a broken repository, no time left, too much output) is one exception,
 `GitError`, and leaves no process behind.
 """
 
@@ -29,12 +29,12 @@ _OPTIONS = (
     *("-c", "core.quotePath=true"),
     *("-c", "diff.suppressBlankEmpty=false"),
 )
-_KEPT = (  # of the variables that steer git: where its own files are, and what the user configures this way
+_ALLOWED_VARIABLES = (  # of those that control git: where its own files are, and the user's configuration
     *("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_COUNT"),
     *("GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_", "GIT_EXEC_PATH"),
     *("GIT_CEILING_DIRECTORIES", "GIT_DISCOVERY_ACROSS_FILESYSTEM"),
 )
-_SET = {
+_FIXED_VARIABLES = {
     "LC_ALL": "C",
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_NO_LAZY_FETCH": "1",
@@ -45,11 +45,11 @@ LIMIT = 16 << 20  # bytes that a command prints
 
 
 class GitError(Exception):
-    """Git could not be asked, or gave no answer that can be used."""
+    """Git could not be run, or its output cannot be used."""
 
 
 class Git:
-    """Git for one directory, until a moment of `time.monotonic()`."""
+    """Git for one directory, until a deadline of `time.monotonic()`."""
 
     def __init__(
         self,
@@ -63,34 +63,34 @@ class Git:
         self._environment = _environment(variables)
 
     def at(self, top: bytes, git_dir: bytes) -> Self:
-        """The same for a repository that has been found, so that it is not looked for again."""
+        """The same for a repository that was found, so that git does not search again."""
         options = (*self._options, b"--git-dir=" + git_dir, b"--work-tree=" + top)
         return type(self)(top, self.variables, self.deadline, options)
 
     def without_filters(self, drivers: set[bytes]) -> Self:
         """The same with these filter drivers switched off."""
         if any(b"=" in driver or b"\n" in driver for driver in drivers):
-            raise GitError("a filter driver has a name that cannot be given on the command line")
+            raise GitError("a filter driver has a name that cannot be passed on the command line")
         options = self._options
         for driver in sorted(drivers):
             for setting in (b".clean=", b".process=", b".required=false"):
                 options += (b"-c", b"filter." + driver + setting)
         return type(self)(self.directory, self.variables, self.deadline, options)
 
-    def read(self, *arguments: bytes | str, accept: Collection[int] = (0,), questions: bytes = b"") -> bytes:
-        """All that a command prints; `questions` are its standard input."""
-        return b"".join(self.blocks(*arguments, accept=accept, questions=questions))
+    def read(self, *arguments: bytes | str, accept: Collection[int] = (0,), stdin: bytes = b"") -> bytes:
+        """The whole output of a command; `stdin` is its standard input."""
+        return b"".join(self.blocks(*arguments, accept=accept, stdin=stdin))
 
     def blocks(
         self,
         *arguments: bytes | str,
         accept: Collection[int] = (0,),
-        questions: bytes = b"",
+        stdin: bytes = b"",
         limit: int = LIMIT,
     ) -> Iterator[bytes]:
-        """What a command prints, as it comes; at the end it must have given one of these exit codes."""
+        """The output of a command, as it comes; its exit code must be one of `accept`."""
         total = 0
-        with _running(self._start(arguments, questions)) as process:
+        with _running(self._start(arguments, stdin)) as process:
             for block in _blocks(process, self.deadline):
                 total += len(block)
                 if total > limit:
@@ -100,58 +100,58 @@ class Git:
                 raise GitError("git failed")
 
     def check_time(self) -> None:
-        """Raise GitError when the time is over, for work on what git has said."""
+        """Raise GitError after the deadline, for work on the output of git."""
         if time.monotonic() > self.deadline:
             raise GitError("no time left")
 
-    def _start(self, arguments: tuple[bytes | str, ...], questions: bytes) -> "Popen[bytes]":
+    def _start(self, arguments: tuple[bytes | str, ...], stdin: bytes) -> "Popen[bytes]":
         import subprocess  # noqa: PLC0415 - takes longer to load than many programs run
 
         command = (_program(self.variables), "-C", self.directory, *self._options, *arguments)
         try:
-            with _standard_input(questions) as stdin:
+            with _standard_input(stdin) as descriptor:
                 return subprocess.Popen(  # noqa: S603 - a list of arguments, and no shell
                     command,
-                    stdin=stdin,
+                    stdin=descriptor,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.DEVNULL,
                     bufsize=0,
-                    cwd="/",  # that of the program may have been deleted
+                    cwd="/",  # the program's own may have been deleted
                     env=self._environment,
-                    start_new_session=True,  # an interrupt on the terminal is not for it
+                    start_new_session=True,  # no interrupts from the terminal
                 )
         except (OSError, ValueError, RuntimeError) as error:  # RuntimeError: the interpreter is ending
             raise GitError("git cannot be started") from error
 
 
 def _environment(variables: Mapping[str, str]) -> dict[str, str]:
-    kept = {
+    allowed = {
         name: value
         for name, value in variables.items()
-        if not name.startswith("GIT_") or name.startswith(_KEPT)
+        if not name.startswith("GIT_") or name.startswith(_ALLOWED_VARIABLES)
     }
-    return kept | _SET
+    return allowed | _FIXED_VARIABLES
 
 
 def _program(variables: Mapping[str, str]) -> str:
-    """The first git on the path. A relative folder there could be one of the repository itself."""
+    """The first git on the path. A relative folder on it could be in the repository itself."""
     for folder in variables.get("PATH", os.defpath).split(os.pathsep):
         program = os.path.join(folder, "git")
         if os.path.isabs(folder) and os.path.isfile(program) and os.access(program, os.X_OK):
             return program
-    raise GitError("there is no git")
+    raise GitError("git is not installed")
 
 
 @contextlib.contextmanager
-def _standard_input(questions: bytes) -> Iterator[int]:
-    """A descriptor to read this from: a file without a name, since a pipe that nobody empties would block."""
-    if not questions:
+def _standard_input(stdin: bytes) -> Iterator[int]:
+    """A descriptor to read this from: an unnamed file, since a pipe could block."""
+    if not stdin:
         descriptor = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
     else:
         import tempfile  # noqa: PLC0415 - hardly ever needed
 
         with tempfile.TemporaryFile(buffering=0) as file:
-            file.write(questions)
+            file.write(stdin)
             file.seek(0)
             descriptor = os.dup(file.fileno())
     try:
@@ -166,7 +166,7 @@ def _running(process: "Popen[bytes]") -> Iterator["Popen[bytes]"]:
         try:
             yield process
         finally:
-            process.kill()  # nothing happens when it has ended
+            process.kill()  # does nothing when it has ended
 
 
 def _blocks(process: "Popen[bytes]", deadline: float) -> Iterator[bytes]:

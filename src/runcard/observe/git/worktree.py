@@ -1,12 +1,11 @@
-"""A work tree: which commit it is at, and whether it differs from it.
+"""A work tree: its commit, and whether it differs from it.
 
-Files that a filter applies to (large files kept elsewhere, for example) cannot be compared with their commit without
-running that filter, which is never done. As long as git knows from their times that they are untouched, all is well;
-otherwise nobody can tell whether they were changed.
+Files with a filter (Git LFS, for example) cannot be compared with their commit without running that filter, which is never
+done. As long as git knows from their times that they are unchanged, they are clean; otherwise it is unknown.
 
-Submodules count by the commit they are at, and each that `.gitmodules` names by its own state as well.
+Submodules count by their commit, and those in `.gitmodules` by their own status as well.
 
-Invariant: `is_dirty` is None where it cannot be known, never a guess.
+Invariant: `is_dirty` is None where it is unknown, never a guess.
 """
 
 import os
@@ -29,7 +28,7 @@ _FIELDS = {b"1": 8, b"2": 9, b"u": 10}  # of a line of `git status`, before the 
 
 
 class WorkTree:
-    """One work tree; `top` is its top directory. Paths of `ignore` are not looked at."""
+    """One work tree; `top` is its top directory. Paths of `ignore` do not count."""
 
     def __init__(self, git: Git, commit: str | None, branch: str | None, ignore: Sequence[bytes]) -> None:
         self.top = git.directory
@@ -40,13 +39,13 @@ class WorkTree:
     def find(
         cls, directory: bytes, variables: Mapping[str, str], deadline: float, ignore: Sequence[bytes] = ()
     ) -> Self | None:
-        """The work tree that a directory lies in; None when there is none, or git refuses to look at it."""
+        """The work tree that a directory is in; None without one, or when git refuses to read it."""
         git = Git(directory, variables, deadline)
         try:
             lines = git.read(*_FIND, accept=(0, _FATAL)).split(b"\n")[:-1]
             if len(lines) == 4 and _COMMIT.fullmatch(lines[2]):
                 return cls(git.at(*lines[:2]), lines[2].decode(), _branch(lines[3]), ignore)
-            if len(lines) == 3:  # no commit yet, so git repeats the word and fails
+            if len(lines) == 3:  # no commit yet, so git repeats HEAD and fails
                 git = git.at(*lines[:2])
                 reference = git.read("symbolic-ref", "--quiet", "HEAD", accept=(0, 1, _FATAL))
                 return cls(git, None, _branch(reference.strip()), ignore)
@@ -54,7 +53,7 @@ class WorkTree:
             pass
         return None
 
-    def examine(self) -> "WorkTreeStatus":
+    def status(self) -> "WorkTreeStatus":
         """Compare the work tree with its commit; raises GitError."""
         drivers = self._drivers()
         git = self._git.without_filters(drivers)
@@ -66,15 +65,15 @@ class WorkTree:
             tracked=tracked,
             filtered=_filtered(git, tracked, drivers),
             has_untracked=any(entry.startswith(b"? ") for entry in entries),
-            submodules={path: tree._examined() for path, tree in self._submodules().items()},  # noqa: SLF001
+            submodules={path: tree._status_or_none() for path, tree in self._submodules().items()},  # noqa: SLF001
         )
 
     @property
     def pathspecs(self) -> tuple[bytes | str, ...]:
-        """What the commands look at: everything but what is to be left out."""
+        """The paths that the commands check: all except the ignored ones."""
         inside = [path for path in self._ignored if path.startswith(self.top + b"/")]
-        left_out = [b":(top,exclude,literal)" + path[len(self.top) + 1 :] for path in inside]
-        return ("--", ":(top)", *left_out)
+        excluded = [b":(top,exclude,literal)" + path[len(self.top) + 1 :] for path in inside]
+        return ("--", ":(top)", *excluded)
 
     def _drivers(self) -> set[bytes]:
         """The filter drivers that the configuration names."""
@@ -91,26 +90,26 @@ class WorkTree:
         pattern = r"^submodule\..*\.path$"
         printed = self._git.read("config", "--file", names, "--null", "--get-regexp", pattern, accept=(0, 1))
         paths = {entry.partition(b"\n")[2] for entry in printed.split(b"\0") if entry}
-        found = {path: self._submodule(path) for path in sorted(paths)}
-        return {path: tree for path, tree in found.items() if tree is not None}
+        trees = {path: self._submodule(path) for path in sorted(paths)}
+        return {path: tree for path, tree in trees.items() if tree is not None}
 
     def _submodule(self, path: bytes) -> Self | None:
-        place = os.path.join(self.top, path)
-        if check_relative(decode_name(path)) or not os.path.lexists(os.path.join(place, b".git")):
+        folder = os.path.join(self.top, path)
+        if check_relative(decode_name(path)) or not os.path.lexists(os.path.join(folder, b".git")):
             return None
-        tree = self.find(place, self._git.variables, self._git.deadline, self._ignored)
-        # Git looks upwards: where nothing usable lies here it would find this work tree again.
-        return tree if tree is not None and tree.top == place else None
+        tree = self.find(folder, self._git.variables, self._git.deadline, self._ignored)
+        # Git searches upwards: without a usable repository here it would find this work tree again.
+        return tree if tree is not None and tree.top == folder else None
 
-    def _examined(self) -> "WorkTreeStatus | None":
+    def _status_or_none(self) -> "WorkTreeStatus | None":
         try:
-            return self.examine()
+            return self.status()
         except GitError:
             return None
 
 
 class WorkTreeStatus(NamedTuple):
-    """What was found in a work tree. `filtered` are those of the `tracked` changes that a filter applies to."""
+    """The changes of a work tree. `filtered` are those of the `tracked` changes that have a filter."""
 
     tree: WorkTree
     git: Git
@@ -133,8 +132,8 @@ class WorkTreeStatus(NamedTuple):
 def _filtered(git: Git, paths: list[bytes], drivers: set[bytes]) -> set[bytes]:
     if not drivers or not paths:
         return set()
-    questions = b"".join([path + b"\0" for path in paths])
-    fields = git.read("check-attr", "-z", "--stdin", "filter", questions=questions).split(b"\0")
+    stdin = b"".join([path + b"\0" for path in paths])
+    fields = git.read("check-attr", "-z", "--stdin", "filter", stdin=stdin).split(b"\0")
     return {path for path, value in zip(fields[::3], fields[2::3], strict=False) if value in drivers}
 
 

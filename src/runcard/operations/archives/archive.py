@@ -13,7 +13,7 @@ from runcard.documents.session.team import Team
 from runcard.encoding import JsonObject, Limits
 from runcard.errors import RuncardError, StoreError
 from runcard.files import printable
-from runcard.observe.clock import Clock, long_ago
+from runcard.observe.clock import Clock, time_before
 from runcard.store import layout
 from runcard.store.archives.index import ArchiveFolder, index_fields
 from runcard.store.archives.record import ArchivedRecord
@@ -168,7 +168,7 @@ def _archived_document(archive: str) -> Team | Generation:
 
 def old_records(stores: list[str], age: timedelta, limits: Limits | None = None) -> Iterator[str]:
     """The closed records of stores that started at least so long ago, oldest first."""
-    limit = long_ago(age)
+    limit = time_before(age)
     found = []
     for store in stores:
         for path in layout.records(store):

@@ -16,7 +16,7 @@ from runcard.documents.session.team import Team
 from runcard.encoding import JsonObject, Limits
 from runcard.errors import RuncardError
 from runcard.files import failure, printable, walk_files
-from runcard.observe.clock import Clock, long_ago
+from runcard.observe.clock import Clock, time_before
 from runcard.operations.checks.verify import verify
 from runcard.store import layout
 from runcard.store.amendments.read import read_amendments
@@ -64,7 +64,7 @@ def candidates(
     With `kind` only sessions go, or only runs: a store can hold both.
     """
     chosen: list[Candidate] = []
-    limit = long_ago(older_than) if older_than is not None else None
+    limit = time_before(older_than) if older_than is not None else None
     for store in stores:
         finish_removals(store)
         tidy_archives(store)

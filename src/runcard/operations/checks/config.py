@@ -60,7 +60,7 @@ def _configured(settings: Settings, setting: Setting[Any]) -> Configured:
         value, origin = settings.find(setting)
     except SettingsError as error:
         return Configured(setting, error=error)
-    return Configured(setting, value, origin, refused=settings.refused(setting))
+    return Configured(setting, value, origin, refused=settings.refused_value(setting))
 
 
 def summary(

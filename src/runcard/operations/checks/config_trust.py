@@ -12,7 +12,7 @@ from runcard.encoding import JsonObject
 from runcard.errors import StoreError
 from runcard.files import printable
 from runcard.settings import Setting, Settings, SettingValue
-from runcard.settings.files import NAME, PYPROJECT, SettingsFile, file_in_folder, find_file
+from runcard.settings.files import PYPROJECT_TOML, RUNCARD_TOML, SettingsFile, file_in_folder, find_file
 from runcard.settings.trust import TrustEntry, is_trusted, revoke, trust, trusted_files
 
 
@@ -41,9 +41,9 @@ def trust_file(path: str | None = None) -> TrustedFile:
         where = "here" if path is None else f"at {printable(path)}"
         raise StoreError(
             f"there is no settings file of a project {where}",
-            hint=f"it is {NAME}, or {PYPROJECT} with a table [tool.runcard]",
+            hint=f"it is {RUNCARD_TOML}, or {PYPROJECT_TOML} with a table [tool.runcard]",
         )
-    allowed = tuple(Settings({}, os.environ, file).guarded())
+    allowed = tuple(Settings({}, os.environ, file).values_needing_trust())
     is_new = not is_trusted(file)
     trust(file)
     return TrustedFile(TrustEntry(file.real_path, sha256_bytes(file.data).hex), allowed, is_new)
@@ -87,5 +87,5 @@ def _place_of(path: str | None) -> str:
     file = _file_at(path)
     if file is not None:
         return file.real_path
-    folder, name = os.path.split(os.path.abspath(NAME if path is None else path))
+    folder, name = os.path.split(os.path.abspath(RUNCARD_TOML if path is None else path))
     return os.path.join(os.path.realpath(folder), name)

@@ -191,7 +191,7 @@ class _CommandRun:
         signals.begin(relay.receive)
         try:
             child.release()
-            tree.look()
+            tree.sample()
             status = relay.run()
         finally:
             signals.end()

@@ -61,7 +61,7 @@ class TestPrefixes:
         assert secret_in(sample(prefix)) == prefix.rule
 
     def test_a_first_look_finds_it_as_well(self, prefix: KeyPrefix) -> None:
-        assert any(clue.search(sample(prefix)) for clue in scan_patterns())
+        assert any(pattern.search(sample(prefix)) for pattern in scan_patterns())
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ class TestPrefixes:
 )
 def test_private_keys_are_found(text: bytes) -> None:
     assert secret_in(text) == "private-key"
-    assert any(clue.search(text) for clue in scan_patterns())
+    assert any(pattern.search(text) for pattern in scan_patterns())
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from runcard.masking import Masker, mask_bytes, mask_text
-from runcard.masking.key_files import WINDOW
+from runcard.masking.private_keys import WINDOW
 
 BODY = "\n".join("a1B2c3D4" * 8 for _ in range(4))
 PUTTY = (
