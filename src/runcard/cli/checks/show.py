@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @click.option("--instance", metavar="NAME", help="Show this agent of a session, by name or id.")
 @json_option
 def command(record: str, instance: str | None, as_json: bool) -> int:
-    """Show the run or session RECORD: its path, its id, its name, or @latest. It may be archived.
+    """Show the run or session RECORD: a path, an id, a name, or @latest; archived or not.
 
     For a run: its command, configuration, cost, inputs and files. For a session: the team as a tree, the tokens, cost
     and time of each agent, a timeline, and failures with their reasons.
