@@ -52,7 +52,7 @@ def command(
     else:
         for path in done.finished:
             say_done(f"{path}: finished an interrupted amendment")
-        say_done(f"{record}: {done.remark.told()}")
+        say_done(f"{record}: {done.remark.describe()}")
     sys.stdout.flush()
     for warning in done.warnings:
         complain("Warning", warning)

@@ -31,7 +31,7 @@ _EVENT = re.compile(r"(?:(.+):)?([0-9]+)")
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class RedactedFile:
     """What is taken out of one file; without events and counts all of it."""
 
     path: str
@@ -53,7 +53,7 @@ class Redacted:
     """What was taken out of a record, or would be."""
 
     path: str
-    taken: tuple[Taken, ...]
+    taken: tuple[RedactedFile, ...]
     already: tuple[str, ...]  # what was taken out before
     finished: tuple[str, ...]  # what an earlier redaction, which was killed, had left
     warnings: tuple[str, ...]
@@ -139,7 +139,7 @@ class _Redactor:
         self._amender, self._progress, self._dry_run = amender, progress, dry_run
         self._journal = layout.AUDIT if amender.is_session else layout.JOURNAL
         self.edits: list[Edit] = []
-        self.taken: list[Taken] = []
+        self.taken: list[RedactedFile] = []
         self.already: list[str] = []
         self.warnings: list[str] = []
 
@@ -152,7 +152,7 @@ class _Redactor:
                 raise self._changed(path, now)
             else:
                 self.edits.append(Edit(path, expected, None, {}))
-                self.taken.append(Taken(path))
+                self.taken.append(RedactedFile(path))
 
     def _matching(self, patterns: Sequence[str]) -> list[str]:
         """The listed files that patterns mean; each pattern must mean one."""
@@ -232,7 +232,7 @@ class _Redactor:
         new = b"\n".join(lines)
         digest = sha256_bytes(new).hex if self._dry_run else self._amender.files.stage(path, [new])
         self.edits.append(Edit(path, sha256_bytes(data).hex, digest, {"events": list(events), **fields}))
-        self.taken.append(Taken(path, events))
+        self.taken.append(RedactedFile(path, events))
 
     def mask(self, rules: Sequence[str]) -> None:
         """Mask what rules find in the texts of the record; in its journal, whole payloads go."""
@@ -289,7 +289,7 @@ class _Redactor:
             blocks = _masked(descriptor, Masker(rules))
             new = "" if self._dry_run else self._amender.files.stage(path, blocks)
         self.edits.append(Edit(path, expected, new, {"rules": masker.counts}))
-        self.taken.append(Taken(path, (), masker.counts))
+        self.taken.append(RedactedFile(path, (), masker.counts))
 
     def _warn_of_sealed(self, rules: Sequence[str]) -> None:
         masker = Masker(rules)

@@ -43,7 +43,7 @@ class FileChange:
         events = self.payload.get("events")
         return [event for event in events if isinstance(event, str)] if isinstance(events, list) else []
 
-    def told(self) -> str:
+    def describe(self) -> str:
         return f"{self.path}: {self}"
 
     def to_dict(self) -> JsonObject:
@@ -57,7 +57,7 @@ class Remark:
     kind: str
     payload: JsonObject
 
-    def told(self) -> str:
+    def describe(self) -> str:
         who, why = self.payload.get("who") or "unknown", self.payload.get("why")
         if self.kind == NOTE:
             return f"note by {who}: {self.payload.get('text')}"
@@ -87,9 +87,9 @@ class Amendments:
         return tuple(entry for entry in self.entries if isinstance(entry, FileChange))
 
     @property
-    def told(self) -> list[str]:
+    def descriptions(self) -> list[str]:
         """A sentence for each entry."""
-        return [entry.told() for entry in self.entries]
+        return [entry.describe() for entry in self.entries]
 
     def accepted(self, path: str, sealed: str) -> tuple[str | None, list[FileChange]]:
         """The digest a file must have now, given the one it was sealed with, and the changes that lead there."""
