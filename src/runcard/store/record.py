@@ -13,10 +13,9 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import BinaryIO, ClassVar
+from typing import TYPE_CHECKING, BinaryIO, ClassVar
 
 from runcard.checksums import Listing
-from runcard.checksums.comparison import ListingComparison, compare
 from runcard.documents import reader
 from runcard.documents.chain import parse
 from runcard.documents.document import Document
@@ -39,6 +38,10 @@ from runcard.files import (
 from runcard.store import layout
 from runcard.store.amendments.read import Amendments, parse_amendments
 from runcard.store.ledger import LedgerKey
+
+if TYPE_CHECKING:  # hashing takes long to load
+    from runcard.checksums import Listing
+    from runcard.checksums.comparison import ListingComparison
 
 Progress = Callable[[int, int], object]
 
@@ -113,7 +116,7 @@ class Record(ABC):
         """The ids of a session's instances that have a document."""
 
     @abstractmethod
-    def compare(self, listing: Listing, progress: Progress | None) -> ListingComparison:
+    def compare(self, listing: "Listing", progress: Progress | None) -> "ListingComparison":
         """How the files differ from the listing."""
 
     @abstractmethod
@@ -261,7 +264,9 @@ class DirectoryRecord(Record):
     def instances(self) -> list[str]:
         return layout.instances(self.path)
 
-    def compare(self, listing: Listing, progress: Progress | None) -> ListingComparison:
+    def compare(self, listing: "Listing", progress: Progress | None) -> "ListingComparison":
+        from runcard.checksums.comparison import compare  # noqa: PLC0415 - see above
+
         return compare(self.path, listing, exclude=layout.NOT_LISTED, progress=progress)
 
     @contextlib.contextmanager
