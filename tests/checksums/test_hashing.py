@@ -134,9 +134,7 @@ class TestOddFiles:
                 "try: checksums.hash_files(root, ['secret'])\n"
                 "except errors.MachineError as error: print(error, '|', error.hint)",
             )
-            assert said.startswith(
-                "cannot read the file secret: Permission denied | give yourself permission"
-            )
+            assert said.startswith("cannot read the file secret: Permission denied | change its permissions")
 
     def test_a_failing_disk_is_named(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (tmp_path / "file").write_bytes(b"x")
