@@ -1,7 +1,8 @@
 """Which tests are slow: those that `make check` leaves out.
 
-They are listed in `slow_tests.txt`, one test function per line, and get the marker `slow`. `make test ARGS=--update-slow`
-measures all tests and writes the list anew. A test that is not in the list is fast, so a new test needs no entry.
+They are listed in `slow_tests.txt`, one function name per line, and get the marker `slow`. `make test ARGS=--update-slow`
+measures all tests and updates the list. A test that is not in the list is fast, so a new test needs no entry, and a file can
+be moved without changing the list.
 """
 
 from collections import defaultdict
@@ -31,7 +32,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def function_of(nodeid: str) -> str:
-    return nodeid.partition("[")[0]
+    return nodeid.partition("[")[0].rpartition("::")[2]
 
 
 class SlowTestList:

@@ -12,7 +12,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "runcard run --input 'in/*.md' --set seed=7 -- ./generate.sh",
     ),
     "rerun": (
-        "runcard rerun --dry-run outputs/2026-11-15_101500",
+        "runcard rerun --dry-run @latest",
         "runcard rerun outputs/2026-11-15_101500",
     ),
     "close": ("runcard close", "runcard close outputs/2026-11-15_101500"),
@@ -28,11 +28,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "experiment show": ("runcard experiment show personas",),
     # Look
     "show": (
-        "runcard show outputs/2026-11-15_101500",
+        "runcard show @latest",
         "runcard show artifacts/2026-11-15_10-15-00-team-1 --instance lead",
     ),
     "log": (
-        "runcard log outputs/2026-11-15_101500",
+        "runcard log @latest",
         "runcard log artifacts/2026-11-15_10-15-00-team-1 lead",
     ),
     "ledger": ("runcard ledger", "runcard ledger artifacts"),
@@ -42,8 +42,8 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "schema": ("runcard schema generation > generation.schema.json",),
     # Keep
     "amend": (
-        "runcard amend outputs/2026-11-15_101500 note 'Used in the report.'",
-        "runcard amend outputs/2026-11-15_101500 evaluation accuracy=0.93",
+        "runcard amend @latest note 'Used in the report.'",
+        "runcard amend @latest evaluation accuracy=0.93",
     ),
     "redact": (
         "runcard redact outputs/2026-11-15_101500 --file 'in/*.md' --reason GDPR",
@@ -57,7 +57,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "runcard restore backup/2026-11/2026-11-15_101500.tar.gz --to outputs",
     ),
     "prune": ("runcard prune --older-than 90d --dry-run", "runcard prune --max-size 20GiB --yes"),
-    "export": ("runcard export outputs/2026-11-15_101500 -o personas.tar.gz",),
+    "export": ("runcard export @latest -o personas.tar.gz",),
     "import-bundle": (
         "runcard import-bundle personas.tar.gz personas",
         "cd personas && runcard rerun outputs/2026-11-15_101500",

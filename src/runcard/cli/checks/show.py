@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @click.option("--instance", metavar="NAME", help="Show this agent of a session, by name or id.")
 @json_option
 def command(record: str, instance: str | None, as_json: bool) -> int:
-    """Show the run or session RECORD: a directory, an archive, or the name or id of an archived record.
+    """Show the run or session RECORD: a path, an id, a name, or @latest; archived or not.
 
     For a run: its command, configuration, cost, inputs and files. For a session: the team as a tree, the tokens, cost
     and time of each agent, a timeline, and failures with their reasons.

@@ -24,7 +24,7 @@ _NOT_SIGNED = "Not signed: anyone able to write to this folder, its sender inclu
     "--pin",
     metavar="FILE",
     type=PATH,
-    help="Compare the ledgers with FILE, which holds their ends at the last check, and update it. Keep FILE elsewhere.",
+    help="Compare the ledgers with FILE, which holds their ends at the last check, and update it. Keep FILE outside the store.",
 )
 @progress_option
 @json_option

@@ -25,7 +25,7 @@ _COLOURS = re.compile(r"\x1b\[[0-9;:]*m")
 def command(record: str, name: str | None) -> int:
     """Print the output of the run RECORD, or the transcript of the agent NAME of the session RECORD.
 
-    RECORD is a directory, an archive, or the name or id of an archived record. NAME may also be the id of the agent.
+    RECORD is a path, an id, a name, or @latest; archived or not. NAME may also be the id of the agent.
 
     On a terminal the output is paged ($PAGER) and control characters are escaped. Elsewhere it is printed unchanged.
 

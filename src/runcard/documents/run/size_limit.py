@@ -40,7 +40,7 @@ def cut_to_limit(document: JsonObject) -> tuple[JsonObject, str | None]:
 
 
 def _cuts() -> Iterator[tuple[str, _Cut]]:
-    """The possible cuts, in this order."""
+    """The possible cuts, in this order. Verification compares the descriptions: the wording must not change."""
     for text in (65_536, 4_096, 1_024):
         yield f"texts to {text:,} characters", partial(_with_short_texts, text)
     for most in (10_000, 1_000):
