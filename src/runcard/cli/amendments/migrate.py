@@ -7,7 +7,7 @@ import click
 from runcard.cli.options import PATH_OR_DASH, json_option, kind_option, output_option
 from runcard.cli.printing import finding_line, say, say_done
 from runcard.encoding import JsonObject
-from runcard.errors import RuncardError, UsageError
+from runcard.errors import ExitCode, RuncardError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -65,7 +65,7 @@ def command(
                 _warn(many, migrated)
         except RuncardError as error:
             many.refuse(path, error, _messages(path, error))
-    return many.finish()
+    return many.finish(wrong_usage=ExitCode.USAGE)
 
 
 def _check_usage(paths: tuple[str, ...], output: str | None, *, two_results: bool) -> None:
