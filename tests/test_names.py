@@ -36,7 +36,7 @@ VAGUE_MODULES = words(
 VAGUE_CLASSES = words(
     """
     Asked Begun By Crew Desk Errand Found Given Judge Keeper Kept Known LeftOut Listed Order Own
-    Place Places Said Scribe Seen Shelf Stored Taken Told Wanted Whole Written
+    Place Places Said Scribe Seen Shelf Stored RedactedFile Told Wanted Whole Written
     """
 )
 VAGUE_FUNCTIONS = words(
@@ -48,7 +48,7 @@ VAGUE_FUNCTIONS = words(
 
 # Still to be renamed. Nothing is added here.
 DUPLICATE_CLASSES = {"Result"}
-OLD_CLASSES = {"By", "Desk", "Taken"}
+OLD_CLASSES = {"By", "Desk", "RedactedFile"}
 OLD_FUNCTIONS = {"found", "known", "listed", "noted", "said", "told"}
 
 

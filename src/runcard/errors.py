@@ -1,25 +1,12 @@
-"""The exception tree, by who must act, and the exit codes of the command line.
+"""The exception tree, by who must act. The exit codes for them are in `cli.exit_codes`.
 
 It imports nothing, so that every module may use it. Checks do not raise: they return findings; the errors here
 stop the work. `hint` says what to do.
 """
 
-from enum import IntEnum
-
-
-class ExitCode(IntEnum):
-    """What a command tells the shell."""
-
-    OK = 0
-    FAILED = 1  # an error, or a check that failed
-    WARNINGS = 2  # good, with warnings
-    USAGE = 64  # the command line itself was wrong
-
 
 class RuncardError(Exception):
     """The base class of all errors that runcard raises on purpose."""
-
-    exit_code = ExitCode.FAILED
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
         super().__init__(message)
@@ -56,7 +43,7 @@ class StoreError(RuncardError):
 class UsageError(RuncardError):
     """The caller must act: the arguments are wrong."""
 
-    exit_code = ExitCode.USAGE
+    is_in_command_line = True  # and not in a settings file, for example
 
 
 class MachineError(RuncardError):

@@ -146,7 +146,7 @@ def test_those_who_amend_an_archive_at_once_come_one_after_the_other(run: Path) 
     processes = [subprocess.Popen([sys.executable, "-c", code, packed, name]) for name in names]
     assert [process.wait(60) for process in processes] == [0] * len(names)
     assert not run.exists()
-    assert sorted(entry.said["text"] for entry in show_record(packed).amendments.entries) == sorted(names)
+    assert sorted(entry.payload["text"] for entry in show_record(packed).amendments.entries) == sorted(names)
     assert verdict(run.parent)["findings"] == []
 
 
@@ -227,7 +227,7 @@ def test_a_ledger_that_nobody_may_write_is_a_warning_and_the_next_amendment_ente
             "print(redact(root, files=['notes.txt'], reason='x').warnings)\n",
             LOADED,
         )
-        assert "the ledger does not have this, the next amendment enters it" in said
+        assert "not in the ledger yet: the next amendment enters it" in said
         ledger.chmod(0o666)
         amend(store / run.name, "note", "x")
         assert_tidy(store / run.name)

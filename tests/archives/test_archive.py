@@ -246,7 +246,7 @@ def test_an_archive_that_lost_all_that_lay_beside_it_is_still_known_as_that_of_i
     amend(packed, "note", "found again")
     assert not record.exists()
     assert judged(record.parent)["findings"] == []
-    assert [entry.said["text"] for entry in show_record(packed).amendments.entries] == ["found again"]
+    assert [entry.payload["text"] for entry in show_record(packed).amendments.entries] == ["found again"]
 
 
 def test_unknown_fields_of_the_index_stay(here: Path) -> None:
@@ -270,7 +270,7 @@ def test_an_archive_of_another_record_is_never_replaced(here: Path, run: Path) -
     same = other.rename(run)
     before = packed.read_bytes()
     for force in (False, True):
-        with pytest.raises(StoreError, match="is the archive of another record"):
+        with pytest.raises(StoreError, match="as the archive of another record"):
             archive(same, force=force)
     assert (packed.read_bytes(), same.is_dir()) == (before, True)
     assert archive(same, to=here / "elsewhere", force=True).archive.is_file()

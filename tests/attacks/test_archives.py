@@ -308,5 +308,5 @@ def test_a_member_below_a_link_is_refused_before_anything_is_written(made: Path,
         foreign_archive(made / NAME, tmp_path / "x.tar.gz", members)
         done = runcard(tmp_path, "restore", "x.tar.gz", "--to", "there", "--force")
         assert done.returncode == 1
-        assert "stands where a folder must be" in done.stderr
+        assert "is in the place of a folder" in done.stderr
     assert os.listdir(tmp_path) == ["x.tar.gz"]

@@ -149,7 +149,7 @@ def test_a_pin_file_that_is_damaged(outputs: Path, here: Path, content: bytes) -
     (here / "pin.json").write_bytes(content)
     code, report = verify(outputs, "--pin", here / "pin.json")
     assert code == 1
-    assert report["error"].startswith(f"{here / 'pin.json'} is no pin file, or is damaged")
+    assert report["error"].startswith(f"{here / 'pin.json'} is not a pin file, or is damaged")
     assert (here / "pin.json").read_bytes() == content
 
 

@@ -54,7 +54,7 @@ def test_an_index_entry_removed_and_garbage_in_its_archive(store: Path) -> None:
     (store / "archive" / name).write_bytes(b"garbage")
     code, report = verify(store)
     assert code == 1
-    assert any("no archive of a record" in one for one in messages(report, "missing"))
+    assert any("not an archive of a record" in one for one in messages(report, "missing"))
 
 
 def test_an_index_entry_removed(store: Path) -> None:
@@ -212,7 +212,7 @@ def test_an_archive_outside_of_the_store_is_not_opened_because_a_ledger_says_so(
     packed.write_bytes(b"garbage")
     code, report = verify(outputs)
     assert (code, report["records"], kinds(report)) == (0, 0, {"limits"})
-    assert "lies outside of the store" in messages(report, "limits")[0]
+    assert "is outside of the store" in messages(report, "limits")[0]
     assert verify(packed)[0] == 1
 
 

@@ -156,7 +156,7 @@ def test_the_report_for_programs_is_there_whatever_the_exit_code(cli: Cli, store
 
 @pytest.mark.parametrize(
     ("made_of", "message"),
-    [("nothing", "does not exist"), ("file", "is no record"), ("folder", "holds no records")],
+    [("nothing", "does not exist"), ("file", "is not a record"), ("folder", "holds no records")],
 )
 def test_a_path_that_is_no_run_is_an_error(cli: Cli, tmp_path: Path, made_of: str, message: str) -> None:
     path = tmp_path / "x"
@@ -305,7 +305,7 @@ def test_a_document_without_chains_has_limits(cli: Cli, store: Path, tmp_path: P
     done = cli("verify", run)
     assert done.code == 0
     assert done.out.splitlines()[1:3] == [
-        "  experiment.jsonl: the document states no chains: a cut tail cannot be seen [limits]",
+        "  experiment.jsonl: the document states no chains: a cut tail cannot be detected [limits]",
         "  metadata.json.sig: there is a signature, which this runcard cannot check [limits]",
     ]
 
@@ -422,7 +422,7 @@ def test_amendments_that_cannot_be_looked_at_are_told(cli: Cli, store: Path) -> 
     assert (done.code, done.out) == (1, "")
     assert (
         done.err
-        == f"Error: {run}: CHANGED (nothing missing)\n  amendments.jsonl: it is no regular file [link]\n"
+        == f"Error: {run}: CHANGED (nothing missing)\n  amendments.jsonl: it is not a regular file [link]\n"
     )
 
 

@@ -10,11 +10,11 @@ from cli.commands import EVERY_COMMAND
 from docs.pages import ROOT, blocks, code, headings, prose, rows
 from runcard import errors
 from runcard.cli.commands import COMMANDS
-from runcard.cli.exit_codes import code_for_severity
+from runcard.cli.exit_codes import ExitCode, code_for_severity
 from runcard.documents.findings import COMPLETE, INTACT, RECORD_RULES, RULES
 from runcard.documents.migrations import STEPS
 from runcard.documents.session.roles import ROLES, SYNONYMS
-from runcard.errors import ExitCode, RuncardError
+from runcard.errors import RuncardError
 
 DOCS = ROOT / "docs"
 COMMAND_LINE = DOCS / "command-line.md"

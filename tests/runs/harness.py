@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from runcard.cli.exit_codes import ExitCode
 from runcard.documents import chain
-from runcard.errors import ExitCode
 from runcard.operations.checks.show import status_now
 from runcard.operations.checks.verify import verify
 from runcard.operations.runs.close import close

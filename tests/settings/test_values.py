@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from runcard.errors import ExitCode
+from runcard.cli.exit_codes import ExitCode, code_for_error
 from runcard.operations.checks.config_trust import trust_file
 from runcard.settings import (
     ALL,
@@ -116,7 +116,7 @@ def test_a_wrong_value_names_the_variable_the_value_and_what_is_allowed(
     assert error.message.endswith(f"allowed: {setting.value_type.allowed}")
     assert error.hint is not None
     assert "unset it for the default" in error.hint
-    assert error.exit_code is ExitCode.FAILED
+    assert code_for_error(error) is ExitCode.FAILED
 
 
 @pytest.mark.parametrize(
@@ -140,13 +140,13 @@ def test_a_wrong_value_in_a_file_names_the_line(setting: Setting[Any], text: str
         SettingsError, match=rf"^runcard\.toml:1: {setting.key} is '.*'.*; allowed: "
     ) as caught:
         of_file(setting, text, tmp_path)
-    assert caught.value.exit_code is ExitCode.FAILED
+    assert code_for_error(caught.value) is ExitCode.FAILED
 
 
 def test_a_wrong_option_is_wrong_usage() -> None:
     with pytest.raises(SettingsError, match=r"^--max-size is 'lots'; allowed: ") as caught:
         read_settings({ARTIFACTS_MAX_SIZE: "lots"}, environ={})[ARTIFACTS_MAX_SIZE]
-    assert caught.value.exit_code is ExitCode.USAGE
+    assert code_for_error(caught.value) is ExitCode.USAGE
 
 
 def test_every_default_is_a_value_that_could_be_written(tmp_path: Path) -> None:

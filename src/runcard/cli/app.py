@@ -6,11 +6,12 @@ import sys
 import click
 
 from runcard.cli.commands import ABOUT, COMMANDS, EXAMPLE, EXITS, GROUPS, module_of
+from runcard.cli.exit_codes import ExitCode, code_for_error
 from runcard.cli.groups import Group
 from runcard.cli.options import verbosity_options
 from runcard.cli.printing import AS_JSON, complain, say_json
 from runcard.cli.verbosity import reset_verbosity, show_traceback
-from runcard.errors import ExitCode, RuncardError
+from runcard.errors import RuncardError
 from runcard.version import __version__
 
 BROKEN_PIPE = 141
@@ -65,7 +66,7 @@ def _run(arguments: list[str]) -> int:
     except RuncardError as error:
         complain("Error", error.message, hint=error.hint)
         show_traceback(error)
-        return error.exit_code
+        return code_for_error(error)
     except BrokenPipeError:  # the reader of our output is gone
         _drop_output()
         return BROKEN_PIPE
@@ -90,7 +91,7 @@ def _call(context: click.Context) -> int:
     try:
         return int(root.invoke(context) or 0)
     except RuncardError as error:
-        if context.meta.get(AS_JSON) and error.exit_code != ExitCode.USAGE:
+        if context.meta.get(AS_JSON) and code_for_error(error) != ExitCode.USAGE:
             from runcard.files import printable  # noqa: PLC0415
 
             say_json({"error": printable(error.message), "hint": error.hint and printable(error.hint)})
@@ -121,7 +122,7 @@ def _failed(error: OSError) -> int:
     problem = failure(error, os.fsdecode(error.filename), "use")
     complain("Error", problem.message, hint=problem.hint)
     show_traceback(error)
-    return problem.exit_code
+    return code_for_error(problem)
 
 
 def _drop_output() -> None:

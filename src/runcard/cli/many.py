@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple, Protocol, TypeVar
 
+from runcard.cli.exit_codes import ExitCode
 from runcard.cli.printing import complain, say, say_done, say_json
 from runcard.cli.progress import ByteProgress, Progress
 from runcard.cli.verbosity import is_verbose, show_traceback
 from runcard.encoding import JsonObject
-from runcard.errors import ExitCode, RuncardError, UsageError
+from runcard.errors import RuncardError, UsageError
 from runcard.files import json_name
 
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from runcard.cli.exit_codes import ExitCode
 from runcard.cli.verbosity import is_quiet
-from runcard.errors import EncodingError, ExitCode
+from runcard.errors import EncodingError
 
 if TYPE_CHECKING:
     from runcard.documents.findings import Finding

@@ -15,7 +15,7 @@ from stat import S_IWOTH
 from typing import Any, NamedTuple
 
 from runcard.encoding import JsonObject
-from runcard.errors import ExitCode, RuncardError, UsageError
+from runcard.errors import RuncardError, UsageError
 from runcard.files import NotRegularFileError, failure, open_regular, printable
 from runcard.files.user_folders import config_folder
 
@@ -34,7 +34,7 @@ _LOCATED_MESSAGE = r"(?s)(.*) \(at line (\d+), column \d+\)"
 class SettingsFileError(UsageError):
     """A settings file that cannot be read."""
 
-    exit_code = ExitCode.FAILED  # the command line itself is fine
+    is_in_command_line = False
 
 
 class SettingEntry(NamedTuple):

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from runcard.encoding.limits import Limits
-from runcard.errors import ExitCode, UsageError
+from runcard.errors import UsageError
 from runcard.files import printable
 from runcard.settings import files
 from runcard.settings.definitions import (
@@ -35,9 +35,9 @@ _refused: dict[str, str | None] = {}
 class SettingsError(UsageError):
     """A setting with an invalid value."""
 
-    def __init__(self, message: str, *, hint: str, exit_code: ExitCode) -> None:
+    def __init__(self, message: str, *, hint: str, is_in_command_line: bool) -> None:
         super().__init__(message, hint=hint)
-        self.exit_code = exit_code
+        self.is_in_command_line = is_in_command_line
 
 
 class Origin(NamedTuple):
@@ -255,7 +255,7 @@ def _invalid_value(setting: Setting[Any], raw: object, origin: Origin, reason: s
     return SettingsError(
         f"{place} is '{printable(str(raw))}'{because}; allowed: {setting.value_type.allowed}",
         hint=f"correct it, or {remove} for the default: {setting.value_type.show(setting.default)}",
-        exit_code=ExitCode.USAGE if origin.kind == OPTION else ExitCode.FAILED,
+        is_in_command_line=origin.kind == OPTION,
     )
 
 

@@ -16,7 +16,6 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
-from difflib import get_close_matches
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -312,6 +311,8 @@ def _latest(word: str, stores: "list[_Store]", before: int) -> _Match:
 
 def _no_match(word: str, name: str, stores: "list[_Store]") -> StoreError:
     """With records that have a similar name or id, or else the newest."""
+    from difflib import get_close_matches  # noqa: PLC0415 - only for this message
+
     paths: dict[str, str] = {}
     for store in stores:
         for own in store.names:

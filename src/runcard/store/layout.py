@@ -1,7 +1,7 @@
 """The names of the files that make up a record and a store: the only module that knows them.
 
 A run is a directory with a generation document; a session is a directory with a team document, a manifest and a
-directory for each instance. What else lies in them is output, and none of runcard's business.
+directory for each instance. Everything else in them is output.
 """
 
 import os
@@ -33,7 +33,7 @@ DAMAGED = "damaged-journal"  # and of the one about events that were lost before
 # What SHA256SUMS does not cover: itself, and what is written or may change after it.
 NOT_LISTED = frozenset({CHECKSUMS, METADATA, AMENDMENTS, SIGNATURE})
 
-EXPERIMENTS = "experiments"  # where the folders of experiments lie, seen from where a user works
+EXPERIMENTS = "experiments"  # the folder of experiments, in the directory that the user works in
 CONFIG = "config.yaml"
 DATA = "data"
 OUTPUTS = "outputs"
@@ -83,7 +83,7 @@ def journal_names(names: Collection[str]) -> list[str]:
 
 
 def experiment_folder(name: str) -> str:
-    """Where an experiment lies that has a folder."""
+    """The folder of an experiment."""
     return os.path.join(EXPERIMENTS, name)
 
 
@@ -118,7 +118,7 @@ def experiment_outputs() -> list[str]:
 
 
 def collections(store: str) -> str:
-    """Where sessions lie that are not complete yet."""
+    """The folder of sessions that are not complete yet."""
     return os.path.join(store, _COLLECTIONS)
 
 
@@ -139,24 +139,24 @@ def closing_mark(collection: str) -> str:
 
 
 def closing_of(mark: str) -> str | None:
-    """The place that a closing mark belongs to; None for what is none."""
+    """The directory that a closing mark belongs to; None for another name."""
     return mark.removesuffix(_CLOSING) if mark.endswith(_CLOSING) else None
 
 
 def open_collections(store: str) -> list[str]:
-    """The sessions of a store that are not complete; raises OSError when nobody may look, StoreError at a link."""
+    """The sessions of a store that are not complete; raises OSError when it cannot be read, StoreError at a link."""
     folder = collections(store)
     names = sorted(_names_in(store, _COLLECTIONS), key=os.fsencode)
     return [path for path in (os.path.join(folder, name) for name in names) if _is_folder(path)]
 
 
 def is_collection(path: str) -> bool:
-    """Whether a session that lies there is not complete."""
+    """Whether this is the directory of a session that is not complete."""
     return os.path.basename(os.path.dirname(os.path.abspath(path))) == _COLLECTIONS and _is_folder(path)
 
 
 def is_session(folder: str) -> bool:
-    """Whether a record is a session by what lies in it, whatever its metadata may say."""
+    """Whether a record is a session by its files, whatever its metadata says."""
     names = (AUDIT, INSTANCES)
     return any(os.path.lexists(os.path.join(folder, name)) for name in names) and not os.path.lexists(
         os.path.join(folder, JOURNAL)
@@ -181,7 +181,7 @@ def archive_folder(store: str) -> str:
 
 
 def archive_file(name: str, moment: datetime) -> str:
-    """Where the archive of a record lies in a folder of archives: by the month that its name says, or of its start."""
+    """The path of a record's archive in a folder of archives: by the month in its name, or of its start."""
     month = re.match(_MONTH, name)
     return f"{month[0] if month else f'{moment:%Y-%m}'}/{name}{_PACKED}"
 
@@ -193,7 +193,7 @@ def is_taken(store: str, name: str, moment: datetime) -> bool:
 
 
 def archives_in(folder: str) -> list[str]:
-    """The archives that lie in a folder of archives, relative to it; no link is followed."""
+    """The archives in a folder of archives, relative to it; no link is followed."""
     months = [name for name in _names_in(folder) if is_month(name) and _is_folder(os.path.join(folder, name))]
     found = [f"{month}/{name}" for month in months for name in _names_in(folder, month) if is_archive(name)]
     return sorted(path for path in found if not path.partition("/")[2].startswith("."))
@@ -220,12 +220,12 @@ def metadata_copy(archive: str) -> str:
 
 
 def member_index(archive: str) -> str:
-    """Where it is written at which place of an archive each file lies."""
+    """The index beside an archive that says at which offset each file is."""
     return archive.removesuffix(_PACKED) + _PLACES
 
 
 def folder_of_archive(archive: str) -> str:
-    """The folder of archives that an archive lies in."""
+    """The folder of archives that an archive is in."""
     return os.path.dirname(os.path.dirname(os.path.abspath(archive)))
 
 
@@ -265,7 +265,7 @@ def own_folder(store: str) -> str:
 
 
 def ledger_paths(store: str) -> list[str]:
-    """The ledgers of a store, one for each host; raises OSError when nobody may look, StoreError at a link."""
+    """The ledgers of a store, one for each host; raises OSError when it cannot be read, StoreError at a link."""
     names = sorted(_names_in(store, _STORE))
     return [
         os.path.join(own_folder(store), name)
@@ -275,7 +275,7 @@ def ledger_paths(store: str) -> list[str]:
 
 
 def _names_in(store: str, *folder: str) -> list[str]:
-    """What lies in one of a store's own folders; nothing where there is none."""
+    """The names in one of a store's own folders; none if there is no such folder."""
     try:
         with open_directory(store or ".", *folder) as descriptor:
             return os.listdir(descriptor)
@@ -289,7 +289,7 @@ def open_folder(store: str) -> str:
 
 
 def open_mark(run: str) -> str:
-    """What says that a run is open: a second name of its journal, which nobody removes by accident."""
+    """The mark of an open run: a second name of its journal, which is not removed by accident."""
     return os.path.join(open_folder(store_of(run)), os.path.basename(run))
 
 
@@ -299,7 +299,7 @@ def originals(store: str) -> str:
 
 
 def original(store: str, digest: str) -> str:
-    """Where the bytes lie that an amendment replaced."""
+    """The file with the bytes that an amendment replaced."""
     return os.path.join(originals(store), digest)
 
 
@@ -309,7 +309,7 @@ def amending(record: str) -> str:
 
 
 def store_of(record: str) -> str:
-    """The store that a record lies in."""
+    """The store that a record is in."""
     return os.path.dirname(os.path.abspath(record))
 
 
@@ -319,7 +319,7 @@ def safe_name(text: str) -> str:
 
 
 def is_record(folder: str) -> bool:
-    """Whether a folder is a run or a session by what lies in it, whatever its metadata may say."""
+    """Whether a folder is a run or a session by its files, whatever its metadata says."""
     return any(os.path.exists(os.path.join(folder, name)) for name in (CHECKSUMS, JOURNAL, AUDIT, INSTANCES))
 
 
@@ -352,7 +352,7 @@ def records(store: str) -> list[str]:
 
 
 def has_lost_its_document(folder: str) -> bool:
-    """Whether a folder without a metadata document is a record all the same, by what else lies there."""
+    """Whether a folder without a metadata document is a record all the same, by its other files."""
     there = {
         name
         for name in (AUDIT, JOURNAL, CHECKSUMS, MANIFEST, INSTANCES)
@@ -387,7 +387,7 @@ def _is_folder(path: str) -> bool:
 
 
 def may_be_file(path: str, *, follow: bool = False) -> bool:
-    """Whether a file lies there; also when nobody may look, so that reading it tells why."""
+    """Whether this is a file; also true when that cannot be found out, so that reading it reports why."""
     try:
         return stat.S_ISREG(os.stat(path, follow_symlinks=follow).st_mode)
     except (FileNotFoundError, NotADirectoryError):
@@ -397,7 +397,7 @@ def may_be_file(path: str, *, follow: bool = False) -> bool:
 
 
 def sealed_record(document: str) -> str | None:
-    """The directory of the closed record that a document lies in, if it does; where a link leads counts as well."""
+    """The directory of the closed record that a document is in, if any; the target of a link counts as well."""
     for path in (os.path.abspath(document), os.path.realpath(document)):
         folder = os.path.dirname(path)
         if _has(folder, CHECKSUMS):

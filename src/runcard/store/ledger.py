@@ -53,7 +53,7 @@ class LedgerEntry(NamedTuple):
     hash: str  # of the entry
     time: str = ""  # when it was entered
     amendments: Head | None = None  # where the record's amendments ended then
-    archive: str | None = None  # where the archive lies, relative to the store, of one that was archived
+    archive: str | None = None  # the path of its archive, relative to the store
     archive_sha256: str | None = None  # of the archive
     mac: str | None = None  # by which `ownership` knows a run that this user recorded
 
@@ -140,7 +140,7 @@ class Ledger:
             for raw in reversed(lines[:-1]):  # behind the last newline: nothing, or torn
                 for entry in parse(raw + b"\n").entries:
                     return Head(writer, entry.line["seq"], entry.line["hash"])
-                # a damaged one is passed over, for `verify` to tell
+                # a damaged one is skipped; `verify` reports it
         return nothing
 
 
@@ -156,12 +156,12 @@ def ledgers(store: str) -> Iterator[tuple[str, Journal, ChainCheck]]:
 
 
 def ledger_state(store: str) -> tuple[object, ...]:
-    """Of every ledger, what changes whenever it does; nothing where there is none."""
+    """The state of every ledger file, to detect changes."""
     try:
-        found = [(path, os.lstat(path)) for path in layout.ledger_paths(store)]
+        states = [(path, os.lstat(path)) for path in layout.ledger_paths(store)]
     except OSError as error:
         raise failure(error, layout.own_folder(store), "look for ledgers in") from error
-    return tuple((path, now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns) for path, now in found)
+    return tuple((path, now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns) for path, now in states)
 
 
 def entries(journal: Journal) -> Iterator[LedgerEntry]:
@@ -171,10 +171,10 @@ def entries(journal: Journal) -> Iterator[LedgerEntry]:
         if isinstance(payload, dict) and all(
             isinstance(payload.get(key), str) for key in ("kind", "id", "path", "sha256")
         ):
-            said = (payload["kind"], payload["id"], payload["path"], payload["sha256"])
+            facts = (payload["kind"], payload["id"], payload["path"], payload["sha256"])
             time, end = str(entry.line.get("timestamp")), _end(payload.get("amendments"))
             texts = (_text(payload.get(key)) for key in ("archive", "archive_sha256", "mac"))
-            yield LedgerEntry(str(entry.line.get("event")), *said, entry.line["hash"], time, end, *texts)
+            yield LedgerEntry(str(entry.line.get("event")), *facts, entry.line["hash"], time, end, *texts)
 
 
 def in_order(books: Iterable[Iterable[LedgerEntry]]) -> list[LedgerEntry]:
@@ -193,13 +193,13 @@ def history_of(books: Iterable[tuple[str, Journal, ChainCheck]]) -> list[LedgerE
     return in_order(entries(journal) for _, journal, _ in books)
 
 
-def _text(said: object) -> str | None:
-    return said if isinstance(said, str) else None
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
 
 
-def _end(said: object) -> Head | None:
+def _end(value: object) -> Head | None:
     """Where the amendments of a record ended, as an entry says it."""
-    match said:
+    match value:
         case {"writer": str(writer), "count": int(count), "head": str(head)}:
             return Head(writer, count, head)
     return None

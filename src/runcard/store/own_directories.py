@@ -1,11 +1,11 @@
 """The directories of a store that are runcard's own: `.runcard`, `.open`, `archive`, and those below them.
 
-A store can come from somebody else, with a cloned repository for example, and a symbolic link in the place of one of these
+A store can come from another person, in a cloned repository for example, and a symbolic link in the place of one of these
 directories would redirect what runcard deletes, moves or writes. So they are entered one by one, from the store down, and
 no link is followed. The store's own directory is the user's and may be a link.
 
 Invariants: a link raises StoreError that names it; what is done with a descriptor from here stays in the directory that was
-checked, also when somebody replaces a part of its path meanwhile.
+checked, even if a part of its path is replaced meanwhile.
 """
 
 import os
@@ -30,7 +30,7 @@ def open_own(store: str, folder: str, *, create: bool = False, mode: int = 0o777
 
 @contextmanager
 def own_entry(store: str, path: str) -> Iterator[tuple[int, str]]:
-    """A descriptor of the directory that a path of the store's own lies in, and the name there."""
+    """A descriptor of the directory that holds a path of the store's own, and the name in it."""
     folder, name = os.path.split(path)
     with open_own(store, folder) as descriptor:
         yield descriptor, name

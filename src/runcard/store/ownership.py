@@ -1,4 +1,4 @@
-"""Telling runs that this user recorded on this machine from runs that somebody else made.
+"""Recognizing runs that this user recorded on this machine.
 
 A cloned repository can bring a store with a ledger of any host, and a bundle can bring any run. So an entry in a ledger
 proves nothing by itself. When a run is closed by the process that recorded it, its entry gets a message authentication
@@ -26,7 +26,7 @@ _PURPOSE = b"runcard-own-run"
 
 
 def own_mac(run: str, run_id: str, sha256: str) -> str | None:
-    """The code for a run that this process recorded; makes the key if there is none. None where there can be none."""
+    """The code for a run that this process recorded; makes the key if there is none. None if it cannot be made."""
     try:
         key = _read_key() or _make_key()
     except OSError:
@@ -73,7 +73,7 @@ def _macs(store: str, run_id: str, sha256: str) -> set[str | None]:
 def _mac(key: bytes, store: str, run_id: str, sha256: str) -> str:
     """The path is a part of it: the same run with other programs around it is not ours.
 
-    It is the path by which the store was named, so that a link to the store from elsewhere is another path.
+    It is the path by which the store was named, so a link to the store is another path.
     """
     message = b"\0".join(map(os.fsencode, (os.path.abspath(store), run_id, sha256)))
     return blake2b(message, key=key, digest_size=_LENGTH, person=_PURPOSE).hexdigest()

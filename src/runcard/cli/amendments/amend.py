@@ -4,9 +4,9 @@ import sys
 
 import click
 
+from runcard.cli.exit_codes import ExitCode
 from runcard.cli.options import PATH, TEXT, by_option, json_option
 from runcard.cli.printing import complain, say_done, say_json
-from runcard.errors import ExitCode
 
 
 def _kinds(_: click.Context, __: click.Parameter, prefix: str) -> list[str]:
@@ -52,7 +52,7 @@ def command(
     else:
         for path in done.finished:
             say_done(f"{path}: finished an interrupted amendment")
-        say_done(f"{record}: {done.remark.told()}")
+        say_done(f"{record}: {done.remark.describe()}")
     sys.stdout.flush()
     for warning in done.warnings:
         complain("Warning", warning)

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from runcard.cli.exit_codes import ExitCode
 from runcard.cli.options import PATH, TEXT, by_option, dry_run_option, json_option, yes_option
 from runcard.cli.printing import complain, say, say_done, say_json
-from runcard.errors import ExitCode
 
 if TYPE_CHECKING:
-    from runcard.operations.amendments.redaction import Redacted, Taken
+    from runcard.operations.amendments.redaction import Redacted, RedactedFile
 
 
 @click.command("redact")
@@ -77,7 +77,7 @@ def _lines(done: "Redacted") -> list[str]:
     return lines or ["nothing to redact"]
 
 
-def _words(removed: "Taken") -> str:
+def _words(removed: "RedactedFile") -> str:
     if removed.events:
         count = len(removed.events)
         return f"withheld in {count} event{'' if count == 1 else 's'}: {', '.join(removed.events)}"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from runcard.cli.exit_codes import ExitCode
 from runcard.cli.options import (
     Age,
     Size,
@@ -19,7 +20,7 @@ from runcard.cli.options import (
 from runcard.cli.printing import complain, complain_of_settings, say, say_done, say_json
 from runcard.cli.verbosity import is_quiet
 from runcard.encoding import JsonObject
-from runcard.errors import ExitCode, StoreError, UsageError
+from runcard.errors import StoreError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

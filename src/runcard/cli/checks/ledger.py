@@ -4,10 +4,10 @@ import sys
 
 import click
 
+from runcard.cli.exit_codes import ExitCode
 from runcard.cli.options import PATH, json_option
 from runcard.cli.printing import complain, complain_of_settings, say, say_json
 from runcard.encoding import JsonObject
-from runcard.errors import ExitCode
 
 
 @click.command("ledger")

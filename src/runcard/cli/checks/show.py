@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from runcard.cli.exit_codes import ExitCode
 from runcard.cli.options import PATH, json_option
 from runcard.cli.printing import complain, say, say_json
 from runcard.encoding import JsonObject
-from runcard.errors import ExitCode, UsageError
+from runcard.errors import UsageError
 
 if TYPE_CHECKING:
     from runcard.encoding import Limits
@@ -54,7 +55,7 @@ def _print(data: JsonObject, lines: list[str], *, as_json: bool) -> None:
 def _run(shown: "ShownRun") -> list[str]:
     from runcard.views.run_screen import run_screen  # noqa: PLC0415
 
-    return run_screen(shown.path, shown.document, shown.status, shown.files, shown.amendments.told)
+    return run_screen(shown.path, shown.document, shown.status, shown.files, shown.amendments.descriptions)
 
 
 def _session(shown: "ShownSession", name: str | None, limits: "Limits") -> tuple[JsonObject, list[str]]:
@@ -62,7 +63,7 @@ def _session(shown: "ShownSession", name: str | None, limits: "Limits") -> tuple
     from runcard.views.session_screen import instance_screen, team_screen  # noqa: PLC0415
 
     if name is None:
-        return shown.to_dict(), team_screen(shown.path, shown.document, shown.amendments.told)
+        return shown.to_dict(), team_screen(shown.path, shown.document, shown.amendments.descriptions)
     instance = show_instance(shown, name, limits)
     screen = instance_screen(instance.session, instance.document, instance.names, instance.files)
     return instance.to_dict(), screen

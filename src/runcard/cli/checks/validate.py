@@ -2,9 +2,9 @@
 
 import click
 
+from runcard.cli.exit_codes import ExitCode
 from runcard.cli.options import PATH, PATH_OR_DASH, json_option, kind_option
 from runcard.cli.printing import finding_line, say_json
-from runcard.errors import ExitCode
 
 
 @click.command("validate")

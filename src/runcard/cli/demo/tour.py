@@ -11,8 +11,9 @@ from importlib import resources
 import click
 
 from runcard.cli.demo.model import scripted_model
+from runcard.cli.exit_codes import ExitCode
 from runcard.cli.printing import colour, say
-from runcard.errors import ExitCode, StoreError
+from runcard.errors import StoreError
 from runcard.files import printable
 
 _FOLDER = "runcard-demo"

@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from runcard.cli.exit_codes import ExitCode
 from runcard.cli.options import json_option, yes_option
 from runcard.cli.printing import complain, say_done, say_json
-from runcard.errors import ExitCode
 
 if TYPE_CHECKING:
     from runcard.operations.experiments.delete import ExperimentContents

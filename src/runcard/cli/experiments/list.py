@@ -4,9 +4,9 @@ import sys
 
 import click
 
+from runcard.cli.exit_codes import ExitCode
 from runcard.cli.options import json_option
 from runcard.cli.printing import complain, say, say_json
-from runcard.errors import ExitCode
 
 
 @click.command("list")

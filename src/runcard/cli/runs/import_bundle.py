@@ -2,9 +2,9 @@
 
 import click
 
+from runcard.cli.exit_codes import ExitCode
 from runcard.cli.options import PATH, Size, json_option
 from runcard.cli.printing import complain, say, say_json
-from runcard.errors import ExitCode
 
 
 @click.command("import-bundle")

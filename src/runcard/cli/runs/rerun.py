@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from runcard.cli.exit_codes import ExitCode
 from runcard.cli.options import PATH, json_option, yes_option
 from runcard.cli.printing import complain, say, say_json
-from runcard.errors import ExitCode, StoreError
+from runcard.errors import StoreError
 
 if TYPE_CHECKING:
     from runcard.operations.runs.compare import RunComparison

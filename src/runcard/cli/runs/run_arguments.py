@@ -10,9 +10,10 @@ import sys
 from typing import TYPE_CHECKING, NamedTuple
 
 from runcard.cli.commands import OPTIONS as COMMON
+from runcard.cli.exit_codes import ExitCode, code_for_error
 from runcard.cli.verbosity import is_quiet, set_verbosity, show_traceback
 from runcard.encoding import JsonObject
-from runcard.errors import ExitCode, RuncardError, UsageError
+from runcard.errors import RuncardError, UsageError
 
 if TYPE_CHECKING:
     from runcard.store.experiments import Experiment
@@ -110,7 +111,7 @@ def carry_out(  # noqa: PLR0913 - the options
     except RuncardError as error:
         _complain("Error", error.message, error.hint)
         show_traceback(error)
-        return ExitCode.USAGE if error.exit_code == ExitCode.USAGE else FAILED
+        return ExitCode.USAGE if code_for_error(error) == ExitCode.USAGE else FAILED
     except OSError as error:
         from runcard.files import failure  # noqa: PLC0415
 

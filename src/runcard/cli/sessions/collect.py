@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from runcard.cli.exit_codes import ExitCode, code_for_error
 from runcard.cli.options import PATH_OR_DASH, artifacts_option, json_option, progress_option
 from runcard.cli.printing import complain, complain_about, say, say_json
 from runcard.cli.verbosity import is_quiet, show_traceback
-from runcard.errors import ExitCode, RuncardError, UsageError
+from runcard.errors import RuncardError, UsageError
 
 if TYPE_CHECKING:
     from runcard.operations.sessions.collect import CollectedSession
@@ -69,7 +70,7 @@ def command(spec: str | None, template: bool, shows_progress: bool, as_json: boo
     try:
         collected = collect(spec, progress=bar.advance, **options)
     except RuncardError as error:
-        if error.exit_code == ExitCode.USAGE:
+        if code_for_error(error) == ExitCode.USAGE:
             raise
         bar.wipe()
         return _refuse(error, spec, as_json=as_json)
@@ -120,7 +121,7 @@ def _counts(collected: "CollectedSession") -> Iterator[str]:
 def _refuse(error: RuncardError, spec: str, *, as_json: bool) -> int:
     """Print why nothing was collected."""
     from runcard.documents.findings import InvalidDocument  # noqa: PLC0415
-    from runcard.operations.sessions.collect import failure_dict  # noqa: PLC0415
+    from runcard.operations.sessions.collect import CollectingIsOffError, failure_dict  # noqa: PLC0415
 
     if as_json:
         say_json(failure_dict(error, spec))
@@ -129,7 +130,7 @@ def _refuse(error: RuncardError, spec: str, *, as_json: bool) -> int:
         for finding in (*error.report.errors, *error.report.warnings):
             complain_about(finding, spec)
     else:
-        label = "Warning" if error.exit_code == ExitCode.WARNINGS else "Error"
+        label = "Warning" if isinstance(error, CollectingIsOffError) else "Error"
         complain(label, error.message, hint=error.hint)
     show_traceback(error)
-    return error.exit_code
+    return ExitCode.WARNINGS if isinstance(error, CollectingIsOffError) else code_for_error(error)

@@ -14,7 +14,7 @@ from runcard.observe.machine import user_and_host
 from runcard.operations.amendments.change_record import change_record
 from runcard.settings.apply import use_masking_settings
 from runcard.store import layout
-from runcard.store.amendments.change import Amender, By, amending
+from runcard.store.amendments.change import Amender, Author, amending
 from runcard.store.amendments.read import APPROVAL, EVALUATION, NOTE, TAG, Remark
 from runcard.store.find_record import open_record
 
@@ -56,27 +56,29 @@ def amend(
     It is about all that the record has, by the digest of its SHA256SUMS, or about the files that `about` names.
     """
     use_masking_settings()
-    said = _said(kind, value)
+    fields = _fields(kind, value)
     text = None if comment is None else mask_text(comment).value
     who = mask_text(by or user_and_host()).value
     if sum(len(str(one)) for one in (value, comment, by)) > _LONGEST:
-        raise UsageError(f"a remark has at most {_LONGEST:,} characters", hint="keep a longer text in a file")
+        raise UsageError(
+            f"a remark can have at most {_LONGEST:,} characters", hint="keep a longer text in a file"
+        )
     path = os.fspath(record)
 
     def add(directory: str) -> Amended:
         with amending(directory) as amender:
-            signed = By(who, Clock().timestamp(), text)
-            whole = {**said, "about": [_about(amender, one) for one in about] or [_everything(amender)]}
-            amender.remark(kind, whole, signed)
-            remark = Remark(kind, {**signed.to_dict(), **whole})
+            author = Author(who, Clock().timestamp(), text)
+            payload = {**fields, "about": [_about(amender, one) for one in about] or [_everything(amender)]}
+            amender.remark(kind, payload, author)
+            remark = Remark(kind, {**author.to_dict(), **payload})
             return Amended(path, remark, amender.finished, tuple(amender.remarks))
 
     return change_record(open_record(path), add)
 
 
-def _said(kind: str, value: str | None) -> JsonObject:
+def _fields(kind: str, value: str | None) -> JsonObject:
     if kind not in KINDS:
-        raise UsageError(f"there is no amendment {printable(kind)}", hint=f"one of {', '.join(KINDS)}")
+        raise UsageError(f"no such amendment: {printable(kind)}", hint=f"one of {', '.join(KINDS)}")
     if kind == APPROVAL:
         return {} if value is None else {"approved_by": mask_text(value).value}
     if value is None or not value.strip():
@@ -90,15 +92,15 @@ def _evaluation(value: str) -> JsonObject:
     name, equals, score = value.partition("=")
     if not equals or not name.strip():
         raise UsageError(
-            f"{printable(value)!r} is no evaluation", hint="write it as NAME=VALUE, such as accuracy=0.93"
+            f"{printable(value)!r} is not an evaluation", hint="write it as NAME=VALUE, such as accuracy=0.93"
         )
     try:
-        found: Any = decode_json(score.encode("utf-8", "surrogateescape"))
+        score_value: Any = decode_json(score.encode("utf-8", "surrogateescape"))
     except EncodingError:
-        found = score
-    masked: JsonObject = mask_data({name.strip(): found}).value
-    ((name, found),) = masked.items()
-    return {"name": name, "value": found}
+        score_value = score
+    masked: JsonObject = mask_data({name.strip(): score_value}).value
+    ((name, score_value),) = masked.items()
+    return {"name": name, "value": score_value}
 
 
 def _everything(amender: Amender) -> dict[str, str]:
@@ -114,8 +116,8 @@ def _about(amender: Amender, path: str) -> dict[str, str]:
             f"the record lists no file {printable(path)}" + (f": {reason}" if reason else ""),
             hint=f"name a file as {layout.CHECKSUMS} does",
         )
-    wanted, now = amender.expected(name), amender.files.digest(name)
-    if wanted is None or now != wanted:
-        what = "was taken out" if wanted is None else "is not what it was"
+    expected, now = amender.expected(name), amender.files.digest(name)
+    if expected is None or now != expected:
+        what = "was taken out" if expected is None else "is not what it was"
         raise StoreError(f"{printable(path)} {what}", hint="see what `runcard verify` says")
-    return {"path": json_name(name).text, "digest": f"sha256:{wanted}"}
+    return {"path": json_name(name).text, "digest": f"sha256:{expected}"}

@@ -1,6 +1,6 @@
 """Migrating documents of a closed record: an amendment for each, and the old bytes in the store.
 
-Whatever was sealed is still checked: `verify` takes the old bytes of the metadata document, as they lie in the store, for
+Whatever was sealed is still checked: `verify` takes the old bytes of the metadata document, as they are in the store, for
 what they say about files, chains and links.
 """
 
@@ -20,7 +20,7 @@ from runcard.observe.machine import user_and_host
 from runcard.operations.amendments.document_migration import Migrated, become
 from runcard.operations.checks.load import read_document
 from runcard.store import layout
-from runcard.store.amendments.change import Amender, By, Edit, amending
+from runcard.store.amendments.change import Amender, Author, Edit, amending
 from runcard.store.amendments.read import MIGRATION
 
 
@@ -48,7 +48,7 @@ def migrate_in_record(
         kept = {name: amender.keep_original(moved.before) for name, moved in changes.items()}
         edits = [_edit(amender, name, moved) for name, moved in changes.items()]
         if edits:
-            amender.change(MIGRATION, edits, By(user_and_host(), Clock().timestamp(), None))
+            amender.change(MIGRATION, edits, Author(user_and_host(), Clock().timestamp(), None))
     return tuple(
         replace(moved, written=moved.path, backup=kept[name]) if moved.changed else moved
         for name, moved in zip(names, found, strict=True)
@@ -61,7 +61,7 @@ def own_documents(record: str, to: str | None, limits: Limits) -> list[str]:
     kinds = {
         path: reader.parse_document(read_document(path, limits), limits=limits).report.kind for path in paths
     }
-    # One whose kind is not known is no document: migrating it says so.
+    # A file of unknown kind is not a document: migrating it says so.
     found = [path for path, kind in kinds.items() if not kind or not to or to in KINDS[kind].versions]
     if not found:
         known = sorted({version for kind in kinds.values() if kind for version in KINDS[kind].versions})
@@ -91,10 +91,10 @@ def _relative(amender: Amender, name: str) -> str:
 
 def _edit(amender: Amender, name: str, moved: Migrated) -> Edit:
     path = _relative(amender, name)
-    said = {
+    fields = {
         "why": f"{moved.kind} {moved.source or 'without a version'} → {moved.target}",
         "from": moved.source,
         "to": moved.target,
         "dropped": list(moved.dropped),
     }
-    return Edit(path, sha256_bytes(moved.before).hex, amender.files.stage(path, [moved.after]), said)
+    return Edit(path, sha256_bytes(moved.before).hex, amender.files.stage(path, [moved.after]), fields)

@@ -1,4 +1,4 @@
-"""Taking something out of a closed record, in the open, wherever it lies."""
+"""Redacting a closed record, in its directory or in an archive."""
 
 import os
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
 """What is taken out of a record in its directory: files, payloads of events, or what a rule of masking finds.
 
 What goes is decided here; how it goes, so that a kill leaves nothing half done for good, is the business of
-`store.amending`. The metadata document and SHA256SUMS stay as they were sealed.
+`store.amendments.change`. The metadata document and SHA256SUMS stay as they were sealed.
 """
 
 import os
@@ -21,7 +21,7 @@ from runcard.masking import Masker, mask_data, mask_text, rule_names
 from runcard.observe.clock import Clock
 from runcard.observe.machine import user_and_host
 from runcard.store import layout
-from runcard.store.amendments.change import Amender, By, Edit, amending
+from runcard.store.amendments.change import Amender, Author, Edit, amending
 from runcard.store.amendments.read import REDACTION
 
 Progress = Callable[[int, int], object]
@@ -31,7 +31,7 @@ _EVENT = re.compile(r"(?:(.+):)?([0-9]+)")
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class RedactedFile:
     """What is taken out of one file; without events and counts all of it."""
 
     path: str
@@ -40,12 +40,12 @@ class Taken:
 
     def to_dict(self) -> JsonObject:
         what = "events" if self.events else "secrets" if self.counts else "file"
-        said: JsonObject = {"path": json_name(self.path).text, "what": what}
+        fields: JsonObject = {"path": json_name(self.path).text, "what": what}
         if self.events:
-            said["events"] = list(self.events)
+            fields["events"] = list(self.events)
         if self.counts:
-            said["counts"] = self.counts
-        return said
+            fields["counts"] = self.counts
+        return fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Redacted:
     """What was taken out of a record, or would be."""
 
     path: str
-    taken: tuple[Taken, ...]
+    taken: tuple[RedactedFile, ...]
     already: tuple[str, ...]  # what was taken out before
     finished: tuple[str, ...]  # what an earlier redaction, which was killed, had left
     warnings: tuple[str, ...]
@@ -89,21 +89,21 @@ def redact_directory(
 ) -> Redacted:
     """Take what was asked for, and checked, out of a closed record in its directory."""
     by, reason = request.by or user_and_host(), request.reason
-    signed = By(mask_text(by).value, Clock().timestamp(), mask_text(reason).value)
+    author = Author(mask_text(by).value, Clock().timestamp(), mask_text(reason).value)
     with amending(os.fspath(record), look=dry_run) as amender:
-        desk = _Desk(amender, progress, dry_run=dry_run)
+        redactor = _Redactor(amender, progress, dry_run=dry_run)
         if request.files:
-            desk.withhold_files(request.files)
+            redactor.withhold_files(request.files)
         elif request.events:
-            desk.withhold_events(request.events)
+            redactor.withhold_events(request.events)
         else:
-            desk.mask(request.rules)
-        if desk.edits and not dry_run:
-            amender.change(REDACTION, desk.edits, signed)
+            redactor.mask(request.rules)
+        if redactor.edits and not dry_run:
+            amender.change(REDACTION, redactor.edits, author)
         finished = amender.unfinished if dry_run else amender.finished
-        warnings = (*desk.warnings, *amender.remarks)
+        warnings = (*redactor.warnings, *amender.remarks)
         return Redacted(
-            os.fspath(record), tuple(desk.taken), tuple(desk.already), finished, warnings, not dry_run
+            os.fspath(record), tuple(redactor.taken), tuple(redactor.already), finished, warnings, not dry_run
         )
 
 
@@ -112,7 +112,7 @@ def check_request(request: Request) -> None:
     files, events, rules, reason, _ = request
     if sum(map(bool, (files, events, rules))) != 1:
         raise UsageError(
-            "name what is to be taken out: files, events or rules", hint="one of --file, --event and --rule"
+            "nothing to redact: name files, events or rules", hint="one of --file, --event and --rule"
         )
     if not reason.strip():
         raise UsageError("a redaction needs a reason", hint="say why with --reason")
@@ -126,54 +126,54 @@ def check_request(request: Request) -> None:
         if rule not in (known := rule_names()):
             near = get_close_matches(rule, known, 1)
             hint = f"did you mean {near[0]}?" if near else f"one of {', '.join(known)}"
-            raise UsageError(f"there is no rule of masking called {printable(rule)}", hint=hint)
+            raise UsageError(f"no such masking rule: {printable(rule)}", hint=hint)
     for event in events:
         if not _EVENT.fullmatch(event):
-            raise UsageError(f"{printable(event)!r} is no event", hint="an event is SEQ or WRITER:SEQ")
+            raise UsageError(f"{printable(event)!r} is not an event", hint="an event is SEQ or WRITER:SEQ")
 
 
-class _Desk:
-    """A record from which something is to be taken."""
+class _Redactor:
+    """Decides what goes from one record; with `dry_run` nothing is staged."""
 
     def __init__(self, amender: Amender, progress: Progress | None, *, dry_run: bool) -> None:
         self._amender, self._progress, self._dry_run = amender, progress, dry_run
         self._journal = layout.AUDIT if amender.is_session else layout.JOURNAL
         self.edits: list[Edit] = []
-        self.taken: list[Taken] = []
+        self.taken: list[RedactedFile] = []
         self.already: list[str] = []
         self.warnings: list[str] = []
 
     def withhold_files(self, patterns: Sequence[str]) -> None:
         for path in self._matching(patterns):
-            wanted, now = self._amender.expected(path), self._amender.files.digest(path)
-            if wanted is None:
+            expected, now = self._amender.expected(path), self._amender.files.digest(path)
+            if expected is None:
                 self.already.append(path)
             elif now not in self._amender.known(path):
                 raise self._changed(path, now)
             else:
-                self.edits.append(Edit(path, wanted, None, {}))
-                self.taken.append(Taken(path))
+                self.edits.append(Edit(path, expected, None, {}))
+                self.taken.append(RedactedFile(path))
 
     def _matching(self, patterns: Sequence[str]) -> list[str]:
         """The listed files that patterns mean; each pattern must mean one."""
-        found: dict[str, None] = {}
+        paths: dict[str, None] = {}
         for pattern in patterns:
             name = pattern.rstrip("/")
-            matches = [name] if name in self._amender.listing else self._matched(name)
+            matches = [name] if name in self._amender.listing else self._paths_matching(name)
             if not matches and name in layout.NOT_LISTED:
                 raise StoreError(
-                    f"{name} is what fixes the record: it cannot be taken out",
-                    hint="take out other files, or delete the record as a whole",
+                    f"{name} seals the record: it cannot be redacted",
+                    hint="redact other files, or delete the whole record",
                 )
             if not matches:
                 raise StoreError(
                     f"no file of the record matches {printable(pattern)!r}",
                     hint=f"name files as {layout.CHECKSUMS} does, or as patterns with *, ? and **",
                 )
-            found |= dict.fromkeys(matches)
-        return list(found)
+            paths |= dict.fromkeys(matches)
+        return list(paths)
 
-    def _matched(self, pattern: str) -> list[str]:
+    def _paths_matching(self, pattern: str) -> list[str]:
         parts = pattern.split("/")
         return [path for path in self._amender.listing if path_matches(parts, path.split("/"))]
 
@@ -196,54 +196,54 @@ class _Desk:
         if path not in self._amender.listing or self._amender.files.digest(path) is None:
             raise StoreError(f"the record has no {path}", hint="it was taken out, or never recorded")
         data = self._read(path)
-        lines = {_place(entry): entry for entry in chain.parse(data).entries}
-        chosen = dict.fromkeys(self._found(event, lines) for event in events)
+        lines = {_event_name(entry): entry for entry in chain.parse(data).entries}
+        chosen = dict.fromkeys(self._find_event(event, lines) for event in events)
         self.already += [f"{path} event {place}" for place in chosen if "payload" not in lines[place].line]
-        self._take_events(data, [lines[place] for place in chosen if "payload" in lines[place].line])
+        self._withhold(data, [lines[place] for place in chosen if "payload" in lines[place].line])
 
-    def _found(self, event: str, lines: dict[str, chain.JournalEntry]) -> str:
+    def _find_event(self, event: str, lines: dict[str, chain.JournalEntry]) -> str:
         match = _EVENT.fullmatch(event)
         writer, seq = (match[1], int(match[2])) if match else (None, 0)
-        found = [
+        matches = [
             place
             for place, entry in lines.items()
             if entry.line["seq"] == seq and writer in {None, entry.line["writer"]}
         ]
-        if len(found) > 1:
+        if len(matches) > 1:
             raise UsageError(
-                f"{len(found)} writers have an event {seq}",
-                hint=f"name one: {', '.join(map(printable, found))}",
+                f"{len(matches)} writers have an event {seq}",
+                hint=f"name one: {', '.join(map(printable, matches))}",
             )
-        if not found:
+        if not matches:
             raise StoreError(
                 f"there is no event {printable(event)} in {self._journal}",
                 hint="each line there has its seq and its writer",
             )
-        return found[0]
+        return matches[0]
 
-    def _take_events(self, data: bytes, chosen: Sequence[chain.JournalEntry], **said: object) -> None:
+    def _withhold(self, data: bytes, chosen: Sequence[chain.JournalEntry], **fields: object) -> None:
         if not chosen:
             return
         lines, path = data.split(b"\n"), self._journal
         for entry in chosen:
             rest = {key: value for key, value in entry.line.items() if key not in {"payload", "salt"}}
             lines[entry.number - 1] = encode_json(rest, COMPACT).rstrip(b"\n")
-        events = tuple(_place(entry) for entry in chosen)
+        events = tuple(_event_name(entry) for entry in chosen)
         new = b"\n".join(lines)
         digest = sha256_bytes(new).hex if self._dry_run else self._amender.files.stage(path, [new])
-        self.edits.append(Edit(path, sha256_bytes(data).hex, digest, {"events": list(events), **said}))
-        self.taken.append(Taken(path, events))
+        self.edits.append(Edit(path, sha256_bytes(data).hex, digest, {"events": list(events), **fields}))
+        self.taken.append(RedactedFile(path, events))
 
     def mask(self, rules: Sequence[str]) -> None:
         """Mask what rules find in the texts of the record; in its journal, whole payloads go."""
         files = size = 0
         for path in self._amender.listing:
-            wanted = self._amender.expected(path)
-            if wanted is None:
+            expected = self._amender.expected(path)
+            if expected is None:
                 continue
             try:
                 size += self._size(path)
-                self._mask_events(rules) if path == self._journal else self._mask_file(path, rules, wanted)
+                self._mask_events(rules) if path == self._journal else self._mask_file(path, rules, expected)
             except StoreError as error:
                 self.warnings.append(f"{error.message}: it was left as it is")
             files += 1
@@ -269,11 +269,11 @@ class _Desk:
             outside += _has_secret(rest, rules)
         if outside:
             self.warnings.append(
-                f"{self._journal}: {outside} lines have what a rule finds outside of their payload: it stays"
+                f"{self._journal}: {outside} lines match a rule outside of their payload: this stays"
             )
-        self._take_events(data, chosen, rules=list(rules))
+        self._withhold(data, chosen, rules=list(rules))
 
-    def _mask_file(self, path: str, rules: Sequence[str], wanted: str) -> None:
+    def _mask_file(self, path: str, rules: Sequence[str], expected: str) -> None:
         """Mask one file, if it is a text that has something to be masked."""
         masker = Masker(rules)
         with self._amender.files.opened(path) as descriptor:
@@ -283,13 +283,13 @@ class _Desk:
                 pass
         if not masker.counts:
             return
-        if (now := self._amender.files.digest(path)) != wanted:
+        if (now := self._amender.files.digest(path)) != expected:
             raise self._changed(path, now)
         with self._amender.files.opened(path) as descriptor:
             blocks = _masked(descriptor, Masker(rules))
             new = "" if self._dry_run else self._amender.files.stage(path, blocks)
-        self.edits.append(Edit(path, wanted, new, {"rules": masker.counts}))
-        self.taken.append(Taken(path, (), masker.counts))
+        self.edits.append(Edit(path, expected, new, {"rules": masker.counts}))
+        self.taken.append(RedactedFile(path, (), masker.counts))
 
     def _warn_of_sealed(self, rules: Sequence[str]) -> None:
         masker = Masker(rules)
@@ -297,7 +297,7 @@ class _Desk:
         masker.flush()
         if masker.counts:
             self.warnings.append(
-                f"{layout.METADATA} has what a rule finds as well: it fixes the record and stays as it was sealed"
+                f"{layout.METADATA} matches a rule as well: it seals the record and stays as it is"
             )
 
 
@@ -317,5 +317,5 @@ def _has_secret(data: object, rules: Sequence[str]) -> bool:
     return bool(masker.counts) or any(rule in rules for rule in mask_data(data).counts)
 
 
-def _place(entry: chain.JournalEntry) -> str:
+def _event_name(entry: chain.JournalEntry) -> str:
     return f"{entry.line['writer']}:{entry.line['seq']}"

@@ -24,11 +24,11 @@ from runcard.store.ownership import own_archive_mac
 from runcard.store.record import DirectoryRecord, Progress, Record, id_of, kind_of, not_a_record, start_of
 from runcard.store.verification import Verdict, verify_record
 
-_READERS = 0o666  # of what lies in a folder of archives, as far as the record lets them
+_READERS = 0o666  # modes of files in a folder of archives, as far as the record allows
 
 
 class ChangedRecordError(StoreError):
-    """A record is not what it was when it was sealed."""
+    """A record was changed since it was sealed."""
 
     def __init__(self, record: str, verdict: Verdict) -> None:
         first = next(finding for finding in verdict.findings if finding.breaks is not None)
@@ -47,7 +47,7 @@ class Archived:
     record: Path  # where it was
     archive: Path
     bytes: int
-    uncompressed_bytes: int | None  # None where nobody wrote it down
+    uncompressed_bytes: int | None  # None if it is not known
     verdict: Verdict
 
     def to_dict(self) -> JsonObject:

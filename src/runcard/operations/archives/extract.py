@@ -1,4 +1,4 @@
-"""Taking one file or folder out of an archive, without unpacking the rest."""
+"""Extracting files and folders from an archive, without unpacking the rest."""
 
 import hashlib
 import os
@@ -46,7 +46,7 @@ def _checked(path: str) -> str:
 
 
 class _Extraction:
-    """Files and folders on their way out of an archive."""
+    """One extraction from an archive."""
 
     def __init__(self, record: ArchivedRecord, output: str) -> None:
         self._record, self._output = record, output
@@ -70,7 +70,7 @@ class _Extraction:
             )
 
     def make_links(self) -> Iterator[str]:
-        """Make all links, or none when one of them leads out: through links that lay there before, too."""
+        """Make all links, or none when one of them leads out: also through links that were there before."""
         self._record.check_links(Symlink(path, target) for path, target in self._links.items())
         made: list[str] = []
         try:
@@ -87,7 +87,7 @@ class _Extraction:
         yield from map(self._shown, made)
 
     def _check_place(self, path: str) -> None:
-        """Refuse a link that leads out of the output directory, as it lies there now."""
+        """Refuse a link that leads out of the output directory, as it is there now."""
         top = os.path.realpath(self._output)
         place = os.path.realpath(os.path.join(self._output, path))
         if not self._record.is_own and os.path.commonpath([top, place]) != top:

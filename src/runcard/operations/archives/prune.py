@@ -1,7 +1,7 @@
 """Pruning: deleting what is old, or too much, and leaving a tombstone in the ledger.
 
 Only what is closed and what is still what it was when it was closed is deleted: a record that was changed is evidence of
-something. What would go is told first; nothing is deleted that was not told.
+something. `candidates` lists what would be deleted; `prune` deletes nothing else.
 """
 
 import contextlib
@@ -68,25 +68,27 @@ def candidates(
     for store in stores:
         finish_removals(store)
         tidy_archives(store)
-        may_go = (one for one in _all(store) if kind in {None, one.kind})
-        found = sorted(may_go, key=lambda one: (one.start, not _is_outdated(one), one.path))
-        old = [one for one in found if limit is not None and one.start <= limit]
-        rest = [one for one in found if one not in old]
-        held_now = store_size(store) - sum(one.bytes for one in old)
-        while max_size is not None and held_now > max_size and rest:
+        of_kind = (candidate for candidate in _find_candidates(store) if kind in {None, candidate.kind})
+        found = sorted(
+            of_kind, key=lambda candidate: (candidate.start, not _is_outdated(candidate), candidate.path)
+        )
+        old = [candidate for candidate in found if limit is not None and candidate.start <= limit]
+        rest = [candidate for candidate in found if candidate not in old]
+        bytes_left = store_size(store) - sum(candidate.bytes for candidate in old)
+        while max_size is not None and bytes_left > max_size and rest:
             old.append(rest.pop(0))
-            held_now -= old[-1].bytes
+            bytes_left -= old[-1].bytes
         chosen += old
     return chosen
 
 
-def _is_outdated(one: Candidate) -> bool:
+def _is_outdated(candidate: Candidate) -> bool:
     """Whether an archive lacks what was amended since its record was restored: it goes before the directory, which has all."""
-    if one.entry is None:
+    if candidate.entry is None:
         return False
     try:
-        now = read_amendments(os.path.join(one.store, one.name)).entries
-        return bool(now) and now != ArchivedRecord(one.path, one.entry).amendments().entries
+        now = read_amendments(os.path.join(candidate.store, candidate.name)).entries
+        return bool(now) and now != ArchivedRecord(candidate.path, candidate.entry).amendments().entries
     except (RuncardError, OSError):
         return True
 
@@ -96,9 +98,9 @@ def store_size(store: str) -> int:
     return sum(size for _, size in walk_files(store)) if os.path.isdir(store) else 0
 
 
-def _all(store: str) -> Iterator[Candidate]:
+def _find_candidates(store: str) -> Iterator[Candidate]:
     for path in layout.records(store):
-        with contextlib.suppress(RuncardError):  # open, or no record of ours: it stays
+        with contextlib.suppress(RuncardError):  # open, or not a record: it stays
             document = DirectoryRecord(path).closed_document()
             size = sum(size for _, size in walk_files(path))
             yield _candidate(path, document, size, layout.store_of(path), None)
@@ -131,77 +133,80 @@ def prune(
     on_kept: Callable[[Candidate, str], object],
 ) -> Iterator[Candidate]:
     """Delete what was chosen, as far as it is intact and complete; `on_kept` hears of the rest, and why it stays."""
-    for one in chosen:
-        reason = _why_not(one, limits)
+    for candidate in chosen:
+        reason = _reason_to_keep(candidate, limits)
         if reason is not None:
-            on_kept(one, reason)
+            on_kept(candidate, reason)
             continue
         try:
-            _delete(one)
+            _delete(candidate)
         except OSError as error:
-            raise failure(error, one.path, "delete") from error
-        yield one
+            raise failure(error, candidate.path, "delete") from error
+        yield candidate
 
 
-def _why_not(one: Candidate, limits: Limits | None) -> str | None:
+def _reason_to_keep(candidate: Candidate, limits: Limits | None) -> str | None:
     """Why something is not deleted."""
-    if one.entry is not None and not os.path.lexists(one.path):
+    if candidate.entry is not None and not os.path.lexists(candidate.path):
         return (
             None
-            if _has_tombstone(one)
+            if _has_tombstone(candidate)
             else "the archive is gone, and no entry in the ledger says that it was deleted"
         )
-    results = verify(one.path, limits=limits)
+    results = verify(candidate.path, limits=limits)
     wrong = (found for result in results for found in result.verdict.findings if found.breaks is not None)
     found = next(wrong, None)
     return None if found is None else f"{found.path}: {found.message}"
 
 
-def _has_tombstone(one: Candidate) -> bool:
-    """Whether a deletion of this archive was entered: somebody was killed while deleting it."""
-    archive = os.path.relpath(one.path, one.store)
-    every = (entry for _, journal, _ in ledgers(one.store) for entry in entries(journal))
+def _has_tombstone(candidate: Candidate) -> bool:
+    """Whether the ledger has a tombstone of this archive: a process was killed while deleting it."""
+    archive = os.path.relpath(candidate.path, candidate.store)
+    every = (entry for _, journal, _ in ledgers(candidate.store) for entry in entries(journal))
     return any(
-        (entry.id, entry.archive) == (one.id, archive)
+        (entry.id, entry.archive) == (candidate.id, archive)
         for entry in every
         if entry.event in {DELETED, ARCHIVE_DELETED}
     )
 
 
-def _delete(one: Candidate) -> None:
-    """The tombstone first: whoever finds the record gone finds out why."""
+def _delete(candidate: Candidate) -> None:
+    """The tombstone first, so that the ledger says why the record is gone."""
     with contextlib.ExitStack() as stack:
-        if one.entry is None and not stack.enter_context(held(one.path)):
-            return  # somebody else took it away
-        _write_tombstone(one)
-        if one.entry is None:
-            take_away(one.path, layout.pruned_aside(one.store, one.name))
+        if candidate.entry is None and not stack.enter_context(held(candidate.path)):
+            return  # another process removed it
+        _write_tombstone(candidate)
+        if candidate.entry is None:
+            take_away(candidate.path, layout.pruned_aside(candidate.store, candidate.name))
             return
-        archive, *beside = _files(one.entry)
-        _unlink(one.store, archive)
-        ArchiveFolder(one.entry.folder).drop(one.entry)
+        archive, *beside = _files(candidate.entry)
+        _unlink(candidate.store, archive)
+        ArchiveFolder(candidate.entry.folder).drop(candidate.entry)
         for path in beside:
-            _unlink(one.store, path)
+            _unlink(candidate.store, path)
 
 
 def _unlink(store: str, path: str) -> None:
     with (
-        contextlib.suppress(FileNotFoundError),  # somebody was killed while deleting it
+        contextlib.suppress(FileNotFoundError),  # another process was killed while deleting it
         own_entry(store, os.path.abspath(path)) as (folder, name),
     ):
         os.unlink(name, dir_fd=folder)
 
 
-def _write_tombstone(one: Candidate) -> None:
+def _write_tombstone(candidate: Candidate) -> None:
     """Say in the ledger what goes; as long as the other of the two is there, the record is not gone."""
     now = Clock().timestamp()
-    event, payload = DELETED, entry_payload(one.kind, one.id, one.name, one.sha256, now)
-    if one.entry is not None:
-        payload["archive"] = os.path.relpath(one.path, one.store)
-        if os.path.lexists(os.path.join(one.store, one.name)):
+    event, payload = (
+        DELETED,
+        entry_payload(candidate.kind, candidate.id, candidate.name, candidate.sha256, now),
+    )
+    if candidate.entry is not None:
+        payload["archive"] = os.path.relpath(candidate.path, candidate.store)
+        if os.path.lexists(os.path.join(candidate.store, candidate.name)):
             event, payload["kind"] = ARCHIVE_DELETED, "archive"
     else:
-        for entry in ArchiveFolder.of_store(one.store).find(one.name):
-            event, payload["archive"] = ARCHIVED, os.path.relpath(entry.path, one.store)
-    with Ledger(one.store) as ledger:
+        for entry in ArchiveFolder.of_store(candidate.store).find(candidate.name):
+            event, payload["archive"] = ARCHIVED, os.path.relpath(entry.path, candidate.store)
+    with Ledger(candidate.store) as ledger:
         ledger.append(event, now, payload)

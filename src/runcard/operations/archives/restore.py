@@ -63,7 +63,7 @@ def restore(
 ) -> Restored:
     """Put an archived record back into its store, or into the directory `to`; the archive stays.
 
-    The store is the one that the archive lies in, or the one that it came from, if the ledger there has it.
+    The store is the one that the archive is in, or the one that it came from, if the ledger there has it.
     Everything is checked before a byte is written, and again while it is. With `force` a record comes back that was
     changed before it was archived; what is hostile or damaged never does.
     """
@@ -108,7 +108,7 @@ def _unpack(contents: ArchiveContents, store: str, progress: Progress | None) ->
     is_new = not os.path.isdir(own)
     try:
         with _place(store, aside):
-            # From here on nobody else brings it back: what is unpacked stays the newest archive of it.
+            # From here on no other process restores it: the newest archive is unpacked.
             if os.path.lexists(target := os.path.join(store, contents.name)):
                 raise _already_exists(target)
             unpack(contents, aside, progress=progress)
@@ -131,7 +131,7 @@ def _unpack(contents: ArchiveContents, store: str, progress: Progress | None) ->
 
 @contextlib.contextmanager
 def _place(store: str, aside: str) -> Iterator[None]:
-    """A directory of our own; what somebody left there who was killed goes first."""
+    """A locked directory to unpack in; what a killed process left there is removed first."""
     os.makedirs(store, exist_ok=True)
     folder, name = os.path.split(aside)
     with contextlib.ExitStack() as held:

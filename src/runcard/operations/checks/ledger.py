@@ -1,4 +1,4 @@
-"""The history of a store, as its ledgers tell it."""
+"""The history of a store, by its ledgers."""
 
 import os
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ def history(store: str | os.PathLike[str]) -> tuple[Book, ...]:
     """The ledgers of a store, one for each host that wrote there; raises StoreError where there is none."""
     path = os.fspath(store)
     if not os.path.isdir(path):
-        what = "is no directory" if os.path.lexists(path) else "does not exist"
+        what = "is not a directory" if os.path.lexists(path) else "does not exist"
         raise StoreError(f"{printable(path)} {what}", hint="name the directory of a store")
     books = tuple(_book(name, journal, checked) for name, journal, checked in ledgers(path))
     if not books:

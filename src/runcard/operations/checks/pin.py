@@ -1,7 +1,6 @@
 """Remembering where ledgers ended, for `runcard verify --pin FILE`.
 
-Whoever can write to a store can shorten or rewrite its ledger. Somebody who checks the store regularly, and keeps the pin
-file elsewhere, finds out: a ledger only grows, so the entry that was last seen must still stand at its place. The hash of
+Whoever can write to a store can shorten or rewrite its ledger. Regular checks with a pin file that is kept elsewhere detect that: a ledger only grows, so the entry that was last seen must still stand at its place. The hash of
 an entry covers all entries before it.
 
 Invariant: a pin is only ever moved forward. When a ledger is not what it was, the file stays as it is.
@@ -60,7 +59,7 @@ class PinCheck(NamedTuple):
 
 
 def read_pins(file: str) -> Pins:
-    """What a pin file holds; nothing where there is none yet. Raises StoreError for what is no pin file."""
+    """What a pin file holds; nothing where there is none yet. Raises StoreError for another file."""
     try:
         descriptor = open_regular(file, follow=True)
     except FileNotFoundError:
@@ -81,7 +80,7 @@ def read_pins(file: str) -> Pins:
         return _pins(decode_json(data))
     except (EncodingError, KeyError, TypeError, ValueError, AttributeError) as error:
         raise StoreError(
-            f"{printable(file)} is no pin file, or is damaged",
+            f"{printable(file)} is not a pin file, or is damaged",
             hint="put a copy back; or delete it, and the next check pins what is there then",
         ) from error
 
@@ -102,7 +101,7 @@ def _pins(data: Any) -> Pins:  # noqa: ANN401 - whatever stands in the file
 def check_pins(file: str, paths: Iterable[str], results: Iterable[Verified]) -> PinCheck:
     """Compare the ledgers of what was verified with the pin file, and move the pins forward.
 
-    `paths` are what was named: a store that is pinned and lay there must still be there.
+    `paths` are what was named: a pinned store that was there must still be there.
     """
     given = {os.path.realpath(path): path for path in paths}
     named = list(given)
@@ -128,7 +127,7 @@ def _is_below(store: str, named: list[str]) -> bool:
 
 
 class _PinnedStore:
-    """The ledgers of a store as they are now, held to their pins."""
+    """The ledgers of a store as they are now, compared with their pins."""
 
     def __init__(self, store: str, pins: dict[str, LedgerEnd] | None) -> None:
         self.seen: dict[str, LedgerEnd] = {}
@@ -147,13 +146,11 @@ class _PinnedStore:
     ) -> Iterator[Finding]:
         for name, pin in sorted(pins.items()):
             if name not in every:
-                yield _failed(
-                    name, "the ledger is gone, which was here at the last check", COMPLETE, pin.head
-                )
+                yield _failed(name, "the ledger is gone: it was here at the last check", COMPLETE, pin.head)
             else:
                 yield from _shortened(name, every[name][0], pin)
         for name, (journal, checked) in every.items():
-            self.is_sound &= not checked.faults  # which `verify` tells
+            self.is_sound &= not checked.faults  # which `verify` reports
             if journal.entries:
                 last = journal.entries[-1].line
                 self.seen[name] = LedgerEnd(last["seq"], last["hash"])
@@ -173,7 +170,7 @@ def _shortened(name: str, journal: Journal, pin: LedgerEnd) -> Iterator[Finding]
 
 
 def _new(every: Iterable[str], pins: dict[str, LedgerEnd] | None) -> Iterator[Finding]:
-    """A ledger that came since: another host writes here, or somebody put it there."""
+    """A ledger that is new: another host writes here, or it was put there."""
     for name in sorted(every):
         if pins is not None and name not in pins:
             message = "the ledger was not here at the last check"

@@ -34,7 +34,7 @@ class SessionDocuments:
             self._amended = set(record.amendments().by_path)
 
     def team(self) -> CheckedDocument:
-        """The team document; a loose one, with nothing beside it, is no session."""
+        """The team document; a loose one, with nothing beside it, is not a session."""
         if isinstance(self._team, CheckedDocument):
             return self._team
         documents = [*self._names, *self._amended]  # one that was taken out is not missed

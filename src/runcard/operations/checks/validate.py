@@ -59,7 +59,7 @@ def validate(
     """Check every document at these paths, one after the other; with `strict` a warning is an error.
 
     `root` is the project in which the targets of test plans are looked for. Without it they are looked for where the
-    plan lies, and what is not found there is a warning.
+    plan is, and one that is not found there is a warning.
     """
     check_kind(kind)
     project = None if root is None else os.fspath(root)
@@ -166,7 +166,7 @@ class _Check:
             yield CheckedDocument(read.path, read.examined.report)
 
     def folder(self, root: str) -> Iterator[CheckedDocument]:
-        """What lies in a folder is found by content also when a kind is named; then it is judged as that kind."""
+        """Documents in a folder are found by content, also when a kind is named; then they are checked as that kind."""
         count = 0
         for checked in replace(self, kind=None).below(root):
             count += 1
@@ -177,7 +177,7 @@ class _Check:
                 "file.nothing-found",
                 "",
                 "the folder holds no document",
-                hint=f"documents are of these kinds: {', '.join(sorted(KINDS))}; name a file to see why it is none",
+                hint=f"documents are of these kinds: {', '.join(sorted(KINDS))}; name a file to see what is wrong with it",
             )
             yield CheckedDocument(root, Report((nothing,)))
 
@@ -294,7 +294,7 @@ def _lost(path: str) -> Finding:
     """The finding for a record without its document."""
     hint = "put the document of the record back"
     if os.path.lexists(path):
-        return finding("file.unreadable", "", "it is no regular file", hint=hint)
+        return finding("file.unreadable", "", "it is not a regular file", hint=hint)
     return finding("file.missing", "", "it does not exist, and the folder is a record", hint=hint)
 
 
@@ -303,7 +303,7 @@ def _rules(checked: CheckedDocument) -> set[str]:
 
 
 def unread(error: RuncardError) -> Finding:
-    """The finding for a file that could not be read; whoever prints it names the file."""
+    """The finding for a file that could not be read; its file is named when it is printed."""
     match error.__cause__:
         case FileNotFoundError():
             return finding("file.missing", "", "it does not exist", hint=error.hint)

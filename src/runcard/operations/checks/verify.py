@@ -86,8 +86,8 @@ def _named(word: str, progress: Progress | None, limits: Limits | None) -> Itera
 
 
 def _believed(store: str) -> Iterator[Verified]:
-    """What is wrong with the ledgers that a single record was held to."""
-    with contextlib.suppress(RuncardError):  # one that cannot be read is told with the record
+    """What is wrong with the ledgers that a single record was compared with."""
+    with contextlib.suppress(RuncardError):  # one that cannot be read is reported with the record
         if found := tuple(verify_chains(ledgers(store), store)):
             yield Verified(store, Verdict(found, records=0), store)
 
@@ -144,7 +144,7 @@ def _archives_of(store: str, present: set[LedgerKey], history: list[LedgerEntry]
 
 
 def _is_record(path: str) -> bool:
-    """Whether a record lies there; also where nobody may look, so that verifying it tells why."""
+    """Whether this is a record; also true when that cannot be found out, so that verifying it reports why."""
     return any(
         layout.may_be_file(os.path.join(path, name), follow=True)
         for name in (layout.METADATA, layout.JOURNAL, layout.AUDIT, layout.CHECKSUMS)
@@ -187,7 +187,7 @@ def _open_message(run: DirectoryRecord) -> str:
 
 
 def _folder(root: str, progress: Progress | None, limits: Limits | None) -> Iterator[Verified]:
-    """Every store at a path or below it, such as the outputs of an experiment; what is no folder is told."""
+    """Every store at a path or below it, such as the outputs of an experiment; a path that is not a folder is a finding."""
     found = False
     folders = [root]
     while folders:
@@ -212,7 +212,7 @@ def _folder(root: str, progress: Progress | None, limits: Limits | None) -> Iter
 
 def _folders_in(folder: str) -> list[str]:
     if not os.path.isdir(folder):
-        what = "is no record" if os.path.lexists(folder) else "does not exist"
+        what = "is not a record" if os.path.lexists(folder) else "does not exist"
         raise StoreError(f"{printable(folder) or chr(39) * 2} {what}")
     own = {layout.own_folder(folder), layout.collections(folder)}
     try:
@@ -225,7 +225,7 @@ def _folders_in(folder: str) -> list[str]:
 
 
 def _is_surely_record(path: str) -> bool:
-    """Whether a folder that nobody named is a record: others have lists of checksums and metadata of their own."""
+    """Whether a folder that was not named is surely a record: other programs have checksums and metadata too."""
     journals = (layout.JOURNAL, layout.AUDIT)
     return any(layout.may_be_file(os.path.join(path, name)) for name in journals) or (
         detect(DirectoryRecord(path).raw_document) in {GENERATION, TEAM}
@@ -233,7 +233,7 @@ def _is_surely_record(path: str) -> bool:
 
 
 def _is_store(folder: str, *, is_named: bool) -> bool:
-    """Whether a folder is a store although no record lies there now."""
+    """Whether a folder is a store although it has no records now."""
     archive = layout.archive_folder(folder)
     marks = [layout.own_folder(folder), layout.collections(folder)]
     is_shelf = os.path.isfile(os.path.join(archive, layout.ARCHIVE_INDEX))
@@ -287,7 +287,7 @@ def _ledger_files(store: str, found: list[Finding]) -> list[LedgerFile]:
 
 
 def _ledger_gone(store: str, closed: int, heads: int) -> Iterator[Finding]:
-    """Several closed records lay in a store once, which had a ledger; one alone may have been copied.
+    """Several closed records were in a store with a ledger; one alone may have been copied.
 
     In a folder that is surely a store, each record that names a head has a finding of its own.
     """

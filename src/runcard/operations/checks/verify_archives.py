@@ -1,7 +1,7 @@
-"""Verifying the archives of a store: every one that lies there, and every one that the index or the ledger names.
+"""Verifying the archives of a store: all that are there, and all that the index or the ledger names.
 
 The index is checked against both, and never believed: an archive is read whatever the index says about it. The paths in
-ledgers and indexes are a stranger's. One that leads out of the store, or through a link, is not opened.
+ledgers and indexes can be hostile. One that leads out of the store, or through a link, is not opened.
 """
 
 import os
@@ -50,7 +50,7 @@ class ArchivesCheck:
         self.store = store
         self._history = history  # of the store, by its ledgers
         self._is_alone = is_alone  # whether only this folder is looked at, and not the rest of the store
-        self._present = present  # records that lie in the store as directories
+        self._present = present  # records that are in the store as directories
         self._is_damaged = False  # the index
         self.records: set[LedgerKey] = set()  # that have an archive which could be read
         self.findings: list[Finding] = []  # about the folder, its index and the ledger
@@ -62,7 +62,7 @@ class ArchivesCheck:
                 self.findings += self._gone(path)
             elif not self._is_plain(path):
                 self.findings.append(
-                    self._finding("link", path, "this is no regular file, or lies behind a link")
+                    self._finding("link", path, "not a regular file, or behind a symbolic link")
                 )
             else:
                 yield self._archive(path, progress, limits)
@@ -107,7 +107,7 @@ class ArchivesCheck:
         return latest
 
     def _path(self, archive: str | None) -> str | None:
-        """Where an archive lies that the ledger names; None where nobody looks."""
+        """The path of an archive that the ledger names; None if it is not to be read."""
         if archive is None or self.store is None or check_relative(archive) is not None:
             return None
         top, _, rest = archive.partition("/")
@@ -120,7 +120,7 @@ class ArchivesCheck:
         return known is not None and known.is_there and self._is_here(path)
 
     def _is_here(self, path: str) -> bool:
-        """Whether an archive lies in this folder, whose index should have it."""
+        """Whether an archive is in this folder, whose index should have it."""
         return path.startswith(os.path.join(self.folder, ""))
 
     def _lying_here(self) -> Iterator[str]:
@@ -132,7 +132,7 @@ class ArchivesCheck:
                     yield one.path
 
     def _is_plain(self, path: str) -> bool:
-        """Whether a regular file lies there, reached through no link."""
+        """Whether this is a regular file, reached through no link."""
         top = self.store if self.store is not None else self.folder
         above = os.path.dirname(path)
         while len(above) > len(top):
@@ -142,7 +142,7 @@ class ArchivesCheck:
         return layout.may_be_file(path)
 
     def _gone(self, path: str) -> Iterator[Finding]:
-        """The index names an archive that is not there; what the ledger misses is told with the ledger."""
+        """The index names an archive that is not there; what the ledger misses is reported with the ledger."""
         known = self._in_ledger.get(path)
         is_told = known is not None and (not known.is_there or known.record not in self._present)
         if path in self._indexed and not is_told:
@@ -183,11 +183,11 @@ class ArchivesCheck:
             yield self._finding("unexpected", path, "neither the index nor the ledger has this archive")
 
     def beyond(self) -> Iterator[Finding]:
-        """The archives that the ledger has outside of the store: nobody opens them because a ledger says so."""
+        """The archives that the ledger has outside of the store: they are not opened because a ledger says so."""
         latest = {one.key: one for one in self._history}
         for one in latest.values():
             if one.event == ARCHIVED and one.archive is not None and check_relative(one.archive) is not None:
-                message = f"its archive {printable(one.archive)} lies outside of the store, and was not read: name it"
+                message = f"its archive {printable(one.archive)} is outside of the store, and was not read: name it to verify it"
                 yield record_finding("limits", printable(one.path), "", message)
 
     def _ledger(

@@ -16,7 +16,7 @@ from runcard.documents.findings import Finding
 from runcard.documents.kinds import TEAM
 from runcard.documents.session.team import Team
 from runcard.encoding import JsonObject
-from runcard.errors import ExitCode, RuncardError, StoreError, UsageError
+from runcard.errors import RuncardError, StoreError, UsageError
 from runcard.files import printable
 from runcard.observe.clock import Clock
 from runcard.operations.sessions.assembly import Progress, SessionAssembler
@@ -44,8 +44,6 @@ _SETTINGS_USED = tuple(setting for setting in known.ALL if setting is not known.
 
 class CollectingIsOffError(RuncardError):
     """Collecting is disabled by the settings."""
-
-    exit_code = ExitCode.WARNINGS
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,9 @@
 The order is what makes it safe. The new bytes of each file are written aside, in the store's own folder; then the entries
 that name them are added to `amendments.jsonl`, and from that moment on the change is decided; then the files take their
 places, or go; the ledger comes last. Killed before the entries, nothing has happened. Killed after them, `verify` finds
-files that are not what the amendments say, and whoever amends the record next finishes the work first.
+files that are not what the amendments say, and the next amendment finishes the work first.
 
-Invariants: what was taken out lies nowhere any more when the work is done, in no temporary file and in none of the
+Invariants: removed bytes are nowhere when the work is done, in no temporary file and in none of the
 store's originals; one amends a record at a time; no link is followed out of the record.
 """
 
@@ -42,10 +42,10 @@ class Edit(NamedTuple):
     path: str
     old: str
     new: str | None
-    said: JsonObject  # what the entry says beside that
+    fields: JsonObject  # more fields of its entry
 
 
-class By(NamedTuple):
+class Author(NamedTuple):
     """Who amends a record, when, and why."""
 
     who: str
@@ -58,7 +58,7 @@ class By(NamedTuple):
 
 @contextlib.contextmanager
 def amending(record: str, *, look: bool = False) -> Iterator["Amender"]:
-    """A closed record on the desk of the one who amends it alone; with `look` nothing is written, nor finished."""
+    """Lock a closed record to amend it; with `look` nothing is written, nor finished."""
     is_document = os.path.basename(record) == layout.METADATA
     path = os.path.realpath(os.path.dirname(record) if is_document else record)
     if not layout.may_be_file(os.path.join(path, layout.METADATA)):
@@ -94,7 +94,7 @@ class Amender:
         if not layout.may_be_file(path := os.path.join(self.path, layout.CHECKSUMS)):
             raise StoreError(
                 f"{printable(self.path)} is not closed: it has no {layout.CHECKSUMS}",
-                hint="only what was sealed can be amended: a session that `runcard collect` made"
+                hint="only a sealed session can be amended: one that `runcard collect` made"
                 if self.is_session
                 else "close it first; only a closed record can be amended",
             )
@@ -114,7 +114,7 @@ class Amender:
             raise StoreError(f"{printable(self.path)} is not closed", hint="close it first: runcard close")
         if not self.is_session and os.path.lexists(layout.open_mark(self.path)):  # which holds all its events
             raise StoreError(
-                f"the closing of {printable(self.path)} was not finished",
+                f"closing {printable(self.path)} was not finished",
                 hint="finish it first: runcard close",
             )
         checked = self.amendments.check(self.sealed)
@@ -124,8 +124,8 @@ class Amender:
 
     def _refused(self, reason: str) -> StoreError:
         return StoreError(
-            f"{printable(self.path)} is not what it was when it was closed: {reason}",
-            hint="see all of it with `runcard verify`; a record that does not hold is not amended",
+            f"{printable(self.path)} was changed since it was closed: {reason}",
+            hint="see all of it with `runcard verify`; only an intact record can be amended",
         )
 
     @cached_property
@@ -148,34 +148,34 @@ class Amender:
             *(change.new for change in changes if change.new),
         }
 
-    def change(self, kind: str, edits: list[Edit], by: By) -> None:
+    def change(self, kind: str, edits: list[Edit], author: Author) -> None:
         """Enter what becomes of files, and do it."""
         for edit in edits:
             self.files.check_writable(edit.path)
-        said = [
+        payloads = [
             {
                 **_path_of(edit.path),
                 "old_sha256": edit.old,
                 "new_sha256": edit.new,
-                **by.to_dict(),
-                **edit.said,
+                **author.to_dict(),
+                **edit.fields,
             }
             for edit in edits
         ]
         self.files.sync()
-        self._append(kind, said, by.when)
+        self._append(kind, payloads, author.when)
         self._settle()
 
-    def remark(self, kind: str, said: JsonObject, by: By) -> None:
+    def remark(self, kind: str, fields: JsonObject, author: Author) -> None:
         """Enter a remark."""
         nothing = dict.fromkeys(("path", "old_sha256", "new_sha256"))
-        self._append(kind, [{**nothing, **by.to_dict(), **said}], by.when)
+        self._append(kind, [{**nothing, **author.to_dict(), **fields}], author.when)
         self._settle()
 
-    def _append(self, kind: str, said: list[JsonObject], when: str) -> None:
+    def _append(self, kind: str, payloads: list[JsonObject], when: str) -> None:
         path = os.path.join(self.path, layout.AMENDMENTS)
         head, lines = self._head(), []
-        for payload in said:
+        for payload in payloads:
             fields = {"seq": head.count + 1, "timestamp": when, "event": kind, "writer": head.writer}
             line = chain.write_line(fields, payload, os.urandom(16).hex(), head.head)
             lines.append(line.raw)
@@ -210,17 +210,17 @@ class Amender:
             path = self._names.get(name)
             if path is None:
                 continue
-            now, wanted = self.files.digest(path), self.expected(path)
-            if now is not None and now != wanted and now in self.known(path):
-                yield path, wanted
+            now, expected = self.files.digest(path), self.expected(path)
+            if now is not None and now != expected and now in self.known(path):
+                yield path, expected
 
     def finish(self) -> None:
-        """Finish what somebody left half done who was killed."""
+        """Finish an amendment that was killed half-way."""
         self.finished = self._settle()
 
     def _settle(self) -> tuple[str, ...]:
         """Make the files what the amendments say, forget what was prepared, and enter it in the ledger."""
-        done = tuple(path for path, wanted in list(self._unfinished()) if self.files.put(path, wanted))
+        done = tuple(path for path, expected in list(self._unfinished()) if self.files.put(path, expected))
         if done:
             self.files.sync()
         self._forget_originals()
@@ -244,7 +244,7 @@ class Amender:
                             os.unlink(kept_as, dir_fd=folder)
 
     def keep_original(self, data: bytes) -> str:
-        """Keep bytes that an amendment replaces in the store; where they lie."""
+        """Keep bytes that an amendment replaces in the store; returns their path."""
         store = layout.store_of(self.path)
         path = layout.original(store, sha256_bytes(data).hex)
         with open_own(store, layout.originals(store), create=True) as folder:
@@ -269,9 +269,7 @@ class Amender:
                     _EVENTS.get(last["event"], AMENDED), last["timestamp"], self._ledger_entry(last, head)
                 )
         except RuncardError as error:
-            self.remarks.append(
-                f"the ledger does not have this, the next amendment enters it: {error.message}"
-            )
+            self.remarks.append(f"not in the ledger yet: the next amendment enters it: {error.message}")
 
     def _ledger_entry(self, line: JsonObject, head: chain.Head) -> JsonObject:
         payload = line.get("payload") or {}
@@ -299,7 +297,7 @@ def _document(record: str, metadata: bytes) -> JsonObject:
         document = decode_json(metadata)
     if not isinstance(document, dict):
         raise StoreError(
-            f"the {layout.METADATA} of {printable(record)} cannot be read",
+            f"cannot read the {layout.METADATA} of {printable(record)}",
             hint="see what `runcard verify` says",
         )
     kind = TEAM if detect(document) is TEAM else GENERATION

@@ -1,7 +1,7 @@
 """Reading amendments: the only way in which a closed record changes.
 
 `amendments.jsonl` is a chain that begins with the digest of the metadata document as it was sealed. An entry that changes
-a file names its path, its old and new digest, and who did it, when and why; without a new digest the file was taken out.
+a file names its path, its old and new digest, and who did it, when and why; without a new digest the file was removed.
 An entry that changes none is a remark.
 """
 
@@ -20,7 +20,7 @@ NOTE, TAG, EVALUATION, APPROVAL = "note", "tag", "evaluation", "approval"
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class FileChange:
     """What an amendment did to a file."""
 
     kind: str  # redaction, migration, …
@@ -29,7 +29,7 @@ class Change:
     new: str | None
     who: str
     why: str
-    said: JsonObject = field(default_factory=dict)  # all of the entry
+    payload: JsonObject = field(default_factory=dict)  # of the entry
 
     def __str__(self) -> str:
         return self.by("withheld" if self.new is None else "amended")
@@ -40,14 +40,14 @@ class Change:
     @property
     def events(self) -> list[str]:
         """The events whose payload it took out."""
-        events = self.said.get("events")
+        events = self.payload.get("events")
         return [event for event in events if isinstance(event, str)] if isinstance(events, list) else []
 
-    def told(self) -> str:
+    def describe(self) -> str:
         return f"{self.path}: {self}"
 
     def to_dict(self) -> JsonObject:
-        return {"kind": self.kind, **self.said}
+        return {"kind": self.kind, **self.payload}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,23 +55,23 @@ class Remark:
     """An amendment that changes no file: a note, a tag, an evaluation, an approval."""
 
     kind: str
-    said: JsonObject
+    payload: JsonObject
 
-    def told(self) -> str:
-        who, why = self.said.get("who") or "unknown", self.said.get("why")
+    def describe(self) -> str:
+        who, why = self.payload.get("who") or "unknown", self.payload.get("why")
         if self.kind == NOTE:
-            return f"note by {who}: {self.said.get('text')}"
+            return f"note by {who}: {self.payload.get('text')}"
         if self.kind == APPROVAL:
-            approver = self.said.get("approved_by") or who
-            said = f"approved by {approver}" + ("" if approver == who else f", entered by {who}")
+            approver = self.payload.get("approved_by") or who
+            text = f"approved by {approver}" + ("" if approver == who else f", entered by {who}")
         elif self.kind == EVALUATION:
-            said = f"evaluation {self.said.get('name')} = {self.said.get('value')} by {who}"
+            text = f"evaluation {self.payload.get('name')} = {self.payload.get('value')} by {who}"
         else:
-            said = f"{self.kind} {self.said.get('tag', '')}".rstrip() + f" by {who}"
-        return f"{said}: {why}" if why else said
+            text = f"{self.kind} {self.payload.get('tag', '')}".rstrip() + f" by {who}"
+        return f"{text}: {why}" if why else text
 
     def to_dict(self) -> JsonObject:
-        return {"kind": self.kind, **self.said}
+        return {"kind": self.kind, **self.payload}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,27 +79,27 @@ class Amendments:
     """What was amended in a record."""
 
     journal: Journal | None = None
-    entries: tuple[Change | Remark, ...] = ()
-    by_path: dict[str, list[Change]] = field(default_factory=dict)
+    entries: tuple[FileChange | Remark, ...] = ()
+    by_path: dict[str, list[FileChange]] = field(default_factory=dict)
 
     @property
-    def changes(self) -> tuple[Change, ...]:
-        return tuple(entry for entry in self.entries if isinstance(entry, Change))
+    def changes(self) -> tuple[FileChange, ...]:
+        return tuple(entry for entry in self.entries if isinstance(entry, FileChange))
 
     @property
-    def told(self) -> list[str]:
+    def descriptions(self) -> list[str]:
         """A sentence for each entry."""
-        return [entry.told() for entry in self.entries]
+        return [entry.describe() for entry in self.entries]
 
-    def accepted(self, path: str, sealed: str) -> tuple[str | None, list[Change]]:
+    def accepted(self, path: str, sealed: str) -> tuple[str | None, list[FileChange]]:
         """The digest a file must have now, given the one it was sealed with, and the changes that lead there."""
         digest: str | None = sealed
-        taken = []
+        applied = []
         for change in self.by_path.get(path, ()):
             if change.old == digest:
                 digest = change.new
-                taken.append(change)
-        return digest, taken
+                applied.append(change)
+        return digest, applied
 
     def sealed(self, path: str, current: str) -> str:
         """The digest a file was sealed with, given the one it has now."""
@@ -126,20 +126,20 @@ def parse_amendments(data: bytes | None) -> Amendments:
 
 
 def _amendments(journal: Journal) -> Amendments:
-    found = tuple(said for entry in journal.entries if (said := _entry(entry.line)) is not None)
-    by_path: dict[str, list[Change]] = {}
-    for one in found:
-        if isinstance(one, Change):
-            by_path.setdefault(one.path, []).append(one)
-    return Amendments(journal, found, by_path)
+    entries = tuple(one for line in journal.entries if (one := _entry(line.line)) is not None)
+    by_path: dict[str, list[FileChange]] = {}
+    for entry in entries:
+        if isinstance(entry, FileChange):
+            by_path.setdefault(entry.path, []).append(entry)
+    return Amendments(journal, entries, by_path)
 
 
-def _is_digest(said: object) -> TypeGuard[str]:
+def _is_digest(value: object) -> TypeGuard[str]:
     """Whether this is a digest: the bytes of before are looked for under that name."""
-    return isinstance(said, str) and re.fullmatch("[0-9a-f]{64}", said) is not None
+    return isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value) is not None
 
 
-def _entry(line: JsonObject) -> Change | Remark | None:
+def _entry(line: JsonObject) -> FileChange | Remark | None:
     """What a line says; None for one that says nothing that is understood."""
     kind, payload = str(line.get("event")), line.get("payload")
     if not isinstance(payload, dict):
@@ -147,5 +147,5 @@ def _entry(line: JsonObject) -> Change | Remark | None:
     path, old, new = (payload.get(key) for key in ("path", "old_sha256", "new_sha256"))
     if isinstance(path, str) and _is_digest(old) and (new is None or _is_digest(new)):
         who, why = (str(payload.get(key) or "unknown") for key in ("who", "why"))
-        return Change(kind, path, old, new, who, why, payload)
+        return FileChange(kind, path, old, new, who, why, payload)
     return Remark(kind, payload) if kind in {NOTE, TAG, EVALUATION, APPROVAL} else None

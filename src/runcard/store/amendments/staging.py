@@ -40,7 +40,7 @@ class Staging:
         self._store = layout.store_of(record)
 
     def digest(self, path: str) -> str | None:
-        """The digest that a file has now; None for one that is not there, or is no regular file."""
+        """The digest that a file has now; None for one that is not there, or is not a regular file."""
         try:
             with self.opened(path) as descriptor:
                 return sha256_descriptor(descriptor).hex
@@ -119,7 +119,7 @@ class Staging:
             disk = os.fstat(descriptor).st_dev
         if disk != os.stat(self._record).st_dev:
             raise StoreError(
-                f"{printable(self._record)} lies on another disk than {printable(folder)}",
+                f"{printable(self._record)} is on another disk than {printable(folder)}",
                 hint="move the record to the disk of its store, then run the command again",
             )
         return folder

@@ -64,7 +64,7 @@ class _Resolver:
         return at
 
     def _entered(self, folder: str, hops: int) -> str | None:
-        """A folder of the archive, which lies below no link in a good one."""
+        """A folder of the archive, with the links in its path followed."""
         at: str | None = ""
         for part in folder.split("/") if folder else ():
             at = None if at is None else self._step(at, part, hops)

@@ -1,6 +1,6 @@
 """The folders that the paths of an archive need, whether it lists them or not.
 
-Invariant: no path lies below a file or a link, and a few long names cannot stand for folders without number.
+Invariant: no path is below a file or a link, and a few long names cannot stand for folders without number.
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ class FolderTree:
         self._name_bytes = 0
 
     def has_room(self, path: str, kind: FileKind) -> bool:
-        """Whether a path lies below nothing but folders, and is none of them itself; these folders are noted."""
+        """Whether all parents of a path are folders, and the path is not one of them; the parents are noted."""
         if kind is not FileKind.DIRECTORY and path in self._folders:
             return False
         above = path.rpartition("/")[0]

@@ -1,7 +1,7 @@
-"""A folder of archives and its `archive_index.json`: which records lie there, since when, and with which digests.
+"""A folder of archives and its `archive_index.json`: which records are archived there, since when, and with which digests.
 
 The index is changed under the lock of the folder, in one step, and keeps every field that it had. One that cannot be read is
-an error that says so: nothing is written then. One that is gone is made again from the archives, as far as they tell.
+an error that says so: nothing is written then. One that is gone is rebuilt from the archives, as far as possible.
 """
 
 import os
@@ -52,9 +52,9 @@ class ArchiveEntry(NamedTuple):
     @property
     def name(self) -> str:
         """Of the record's directory; an index can come from anybody, and says nothing but a name."""
-        said = self.fields.get(self.kind)
-        is_name = isinstance(said, str) and "/" not in said and check_relative(said) is None
-        return str(said) if is_name else layout.archived_name(self.path)
+        stated = self.fields.get(self.kind)
+        is_name = isinstance(stated, str) and "/" not in stated and check_relative(stated) is None
+        return str(stated) if is_name else layout.archived_name(self.path)
 
     @property
     def id(self) -> str:
@@ -63,10 +63,10 @@ class ArchiveEntry(NamedTuple):
     @property
     def claimed_store(self) -> str | None:
         """The store that the record came from by what the index says, which anybody may have written."""
-        said = self.fields.get("store")
-        if not isinstance(said, str) or os.path.isabs(said) or "\0" in said:
+        stated = self.fields.get("store")
+        if not isinstance(stated, str) or os.path.isabs(stated) or "\0" in stated:
             return None
-        return os.path.normpath(os.path.join(self.folder, said))
+        return os.path.normpath(os.path.join(self.folder, stated))
 
 
 class ArchiveFolder:
@@ -85,7 +85,7 @@ class ArchiveFolder:
 
     def __iter__(self) -> Iterator[ArchiveEntry]:
         document = self._read()
-        data = self._found() if document is None else document.to_dict()
+        data = self._rebuild() if document is None else document.to_dict()
         for kind, key in _LISTS.items():
             for fields in data.get(key) or ():
                 if check_relative(fields["archive_file"]) is None:
@@ -126,7 +126,7 @@ class ArchiveFolder:
     def _change(self, kind: str, change: Any, mode: int | None = None) -> None:  # noqa: ANN401 - entries to entries
         with locked(self.folder, timeout=LOCK_TIMEOUT):
             document, key = self._read(), _LISTS[kind]
-            data = self._found() if document is None else document.to_dict()
+            data = self._rebuild() if document is None else document.to_dict()
             data[key] = change(list(data.get(key) or ()))
             new = ArchiveIndex.from_dict(data) if document is None else document.changed(data)
             try:
@@ -138,8 +138,8 @@ class ArchiveFolder:
             except OSError as error:
                 raise failure(error, self.index, "write") from error
 
-    def _found(self) -> JsonObject:
-        """An index of the archives that lie here; what only the lost one knew is left out."""
+    def _rebuild(self) -> JsonObject:
+        """An index rebuilt from the archives here; what only the lost one stated is missing."""
         data: JsonObject = {"version": ARCHIVE_INDEX.latest}
         for file in layout.archives_in(self.folder):
             path = os.path.join(self.folder, file)
@@ -147,12 +147,14 @@ class ArchiveFolder:
                 document = reader.load_document(read_regular(layout.metadata_copy(path)) or b"")
                 changed = datetime.fromtimestamp(int(os.stat(path).st_mtime), UTC)
             except (OSError, InvalidDocument):
-                continue  # nobody can tell whose it is without opening it
+                continue  # its record is not known without opening it
             if isinstance(document, Team | Generation):
                 kind = "session" if isinstance(document, Team) else "run"
                 name = layout.archived_name(path)
                 facts = {"archived_at": format_time(changed), "archive_file": file}
-                data.setdefault(_LISTS[kind], []).append(_about(kind, document.to_dict(), name) | facts)
+                data.setdefault(_LISTS[kind], []).append(
+                    _document_fields(kind, document.to_dict(), name) | facts
+                )
         return data
 
     def _read(self) -> ArchiveIndex | None:
@@ -167,25 +169,25 @@ class ArchiveFolder:
         except InvalidDocument as error:
             raise StoreError(
                 f"{printable(self.index)} is damaged: {error.report.errors[0].message}",
-                hint=f"`runcard validate {printable(self.index)}` tells all that is wrong; mend it, or put a copy back. The archives themselves are not touched",
+                hint=f"see all that is wrong: runcard validate {printable(self.index)}; mend it, or put a copy back. The archives are not affected",
             ) from error
         if not isinstance(document, ArchiveIndex):
-            raise StoreError(f"{printable(self.index)} is no index of archives", hint="put a copy back")
+            raise StoreError(f"{printable(self.index)} is not an index of archives", hint="put a copy back")
         return document
 
 
 def index_fields(kind: str, contents: ArchiveContents, document: JsonObject, facts: JsonObject) -> JsonObject:
     """What the index says about an archive that was read, given the record's document."""
-    said = _about(kind, document, contents.name) | facts
-    said |= {"sha256": contents.sha256, "bytes": contents.file_bytes}
-    return said | {"uncompressed_bytes": contents.bytes, "tar_sha256": contents.tar_sha256}
+    fields = _document_fields(kind, document, contents.name) | facts
+    fields |= {"sha256": contents.sha256, "bytes": contents.file_bytes}
+    return fields | {"uncompressed_bytes": contents.bytes, "tar_sha256": contents.tar_sha256}
 
 
-def _about(kind: str, document: JsonObject, name: str) -> JsonObject:
-    """What the document of a record tells the index."""
+def _document_fields(kind: str, document: JsonObject, name: str) -> JsonObject:
+    """The fields of an index entry that come from the record's document."""
     if kind == "run":
         cost = document["costs"].get("total_cost_usd")
         return {"run_id": RunFields(document).run_id, "total_cost": cost, "run": name}
     cost = document["execution_summary"].get("total_cost")
-    said = {"team_session_id": document["team_session_id"], "total_cost": cost}
-    return said | {"instances_count": document["total_instances"], "session": name}
+    fields = {"team_session_id": document["team_session_id"], "total_cost": cost}
+    return fields | {"instances_count": document["total_instances"], "session": name}

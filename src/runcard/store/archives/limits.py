@@ -1,4 +1,4 @@
-"""How much an archive may hold, so that a stranger's cannot fill the memory or keep a command busy."""
+"""How much an archive may hold, so that a hostile one cannot fill the memory or keep a command busy."""
 
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ MOST_NAMES = (
 MOST_EXTRA = 1 << 31  # bytes of the records that hold long names
 LONGEST_PATH = 1 << 14  # four times as long as Linux takes in one piece
 LONGEST_TARGET = 4095  # bytes that Linux takes
-MOST_FAULTS = 1000  # enough to tell anybody
+MOST_FAULTS = 1000  # that are listed
 
 
 class ArchiveLimits(NamedTuple):

@@ -1,4 +1,4 @@
-"""The index beside an archive: at which place of it a path is to be looked for.
+"""The member index beside an archive: at which offset to look for a path.
 
 It has one line for each member of the archive, so it stays small. It is a hint and no evidence: what is read with its help
 is checked like everything else, and one that is missing, damaged or of another archive is made again.
@@ -45,13 +45,13 @@ class MemberOffsets:
         return cls([(place.offset, encode_name(place.path)) for place in contents.members])
 
     def before(self, path: str) -> int:
-        """Where to begin reading in order to meet a path, and all that lies below it."""
+        """The offset to read from to find a path, and everything below it."""
         at = bisect_right(self._paths, encode_name(path)) - 1
         return self._offsets[at] if at > 0 else 0
 
 
 def read_offsets(archive: str, digest: str | None) -> MemberOffsets | None:
-    """The places of an archive; None when nobody wrote them down, or what was written is not what it should be."""
+    """The offsets in an archive's member index; None when there is none, or it does not match."""
     try:
         raw = read_regular(layout.member_index(archive)) or b""
         if digest is not None and sha256_bytes(raw).hex != digest:

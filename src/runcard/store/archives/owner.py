@@ -1,7 +1,7 @@
-"""Which store an archive belongs to: told by where it lies and by the ledgers of stores.
+"""Which store an archive belongs to: by its path, and by the ledgers of stores.
 
-An archive, the index beside it and a ledger can all come from somebody else. The index names a store, and nothing is written
-there just because it says so: either the archive lies in the store, or the store's own ledger has the archive, by its path
+An archive, the index beside it and a ledger can all come from another person. The index names a store, and nothing is written
+there just because it says so: either the archive is in the store, or the store's own ledger has the archive, by its path
 and its digest.
 """
 
@@ -20,7 +20,7 @@ from runcard.store.ownership import is_own_archive
 
 
 def store_around(archive: str) -> str | None:
-    """The store that an archive lies in, as `<store>/archive/YYYY-MM/<name>.tar.gz`; None for one that lies elsewhere.
+    """The store that an archive is in, as `<store>/archive/YYYY-MM/<name>.tar.gz`; None for another path.
 
     Raises StoreError when one of these folders is a link.
     """
@@ -52,7 +52,7 @@ def store_that_lists(store: str, archive: str, digest: str | None = None) -> str
 def is_own(store: str | None, archive: str, digest: str) -> bool:
     """Whether this user made an archive of this digest at this place; the file is not read.
 
-    The ledger must have it with a code made with the user's key: a stranger's archive can bring a ledger of its own.
+    The ledger must have it with a code made with the user's key: a hostile archive can come with a ledger of its own.
     """
     return store is not None and any(
         is_own_archive(store, entry.id, digest, entry.mac)
@@ -72,10 +72,10 @@ def check_place(shelved: ArchiveEntry | None) -> None:
                 return
     except FileNotFoundError:
         return
-    except OSError:  # a link on the way, or something that is no directory
+    except OSError:  # a link on the way, or something that is not a directory
         pass
     raise StoreError(
-        f"the index of archives in {printable(shelved.folder)} names {printable(file)}, which leads through a symbolic link",
+        f"the index of archives in {printable(shelved.folder)} names {printable(file)}, which is behind a symbolic link",
         hint="put the archive itself in the place of the link; `archive --to` keeps archives in another folder",
     )
 

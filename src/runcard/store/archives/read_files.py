@@ -14,7 +14,7 @@ from runcard.store.archives.tar_stream import Gap, LostError, TarStream
 
 
 class ArchivedFile(NamedTuple):
-    """One thing in an archive; `data` gives what a file holds, until the next one is asked for."""
+    """A file, folder or link in an archive; `data` gives the bytes of a file, until the next one is read."""
 
     path: str
     kind: FileKind
@@ -25,7 +25,7 @@ class ArchivedFile(NamedTuple):
 def archived_files(descriptor: int, places: MemberOffsets, wanted: str) -> Iterator[ArchivedFile]:
     """What an open archive has under a path: a file, or a folder with all that is below it; all of it under an empty one.
 
-    Raises LostError where that is damaged. What lies elsewhere in the archive is not looked at.
+    Raises LostError where that is damaged. The rest of the archive is not read.
     """
     raw = encode_name(wanted)
     below = raw and raw + b"/"

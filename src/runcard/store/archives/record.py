@@ -106,7 +106,7 @@ class ArchivedRecord(Record):
 
     @property
     def store(self) -> str | None:
-        """The store that the archive lies in, or one whose ledger has it; None when there is no such store."""
+        """The store that the archive is in, or one whose ledger has it; None when there is no such store."""
         return self._find_store(self._contents.sha256 if self._contents else None)
 
     def _find_store(self, digest: str | None) -> str | None:
@@ -156,7 +156,7 @@ class ArchivedRecord(Record):
             yield self._problem("changed", self.path, message)
 
     def _check_copy(self, contents: ArchiveContents) -> Iterator[Finding]:
-        """What is wrong with the copy of the document beside an archive of ours; the record itself needs none."""
+        """What is wrong with the copy of the document beside an archive that runcard made; the record itself does not need it."""
         if self.entry is None or "sha256" not in self.entry.fields:
             return
         copy = layout.metadata_copy(self.path)

@@ -1,8 +1,8 @@
-"""Filing a record: from its directory into an archive, so that at every moment it is whole in one of the two.
+"""Replacing a record's directory by an archive, so that at every moment it is whole in one of the two.
 
 The archive is made aside, read back, and only then takes its name; the index and the ledger follow; then the directory leaves
-its place in one step, and is removed. Whoever is killed on the way leaves the record where it was, or in the archive:
-filing it again finishes the work.
+its place in one step, and is removed. After a kill, the record is in its directory or in the archive; archiving it again
+finishes the work.
 """
 
 import contextlib
@@ -29,7 +29,7 @@ _CREATE = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 
 @contextlib.contextmanager
 def held(record: str) -> Iterator[bool]:
-    """Hold a record, so that nobody else files it meanwhile; False when somebody did while we waited."""
+    """Lock a record; False when another process archived it while we waited."""
     with contextlib.ExitStack() as stack:
         try:
             stack.enter_context(locked(record, timeout=LOCK_TIMEOUT))
@@ -78,7 +78,7 @@ class NewArchive:
         if (contents.sha256, contents.tar_sha256) != (packed.sha256, packed.tar_sha256) or contents.problems:
             raise StoreError(
                 f"the archive of {printable(self._record)} cannot be read back as it was written",
-                hint="the disk may be failing: look at it, then try again. The record was left alone",
+                hint="check the disk, then try again; the record was left alone",
             )
         contents.others = packed.others
         return contents
@@ -94,7 +94,7 @@ class NewArchive:
             if not _is_same(self._target, contents.sha256):
                 if not replace and os.path.lexists(self._target):
                     raise StoreError(
-                        f"{printable(self._target)} is there already, and is the archive of another record",
+                        f"{printable(self._target)} exists already, as the archive of another record",
                         hint="nothing was changed; --to names another folder of archives",
                     )
                 os.replace(self._path, self._target)
@@ -114,7 +114,7 @@ class NewArchive:
 def _open_month(store: str, archive: str, mode: int) -> Iterator[int]:
     """The folder of a month that an archive goes to, which is made where it is missing.
 
-    No link is followed below the store, or below a folder of archives elsewhere, which is the user's.
+    No link is followed below the store, or below another folder of archives, which is the user's.
     """
     folder = layout.folder_of_archive(archive)
     names = [os.path.basename(os.path.dirname(archive))]
@@ -127,7 +127,7 @@ def _open_month(store: str, archive: str, mode: int) -> Iterator[int]:
 
 
 def _create(folder: int, target: str, mode: int) -> tuple[int, str]:
-    """A new temporary file, whose lock says that somebody is at work on it, and its name."""
+    """A new temporary file, locked while it is written, and its name."""
     while True:
         name = f".{target}.{os.urandom(4).hex()}.tmp"
         descriptor = os.open(name, _CREATE, mode, dir_fd=folder)
@@ -135,7 +135,7 @@ def _create(folder: int, target: str, mode: int) -> tuple[int, str]:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
         if os.fstat(descriptor).st_nlink:
             return descriptor, name
-        os.close(descriptor)  # somebody removed it before it was locked
+        os.close(descriptor)  # another process removed it before it was locked
 
 
 def _is_same(archive: str, digest: str) -> bool:
@@ -143,7 +143,7 @@ def _is_same(archive: str, digest: str) -> bool:
 
 
 def take_away(record: str, aside: str) -> None:
-    """Remove a record that is whole elsewhere, or is to go: it leaves its place in one step."""
+    """Remove a record that is archived or to be deleted: it leaves its place in one step."""
     store, name = layout.store_of(record), os.path.basename(aside)
     try:
         with open_own(store, layout.own_folder(store), create=True) as own:
@@ -157,9 +157,9 @@ def take_away(record: str, aside: str) -> None:
 
 
 def finish_removals(store: str) -> None:
-    """Remove what somebody left who was killed while removing or restoring; where that fails, it is in nobody's way.
+    """Remove what killed processes left while removing or restoring; what cannot be removed does no harm.
 
-    Whoever is still at it holds the record, wherever it lies by now.
+    A process that is still working holds the lock of the record.
     """
     own = layout.own_folder(store)
     check_own(store, own)
@@ -178,7 +178,7 @@ def _finish_removal(store: str, aside: str) -> None:
 
 
 def tidy_archives(store: str) -> None:
-    """Remove the temporary files that somebody who was killed left in a store's folder of archives."""
+    """Remove the temporary files that killed processes left in a store's folder of archives."""
     folder = layout.archive_folder(store)
     check_own(store, folder)
     with contextlib.suppress(OSError):

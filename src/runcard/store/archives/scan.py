@@ -1,9 +1,9 @@
-"""What an archive holds, found by reading all of it once and writing nothing.
+"""Scanning an archive: reading all of it once, and writing nothing.
 
 Everything is hashed: each file, the tar stream and the archive itself. What is hostile or damaged is noted with its name, and
 reading goes on. What it gives can be verified like a directory.
 
-Invariant: nothing a stranger's archive says makes us hold more than its names and its own documents, which are bounded.
+Invariant: a hostile archive cannot make us hold more than its names and its own documents, which are bounded.
 """
 
 import hashlib
@@ -129,7 +129,7 @@ def scan(
     is_kept: Callable[[str], bool] = layout.is_document,
     progress: Progress | None = None,
 ) -> ArchiveContents:
-    """Read an archive from end to end; `name` is that of the record, where somebody knows it.
+    """Read an archive from end to end; `name` is that of the record, if it is known.
 
     What the files hold for which `is_kept` is true is in the result. Raises TooMuchError beyond the limits.
     """
@@ -250,7 +250,7 @@ class _Scan:
         if len(given) > LONGEST_PATH:
             reason = f"it is longer than {LONGEST_PATH:,} characters"
         if reason is None and top != name:
-            reason = f"it lies outside of {printable(name)}"
+            reason = f"it is outside of {printable(name)}"
         if reason is None and not slash and member.kind != tar.DIRECTORY:
             reason = "it is in the place of the record's folder"
         if reason is not None:
@@ -262,13 +262,13 @@ class _Scan:
         """Why a member must not be unpacked; None for a good one."""
         kind = KINDS.get(member.kind)
         if kind is None:
-            return "it is a hard link, a device or the like, which no record has"
+            return "it is a hard link, a device or the like: records have none"
         if path in self._contents.kinds:
-            return "it stands twice in the archive"
+            return "it is in the archive twice"
         if kind is FileKind.SYMLINK and not _is_target(member.target):
-            return "it is a link whose target no link can have"
+            return "it is a link with an impossible target"
         if not self._tree.has_room(path, kind):
-            return "a file or a link stands where a folder must be"
+            return "a file or a link is in the place of a folder"
         return None
 
     def _take_file(self, member: TarMember, path: str, stream: TarStream) -> None:
@@ -347,14 +347,14 @@ class _Scan:
 
     def _conclude(self, *, is_whole: bool, has_more: bool) -> None:
         contents, archive = self._contents, os.path.basename(self._contents.path)
-        if not self._sorted:  # nobody can tell by their names what lay in a gap
+        if not self._sorted:  # names do not tell what was in a gap
             contents.gaps = [("", None)] if contents.gaps or not is_whole else []
         elif not is_whole and not any(before is None for _, before in contents.gaps):
             contents.gaps.append((self._last, None))
         if not contents.name:
             reason = f": {contents.problems[0].message}" if contents.problems else ""
             raise NoArchiveError(
-                f"{printable(contents.path)} is no archive of a record{reason}",
+                f"{printable(contents.path)} is not an archive of a record{reason}",
                 hint="name a .tar.gz that `archive` made",
             )
         if not is_whole:
@@ -362,7 +362,7 @@ class _Scan:
         elif contents.gaps or self._is_damaged:
             self._add_problem("changed", archive, "the archive is damaged")
         elif has_more:
-            self._add_problem("unexpected", archive, "there are more data after the end of the archive")
+            self._add_problem("unexpected", archive, "there is more data after the end of the archive")
 
 
 def _is_target(target: bytes) -> bool:

@@ -54,7 +54,7 @@ def verify_ledgers(
 
 
 def verify_chains(books: Iterable[LedgerFile], store: str) -> Iterator[Finding]:
-    """What is wrong with the ledgers of a store themselves: nobody should believe what they say then."""
+    """What is wrong with the ledgers of a store themselves: then they are no evidence."""
     for path, journal, checked in books:
         name = os.path.relpath(path, store)
         for fault in checked.faults:
@@ -79,13 +79,13 @@ def _missed(
 
 
 def _latest(history: list[LedgerEntry]) -> list[LedgerEntry]:
-    """What was last said of each record, by any host; those that were deleted on purpose are no loss."""
+    """The last entry about each record, by any host, without those that were deleted on purpose."""
     latest = {entry.key: entry for entry in history if entry.kind in {"run", "session"}}
     return [entry for entry in latest.values() if entry.event != DELETED]
 
 
 class _LedgerLookup(NamedTuple):
-    """One host's ledger, as records are held to it."""
+    """One host's ledger, to look records up in."""
 
     name: str
     by_record: dict[LedgerKey, list[LedgerEntry]]
@@ -123,8 +123,8 @@ def verify_entries(store: str | None, facts: LedgerFacts, amendments: Amendments
     if not mine:
         yield from _unknown(facts, every)
         return
-    yield from _vouched(facts, every, mine)
-    yield from _whereabouts(facts, mine)
+    yield from _check_entries(facts, every, mine)
+    yield from _check_path(facts, mine)
     yield from _compared_amendments(facts, mine, amendments)
 
 
@@ -145,7 +145,7 @@ def _unknown(facts: LedgerFacts, every: tuple[_LedgerLookup, ...]) -> Iterator[F
         yield _finding(facts, message, expected=facts.head)
 
 
-def _vouched(
+def _check_entries(
     facts: LedgerFacts, every: tuple[_LedgerLookup, ...], mine: list[LedgerEntry]
 ) -> Iterator[Finding]:
     """Whether a ledger that the record itself names has it with this document.
@@ -156,7 +156,7 @@ def _vouched(
     having = [ledger for ledger in every if facts.key in ledger.by_record]
     own = [ledger for ledger in having if facts.head is None or facts.head in ledger.hashes]
     if not own:
-        yield _not_vouched(facts, every, having, mine)
+        yield _unconfirmed(facts, every, having, mine)
     trusted = [entry for ledger in own or having for entry in ledger.by_record[facts.key]]
     closings = [entry for entry in trusted if entry.event == CLOSED] or trusted
     if all(entry.sha256 != facts.sealed for entry in closings):
@@ -164,12 +164,12 @@ def _vouched(
         yield _finding(facts, message, breaks=INTACT, expected=closings[-1].sha256, found=facts.sealed)
     elif other := next((one for one in mine if one.event == CLOSED and one.sha256 != facts.sealed), None):
         message = f"another ledger has this {facts.word} with another metadata document"
-        # Where the document names no entry, nobody can tell which ledger is right.
+        # If the document names no entry, either ledger may be right.
         breaks = INTACT if facts.head is None else None
         yield _finding(facts, message, breaks=breaks, expected=other.sha256, found=facts.sealed)
 
 
-def _not_vouched(
+def _unconfirmed(
     facts: LedgerFacts, every: tuple[_LedgerLookup, ...], having: list[_LedgerLookup], mine: list[LedgerEntry]
 ) -> Finding:
     named = next((ledger.name for ledger in every if facts.head in ledger.hashes), None)
@@ -186,8 +186,8 @@ def _not_vouched(
     return _finding(facts, message, breaks=COMPLETE, expected=facts.head)
 
 
-def _whereabouts(facts: LedgerFacts, mine: list[LedgerEntry]) -> Iterator[Finding]:
-    """Whether it lies where the ledger has it, and at all."""
+def _check_path(facts: LedgerFacts, mine: list[LedgerEntry]) -> Iterator[Finding]:
+    """Whether the record is where the ledger has it."""
     if facts.name not in {os.path.basename(entry.path) for entry in mine}:
         message = f"the ledger has this {facts.word} as {printable(mine[0].path)}: it was moved, or copied"
         yield _finding(facts, message, expected=mine[0].path)

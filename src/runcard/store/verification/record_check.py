@@ -18,14 +18,14 @@ from runcard.encoding import JsonObject, Limits
 from runcard.errors import EncodingError, RuncardError
 from runcard.files import JsonName, json_name, printable, read_regular
 from runcard.store import layout
-from runcard.store.amendments.read import Amendments, Change
+from runcard.store.amendments.read import Amendments, FileChange
 from runcard.store.ledger import LedgerKey
 from runcard.store.record import Progress, Record, TooLargeError
 from runcard.store.verification.ledgers import LedgerFacts, verify_entries
 
 Findings = Iterator[Finding]
 
-_MOST_DIFFERENCES = 20  # between a document and its journal: enough to tell anybody
+_MOST_DIFFERENCES = 20  # between a document and its journal: more would not be read
 
 
 class RecordCheck(ABC):
@@ -77,7 +77,7 @@ class RecordCheck(ABC):
         yield from self.inspect(metadata, progress)
 
     def inspect(self, metadata: bytes | None, progress: Progress | None) -> Findings:
-        """Everything but the document itself, which may be gone: what only it could tell is left aside then."""
+        """Check everything but the document itself. If that is gone, checks that need it are skipped."""
         amendments = self._read_amendments()
         current = "" if metadata is None else sha256_bytes(metadata).hex
         sealed = amendments.sealed(layout.METADATA, current)
@@ -131,7 +131,7 @@ class RecordCheck(ABC):
             yield self.finding(kind, layout.AMENDMENTS, error.message)
         for name in sorted(layout.NOT_LISTED):
             if self.record.has(name) and not self.record.has_file(name):
-                yield self.finding("link", name, "it is no regular file", expected="file")
+                yield self.finding("link", name, "it is not a regular file", expected="file")
 
     def _document(self, data: bytes) -> Findings:
         examined = reader.parse_document(data, kind=self.kind.name, limits=self.limits)
@@ -155,13 +155,13 @@ class RecordCheck(ABC):
         if amendments.journal.torn:
             yield self.finding("chain", layout.AMENDMENTS, "the last line is torn")
         if not (amendments.journal.entries or amendments.journal.damaged or amendments.journal.torn):
-            yield self.finding("unexpected", layout.AMENDMENTS, "there is no amendment in it")
+            yield self.finding("unexpected", layout.AMENDMENTS, "it holds no amendment")
         if sealed != current:
             yield from self._original(sealed)
             yield self.finding("amended", layout.METADATA, _why(amendments, layout.METADATA), found=current)
-        wanted, taken = amendments.accepted(layout.METADATA, sealed)
-        if taken and wanted != current:
-            yield self._put_back(layout.METADATA, taken[-1], wanted, current)
+        expected, changes = amendments.accepted(layout.METADATA, sealed)
+        if changes and expected != current:
+            yield self._put_back(layout.METADATA, changes[-1], expected, current)
 
     def _original(self, sealed: str) -> Findings:
         """What was sealed, where a migration has changed the document since."""
@@ -183,12 +183,12 @@ class RecordCheck(ABC):
             return None
         return data if data is not None and sha256_bytes(data).hex == sealed else None
 
-    def _put_back(self, path: str, change: Change, wanted: str | None, found: str) -> Finding:
+    def _put_back(self, path: str, change: FileChange, expected: str | None, found: str) -> Finding:
         message = (
-            f"it has bytes again, or still, that were {printable(str(change))};"
-            " when that was interrupted, the next amendment finishes it"
+            f"it still has, or has again, bytes that were {printable(str(change))};"
+            " if that was interrupted, the next amendment finishes it"
         )
-        return self.finding("changed", path, message, expected=wanted, found=found)
+        return self.finding("changed", path, message, expected=expected, found=found)
 
     def faults(self, name: str, checked: chain.ChainCheck) -> Findings:
         for fault in checked.faults:
@@ -221,16 +221,16 @@ class RecordCheck(ABC):
                 yield self.finding("unexpected", other, f"neither a file nor a link: {self._came_later()}")
 
     def _unamended(self, listing: checksums.Listing, differing: set[str], amendments: Amendments) -> Findings:
-        """Files that are as they were sealed, although an amendment has changed them or taken them out."""
+        """Files that are as they were sealed, although an amendment has changed or removed them."""
         if not amendments.by_path:
             return
         for path in listing:
             name = json_name(path).text
             if name in amendments.by_path and path not in differing:
                 sealed = listing[path].hex
-                wanted, taken = amendments.accepted(name, sealed)
-                if taken and wanted != sealed:
-                    yield self._put_back(path, taken[-1], wanted, sealed)
+                expected, changes = amendments.accepted(name, sealed)
+                if changes and expected != sealed:
+                    yield self._put_back(path, changes[-1], expected, sealed)
 
     def _came_later(self) -> str:
         return f"it was not there when the {self.word} was closed"
@@ -239,7 +239,7 @@ class RecordCheck(ABC):
         """A record of another program may have no list; runcard writes one together with the journal."""
         if is_stated or self.record.has(self.journal) or not self.seal:
             return self.finding("missing", layout.CHECKSUMS, "the list of checksums is gone")
-        message = "there is no list of checksums: a file that was changed, removed or added cannot be seen"
+        message = "there is no list of checksums: changed, removed or added files cannot be detected"
         return self.finding("limits", layout.CHECKSUMS, message)
 
     def _fixed(self, stated: str | None, found: str) -> Findings:
@@ -252,7 +252,7 @@ class RecordCheck(ABC):
             yield self.finding(
                 "limits",
                 layout.CHECKSUMS,
-                "the document states no digest of this list: a file and its line can be changed together",
+                "the document states no digest of this list: a file can be changed together with its line",
             )
 
     def special(self) -> set[str]:
@@ -262,20 +262,20 @@ class RecordCheck(ABC):
     def _difference(self, difference: comparison.Difference, amendments: Amendments) -> Finding:
         match difference:
             case comparison.Changed(path, expected, found):
-                accepted, taken = amendments.accepted(json_name(path).text, expected.hex)
-                if taken and found.hex != accepted and found.hex in {change.old for change in taken}:
-                    return self._put_back(path, taken[-1], accepted, found.hex)
-                if taken and accepted == found.hex:
+                accepted, changes = amendments.accepted(json_name(path).text, expected.hex)
+                if changes and found.hex != accepted and found.hex in {change.old for change in changes}:
+                    return self._put_back(path, changes[-1], accepted, found.hex)
+                if changes and accepted == found.hex:
                     return self.finding(
-                        "amended", path, printable(str(taken[-1])), expected=expected.hex, found=found.hex
+                        "amended", path, printable(str(changes[-1])), expected=expected.hex, found=found.hex
                     )
                 return self.finding(
                     "changed", path, "the file was changed", expected=expected.hex, found=found.hex
                 )
             case comparison.Missing(path, expected):
-                accepted, taken = amendments.accepted(json_name(path).text, expected.hex)
-                if taken and accepted is None:
-                    return self.finding("withheld", path, printable(str(taken[-1])), expected=expected.hex)
+                accepted, changes = amendments.accepted(json_name(path).text, expected.hex)
+                if changes and accepted is None:
+                    return self.finding("withheld", path, printable(str(changes[-1])), expected=expected.hex)
                 return self.finding("missing", path, "the file is gone", expected=expected.hex)
             case comparison.NotRegular(path, kind):
                 what = "FIFO, a socket or a device" if kind == "other" else kind
@@ -290,7 +290,7 @@ class RecordCheck(ABC):
     def links(self, found: tuple[checksums.Symlink, ...]) -> Findings:
         if not self.seal:
             if found:
-                message = "without the document nobody can tell which links were there"
+                message = "without the document, links cannot be checked"
                 yield self.finding("limits", layout.METADATA, message)
             return
         # Names by their bytes as well: two of them can look the same once they are escaped.
@@ -309,14 +309,14 @@ class RecordCheck(ABC):
         return (
             f"the link {self._came_later().removeprefix('it ')}"
             if expected is None
-            else "the link leads elsewhere"
+            else "the link has another target"
         )
 
     def _journal(self, amendments: Amendments) -> Findings:
         heads, data = self.seal.get("event_chains"), self.read(self.journal)
         if heads is None:
             yield self.finding(
-                "limits", self.journal, "the document states no chains: a cut tail cannot be seen"
+                "limits", self.journal, "the document states no chains: a cut tail cannot be detected"
             )
         if data is None:
             yield from self._no_journal(heads)
@@ -338,7 +338,7 @@ class RecordCheck(ABC):
             yield from self.bounded(self.against_journal(self.stated))
 
     def _no_journal(self, heads: list[JsonObject] | None) -> Findings:
-        """Without its journal, nobody can tell whether the document was edited."""
+        """Without its journal, edits of the document cannot be detected."""
         if isinstance(error := self.unread.get(self.journal), TooLargeError):
             yield self.finding("limits", self.journal, f"{error.message}, so its chains were not checked")
         elif heads and self.journal not in (self.listing or ()):

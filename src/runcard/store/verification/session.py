@@ -82,7 +82,7 @@ class SessionCheck(RecordCheck):
             yield from super().links(found)
         else:
             message = (
-                "the document lists no symbolic links: one that was changed, removed or added cannot be seen"
+                "the document lists no symbolic links: changed, removed or added ones cannot be detected"
             )
             yield self.finding("limits", layout.METADATA, message)
 
@@ -98,7 +98,7 @@ class SessionCheck(RecordCheck):
         lines = [entry.line for entry in self.events.entries]
         started = next((line for line in lines if line.get("event") == COLLECTION_STARTED), None)
         if started is None:
-            return  # not collected by runcard: its documents are held to each other all the same
+            return  # not collected by runcard: its documents are still compared with each other
         payload = started.get("payload")
         if isinstance(payload, dict) and is_newer(payload.get("producer")):
             message = (
@@ -203,7 +203,7 @@ class SessionCheck(RecordCheck):
             yield self.finding("missing", name, "the transcript that the document names is gone")
 
     def _sound(self, name: str, kind: DocumentKind) -> JsonObject | Finding | None:
-        """A document of the session as far as its schema finds no fault with it; what is missing is told elsewhere."""
+        """A document of the session without what its schema rejects; a missing one is reported elsewhere."""
         data = self.read(name)
         if data is None:
             return None

@@ -4,10 +4,10 @@ import sys
 
 import click
 
+from runcard.cli.exit_codes import ExitCode
 from runcard.cli.groups import Group
 from runcard.cli.options import json_option
 from runcard.cli.printing import complain, say, say_json
-from runcard.errors import ExitCode
 
 COMMANDS: dict[str, str] = {"trust": "Trust the settings file of a project."}
 

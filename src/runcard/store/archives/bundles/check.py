@@ -56,7 +56,7 @@ def _problems(contents: ArchiveContents, manifest: JsonObject) -> Iterator[Docum
     run = manifest["run"]
     for link in contents.symlinks:
         if not link.path.startswith(f"{run}/"):
-            yield refused(f"the link {printable(link.path)} lies outside of the run")
+            yield refused(f"the link {printable(link.path)} is outside of the run")
     if (escaping := escaping_link(contents.symlinks, run)) is not None:
         yield refused(f"the link {printable(escaping.path)} leads out of the run, or nowhere")
     yield from _differences(contents, manifest)
