@@ -4,10 +4,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from runcard.cli.exit_codes import ExitCode
 from runcard.cli.options import PATH_OR_DASH, json_option, kind_option, output_option
 from runcard.cli.printing import finding_line, say, say_done
 from runcard.encoding import JsonObject
-from runcard.errors import ExitCode, RuncardError, UsageError
+from runcard.errors import RuncardError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
