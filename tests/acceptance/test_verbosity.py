@@ -16,9 +16,9 @@ _BAR = re.compile(r"[█░]{20} +[0-9]+% [0-9.]+ MB of [0-9.]+ MB(, [0-9.]+ [kM
 _LARGE = """
 import sys, time
 from types import SimpleNamespace
-from runcard.checksums import progress as tally
+from runcard.parallel import progress as counter
 from runcard.cli import progress
-tally.PERIOD = progress._PATIENCE = progress._EVERY = 0
+counter.PERIOD = progress._PATIENCE = progress._EVERY = 0
 progress.time = SimpleNamespace(monotonic=lambda: time.monotonic() * 100)
 from runcard.cli.main import main
 sys.exit(main())

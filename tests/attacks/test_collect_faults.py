@@ -133,7 +133,7 @@ class TestInACopyingThread:
 def test_a_session_whose_mark_cannot_be_removed_is_complete_with_a_warning(spec: Path) -> None:
     ended = collect(spec, spec.parent / "store", *injected(Fault("unlinkat", "EIO", 1)))
     assert (ended.code, omissions(ended)) == (2, {}), ended.stderr
-    assert "Warning: a mark in .open/ was not removed" in ended.stderr
+    assert "Warning: a mark in .open/ could not be removed" in ended.stderr
 
 
 class TestHelpers:

@@ -137,8 +137,8 @@ class Many:
     def warn(self, message: str, hint: str | None = None) -> None:
         self._warnings.append(_Message(message, hint, ()))
 
-    def finish(self) -> ExitCode:
-        """Print the errors and the warnings; the exit code."""
+    def finish(self, *, wrong_usage: ExitCode = ExitCode.FAILED) -> ExitCode:
+        """Print the errors and the warnings; the exit code. `wrong_usage` is that of a UsageError about an item."""
         if self._as_json and self._json_list:
             say_json({self._json_list: self._collected})
         sys.stdout.flush()
@@ -148,7 +148,7 @@ class Many:
                 if message.error is not None:
                     show_traceback(message.error)
         if self._is_misused:
-            return ExitCode.USAGE
+            return wrong_usage
         if self._errors:
             return ExitCode.FAILED
         return ExitCode.WARNINGS if self._warnings else ExitCode.OK

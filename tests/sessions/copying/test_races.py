@@ -260,7 +260,7 @@ class TestTheDisk:
         source = make(tmp_path / "ws", {f"{number}": os.urandom(size) for number in range(3_000_000 // size)})
         with pytest.raises(RuncardError, match="No space left") as caught:
             copy_workspace(source, small / "copy", rules=CopyRules())
-        assert "free some space" in (caught.value.hint or "")
+        assert "free some disk space" in (caught.value.hint or "")
         assert len(list(source.iterdir())) == 3_000_000 // size
 
 

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from runcard.cli.exit_codes import ExitCode
 from runcard.cli.options import PATH_OR_DASH, json_option, kind_option, output_option
 from runcard.cli.printing import finding_line, say, say_done
 from runcard.encoding import JsonObject
@@ -65,7 +66,7 @@ def command(
                 _warn(many, migrated)
         except RuncardError as error:
             many.refuse(path, error, _messages(path, error))
-    return many.finish()
+    return many.finish(wrong_usage=ExitCode.USAGE)
 
 
 def _check_usage(paths: tuple[str, ...], output: str | None, *, two_results: bool) -> None:
