@@ -8,7 +8,7 @@ which agents follow without checking, every version above the newest one is refu
 import re
 from typing import NamedTuple
 
-from runcard.documents.findings import Finding, finding, shown
+from runcard.documents.findings import Finding, display_value, finding
 from runcard.documents.kinds import DocumentKind
 from runcard.encoding import JsonObject
 
@@ -81,7 +81,7 @@ def _unknown(kind: DocumentKind, stated: str) -> Finding:
     return finding(
         "version.unknown",
         f"/{kind.version_key}",
-        f"{shown(stated)} is not a version of {kind.name} documents",
+        f"{display_value(stated)} is not a version of {kind.name} documents",
         hint=f"published versions: {_known(kind)}",
         expected=list(kind.versions),
         found=stated,

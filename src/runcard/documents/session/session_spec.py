@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from runcard.documents import schema
-from runcard.documents.findings import ERROR, Finding, finding, shown
+from runcard.documents.findings import ERROR, Finding, display_value, finding
 from runcard.documents.kinds import SESSION_SPEC
 from runcard.documents.session.team import Team
 from runcard.documents.times import format_time, parse_time
@@ -107,7 +107,7 @@ def _not_an_object(data: object) -> Finding:
     return finding(
         "document.not-an-object",
         "",
-        f"expected an object, found {shown(data)}",
+        f"expected an object, found {display_value(data)}",
         hint="`runcard collect --template` prints an example",
     )
 
@@ -125,7 +125,7 @@ def _empty_team(spec: JsonObject) -> Findings:
         yield finding(
             "count.instances",
             "/instances",
-            f"No instances found for team session {shown(session or '')}",
+            f"No instances found for team session {display_value(session or '')}",
             hint="list the agents of the team; `runcard collect --template` prints an example",
         )
 
@@ -150,7 +150,7 @@ def _unknown_key(key: str, path: tuple[str | int, ...], names: tuple[str, ...]) 
     return finding(
         "spec.unknown-key",
         join_pointer(path),
-        f"{shown(key)} is not a key of a SPEC: it is not collected",
+        f"{display_value(key)} is not a key of a SPEC: it is not collected",
         hint=f"did you mean {near!r}?" if near else "put your own fields under 'labels'",
         found=key,
     )
@@ -191,7 +191,7 @@ class _Parents:
                 yield finding(
                     "parent.missing",
                     at,
-                    f"the parent {shown(name)} is not in the team",
+                    f"the parent {display_value(name)} is not in the team",
                     hint="write the name of an instance in the list, or leave it out for a root",
                     found=name,
                 )
@@ -199,7 +199,7 @@ class _Parents:
                 yield finding(
                     "parent.ambiguous",
                     at,
-                    f"the parent is {shown(name)} here and {shown(parent_id)} in parent_instance_id",
+                    f"the parent is {display_value(name)} here and {display_value(parent_id)} in parent_instance_id",
                     hint="remove one of the two",
                     found=name,
                 )
@@ -207,7 +207,7 @@ class _Parents:
                 yield finding(
                     "parent.ambiguous",
                     at,
-                    f"{len(named)} instances have the name {shown(name)}",
+                    f"{len(named)} instances have the name {display_value(name)}",
                     hint="give each an instance_id, and name the parent in parent_instance_id",
                     found=name,
                 )
@@ -233,7 +233,7 @@ def _by_name(message: str, instances: list[JsonObject], ids: list[str]) -> str:
     """A message with names instead of ids that were made here."""
     for instance, instance_id in zip(instances, ids, strict=True):
         if "instance_id" not in instance:
-            message = message.replace(instance_id, shown(instance.get("name")).strip("'"))
+            message = message.replace(instance_id, display_value(instance.get("name")).strip("'"))
     return message
 
 
@@ -269,7 +269,7 @@ def _instance_rules(instance: JsonObject, at: str, collected: datetime) -> Findi
         yield finding(
             "expected.absent",
             at,
-            f"{shown(instance.get('name'))} has ended without terminated_at: the time of the collection is used",
+            f"{display_value(instance.get('name'))} has ended without terminated_at: the time of the collection is used",
             hint="add terminated_at",
         )
 

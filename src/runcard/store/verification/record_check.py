@@ -12,7 +12,7 @@ from runcard.checksums import comparison
 from runcard.digests import sha256_bytes
 from runcard.documents import chain, reader
 from runcard.documents.differences import ValueDifference
-from runcard.documents.findings import COMPLETE, Finding, brief, ledger_finding, record_finding
+from runcard.documents.findings import COMPLETE, Finding, ledger_finding, record_finding, shorten_value
 from runcard.documents.kinds import DocumentKind
 from runcard.encoding import JsonObject, Limits
 from runcard.errors import EncodingError, RuncardError
@@ -398,7 +398,7 @@ def _word_for_word(examined: reader.ParsedDocument) -> JsonObject | None:
 
 def _as_text(value: object) -> str | None:
     """A value as a finding may have it; what is large is only named in the message."""
-    return None if value is None or isinstance(value, dict | list) else str(brief(value))
+    return None if value is None or isinstance(value, dict | list) else str(shorten_value(value))
 
 
 def _as_name(link: JsonObject, key: str) -> JsonName:
