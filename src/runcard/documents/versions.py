@@ -51,7 +51,7 @@ def _key(version: str) -> tuple[int, ...]:
     return _parts(version) or (0, 0, 0)
 
 
-def _known(kind: DocumentKind) -> str:
+def _published_versions(kind: DocumentKind) -> str:
     return ", ".join(kind.versions)
 
 
@@ -59,7 +59,7 @@ def _newer_major(kind: DocumentKind, stated: str) -> Finding:
     return finding(
         "version.newer-major",
         f"/{kind.version_key}",
-        f"{kind.name} version {stated} is newer than this runcard, which supports {_known(kind)}",
+        f"{kind.name} version {stated} is newer than this runcard, which supports {_published_versions(kind)}",
         hint="install a newer runcard",
         expected=list(kind.versions),
         found=stated,
@@ -82,7 +82,7 @@ def _unknown(kind: DocumentKind, stated: str) -> Finding:
         "version.unknown",
         f"/{kind.version_key}",
         f"{display_value(stated)} is not a version of {kind.name} documents",
-        hint=f"published versions: {_known(kind)}",
+        hint=f"published versions: {_published_versions(kind)}",
         expected=list(kind.versions),
         found=stated,
     )

@@ -73,7 +73,7 @@ def check_spec(
     for index, instance in enumerate(instances):
         findings += _instance_rules(instance, f"/instances/{index}", collected)
         findings += more_rules(instance, f"/instances/{index}")
-    if any(found.severity is ERROR for found in findings):
+    if any(finding.severity is ERROR for finding in findings):
         return findings, None
     session = SessionSpec(
         valid["team_session_id"],
@@ -130,9 +130,9 @@ def _empty_team(spec: JsonObject) -> Findings:
         )
 
 
-def _unknown_keys(spec: JsonObject, known: JsonObject) -> Findings:
+def _unknown_keys(spec: JsonObject, known_keys: JsonObject) -> Findings:
     """A warning for each unknown key: its value would be lost."""
-    work: list[tuple[Any, JsonObject, tuple[str | int, ...]]] = [(spec, known, ())]
+    work: list[tuple[Any, JsonObject, tuple[str | int, ...]]] = [(spec, known_keys, ())]
     while work:
         value, names, path = work.pop()
         if isinstance(value, list):
@@ -222,11 +222,15 @@ def _team_rules(
         for instance, instance_id, parent in zip(instances, ids, parents, strict=True)
     ]
     session = spec.get("team_session_id") or None
-    for found in Team.rules({"team_session_id": session, "instances": team}):
-        owner, _, field = found.path.rpartition("/")
+    for team_finding in Team.rules({"team_session_id": session, "instances": team}):
+        owner, _, field = team_finding.path.rpartition("/")
         by_name = field == "parent_instance_id" and field not in instances[int(owner.rpartition("/")[2])]
-        message = _by_name(found.message, instances, ids) if found.rule == "parent.cycle" else found.message
-        yield replace(found, path=f"{owner}/parent" if by_name else found.path, message=message)
+        message = (
+            _by_name(team_finding.message, instances, ids)
+            if team_finding.rule == "parent.cycle"
+            else team_finding.message
+        )
+        yield replace(team_finding, path=f"{owner}/parent" if by_name else team_finding.path, message=message)
 
 
 def _by_name(message: str, instances: list[JsonObject], ids: list[str]) -> str:

@@ -284,27 +284,27 @@ def _times(summary: JsonObject, lifetimes: list[Lifetime]) -> Findings:
         )
 
 
-def _known(instances: list[JsonObject], field: str) -> list[Any] | None:
+def _stated_values(instances: list[JsonObject], field: str) -> list[Any] | None:
     """The values that are stated; None if one of them is invalid, since their sum is unknown then."""
-    known = [instance[field] for instance in instances if field in instance]
-    return None if None in known else known
+    values = [instance[field] for instance in instances if field in instance]
+    return None if None in values else values
 
 
 def _tokens(summary: JsonObject, instances: list[JsonObject]) -> Findings:
-    known = _known(instances, "tokens_used")
-    if known is None:
+    counts = _stated_values(instances, "tokens_used")
+    if counts is None:
         return
     total, average = summary.get("total_tokens"), summary.get("average_tokens_per_instance")
-    actual = whole_sum(known)
-    all_known = len(known) == len(instances)
-    if total is not None and (total != actual if all_known else total < actual):
+    actual = whole_sum(counts)
+    is_complete = len(counts) == len(instances)
+    if total is not None and (total != actual if is_complete else total < actual):
         yield _wrong_sum("sum.tokens", "total_tokens", total, actual, "tokens")
     yield from _unknown_parts(
-        summary, "total_tokens", "known_tokens", len(instances) - len(known), "tokens_used"
+        summary, "total_tokens", "known_tokens", len(instances) - len(counts), "tokens_used"
     )
     if summary.get("known_tokens") not in (None, actual):
         yield _wrong_sum("sum.tokens", "known_tokens", summary["known_tokens"], actual, "tokens")
-    whole = total if total is not None else actual if all_known else None
+    whole = total if total is not None else actual if is_complete else None
     if (
         average is not None
         and whole is not None
@@ -327,20 +327,20 @@ def _is_average(average: float, whole: int, count: int) -> bool:
 
 
 def _costs(summary: JsonObject, instances: list[JsonObject]) -> Findings:
-    known = _known(instances, "cost")
-    if known is None:
+    costs = _stated_values(instances, "cost")
+    if costs is None:
         return
     total = summary.get("total_cost")
-    all_known = len(known) == len(instances)
-    if total is not None and not money_agrees(known, total, at_least=not all_known):
-        yield _wrong_sum("sum.cost", "total_cost", total, exact_sum(known), "dollars")
-    yield from _unknown_parts(summary, "total_cost", "known_cost", len(instances) - len(known), "cost")
-    if summary.get("known_cost") is not None and not money_agrees(known, summary["known_cost"]):
-        yield _wrong_sum("sum.cost", "known_cost", summary["known_cost"], exact_sum(known), "dollars")
+    is_complete = len(costs) == len(instances)
+    if total is not None and not money_agrees(costs, total, at_least=not is_complete):
+        yield _wrong_sum("sum.cost", "total_cost", total, exact_sum(costs), "dollars")
+    yield from _unknown_parts(summary, "total_cost", "known_cost", len(instances) - len(costs), "cost")
+    if summary.get("known_cost") is not None and not money_agrees(costs, summary["known_cost"]):
+        yield _wrong_sum("sum.cost", "known_cost", summary["known_cost"], exact_sum(costs), "dollars")
 
 
-def _unknown_parts(summary: JsonObject, total: str, known: str, unknown: int, part: str) -> Findings:
-    if summary.get(total) is None and not (unknown and summary.get(known) is not None):
+def _unknown_parts(summary: JsonObject, total: str, subtotal: str, unknown: int, part: str) -> Findings:
+    if summary.get(total) is None and not (unknown and summary.get(subtotal) is not None):
         yield finding(
             "sum.absent",
             "/execution_summary",
