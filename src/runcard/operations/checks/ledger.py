@@ -18,7 +18,7 @@ class Book:
 
     path: str
     entries: tuple[JsonObject, ...]
-    troubles: tuple[str, ...]  # what is wrong with it, in a sentence each
+    troubles: tuple[str, ...]  # one sentence for each problem
 
     def to_dict(self) -> JsonObject:
         return {
@@ -44,7 +44,7 @@ def history(store: str | os.PathLike[str]) -> tuple[Book, ...]:
 
 
 def in_order(books: tuple[Book, ...]) -> list[JsonObject]:
-    """The entries of all hosts in the order of time; those of one stay in their own, whatever its clock said."""
+    """The entries of all hosts in the order of time; those of one host stay in their own order, even if its clock jumped."""
     timed: list[tuple[str, JsonObject]] = []
     for book in books:
         times = accumulate((str(entry["timestamp"] or "") for entry in book.entries), max)
@@ -59,7 +59,7 @@ def _book(path: str, journal: Journal, checked: ChainCheck) -> Book:
 
 
 def _entry(line: JsonObject) -> JsonObject:
-    """What an entry says, and its place in the chain."""
+    """The fields of an entry, and its position in the chain."""
     payload = line.get("payload")
     fields = payload if isinstance(payload, dict) else {}
     position = {key: line.get(key) for key in ("seq", "timestamp", "event", "hash")}

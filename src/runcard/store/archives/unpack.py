@@ -1,4 +1,4 @@
-"""Unpacking an archive that was looked into before: only what was found then is written, and hashed again on its way.
+"""Unpacking an archive that was scanned before: only the members found then are written, and hashed again.
 
 Nothing is written outside the new folder: paths were checked, directories and files come first, and links last, so that
 no file goes through one.

@@ -28,7 +28,7 @@ class Carried(NamedTuple):
 
 
 def pack(target: IO[bytes], name: str, run: str, carried: list[Carried], facts: Mapping[str, Any]) -> int:
-    """Write a bundle; how many members it has. Raises StoreError when a file is not what it must be, or is none that a bundle can have."""
+    """Write a bundle; returns its number of members. Raises StoreError if a file was changed, or a bundle cannot have it."""
     place = f"{OUTPUTS}/{os.path.basename(run)}"
     with (
         gzip.GzipFile(filename="", mode="wb", fileobj=target, mtime=0) as stream,
@@ -68,7 +68,7 @@ def _add(tar: tarfile.TarFile, name: str, file: Carried) -> JsonObject:
 
 
 def _check_name(path: str) -> None:
-    """Refuse what `import-bundle` would refuse."""
+    """Refuse the names that `import-bundle` would refuse."""
     if is_tool_file(path):
         raise StoreError(
             f"the run holds {printable(path)}, which other programs obey, such as git: a bundle cannot have it",
@@ -90,7 +90,7 @@ def _changed(path: str) -> StoreError:
 
 def _add_of_run(tar: tarfile.TarFile, place: str, path: str, kind: FileKind) -> None:
     if kind is FileKind.OTHER:
-        return  # a FIFO or the like: the run says of it that it is left out
+        return  # a FIFO, socket or device: the run has a warning that it is left out
     if kind is FileKind.FILE:
         with _opened(path) as source:
             _add_data(tar, _member(place, os.fstat(source.fileno())), source)
@@ -106,7 +106,7 @@ def _add_data(tar: tarfile.TarFile, member: tarfile.TarInfo, source: Any) -> Non
     try:
         tar.addfile(member, source)
     except OSError as error:
-        if error.errno is None:  # what tarfile says of a file that was cut
+        if error.errno is None:  # tarfile's error for a file that was cut
             raise _changed(member.name) from error
         raise
 

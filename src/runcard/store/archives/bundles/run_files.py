@@ -81,7 +81,7 @@ class BundleFiles:
         return None
 
     def _programs(self) -> Iterator[str]:
-        """Files below the current directory that the command names: it needs them to run elsewhere."""
+        """Files below the current directory that the command names: it needs them to run on another machine."""
         store = layout.store_of(self._run)
         for argument in dict.fromkeys(RunFields(self._document).command or ()):
             path = os.path.normpath(argument) if argument and "\0" not in argument else ""
@@ -100,11 +100,11 @@ def _is_in(path: str, folder: str) -> bool:
 
 
 def _digest(path: str) -> tuple[str | None, str | None]:
-    """The digest of a file, or why there is none."""
+    """The digest of a file, or the reason why it cannot be read."""
     try:
         descriptor = open_regular(path, follow=True)
     except FileNotFoundError:
-        return None, "it is gone"
+        return None, "it is missing"
     except OSError as error:
         return None, error.strerror
     try:
