@@ -36,7 +36,7 @@ VAGUE_MODULES = words(
 VAGUE_CLASSES = words(
     """
     Asked Begun By Crew Desk Errand Found Given Judge Keeper Kept Known LeftOut Listed Order Own
-    Place Places Said Scribe Seen Shelf Stored RedactedFile Told Wanted Whole Written
+    Place Places Said Scribe Seen Shelf Stored Taken Told Wanted Whole Written
     """
 )
 VAGUE_FUNCTIONS = words(
@@ -45,11 +45,6 @@ VAGUE_FUNCTIONS = words(
     taken tire told wanted
     """
 )
-
-# Still to be renamed. Nothing is added here.
-DUPLICATE_CLASSES = {"Result"}
-OLD_CLASSES = {"By", "Desk", "RedactedFile"}
-OLD_FUNCTIONS = {"found", "known", "listed", "noted", "said", "told"}
 
 
 @cache
@@ -72,14 +67,14 @@ def functions() -> Iterator[str]:
 def test_no_class_name_is_used_twice() -> None:
     """Not even with a leading underscore: who searches for a class finds one."""
     repeated = {name for name, count in Counter(classes()).items() if count > 1}
-    assert repeated - DUPLICATE_CLASSES - OLD_CLASSES == set()
+    assert repeated == set()
 
 
 def test_names_say_what_a_thing_is() -> None:
     files = {path.stem for path in modules()} | {path.parent.name for path in modules()}
     assert files & VAGUE_MODULES == set()
-    assert set(classes()) & VAGUE_CLASSES - OLD_CLASSES == set()
-    assert set(functions()) & VAGUE_FUNCTIONS - OLD_FUNCTIONS == set()
+    assert set(classes()) & VAGUE_CLASSES == set()
+    assert set(functions()) & VAGUE_FUNCTIONS == set()
 
 
 def test_every_package_and_module_says_what_it_is_for() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from checks import samples
 from conftest import Cli, Put
-from runcard.documents.findings import MOST, InvalidDocument, Report, bounded, finding
+from runcard.documents.findings import MAX_FINDINGS, InvalidDocument, Report, finding, limit_findings
 from runcard.documents.kinds import KINDS
 from runcard.operations.checks.load import load
 
@@ -158,16 +158,16 @@ def test_the_json_report_is_on_stdout_whatever_the_exit_code(cli: Cli, put: Put)
 
 def test_of_very_many_findings_the_first_are_listed_and_the_rest_is_counted(cli: Cli, put: Put) -> None:
     document = samples.VALID["generation"]()
-    document["errors"] = ["boom"] * (MOST + 1234)
+    document["errors"] = ["boom"] * (MAX_FINDINGS + 1234)
     path = put("x.json", document)
     done = cli("validate", path)
     assert (done.code, done.out) == (1, "")
     lines = done.err.splitlines()
-    assert len(lines) == 2 * (MOST + 1)
+    assert len(lines) == 2 * (MAX_FINDINGS + 1)
     assert lines[-2] == f"Error: {path}:1:1: 1,234 more findings; only 10,000 are listed [findings.many]"
     (told,) = json.loads(cli("validate", "--json", path).out)["documents"]
     assert not told["valid"]
-    assert len(told["errors"]) == MOST + 1
+    assert len(told["errors"]) == MAX_FINDINGS + 1
     assert (told["errors"][-1]["rule"], told["errors"][-1]["found"]) == ("findings.many", 1234)
     with pytest.raises(InvalidDocument, match=r"\(and 11,233 more\)"):
         load(path)
@@ -175,11 +175,11 @@ def test_of_very_many_findings_the_first_are_listed_and_the_rest_is_counted(cli:
 
 def test_warnings_that_are_left_out_are_no_error() -> None:
     warning = finding("status.running", "/x", "not finished")
-    kept = list(bounded([warning] * (MOST + 2)))
+    kept = list(limit_findings([warning] * (MAX_FINDINGS + 2)))
     assert Report(tuple(kept)).valid
-    assert (len(kept), kept[-1].found) == (MOST + 1, 2)
+    assert (len(kept), kept[-1].found) == (MAX_FINDINGS + 1, 2)
     error = finding("sum.cost", "/x", "wrong")
-    assert not Report(tuple(bounded([*[warning] * (MOST + 2), error]))).valid
+    assert not Report(tuple(limit_findings([*[warning] * (MAX_FINDINGS + 2), error]))).valid
 
 
 def test_the_json_report_of_a_missing_path_is_a_report_as_well(cli: Cli, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from documents.samples import CORPUS, at, decoded, every_file, is_harmless, is_y
 from encoding.plain_data import line_and_column, offsets, yaml_offsets
 from runcard.documents import schema
 from runcard.documents.document import Document
-from runcard.documents.findings import MOST, RULES, InvalidDocument, Report, Severity
+from runcard.documents.findings import MAX_FINDINGS, RULES, InvalidDocument, Report, Severity
 from runcard.documents.kinds import KINDS
 from runcard.documents.reader import MODELS, ParsedDocument, load_document, parse_document
 from runcard.encoding import Limits, as_text
@@ -155,7 +155,7 @@ def not_plain() -> str:
 
 def many_findings() -> str:
     document = decoded(CORPUS / "valid" / "generation-1.0" / "specification.json")
-    document["errors"] = ["boom"] * (MOST + 5)
+    document["errors"] = ["boom"] * (MAX_FINDINGS + 5)
     return MODELS["generation"].check(document).findings[-1].rule
 
 

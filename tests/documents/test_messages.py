@@ -14,9 +14,9 @@ from runcard.documents.findings import (
     Finding,
     InvalidDocument,
     Report,
-    brief,
+    display_value,
     finding,
-    shown,
+    shorten_value,
     sorted_findings,
 )
 from runcard.documents.reader import load_document, parse_document
@@ -128,7 +128,7 @@ def test_names_are_shown_short(place: str) -> None:
 
 
 def test_a_pipe_is_shown_as_it_is() -> None:
-    assert shown("a|b") == "'a|b'"
+    assert display_value("a|b") == "'a|b'"
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_a_pipe_is_shown_as_it_is() -> None:
     ],
 )
 def test_a_value_is_shown_on_one_short_line(value: object, text: str) -> None:
-    assert shown(value) == text
+    assert display_value(value) == text
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_a_value_is_shown_on_one_short_line(value: object, text: str) -> None:
     ],
 )
 def test_a_report_holds_small_values_as_they_are(value: object, kept: object) -> None:
-    assert brief(value) == kept
+    assert shorten_value(value) == kept
     assert finding("schema.type", "", "x", found=value).found == kept
 
 

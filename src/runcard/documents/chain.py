@@ -117,7 +117,7 @@ def _parse_line(raw: bytes) -> Line | None:
     return line if has_shape else None
 
 
-class Fault(NamedTuple):
+class ChainFault(NamedTuple):
     """A line at which a chain is broken."""
 
     number: int  # of the line in the file
@@ -130,19 +130,19 @@ class ChainCheck(NamedTuple):
     """The result of checking the chains of a journal."""
 
     heads: tuple[Head, ...]
-    faults: tuple[Fault, ...]
+    faults: tuple[ChainFault, ...]
     withheld: tuple[JournalEntry, ...]  # lines without their payload
 
 
 def check(journal: Journal, record_id: str, *, first: str | None = None) -> ChainCheck:
     """Check every writer's chain; `first` replaces the first link that follows from record and writer."""
     heads: dict[str, Head] = {}
-    faults = [Fault(number, "", 0, "the line cannot be parsed") for number in journal.damaged]
+    faults = [ChainFault(number, "", 0, "the line cannot be parsed") for number in journal.damaged]
     withheld = []
     for entry in journal.entries:
         writer, seq = entry.line["writer"], entry.line["seq"]
         previous = heads.get(writer) or Head(writer, 0, first or first_link(record_id, writer))
-        faults += [Fault(entry.number, writer, seq, reason) for reason in _reasons(entry.line, previous)]
+        faults += [ChainFault(entry.number, writer, seq, reason) for reason in _reasons(entry.line, previous)]
         if "payload" not in entry.line and "salt" not in entry.line:
             withheld.append(entry)
         heads[writer] = Head(writer, seq, entry.line["hash"])

@@ -6,7 +6,7 @@ An absent key and a null value count as equal.
 from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple
 
-from runcard.documents.findings import shown
+from runcard.documents.findings import display_value
 from runcard.encoding import join_pointer
 
 Path = tuple[str | int, ...]
@@ -21,7 +21,7 @@ class ValueDifference(NamedTuple):
 
     def describe(self, source: str) -> str:
         """A message for people; `source` is what the document was compared with."""
-        return f"{self.pointer}: {source} says {shown(self.expected)}, the document says {shown(self.found)}"
+        return f"{self.pointer}: {source} says {display_value(self.expected)}, the document says {display_value(self.found)}"
 
 
 def differences(expected: Any, found: Any, exempt: Collection[str] = ()) -> Iterator[ValueDifference]:  # noqa: ANN401

@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any, ClassVar, Self
 
 from runcard.documents import schema
-from runcard.documents.findings import Finding, InvalidDocument, Report, bounded
+from runcard.documents.findings import Finding, InvalidDocument, Report, limit_findings
 from runcard.documents.kinds import DocumentKind
 from runcard.documents.versions import check_version
 from runcard.encoding import JsonObject, decode_json, encode_json
@@ -45,7 +45,7 @@ class Document:
         if version.findings:
             data = {**data, cls.kind.version_key: version.schema}
         schema_findings, valid_data = schema.check(cls.kind, version.schema, data)
-        findings = (*version.findings, *schema_findings, *bounded(cls.rules(valid_data)))
+        findings = (*version.findings, *schema_findings, *limit_findings(cls.rules(valid_data)))
         return Report(findings, cls.kind.name, version.stated)
 
     @classmethod

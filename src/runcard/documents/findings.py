@@ -153,7 +153,7 @@ RULES: dict[str, tuple[Severity, str]] = {
 
 
 _MANY = "findings.many"
-MOST = 10_000  # findings that are listed for one document
+MAX_FINDINGS = 10_000  # findings that are listed for one document
 
 _LONG = 10**200
 
@@ -203,8 +203,8 @@ def finding(
     found: object = None,
 ) -> Finding:
     """A finding with the severity of its rule."""
-    expected = brief(expected) if isinstance(expected, str | int) else expected
-    return Finding(rule, RULES[rule][0], path, message, hint, expected, brief(found))
+    expected = shorten_value(expected) if isinstance(expected, str | int) else expected
+    return Finding(rule, RULES[rule][0], path, message, hint, expected, shorten_value(found))
 
 
 def record_finding(
@@ -240,29 +240,33 @@ def ledger_finding(
     )
 
 
-def left_out(count: int, severity: Severity = ERROR) -> Finding:
+def omitted_finding(count: int, severity: Severity = ERROR) -> Finding:
     """A finding for the number of findings that are not listed."""
     summary = finding(
         _MANY,
         "",
-        f"{count:,} more findings; only {MOST:,} are listed",
+        f"{count:,} more findings; only {MAX_FINDINGS:,} are listed",
         hint="fix the listed ones, then check again",
         found=count,
     )
     return replace(summary, severity=severity)
 
 
-def bounded(findings: Iterable[Finding]) -> Iterator[Finding]:
+def limit_findings(findings: Iterable[Finding]) -> Iterator[Finding]:
     """The first findings of each severity, and a finding for the number of the others."""
     counts = dict.fromkeys(Severity, 0)
     for each in findings:
         counts[each.severity] += 1
-        if counts[each.severity] <= MOST:
+        if counts[each.severity] <= MAX_FINDINGS:
             yield each
-    yield from (left_out(count - MOST, severity) for severity, count in counts.items() if count > MOST)
+    yield from (
+        omitted_finding(count - MAX_FINDINGS, severity)
+        for severity, count in counts.items()
+        if count > MAX_FINDINGS
+    )
 
 
-def shown(value: object, limit: int = 60) -> str:
+def display_value(value: object, limit: int = 60) -> str:
     """A value for a message: on one line, short, and safe to print on a terminal."""
     if isinstance(value, dict | list):
         return f"{'an object' if isinstance(value, dict) else 'a list'} of {len(value):,}"
@@ -278,10 +282,10 @@ def _literal(value: object) -> str:
         return "a number of too many digits to show"
 
 
-def brief(value: object) -> object:
+def shorten_value(value: object) -> object:
     """A value for a report: itself if it is small, else shortened."""
     is_long = len(value) > 200 if isinstance(value, str) else isinstance(value, int) and abs(value) >= _LONG
-    return shown(value, 200) if isinstance(value, dict | list) or is_long else value
+    return display_value(value, 200) if isinstance(value, dict | list) or is_long else value
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,7 +319,7 @@ class InvalidDocument(DocumentError):  # noqa: N818 - reads as what it is
     def __init__(self, report: Report, name: str = "the document") -> None:
         self.report = report
         errors = report.errors
-        count = sum(found.found if found.rule == _MANY else 1 for found in errors)
+        count = sum(finding.found if finding.rule == _MANY else 1 for finding in errors)
         more = f" (and {count - 1:,} more)" if count > 1 else ""
         where = f" at {printable(errors[0].path)}" if errors[0].path else ""
         super().__init__(f"{name} is not valid{where}: {errors[0].message}{more}", hint=errors[0].hint)
@@ -330,7 +334,7 @@ __all__ = [
     "COMPLETE",
     "ERROR",
     "INTACT",
-    "MOST",
+    "MAX_FINDINGS",
     "NOTE",
     "RECORD_RULES",
     "RULES",
@@ -339,11 +343,11 @@ __all__ = [
     "InvalidDocument",
     "Report",
     "Severity",
-    "bounded",
-    "brief",
+    "display_value",
     "finding",
     "ledger_finding",
-    "left_out",
+    "limit_findings",
+    "omitted_finding",
     "record_finding",
-    "shown",
+    "shorten_value",
 ]

@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Any
 from runcard.documents import schema
 from runcard.documents.archive_index import ArchiveIndex
 from runcard.documents.document import Document
-from runcard.documents.findings import Finding, InvalidDocument, Report, finding, shown, sorted_findings
+from runcard.documents.findings import (
+    Finding,
+    InvalidDocument,
+    Report,
+    display_value,
+    finding,
+    sorted_findings,
+)
 from runcard.documents.kinds import KINDS, TESTPLAN, DocumentKind, detect, is_legacy
 from runcard.documents.migrations import MigratedData, migrate
 from runcard.documents.run.generation import Generation
@@ -235,13 +242,13 @@ def _not_an_object(value: object) -> Finding:
     return finding(
         "document.not-an-object",
         "",
-        f"expected an object, found {shown(value)}",
+        f"expected an object, found {display_value(value)}",
         hint=f"expected one of: {_known_kinds()}",
     )
 
 
 def _unknown_kind(value: JsonObject) -> Finding:
-    keys = ", ".join(shown(key) for key in list(value)[:5]) or "none"
+    keys = ", ".join(display_value(key) for key in list(value)[:5]) or "none"
     return finding(
         "document.unknown-kind",
         "",

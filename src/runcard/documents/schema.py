@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from runcard.documents.findings import MOST, Finding, finding, left_out, shown
+from runcard.documents.findings import MAX_FINDINGS, Finding, display_value, finding, omitted_finding
 from runcard.documents.kinds import PUBLISHED, DocumentKind
 from runcard.documents.session.roles import SYNONYMS
 from runcard.encoding import JsonObject, join_pointer
@@ -88,9 +88,9 @@ def check(kind: DocumentKind, version: str, data: JsonObject) -> tuple[list[Find
     errors = [(error, _path(error)) for error in validator.iter_errors(_for_validator(data))]
     mistyped = {path for error, path in errors if error.kind.name == "type"}
     reported = [(error, path) for error, path in errors if error.kind.name != "enum" or path not in mistyped]
-    findings = [_finding(error, path, data, kind) for error, path in reported[:MOST]]
-    if len(reported) > MOST:
-        findings.append(left_out(len(reported) - MOST))
+    findings = [_finding(error, path, data, kind) for error, path in reported[:MAX_FINDINGS]]
+    if len(reported) > MAX_FINDINGS:
+        findings.append(omitted_finding(len(reported) - MAX_FINDINGS))
     refused = [path for error, path in errors if error.kind.name not in {"required", "anyOf"}]
     return findings, _with_none_at(data, refused)
 
@@ -144,7 +144,7 @@ def _finding(
 ) -> Finding:
     pointer, value = join_pointer(path), _at(data, path)
     facts: JsonObject = error.kind.as_dict()
-    field = f" for field {shown(str(path[-1]))}" if path else ""
+    field = f" for field {display_value(str(path[-1]))}" if path else ""
     match error.kind.name:
         case "required":
             return _required(pointer, [facts["property"]], kind)
@@ -162,7 +162,7 @@ def _finding(
             return finding(
                 rule,
                 pointer,
-                f"{shown(value)} is not {form}",
+                f"{display_value(value)} is not {form}",
                 hint=f"write {form}",
                 expected=form,
                 found=value,
@@ -173,7 +173,7 @@ def _finding(
             return finding(
                 "schema.minimum",
                 pointer,
-                f"{shown(value)} is less than {facts['limit']}{field}",
+                f"{display_value(value)} is less than {facts['limit']}{field}",
                 hint="leave the field out if it is not known"
                 if facts["limit"] == 0
                 else f"write at least {facts['limit']}",
@@ -227,7 +227,7 @@ def _type(pointer: str, value: object, types: list[str], field: str) -> Finding:
     return finding(
         "schema.type",
         pointer,
-        f"{shown(value)} is not of type {quoted}{field}",
+        f"{display_value(value)} is not of type {quoted}{field}",
         hint=_TYPE_HINTS[types[0]] + null,
         expected=types[0] if len(types) == 1 else types,
         found=value,
@@ -243,7 +243,7 @@ def nearest(value: str, options: tuple[str, ...]) -> str | None:
 
 
 def _enum(pointer: str, value: object, options: list[Any], field: str) -> Finding:
-    allowed = ", ".join(shown(option) for option in options)
+    allowed = ", ".join(display_value(option) for option in options)
     hint = "use one of these values"
     if isinstance(value, str):
         role = SYNONYMS.get(value) if pointer.endswith("/role") else None
@@ -253,7 +253,7 @@ def _enum(pointer: str, value: object, options: list[Any], field: str) -> Findin
     return finding(
         "schema.enum",
         pointer,
-        f"{shown(value)} is not one of {allowed}{field}",
+        f"{display_value(value)} is not one of {allowed}{field}",
         hint=hint,
         expected=options,
         found=value,
@@ -265,7 +265,7 @@ def _time(pointer: str, value: object) -> Finding:
     return finding(
         "schema.format",
         pointer,
-        f"{shown(value)} is not {form}",
+        f"{display_value(value)} is not {form}",
         hint="add the zone: Z for UTC, or an offset such as +01:00",
         expected="date-time",
         found=value,

@@ -8,7 +8,7 @@ which agents follow without checking, every version above the newest one is refu
 import re
 from typing import NamedTuple
 
-from runcard.documents.findings import Finding, finding, shown
+from runcard.documents.findings import Finding, display_value, finding
 from runcard.documents.kinds import DocumentKind
 from runcard.encoding import JsonObject
 
@@ -51,7 +51,7 @@ def _key(version: str) -> tuple[int, ...]:
     return _parts(version) or (0, 0, 0)
 
 
-def _known(kind: DocumentKind) -> str:
+def _published_versions(kind: DocumentKind) -> str:
     return ", ".join(kind.versions)
 
 
@@ -59,7 +59,7 @@ def _newer_major(kind: DocumentKind, stated: str) -> Finding:
     return finding(
         "version.newer-major",
         f"/{kind.version_key}",
-        f"{kind.name} version {stated} is newer than this runcard, which supports {_known(kind)}",
+        f"{kind.name} version {stated} is newer than this runcard, which supports {_published_versions(kind)}",
         hint="install a newer runcard",
         expected=list(kind.versions),
         found=stated,
@@ -81,8 +81,8 @@ def _unknown(kind: DocumentKind, stated: str) -> Finding:
     return finding(
         "version.unknown",
         f"/{kind.version_key}",
-        f"{shown(stated)} is not a version of {kind.name} documents",
-        hint=f"published versions: {_known(kind)}",
+        f"{display_value(stated)} is not a version of {kind.name} documents",
+        hint=f"published versions: {_published_versions(kind)}",
         expected=list(kind.versions),
         found=stated,
     )

@@ -34,13 +34,13 @@ def _of_variable(text: str, root: str) -> str | None:
         return "UTC"  # an empty TZ means UTC, too
     if text == "/etc/localtime":
         return _of_system(root)
-    return _known(_after_database(text) if text.startswith("/") else text, root)
+    return _zone_name(_after_database(text) if text.startswith("/") else text, root)
 
 
 def _of_system(root: str) -> str | None:
     localtime = os.path.join(root, "etc/localtime")
     if target := _link_into_database(localtime):
-        return _known(target, root)
+        return _zone_name(target, root)
     try:
         with open(localtime, "rb") as file:
             contents = file.read(_LARGEST)
@@ -68,7 +68,7 @@ def _after_database(path: str) -> str | None:
     return path.partition("/zoneinfo/")[2] or None
 
 
-def _known(name: str | None, root: str) -> str | None:
+def _zone_name(name: str | None, root: str) -> str | None:
     if name is None:
         return None
     first, _, rest = name.partition("/")

@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import replace
 
-from runcard.documents.findings import WARNING, Finding, finding, shown
+from runcard.documents.findings import WARNING, Finding, display_value, finding
 from runcard.encoding import JsonObject
 from runcard.errors import RuncardError, StoreError
 from runcard.files import check_relative, printable, resolve_below
@@ -34,7 +34,7 @@ def _check(target: object, root: str) -> Findings:
         yield finding(
             "target.file",
             "/target/file",
-            f"{shown(file, 200)} is not in the project: {error.strerror}",
+            f"{display_value(file, 200)} is not in the project: {error.strerror}",
             hint=f"correct the path, or pass the project with --root; searched in {printable(root)}",
             found=file,
         )
@@ -43,7 +43,7 @@ def _check(target: object, root: str) -> Findings:
         yield finding(
             "target.file",
             "/target/file",
-            f"{shown(file, 200)} is not a file",
+            f"{display_value(file, 200)} is not a file",
             hint="use the path of the Ruby file that defines the class",
             found=file,
         )
@@ -67,14 +67,14 @@ def _check_method(path: str, file: str, target: JsonObject) -> Findings:
         yield finding(
             "target.unchecked",
             "/target",
-            f"the target was not found, but a part of {shown(file, 200)} could not be read: line {warning.line}",
+            f"the target was not found, but a part of {display_value(file, 200)} could not be read: line {warning.line}",
             hint="check the file: it has a syntax error, or Ruby syntax that is not supported yet",
         )
     elif lookup.outcome is LookupOutcome.NO_CLASS:
         yield finding(
             "target.class",
             "/target/class",
-            f"{shown(file, 200)} has no class {shown(name)}",
+            f"{display_value(file, 200)} has no class {display_value(name)}",
             hint=_suggestion(lookup) or "use a class or module that the file defines",
             found=name,
         )
@@ -84,7 +84,7 @@ def _check_method(path: str, file: str, target: JsonObject) -> Findings:
         yield finding(
             "target.short-name",
             "/target/class",
-            f"{shown(name)} is short for {shown(lookup.class_name)}",
+            f"{display_value(name)} is short for {display_value(lookup.class_name)}",
             hint=f"write {lookup.class_name}",
             expected=lookup.class_name,
             found=name,
@@ -102,7 +102,7 @@ def _no_method(lookup: TargetLookup, target: JsonObject) -> Finding:
         return finding(
             "target.method",
             "/target/method_type",
-            f"{shown(method)} of {shown(lookup.class_name)} has the type {other}, not {kind}",
+            f"{display_value(method)} of {display_value(lookup.class_name)} has the type {other}, not {kind}",
             hint=f"write method_type: {other}",
             expected=other,
             found=kind,
@@ -110,7 +110,7 @@ def _no_method(lookup: TargetLookup, target: JsonObject) -> Finding:
     return finding(
         "target.method",
         "/target/method",
-        f"{shown(lookup.class_name)} has no {kind} method {shown(method)}",
+        f"{display_value(lookup.class_name)} has no {kind} method {display_value(method)}",
         hint=_suggestion(lookup) or "use a method that the class defines",
         found=method,
     )

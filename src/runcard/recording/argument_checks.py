@@ -30,7 +30,7 @@ def check_config(config: Mapping[str, Any]) -> JsonObject:
     configuration = plain_copy(dict(config))
     for name in ("model", "provider"):
         if not isinstance(configuration.get(name), str | None):
-            raise UsageError(f"{name} is {shown(configuration[name])}", hint="pass a text or None")
+            raise UsageError(f"{name} is {display_value(configuration[name])}", hint="pass a text or None")
     return configuration
 
 
@@ -45,7 +45,7 @@ def check_cost(cost: object) -> float | int:
     amount = plain_number(cost) if isinstance(cost, Decimal) and cost.is_finite() else cost
     if isinstance(amount, int | float) and not isinstance(amount, bool) and 0 <= amount <= _MAX_COST:
         return amount
-    raise UsageError(f"{shown(str(cost))} is not a cost", hint="pass a number of dollars, 0 or more")
+    raise UsageError(f"{display_value(str(cost))} is not a cost", hint="pass a number of dollars, 0 or more")
 
 
 def check_prices(prices: object) -> "Prices | None":
@@ -69,11 +69,11 @@ def check_relation(kind: str, sha256: str | None) -> None:
 
 def check_text(value: object, what: str) -> str:
     if not isinstance(value, str) or not value:
-        raise UsageError(f"{what} is {shown(str(value))}", hint="pass a text that is not empty")
+        raise UsageError(f"{what} is {display_value(str(value))}", hint="pass a text that is not empty")
     return value
 
 
-def shown(value: object) -> str:
-    from runcard.documents.findings import shown as quoted  # noqa: PLC0415 - only for an error
+def display_value(value: object) -> str:
+    from runcard.documents.findings import display_value as quoted  # noqa: PLC0415 - only for an error
 
     return quoted(value)

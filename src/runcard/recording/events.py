@@ -25,7 +25,7 @@ from runcard.encoding import JsonObject
 from runcard.errors import RuncardError, RuncardWarning
 from runcard.masking import mask_data, mask_text
 from runcard.observe.input_tokens import TokenCounter
-from runcard.recording.argument_checks import plain_copy, shown
+from runcard.recording.argument_checks import display_value, plain_copy
 from runcard.settings.apply import configured_prices
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ class EventRecorder(ABC):
         if model in self._unpriced_models:
             return
         self._unpriced_models.add(model)
-        name = shown(model) if model else "a call that names no model"
+        name = display_value(model) if model else "a call that names no model"
         reason = "not all tokens are known, or have a price, of" if has_price else "no price is known for"
         self.add_warning(f"{reason} {name}: the cost stays unknown", "unknown-price")
 

@@ -325,19 +325,19 @@ def _no_match(word: str, name: str, stores: "list[_Store]") -> StoreError:
     near = dict.fromkeys(paths[one] for one in get_close_matches(name[:100], paths, _MOST_LISTED, 0.7))
     hint = HINT
     if near:
-        hint = f"did you mean {_listed(list(near))}?"
+        hint = f"did you mean {_path_list(list(near))}?"
     else:
         newest = [match.path for match, _ in zip(_newest(stores), range(3), strict=False)]
-        hint += f"; the newest are {_listed(newest)}" if newest else ""
+        hint += f"; the newest are {_path_list(newest)}" if newest else ""
     return StoreError(f"{printable(word)} does not exist", hint=hint)
 
 
 def _several(word: str, paths: list[str]) -> AmbiguousRecordError:
     return AmbiguousRecordError(
-        f"{len(paths)} records match {printable(word)}", hint=f"name one by its path: {_listed(paths, 10)}"
+        f"{len(paths)} records match {printable(word)}", hint=f"name one by its path: {_path_list(paths, 10)}"
     )
 
 
-def _listed(paths: list[str], most: int = _MOST_LISTED) -> str:
+def _path_list(paths: list[str], most: int = _MOST_LISTED) -> str:
     more = f" and {len(paths) - most:,} more" if len(paths) > most else ""
     return ", ".join(map(printable, paths[:most])) + more

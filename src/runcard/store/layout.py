@@ -195,8 +195,8 @@ def is_taken(store: str, name: str, moment: datetime) -> bool:
 def archives_in(folder: str) -> list[str]:
     """The archives in a folder of archives, relative to it; no link is followed."""
     months = [name for name in _names_in(folder) if is_month(name) and _is_folder(os.path.join(folder, name))]
-    found = [f"{month}/{name}" for month in months for name in _names_in(folder, month) if is_archive(name)]
-    return sorted(path for path in found if not path.partition("/")[2].startswith("."))
+    paths = [f"{month}/{name}" for month in months for name in _names_in(folder, month) if is_archive(name)]
+    return sorted(path for path in paths if not path.partition("/")[2].startswith("."))
 
 
 def is_month(name: str) -> bool:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import tzinfo
 
-    from runcard.cli.many import Many
+    from runcard.cli.batch import Batch
     from runcard.operations.amendments.document_migration import Migrated
 
 
@@ -45,7 +45,7 @@ def command(
 
     Exit codes: 0 migrated, or already of that version, 1 something was not migrated, 2 migrated with losses.
     """
-    from runcard.cli.many import Many  # noqa: PLC0415
+    from runcard.cli.batch import Batch  # noqa: PLC0415
     from runcard.operations.amendments.migrate import migrate, migrate_record  # noqa: PLC0415
     from runcard.settings import read_settings  # noqa: PLC0415
 
@@ -58,15 +58,15 @@ def command(
         documents = None if output is not None or path == "-" else migrate_record(path, target, **options)
         return (migrate(path, target, output=output, **options),) if documents is None else documents
 
-    many = Many("documents", None, as_json=as_json, json_list="documents", refusal=_refusal)
-    for path in many.over(paths):
+    batch = Batch("documents", None, as_json=as_json, json_list="documents", refusal=_refusal)
+    for path in batch.over(paths):
         try:
             for migrated in migrate_path(path):
-                many.add(path, migrated, lambda _, done: _show(done, dry_run=dry_run, to_stdout=to_stdout))
-                _warn(many, migrated)
+                batch.add(path, migrated, lambda _, done: _show(done, dry_run=dry_run, to_stdout=to_stdout))
+                _warn(batch, migrated)
         except RuncardError as error:
-            many.refuse(path, error, _messages(path, error))
-    return many.finish(wrong_usage=ExitCode.USAGE)
+            batch.refuse(path, error, _messages(path, error))
+    return batch.finish(wrong_usage=ExitCode.USAGE)
 
 
 def _check_usage(paths: tuple[str, ...], output: str | None, *, two_results: bool) -> None:
@@ -134,14 +134,14 @@ def _show(migrated: "Migrated", *, dry_run: bool, to_stdout: bool) -> None:
     say(text) if dry_run else say_done(text)
 
 
-def _warn(many: "Many", migrated: "Migrated") -> None:
+def _warn(batch: "Batch", migrated: "Migrated") -> None:
     """List what was lost."""
     for pointer in migrated.dropped:
-        many.warn(
+        batch.warn(
             f"{migrated.path}: dropped {pointer}, which {migrated.kind} {migrated.target} does not have"
         )
     for note in migrated.notes:
-        many.warn(f"{migrated.path}: {note}")
+        batch.warn(f"{migrated.path}: {note}")
 
 
 def _show_difference(migrated: "Migrated") -> None:

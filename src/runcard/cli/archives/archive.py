@@ -44,7 +44,7 @@ def command(
 
     Exit codes: 0 archived, 1 a record was not archived, 2 warnings.
     """
-    from runcard.cli.many import Many  # noqa: PLC0415
+    from runcard.cli.batch import Batch  # noqa: PLC0415
     from runcard.cli.progress import ByteProgress  # noqa: PLC0415
     from runcard.operations.archives.archive import archive, old_records  # noqa: PLC0415
     from runcard.operations.checks.measure import measure  # noqa: PLC0415
@@ -58,15 +58,15 @@ def command(
     stores = [settings[OUTPUTS], settings[ARTIFACTS_DIR]]
     chosen = list(records if older_than is None else old_records(stores, older_than, settings.limits))
     bar = ByteProgress(lambda: measure(chosen), passes=2, everywhere=shows_progress)
-    many = Many("records", None, as_json=as_json, progress=bar, json_list="archived", refusal=_refusal)
-    many.each(
+    batch = Batch("records", None, as_json=as_json, progress=bar, json_list="archived", refusal=_refusal)
+    batch.each(
         chosen,
         lambda record: archive(record, to=to, force=force, limits=settings.limits, progress=bar.advance),
         lambda _, archived: say_done(_line(archived)),
     )
     if not chosen:
-        many.done("nothing to archive: no closed record is that old")
-    return complain_of_settings(settings, many.finish())
+        batch.done("nothing to archive: no closed record is that old")
+    return complain_of_settings(settings, batch.finish())
 
 
 def _refusal(record: str, error: RuncardError) -> JsonObject:

@@ -23,24 +23,24 @@ def command(paths: tuple[str, ...], kind: str | None, as_json: bool, strict: boo
 
     Exit codes: 0 valid, 1 errors found, 2 warnings.
     """
-    from runcard.cli.many import Many  # noqa: PLC0415
+    from runcard.cli.batch import Batch  # noqa: PLC0415
     from runcard.operations.checks.validate import summary, validate  # noqa: PLC0415
     from runcard.settings import read_settings  # noqa: PLC0415
 
-    many = Many("documents", None, as_json=as_json)
+    batch = Batch("documents", None, as_json=as_json)
     results = []
     limits = read_settings().limits
-    for checked in many.over(validate(*paths, kind=kind, strict=strict, limits=limits, root=root)):
+    for checked in batch.over(validate(*paths, kind=kind, strict=strict, limits=limits, root=root)):
         results.append(checked)
         report = checked.report
         if report.valid:
-            many.done(f"{checked.path}: valid {report.kind} {report.version or '(unversioned)'}")
+            batch.done(f"{checked.path}: valid {report.kind} {report.version or '(unversioned)'}")
         for finding in report.errors:
-            many.complain(finding_line(finding, checked.path), finding.hint)
+            batch.complain(finding_line(finding, checked.path), finding.hint)
         for finding in report.warnings:
-            many.warn(finding_line(finding, checked.path), finding.hint)
+            batch.warn(finding_line(finding, checked.path), finding.hint)
     if not as_json:
-        return many.finish()
+        return batch.finish()
     say_json(summary(results))
     if not all(checked.report.valid for checked in results):
         return ExitCode.FAILED

@@ -9,7 +9,7 @@ from runcard.cli.options import PATH, json_option, progress_option
 from runcard.cli.printing import say_done, say_json
 
 if TYPE_CHECKING:
-    from runcard.cli.many import Many
+    from runcard.cli.batch import Batch
     from runcard.documents.findings import Finding
     from runcard.operations.checks.pin import PinCheck
     from runcard.operations.checks.verify_result import Verified
@@ -36,7 +36,7 @@ def command(paths: tuple[str, ...], pin: str | None, shows_progress: bool, as_js
 
     Exit codes: 0 intact and complete, 1 problems found, 2 warnings.
     """
-    from runcard.cli.many import Many  # noqa: PLC0415
+    from runcard.cli.batch import Batch  # noqa: PLC0415
     from runcard.cli.progress import ByteProgress  # noqa: PLC0415
     from runcard.operations.checks.measure import measure  # noqa: PLC0415
     from runcard.operations.checks.pin import check_pins, read_pins  # noqa: PLC0415
@@ -46,23 +46,23 @@ def command(paths: tuple[str, ...], pin: str | None, shows_progress: bool, as_js
     if pin is not None:
         read_pins(pin)  # one that cannot be read stops the work before it begins
     bar = ByteProgress(lambda: measure(paths), everywhere=shows_progress)
-    many = Many("records", None, as_json=as_json, progress=bar)
+    batch = Batch("records", None, as_json=as_json, progress=bar)
     results = []
-    for result in many.over(verify(*paths, progress=bar.advance, limits=read_settings().limits)):
+    for result in batch.over(verify(*paths, progress=bar.advance, limits=read_settings().limits)):
         results.append(result)
-        _add(many, result)
+        _add(batch, result)
     pinned = None if pin is None else check_pins(pin, paths, results)
     for result in pinned.results if pinned else ():
         results.append(result)
-        _add(many, result)
+        _add(batch, result)
     if as_json:
         say_json(summary(results, pinned))
         return _code(worst(_code_of(result.verdict) for result in results), pinned)
     if any(_code_of(result.verdict) != ExitCode.FAILED for result in results):
         say_done(_NOT_SIGNED)
     if pinned is not None:
-        _add_pins(many, pinned)
-    return many.finish()
+        _add_pins(batch, pinned)
+    return batch.finish()
 
 
 def _code(code: ExitCode, pinned: "PinCheck | None") -> ExitCode:
@@ -75,19 +75,19 @@ def _code_of(checked: "Verdict | Finding") -> ExitCode:
     return code_for_severity(checked.severity)
 
 
-def _add_pins(many: "Many", pinned: "PinCheck") -> None:
+def _add_pins(batch: "Batch", pinned: "PinCheck") -> None:
     if not pinned.is_updated:
-        many.complain(
+        batch.complain(
             f"{pinned.file} was not updated: a ledger changed, or its chain is broken",
             "find out why; to accept the ledgers as they are now, delete the file and pin again",
         )
     elif pinned.ledgers:
         say_done(str(pinned))
     else:
-        many.warn(f"{pinned.file}: nothing to pin: no ledger at PATH")
+        batch.warn(f"{pinned.file}: nothing to pin: no ledger at PATH")
 
 
-def _add(many: "Many", result: "Verified") -> None:
+def _add(batch: "Batch", result: "Verified") -> None:
     """The verdict on a record: at once if it is good, at the end if it failed."""
     from runcard.files import printable  # noqa: PLC0415
 
@@ -95,17 +95,17 @@ def _add(many: "Many", result: "Verified") -> None:
     if _code_of(verdict) == ExitCode.FAILED:
         only = verdict.findings[0] if len(verdict.findings) == 1 and not verdict.records else None
         if only is not None and only.kind == "missing" and only.record == printable(result.path):
-            many.complain(only.message, result.hint or "name a run or a session, or a folder of them")
+            batch.complain(only.message, result.hint or "name a run or a session, or a folder of them")
             return
         findings = sorted(verdict.findings, key=lambda finding: _code_of(finding) != ExitCode.FAILED)
-        many.complain(f"{result.path}: {_words(verdict)}", details=[_line(one, result) for one in findings])
+        batch.complain(f"{result.path}: {_words(verdict)}", details=[_line(one, result) for one in findings])
         return
     known = [_line(finding, result) for finding in verdict.findings if _code_of(finding) == ExitCode.OK]
     if verdict.records:
-        many.done(f"{result.path}: {_words(verdict)}", known)
+        batch.done(f"{result.path}: {_words(verdict)}", known)
     for finding in verdict.findings:
         if _code_of(finding) != ExitCode.OK:
-            many.warn(f"{result.path}: {_line(finding, result)}")
+            batch.warn(f"{result.path}: {_line(finding, result)}")
 
 
 def _line(finding: "Finding", result: "Verified") -> str:

@@ -8,7 +8,7 @@ import click
 from runcard.cli.plans.options import many_options, root_option, sources_argument, target_options
 
 if TYPE_CHECKING:
-    from runcard.cli.many import Many
+    from runcard.cli.batch import Batch
     from runcard.operations.plans.analyze import AnalysisResult
     from runcard.plans.plan_files import MethodRef
 
@@ -30,7 +30,7 @@ def command(
     writes: bool,
     method_ref: "MethodRef",
     root: str | None,
-    many: "Many",
+    batch: "Batch",
 ) -> int:
     """Find the conditions of a method in the Ruby file SRC, and print its plan.
 
@@ -45,21 +45,21 @@ def command(
     if all_methods == (method_ref.method is not None):
         raise click.UsageError("Pass either --method or --all-methods.")
     if method_ref.method is not None:
-        many.each(sources, lambda source: analyze_source(source, method_ref, root=root, write=writes), _show)
-        return many.finish()
+        batch.each(sources, lambda source: analyze_source(source, method_ref, root=root, write=writes), _show)
+        return batch.finish()
     for source in sources:
         try:
             analyses = analyze_methods(source, root=root)
         except RuncardError as error:
-            many.refuse(source, error)
+            batch.refuse(source, error)
             continue
         for analysis in analyses:
-            many.each(
+            batch.each(
                 [source],
                 partial(write_analysis, analysis=analysis, root=root, write=writes),
                 _show_one_of_many,
             )
-    return many.finish()
+    return batch.finish()
 
 
 def _show_one_of_many(source: str, analyzed: "AnalysisResult") -> None:

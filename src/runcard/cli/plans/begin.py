@@ -13,7 +13,7 @@ from runcard.cli.plans.options import (
 )
 
 if TYPE_CHECKING:
-    from runcard.cli.many import Many
+    from runcard.cli.batch import Batch
     from runcard.operations.plans.begin import BeginCheck
     from runcard.plans.plan_files import MethodRef
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @root_option
 @many_options("sources", "source")
 def command(
-    agent: str, sources: tuple[str, ...], method_ref: "MethodRef", root: str | None, many: "Many"
+    agent: str, sources: tuple[str, ...], method_ref: "MethodRef", root: str | None, batch: "Batch"
 ) -> int:
     """Check whether AGENT may work on the plan of each source SRC, and print the path of the plan.
 
@@ -43,11 +43,11 @@ def command(
     def work(source: str) -> "BeginCheck":
         check = begin(source, agent, root=root, method_ref=method_ref, limits=limits)
         for reason in check.missing:
-            many.complain(f"{source}: the {agent} cannot begin: {reason}")
+            batch.complain(f"{source}: the {agent} cannot begin: {reason}")
         return check
 
-    many.each(sources, work, lambda _, check: _show(check))
-    return many.finish()
+    batch.each(sources, work, lambda _, check: _show(check))
+    return batch.finish()
 
 
 def _show(check: "BeginCheck") -> None:

@@ -9,7 +9,7 @@ from runcard.cli.plans.options import many_options, root_option
 from runcard.encoding import JsonObject
 
 if TYPE_CHECKING:
-    from runcard.cli.many import Many
+    from runcard.cli.batch import Batch
     from runcard.operations.plans.diff import DiffResult
     from runcard.plans.diff import FieldChange
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @click.argument("new", metavar="NEW", type=PATH)
 @root_option
 @many_options("plans", "new", with_progress=False)
-def command(old: str, new: str, root: str | None, many: "Many") -> int:
+def command(old: str, new: str, root: str | None, batch: "Batch") -> int:
     """Show what changed from the plan OLD to the plan NEW: characteristics, states and dependencies.
 
     Both are plans, or sources with a plan. Prints nothing if nothing changed.
@@ -28,8 +28,8 @@ def command(old: str, new: str, root: str | None, many: "Many") -> int:
     """
     from runcard.operations.plans.diff import compare_plans  # noqa: PLC0415
 
-    many.each([new], lambda _: compare_plans(old, new, root=root), lambda _, result: _show(result))
-    return many.finish()
+    batch.each([new], lambda _: compare_plans(old, new, root=root), lambda _, result: _show(result))
+    return batch.finish()
 
 
 def _show(result: "DiffResult") -> None:

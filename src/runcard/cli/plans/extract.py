@@ -8,7 +8,7 @@ from runcard.cli.options import PATH
 from runcard.cli.plans.options import many_options, root_option
 
 if TYPE_CHECKING:
-    from runcard.cli.many import Many
+    from runcard.cli.batch import Batch
     from runcard.operations.plans.extract import SpecStructure
 
 
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 @click.argument("specs", nargs=-1, required=True, metavar="SPEC...", type=PATH)
 @root_option
 @many_options("specs", "spec")
-def command(specs: tuple[str, ...], root: str | None, many: "Many") -> int:
+def command(specs: tuple[str, ...], root: str | None, batch: "Batch") -> int:
     """Print the structure of each SPEC: its describes, contexts, examples, lets and hooks, with line numbers.
 
     Exit codes: 0 success, 1 a file is unreadable, 2 a part of a file is unreadable, or it has no examples.
     """
     from runcard.operations.plans.extract import extract  # noqa: PLC0415
 
-    many.each(specs, lambda spec: extract(spec, root=root), _show)
-    return many.finish()
+    batch.each(specs, lambda spec: extract(spec, root=root), _show)
+    return batch.finish()
 
 
 def _show(path: str, structure: "SpecStructure") -> None:

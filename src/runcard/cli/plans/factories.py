@@ -8,7 +8,7 @@ from runcard.cli.options import PATH
 from runcard.cli.plans.options import many_options, root_option
 
 if TYPE_CHECKING:
-    from runcard.cli.many import Many
+    from runcard.cli.batch import Batch
     from runcard.operations.plans.factories import FactoryList
 
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 )
 @root_option
 @many_options("directories", None)
-def command(directories: tuple[str, ...], in_detail: bool, root: str | None, many: "Many") -> int:
+def command(directories: tuple[str, ...], in_detail: bool, root: str | None, batch: "Batch") -> int:
     """List the factories of the project, or below each DIR, with the file and the traits of each.
 
     Factories are read from the places that factory_bot uses: spec/factories, test/factories, spec/factories.rb and
@@ -30,12 +30,12 @@ def command(directories: tuple[str, ...], in_detail: bool, root: str | None, man
     """
     from runcard.operations.plans.factories import default_path, list_factories  # noqa: PLC0415
 
-    many.each(
+    batch.each(
         directories or [default_path(root)],
         lambda directory: list_factories(directory, root=root, in_detail=in_detail),
         lambda _, factory_list: _show(factory_list),
     )
-    return many.finish()
+    return batch.finish()
 
 
 def _show(factory_list: "FactoryList") -> None:

@@ -7,14 +7,14 @@ import click
 from runcard.cli.plans.options import agents_argument, many_options
 
 if TYPE_CHECKING:
-    from runcard.cli.many import Many
+    from runcard.cli.batch import Batch
     from runcard.operations.plans.guide import AgentGuide
 
 
 @click.command("guide", short_help="Print the instructions for an agent.")
 @agents_argument
 @many_options("agents", "agent", with_progress=False)
-def command(agents: tuple[str, ...], many: "Many") -> int:
+def command(agents: tuple[str, ...], batch: "Batch") -> int:
     """Print what each AGENT reads, may write and must do, for its prompt.
 
     \b
@@ -28,8 +28,8 @@ def command(agents: tuple[str, ...], many: "Many") -> int:
 
     for agent in agents:
         agent_named(agent)
-    many.each(agents, guide, lambda _, result: _show(result))
-    return many.finish()
+    batch.each(agents, guide, lambda _, result: _show(result))
+    return batch.finish()
 
 
 def _show(guide: "AgentGuide") -> None:

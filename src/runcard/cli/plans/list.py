@@ -8,7 +8,7 @@ from runcard.cli.options import PATH
 from runcard.cli.plans.options import many_options, root_option
 
 if TYPE_CHECKING:
-    from runcard.cli.many import Many
+    from runcard.cli.batch import Batch
     from runcard.operations.plans.list import PlanList
 
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 @click.argument("directories", nargs=-1, metavar="[DIR]...", type=PATH)
 @root_option
 @many_options("projects", "path")
-def command(directories: tuple[str, ...], root: str | None, many: "Many") -> int:
+def command(directories: tuple[str, ...], root: str | None, batch: "Batch") -> int:
     """List all plans of the project that contains each DIR: fresh, stale or invalid, and the next agent.
 
     Without DIR: the current directory, or --root.
@@ -27,12 +27,12 @@ def command(directories: tuple[str, ...], root: str | None, many: "Many") -> int
     from runcard.settings import read_settings  # noqa: PLC0415
 
     limits = read_settings().limits
-    many.each(
+    batch.each(
         directories or (root or ".",),
         lambda path: list_plans(path, root=root, limits=limits),
         lambda _, plans: _show(plans),
     )
-    return many.finish()
+    return batch.finish()
 
 
 def _show(plans: "PlanList") -> None:

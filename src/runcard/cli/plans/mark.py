@@ -14,7 +14,7 @@ from runcard.cli.plans.options import (
 )
 
 if TYPE_CHECKING:
-    from runcard.cli.many import Many
+    from runcard.cli.batch import Batch
     from runcard.plans.plan_files import MethodRef
 
 
@@ -66,7 +66,7 @@ def command(  # noqa: PLR0913, PLR0917 - an option is an argument
     values: tuple[str, ...],
     method_ref: "MethodRef",
     root: str | None,
-    many: "Many",
+    batch: "Batch",
 ) -> int:
     """Write the report of AGENT into the plan of each source SRC. An agent can only write its own keys.
 
@@ -88,12 +88,12 @@ def command(  # noqa: PLR0913, PLR0917 - an option is an argument
         values=dict(map(_pair, values)),
     )
     limits = read_settings().limits
-    many.each(
+    batch.each(
         sources,
         lambda source: mark(source, agent, report, root=root, method_ref=method_ref, limits=limits),
         lambda source, marked: say(f"{source}: {agent} marked in {marked.plan.path}"),
     )
-    return many.finish()
+    return batch.finish()
 
 
 def _pair(text: str) -> tuple[str, Any]:

@@ -7,7 +7,7 @@ import click
 from runcard.cli.plans.options import many_options, plans_argument, root_option, target_options
 
 if TYPE_CHECKING:
-    from runcard.cli.many import Many
+    from runcard.cli.batch import Batch
     from runcard.operations.plans.optimize import FactoryAdvice
     from runcard.plans.plan_files import MethodRef
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @target_options()
 @root_option
 @many_options("plans", "path")
-def command(paths: tuple[str, ...], method_ref: "MethodRef", root: str | None, many: "Many") -> int:
+def command(paths: tuple[str, ...], method_ref: "MethodRef", root: str | None, batch: "Batch") -> int:
     """Compare the states in the plan of each source SRC, or in the PLAN itself, with the traits of its factories.
 
     Warns about states without a trait, traits that no spec uses, and objects that are built with the wrong strategy
@@ -28,12 +28,12 @@ def command(paths: tuple[str, ...], method_ref: "MethodRef", root: str | None, m
     """
     from runcard.operations.plans.optimize import optimize  # noqa: PLC0415
 
-    many.each(
+    batch.each(
         paths,
         lambda path: optimize(path, root=root, method_ref=method_ref),
         lambda _, advice: _show(advice),
     )
-    return many.finish()
+    return batch.finish()
 
 
 def _show(advice: "FactoryAdvice") -> None:

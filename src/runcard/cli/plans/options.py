@@ -63,14 +63,14 @@ def target_options(
 
 
 def many_options(unit: str, key: str | None, *, with_progress: bool = True) -> Callable[[Command], Command]:
-    """`--json` and `--progress` of a command about many paths; the command gets them as `many`."""
+    """`--json` and `--progress` of a command about many paths; the command gets them as `batch`."""
 
     def decorated(command: Command) -> Command:
         @wraps(command)
         def call(*, as_json: bool, shows_progress: bool = False, **others: Any) -> int:  # noqa: ANN401 - as click passes them
-            from runcard.cli.many import Many  # noqa: PLC0415
+            from runcard.cli.batch import Batch  # noqa: PLC0415
 
-            return command(many=Many(unit, key, as_json=as_json, shows_progress=shows_progress), **others)
+            return command(batch=Batch(unit, key, as_json=as_json, shows_progress=shows_progress), **others)
 
         return json_option(progress_option(call) if with_progress else call)
 

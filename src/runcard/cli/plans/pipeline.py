@@ -8,7 +8,7 @@ from runcard.cli.options import output_option
 from runcard.cli.plans.options import many_options, root_option, sources_argument, target_options
 
 if TYPE_CHECKING:
-    from runcard.cli.many import Many
+    from runcard.cli.batch import Batch
     from runcard.operations.plans.pipeline import PipelineResult
     from runcard.plans.plan_files import MethodRef
 
@@ -31,7 +31,7 @@ def command(
     force: bool,
     method_ref: "MethodRef",
     root: str | None,
-    many: "Many",
+    batch: "Batch",
 ) -> int:
     """Analyze a method of each source SRC, validate its plan, write the skeleton of its spec, and print the next agent.
 
@@ -45,10 +45,10 @@ def command(
 
     if output is not None and len(sources) > 1:
         raise UsageError("--output names one file, but several sources were given", hint="pass one source")
-    many.each(
+    batch.each(
         sources, lambda source: run_pipeline(source, method_ref, root=root, output=output, force=force), _show
     )
-    return many.finish()
+    return batch.finish()
 
 
 def _show(source: str, result: "PipelineResult") -> None:

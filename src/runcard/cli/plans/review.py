@@ -8,7 +8,7 @@ from runcard.cli.options import PATH
 from runcard.cli.plans.options import many_options, root_option, target_options
 
 if TYPE_CHECKING:
-    from runcard.cli.many import Many
+    from runcard.cli.batch import Batch
     from runcard.operations.plans.review import ReviewResult
     from runcard.plans.plan_files import MethodRef
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @root_option
 @many_options("plans", "path", with_progress=False)
 def command(
-    path: str, spec: str | None, write_report: bool, method_ref: "MethodRef", root: str | None, many: "Many"
+    path: str, spec: str | None, write_report: bool, method_ref: "MethodRef", root: str | None, batch: "Batch"
 ) -> int:
     """Compare SPEC with the plan of a source SRC, or with the PLAN itself. The default SPEC is the one of the plan.
 
@@ -32,12 +32,12 @@ def command(
     """
     from runcard.operations.plans.review import review_spec  # noqa: PLC0415
 
-    many.each(
+    batch.each(
         [path],
         lambda _: review_spec(path, spec, root=root, method_ref=method_ref, write_report=write_report),
         lambda _, result: _show(result),
     )
-    return many.finish()
+    return batch.finish()
 
 
 def _show(result: "ReviewResult") -> None:

@@ -8,7 +8,7 @@ from runcard.cli.options import output_option
 from runcard.cli.plans.options import many_options, plans_argument, root_option, target_options
 
 if TYPE_CHECKING:
-    from runcard.cli.many import Many
+    from runcard.cli.batch import Batch
     from runcard.operations.plans.skeleton import SkeletonResult
     from runcard.plans.plan_files import MethodRef
 
@@ -26,7 +26,7 @@ def command(
     force: bool,
     method_ref: "MethodRef",
     root: str | None,
-    many: "Many",
+    batch: "Batch",
 ) -> int:
     """Write the skeleton of a spec from the plan of each source SRC, or from the PLAN itself, and print its path.
 
@@ -41,12 +41,12 @@ def command(
 
     if output is not None and len(paths) > 1:
         raise UsageError("--output names one file, but several plans were given", hint="pass one plan")
-    many.each(
+    batch.each(
         paths,
         lambda path: write_skeleton(path, root=root, method_ref=method_ref, output=output, force=force),
         lambda _, result: _show(result),
     )
-    return many.finish()
+    return batch.finish()
 
 
 def _show(result: "SkeletonResult") -> None:

@@ -7,7 +7,7 @@ import click
 from runcard.cli.plans.options import many_options, root_option, sources_argument, target_options
 
 if TYPE_CHECKING:
-    from runcard.cli.many import Many
+    from runcard.cli.batch import Batch
     from runcard.plans.plan_files import MethodRef
 
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 @target_options()
 @root_option
 @many_options("sources", "source")
-def command(sources: tuple[str, ...], method_ref: "MethodRef", root: str | None, many: "Many") -> int:
+def command(sources: tuple[str, ...], method_ref: "MethodRef", root: str | None, batch: "Batch") -> int:
     """Check whether the plan of each source SRC exists, is complete, and is up to date with the source.
 
     A plan that is not fresh is not an error: it needs a new analysis.
@@ -28,9 +28,9 @@ def command(sources: tuple[str, ...], method_ref: "MethodRef", root: str | None,
     from runcard.settings import read_settings  # noqa: PLC0415
 
     limits = read_settings().limits
-    many.each(
+    batch.each(
         sources,
         lambda source: status(source, root=root, method_ref=method_ref, limits=limits),
         lambda source, result: say(f"{source}: {result.text}"),
     )
-    return many.finish()
+    return batch.finish()

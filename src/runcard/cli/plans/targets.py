@@ -8,7 +8,7 @@ from runcard.cli.options import PATH
 from runcard.cli.plans.options import many_options, root_option
 
 if TYPE_CHECKING:
-    from runcard.cli.many import Many
+    from runcard.cli.batch import Batch
     from runcard.operations.plans.targets import TargetList
 
 
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=PATH)
 @root_option
 @many_options("files", "source")
-def command(files: tuple[str, ...], root: str | None, many: "Many") -> int:
+def command(files: tuple[str, ...], root: str | None, batch: "Batch") -> int:
     """List the methods that each Ruby FILE defines, including private ones, as Class#method or Class.method.
 
     Exit codes: 0 success, 1 a file is unreadable, 2 a part of a file is unreadable.
     """
     from runcard.operations.plans.targets import list_targets  # noqa: PLC0415
 
-    many.each(files, lambda file: list_targets(file, root=root), _show)
-    return many.finish()
+    batch.each(files, lambda file: list_targets(file, root=root), _show)
+    return batch.finish()
 
 
 def _show(path: str, target_list: "TargetList") -> None:

@@ -7,7 +7,7 @@ import click
 from runcard.cli.plans.options import many_options, plans_argument, root_option, target_options
 
 if TYPE_CHECKING:
-    from runcard.cli.many import Many
+    from runcard.cli.batch import Batch
     from runcard.operations.plans.validate import PlanValidation
     from runcard.plans.plan_files import MethodRef
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @root_option
 @many_options("plans", "path")
 def command(
-    paths: tuple[str, ...], no_write: bool, method_ref: "MethodRef", root: str | None, many: "Many"
+    paths: tuple[str, ...], no_write: bool, method_ref: "MethodRef", root: str | None, batch: "Batch"
 ) -> int:
     """Check the plan of each source SRC, or the PLAN itself (a path that ends in .yml), by every rule.
 
@@ -38,13 +38,13 @@ def command(
         result = validate_plan(path, root=root, method_ref=method_ref, write=not no_write, limits=limits)
         plan = result.plan.path
         for error in result.report.errors:
-            many.complain(finding_line(error, plan), error.hint)
+            batch.complain(finding_line(error, plan), error.hint)
         for warning in result.report.warnings:
-            many.warn(finding_line(warning, plan), warning.hint)
+            batch.warn(finding_line(warning, plan), warning.hint)
         return result
 
-    many.each(paths, validate, lambda _, result: _show(result))
-    return many.finish()
+    batch.each(paths, validate, lambda _, result: _show(result))
+    return batch.finish()
 
 
 def _show(result: "PlanValidation") -> None:

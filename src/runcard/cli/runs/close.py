@@ -28,7 +28,7 @@ def command(runs: tuple[str, ...], outputs: str | None, as_json: bool) -> int:
 
     Exit codes: 0 done, 1 a run could not be closed, 2 a run is on another host.
     """
-    from runcard.cli.many import Many  # noqa: PLC0415
+    from runcard.cli.batch import Batch  # noqa: PLC0415
     from runcard.files import printable  # noqa: PLC0415
     from runcard.operations.runs.close import find_unclosed_runs  # noqa: PLC0415
     from runcard.settings import OUTPUTS, read_settings  # noqa: PLC0415
@@ -39,24 +39,24 @@ def command(runs: tuple[str, ...], outputs: str | None, as_json: bool) -> int:
         raise StoreError(
             f"{printable(outputs)} does not exist", hint="name the store with --outputs, or a RUN"
         )
-    many = Many("runs", None, as_json=as_json, json_list="runs", refusal=_refusal)
+    batch = Batch("runs", None, as_json=as_json, json_list="runs", refusal=_refusal)
     is_any_open = False
-    for run in many.over(runs or find_unclosed_runs(outputs)):
-        with many.catching(run):
+    for run in batch.over(runs or find_unclosed_runs(outputs)):
+        with batch.catching(run):
             closing = _close(run)
             if not runs and closing.status != "running" and not closing.closed:
                 continue  # another process closed it meanwhile
             is_any_open = True
-            many.add(run, _Result(closing), lambda _, result: say_done(result.line))
+            batch.add(run, _ClosingLine(closing), lambda _, result: say_done(result.line))
             if _is_elsewhere(closing):
-                many.warn(f"{closing.path} is not closed: {closing.reason}")
+                batch.warn(f"{closing.path} is not closed: {closing.reason}")
     if not runs and not is_any_open:
-        many.done(f"{outputs}: no open run")
-    code = many.finish()
+        batch.done(f"{outputs}: no open run")
+    code = batch.finish()
     return code if runs else complain_of_settings(settings, code)
 
 
-class _Result:
+class _ClosingLine:
     """What became of a run, for people and as JSON."""
 
     def __init__(self, closing: "CloseResult") -> None:

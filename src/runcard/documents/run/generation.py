@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from runcard.documents.document import Document
 from runcard.documents.exact_sums import all_known, exact_sum, money_agrees, whole_sum
-from runcard.documents.findings import Finding, finding, shown
+from runcard.documents.findings import Finding, display_value, finding
 from runcard.documents.kinds import GENERATION
 from runcard.documents.run.config_digest import config_digest
 from runcard.documents.run.fields import RunProperties
@@ -53,7 +53,7 @@ def _times(generation: JsonObject) -> Findings:
             yield finding(
                 "time.duration",
                 "/generation/duration_seconds",
-                f"{shown(duration)} seconds are stated; from start to end it is {seconds:g}",
+                f"{display_value(duration)} seconds are stated; from start to end it is {seconds:g}",
                 hint="correct one of the three, unless the clock was set during the run",
                 expected=seconds,
                 found=duration,
@@ -115,8 +115,8 @@ def _inputs(sources: JsonObject) -> Findings:
             yield finding(
                 rule,
                 f"/data_sources/{total}",
-                f"{total} is {shown(sources[total])}, but {shown(actual)} {what}",
-                hint=f"write {shown(actual)}, or correct the list",
+                f"{total} is {display_value(sources[total])}, but {display_value(actual)} {what}",
+                hint=f"write {display_value(actual)}, or correct the list",
                 expected=actual,
                 found=sources[total],
             )
@@ -133,7 +133,7 @@ def _total_source(pointer: str, total: JsonObject, parts: list[JsonObject]) -> F
         yield finding(
             "source.tokens",
             pointer,
-            f"token_source is {shown(stated)}, but that of a part is {weakest or 'unknown'}",
+            f"token_source is {display_value(stated)}, but that of a part is {weakest or 'unknown'}",
             hint="use the least reliable source of the parts",
             expected=weakest,
             found=stated,
@@ -159,9 +159,9 @@ def _costs(costs: JsonObject) -> Findings:
         yield finding(
             "sum.tokens",
             "/costs/input_tokens",
-            f"{shown(total)} input tokens are stated, but {shown(known)} of them were cached",
+            f"{display_value(total)} input tokens are stated, but {display_value(known)} of them were cached",
             hint="count all input in input_tokens, cached or not",
-            expected=f">= {shown(known)}",
+            expected=f">= {display_value(known)}",
             found=total,
         )
 
@@ -186,7 +186,7 @@ def _usage(usage: JsonObject, costs: JsonObject) -> Findings:
             yield finding(
                 "sum.cost",
                 f"/token_usage/{breakdown}",
-                f"the parts cost {shown(exact_sum(amounts))}, total_cost_usd is {shown(stated)}",
+                f"the parts cost {display_value(exact_sum(amounts))}, total_cost_usd is {display_value(stated)}",
                 hint="correct one of the two",
                 expected=stated,
             )
@@ -197,7 +197,7 @@ def _equal(pointer: str, stated: int | None, actual: int | None, what: str = "to
         yield finding(
             "sum.tokens",
             pointer,
-            f"{shown(stated)} {what} are stated, {shown(actual)} add up",
+            f"{display_value(stated)} {what} are stated, {display_value(actual)} add up",
             hint="correct one of the two",
             expected=actual,
             found=stated,

@@ -7,7 +7,7 @@ names the zone.
 
 from datetime import datetime, tzinfo
 
-from runcard.documents.findings import shown
+from runcard.documents.findings import display_value
 from runcard.documents.times import format_time, parse_time
 from runcard.encoding import JsonObject
 
@@ -60,7 +60,7 @@ class _LegacyFields:
         utc = self._utc(text)
         if utc is None:
             self.notes.append(
-                f"{field} {shown(text)} is not a time with a zone: timestamp_end is null and the text is kept under legacy"
+                f"{field} {display_value(text)} is not a time with a zone: timestamp_end is null and the text is kept under legacy"
                 " (name the zone with --timezone)"
             )
             return None

@@ -318,13 +318,15 @@ def team_performance_and_resources(
 
 def _response_times(measured: Sequence[JsonObject]) -> JsonObject | None:
     """The response times of all calls of the team. Percentiles do not follow from those of several instances."""
-    known = all_known(each.get("response_times") for each in measured)
-    if not known:
+    times_by_instance = all_known(each.get("response_times") for each in measured)
+    if not times_by_instance:
         return None
-    if len(known) == 1:
-        only: JsonObject = known[0]
+    if len(times_by_instance) == 1:
+        only: JsonObject = times_by_instance[0]
         return only
-    counts, means, longest = ([times.get(name) for times in known] for name in ("count", "mean", "max"))
+    counts, means, longest = (
+        [times.get(name) for times in times_by_instance] for name in ("count", "mean", "max")
+    )
     if None in (*counts, *means, *longest):
         return None
     total = sum(counts)
@@ -333,8 +335,8 @@ def _response_times(measured: Sequence[JsonObject]) -> JsonObject | None:
 
 
 def _class_total(name: str, used: Sequence[JsonObject]) -> int | None:
-    known = all_known((each.get("tokens") or {}).get(name) for each in used)
-    return None if known is None else sum(known)
+    counts = all_known((each.get("tokens") or {}).get(name) for each in used)
+    return None if counts is None else sum(counts)
 
 
 def weakest_token_source(entries: Sequence[JsonObject]) -> str | None:

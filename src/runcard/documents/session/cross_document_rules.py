@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from runcard.documents.exact_sums import money_agrees
-from runcard.documents.findings import Finding, finding, shown
+from runcard.documents.findings import Finding, display_value, finding
 from runcard.documents.times import parse_time
 from runcard.encoding import JsonObject
 
@@ -104,7 +104,7 @@ def instance_rules(instance: JsonObject, roster: Roster, folder: str) -> Finding
         yield finding(
             "session.instance",
             "/instance_id",
-            f"instance_id is {shown(instance_id)}, but the document is in the folder {shown(folder)}",
+            f"instance_id is {display_value(instance_id)}, but the document is in the folder {display_value(folder)}",
             hint="name the folder of an instance after its id",
             expected=folder,
             found=instance_id,
@@ -162,7 +162,7 @@ def stored_figures_rules(instance: JsonObject, stored: StoredFigures) -> Finding
                 "/workspace/file_types",
                 "the counts by type do not match the stored files: "
                 + ", ".join(
-                    f"{shown(suffix)} {counted.get(suffix, 0)} for {stored.types.get(suffix, 0)}"
+                    f"{display_value(suffix)} {counted.get(suffix, 0)} for {stored.types.get(suffix, 0)}"
                     for suffix in wrong[:5]
                 ),
                 hint="count every stored file once, by its last suffix in lower case",
@@ -173,7 +173,7 @@ def stored_figures_rules(instance: JsonObject, stored: StoredFigures) -> Finding
         yield finding(
             "session.file-missing",
             "/output/file",
-            f"the transcript {shown(file)} does not exist",
+            f"the transcript {display_value(file)} does not exist",
             hint="put it back, or remove the section",
             found=file,
         )
@@ -189,8 +189,8 @@ def _figure(pointer: str, stated: int | None, actual: int | None, what: str) -> 
         yield finding(
             "session.figures",
             pointer,
-            f"{pointer.rpartition('/')[2]} is {shown(stated)}, but {what} {shown(actual)}",
-            hint=f"write {shown(actual)}, or put the stored files back",
+            f"{pointer.rpartition('/')[2]} is {display_value(stated)}, but {what} {display_value(actual)}",
+            hint=f"write {display_value(actual)}, or put the stored files back",
             expected=actual,
             found=stated,
         )
@@ -203,7 +203,7 @@ def missing_instances(roster: Roster, folders: Collection[str]) -> Findings:
             yield finding(
                 "session.file-missing",
                 f"/instances/{position}",
-                f"the instance {shown(instance_id)} has no document of its own in the session",
+                f"the instance {display_value(instance_id)} has no document of its own in the session",
                 hint="put instances/<id>/metadata.json back",
                 found=instance_id,
             )
@@ -226,7 +226,7 @@ def _differs(rule: str, pointer: str, stated: object, expected: object) -> Findi
     return finding(
         rule,
         pointer,
-        f"{pointer.rpartition('/')[2]} is {shown(stated)}; in the team document it is {shown(expected)}",
+        f"{pointer.rpartition('/')[2]} is {display_value(stated)}; in the team document it is {display_value(expected)}",
         hint="correct the wrong document",
         expected=expected if isinstance(expected, str | int | float) else None,
         found=stated,
@@ -237,7 +237,7 @@ def _not_in_team(rule: str, pointer: str, instance_id: str) -> Finding:
     return finding(
         rule,
         pointer,
-        f"the instance {shown(instance_id)} is not in the team document",
+        f"the instance {display_value(instance_id)} is not in the team document",
         hint="add it to the team document, or remove it here",
         found=instance_id,
     )
@@ -245,4 +245,4 @@ def _not_in_team(rule: str, pointer: str, instance_id: str) -> Finding:
 
 def _first_ids(ids: list[str]) -> str:
     more = f" and {len(ids) - 5:,} more" if len(ids) > 5 else ""
-    return (", ".join(shown(instance_id) for instance_id in ids[:5]) or "none") + more
+    return (", ".join(display_value(instance_id) for instance_id in ids[:5]) or "none") + more

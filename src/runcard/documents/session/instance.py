@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from runcard.documents.document import Document
 from runcard.documents.exact_sums import whole_sum
-from runcard.documents.findings import Finding, finding, shown
+from runcard.documents.findings import Finding, display_value, finding
 from runcard.documents.kinds import INSTANCE
 from runcard.documents.session.team import id_form, lifetime_rules, unique
 from runcard.documents.times import parse_time
@@ -60,7 +60,7 @@ def _relatives(document: JsonObject) -> Findings:
             yield finding(
                 "parent.cycle",
                 pointer,
-                f"a cycle of parents: {shown(instance_id)} → {shown(instance_id)}",
+                f"a cycle of parents: {display_value(instance_id)} → {display_value(instance_id)}",
                 hint="name another instance, or null for a root",
                 found=instance_id,
             )
@@ -73,7 +73,7 @@ def _workspace(workspace: JsonObject) -> Findings:
             yield finding(
                 "name.file-type",
                 "/workspace/file_types",
-                f"{shown(suffix)} is not a file type",
+                f"{display_value(suffix)} is not a file type",
                 hint='write the last suffix in lower case with its dot (".py"), "" for files without one',
                 found=suffix,
             )
@@ -82,9 +82,9 @@ def _workspace(workspace: JsonObject) -> Findings:
         yield finding(
             "count.files",
             "/workspace/file_types",
-            f"{shown(counted)} files are counted by type, but files_count is {shown(count)}",
+            f"{display_value(counted)} files are counted by type, but files_count is {display_value(count)}",
             hint="count every file once, by its last suffix",
-            expected=f"<= {shown(count)}",
+            expected=f"<= {display_value(count)}",
             found=counted,
         )
 
@@ -99,7 +99,7 @@ def _environment(environment: JsonObject) -> Findings:
             yield finding(
                 rule,
                 f"/environment/{field}",
-                f"{shown(stated)} is not a {field} name",
+                f"{display_value(stated)} is not a {field} name",
                 hint=hint,
                 found=stated,
             )

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from runcard.documents.document import Document
 from runcard.documents.exact_sums import all_known, exact_sum, money_agrees, whole_sum
-from runcard.documents.findings import Finding, finding, shown
+from runcard.documents.findings import Finding, display_value, finding
 from runcard.documents.kinds import MANIFEST
 from runcard.documents.session.team import id_form, unique
 from runcard.encoding import JsonObject
@@ -41,7 +41,7 @@ def index_rules(entries: list[JsonObject], at: str, id_field: str, file_field: s
             yield finding(
                 "path.hostile",
                 f"{at}/{position}/{file_field}",
-                f"the path {shown(path)} is refused: {reason}",
+                f"the path {display_value(path)} is refused: {reason}",
                 hint="write a path relative to the directory of this file, without '..'",
                 found=path,
             )
@@ -83,8 +83,8 @@ def _wrong_count(rule: str, field: str, stated: object, actual: object, what: st
     return finding(
         rule,
         f"/summary/{field}",
-        f"{field} is {shown(stated)}, but {shown(actual)} {what}",
-        hint=f"write {shown(actual)}, or correct the index",
+        f"{field} is {display_value(stated)}, but {display_value(actual)} {what}",
+        hint=f"write {display_value(actual)}, or correct the index",
         expected=actual if isinstance(actual, int) else str(actual),
         found=stated,
     )

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from runcard.documents import schema
-from runcard.documents.findings import ERROR, Finding, finding, shown
+from runcard.documents.findings import ERROR, Finding, display_value, finding
 from runcard.documents.kinds import SESSION_SPEC
 from runcard.documents.session.team import Team
 from runcard.documents.times import format_time, parse_time
@@ -73,7 +73,7 @@ def check_spec(
     for index, instance in enumerate(instances):
         findings += _instance_rules(instance, f"/instances/{index}", collected)
         findings += more_rules(instance, f"/instances/{index}")
-    if any(found.severity is ERROR for found in findings):
+    if any(finding.severity is ERROR for finding in findings):
         return findings, None
     session = SessionSpec(
         valid["team_session_id"],
@@ -107,7 +107,7 @@ def _not_an_object(data: object) -> Finding:
     return finding(
         "document.not-an-object",
         "",
-        f"expected an object, found {shown(data)}",
+        f"expected an object, found {display_value(data)}",
         hint="`runcard collect --template` prints an example",
     )
 
@@ -125,14 +125,14 @@ def _empty_team(spec: JsonObject) -> Findings:
         yield finding(
             "count.instances",
             "/instances",
-            f"No instances found for team session {shown(session or '')}",
+            f"No instances found for team session {display_value(session or '')}",
             hint="list the agents of the team; `runcard collect --template` prints an example",
         )
 
 
-def _unknown_keys(spec: JsonObject, known: JsonObject) -> Findings:
+def _unknown_keys(spec: JsonObject, known_keys: JsonObject) -> Findings:
     """A warning for each unknown key: its value would be lost."""
-    work: list[tuple[Any, JsonObject, tuple[str | int, ...]]] = [(spec, known, ())]
+    work: list[tuple[Any, JsonObject, tuple[str | int, ...]]] = [(spec, known_keys, ())]
     while work:
         value, names, path = work.pop()
         if isinstance(value, list):
@@ -150,7 +150,7 @@ def _unknown_key(key: str, path: tuple[str | int, ...], names: tuple[str, ...]) 
     return finding(
         "spec.unknown-key",
         join_pointer(path),
-        f"{shown(key)} is not a key of a SPEC: it is not collected",
+        f"{display_value(key)} is not a key of a SPEC: it is not collected",
         hint=f"did you mean {near!r}?" if near else "put your own fields under 'labels'",
         found=key,
     )
@@ -191,7 +191,7 @@ class _Parents:
                 yield finding(
                     "parent.missing",
                     at,
-                    f"the parent {shown(name)} is not in the team",
+                    f"the parent {display_value(name)} is not in the team",
                     hint="write the name of an instance in the list, or leave it out for a root",
                     found=name,
                 )
@@ -199,7 +199,7 @@ class _Parents:
                 yield finding(
                     "parent.ambiguous",
                     at,
-                    f"the parent is {shown(name)} here and {shown(parent_id)} in parent_instance_id",
+                    f"the parent is {display_value(name)} here and {display_value(parent_id)} in parent_instance_id",
                     hint="remove one of the two",
                     found=name,
                 )
@@ -207,7 +207,7 @@ class _Parents:
                 yield finding(
                     "parent.ambiguous",
                     at,
-                    f"{len(named)} instances have the name {shown(name)}",
+                    f"{len(named)} instances have the name {display_value(name)}",
                     hint="give each an instance_id, and name the parent in parent_instance_id",
                     found=name,
                 )
@@ -222,18 +222,22 @@ def _team_rules(
         for instance, instance_id, parent in zip(instances, ids, parents, strict=True)
     ]
     session = spec.get("team_session_id") or None
-    for found in Team.rules({"team_session_id": session, "instances": team}):
-        owner, _, field = found.path.rpartition("/")
+    for team_finding in Team.rules({"team_session_id": session, "instances": team}):
+        owner, _, field = team_finding.path.rpartition("/")
         by_name = field == "parent_instance_id" and field not in instances[int(owner.rpartition("/")[2])]
-        message = _by_name(found.message, instances, ids) if found.rule == "parent.cycle" else found.message
-        yield replace(found, path=f"{owner}/parent" if by_name else found.path, message=message)
+        message = (
+            _by_name(team_finding.message, instances, ids)
+            if team_finding.rule == "parent.cycle"
+            else team_finding.message
+        )
+        yield replace(team_finding, path=f"{owner}/parent" if by_name else team_finding.path, message=message)
 
 
 def _by_name(message: str, instances: list[JsonObject], ids: list[str]) -> str:
     """A message with names instead of ids that were made here."""
     for instance, instance_id in zip(instances, ids, strict=True):
         if "instance_id" not in instance:
-            message = message.replace(instance_id, shown(instance.get("name")).strip("'"))
+            message = message.replace(instance_id, display_value(instance.get("name")).strip("'"))
     return message
 
 
@@ -269,7 +273,7 @@ def _instance_rules(instance: JsonObject, at: str, collected: datetime) -> Findi
         yield finding(
             "expected.absent",
             at,
-            f"{shown(instance.get('name'))} has ended without terminated_at: the time of the collection is used",
+            f"{display_value(instance.get('name'))} has ended without terminated_at: the time of the collection is used",
             hint="add terminated_at",
         )
 

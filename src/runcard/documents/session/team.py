@@ -11,7 +11,7 @@ from typing import Any
 
 from runcard.documents.document import Document
 from runcard.documents.exact_sums import exact_sum, money_agrees, whole_sum
-from runcard.documents.findings import Finding, finding, shown
+from runcard.documents.findings import Finding, display_value, finding
 from runcard.documents.kinds import TEAM
 from runcard.documents.times import parse_time, whole_seconds
 from runcard.encoding import JsonObject
@@ -94,7 +94,7 @@ def lifetime_rules(instance: JsonObject, lifetime: Lifetime, at: str) -> Finding
         yield finding(
             "status.running",
             f"{at}/status",
-            f"{shown(instance.get('name') or instance.get('instance_id'))} is still running",
+            f"{display_value(instance.get('name') or instance.get('instance_id'))} is still running",
             hint="collect again when it has ended",
             found="running",
         )
@@ -105,7 +105,7 @@ def id_form(pointer: str, value: str | None) -> Findings:
         yield finding(
             "id.form",
             pointer,
-            f"{shown(value)} cannot be a file name",
+            f"{display_value(value)} cannot be a file name",
             hint=f"use {ID_FORM}",
             expected=ID_FORM,
             found=value,
@@ -122,7 +122,7 @@ def unique(pointers: Iterable[tuple[str, str | None]], rule: str, what: str) -> 
             yield finding(
                 rule,
                 pointer,
-                f"{what} {shown(value)} is already at {first[value]}",
+                f"{what} {display_value(value)} is already at {first[value]}",
                 hint="remove or rename one of the two",
                 found=value,
             )
@@ -135,7 +135,7 @@ def _count(pointer: str, stated: int | None, actual: int) -> Findings:
         yield finding(
             "count.instances",
             pointer,
-            f"the stated number of instances is {shown(stated)}, the listed number {actual}",
+            f"the stated number of instances is {display_value(stated)}, the listed number {actual}",
             hint=f"write {actual}, or list the missing ones",
             expected=actual,
             found=stated,
@@ -164,7 +164,7 @@ def _parents(instances: list[JsonObject]) -> Findings:
             yield finding(
                 "parent.missing",
                 f"/instances/{index}/parent_instance_id",
-                f"the parent {shown(parent)} is not in the team",
+                f"the parent {display_value(parent)} is not in the team",
                 hint="name the instance_id of an instance in the list, or null for a root",
                 found=parent,
             )
@@ -174,7 +174,7 @@ def _parents(instances: list[JsonObject]) -> Findings:
             yield finding(
                 "count.children",
                 f"/instances/{index}/children_count",
-                f"children_count is {shown(stated)}, but the number of instances naming this one as parent is {actual}",
+                f"children_count is {display_value(stated)}, but the number of instances naming this one as parent is {actual}",
                 hint=f"write {actual}, or correct the parents",
                 expected=actual,
                 found=stated,
@@ -203,7 +203,7 @@ def _cycle(node: str, parents: dict[str, str | None], index: int) -> Finding:
     while step is not None and step != node:
         names.append(step)
         step = parents[step]
-    path = [shown(name).strip("'") for name in (*names, node)]
+    path = [display_value(name).strip("'") for name in (*names, node)]
     if len(path) > 100:
         path[50:-50] = [f"({len(path) - 100:,} more)"]
     return finding(
@@ -232,8 +232,8 @@ def _statuses(summary: JsonObject, instances: list[JsonObject]) -> Findings:
             yield finding(
                 "count.completed",
                 f"/execution_summary/{field}",
-                f"{field} is {shown(stated)}, but {completed} of {len(statuses)} instances are completed",
-                hint=f"write {shown(actual)}; every status but 'completed' counts as failed",
+                f"{field} is {display_value(stated)}, but {completed} of {len(statuses)} instances are completed",
+                hint=f"write {display_value(actual)}; every status but 'completed' counts as failed",
                 expected=actual,
                 found=stated,
             )
@@ -277,34 +277,34 @@ def _times(summary: JsonObject, lifetimes: list[Lifetime]) -> Findings:
         yield finding(
             "summary.times",
             "/execution_summary/total_execution_time_seconds",
-            f"{shown(stated)} seconds are stated; from the first start to the last end it is {seconds}",
+            f"{display_value(stated)} seconds are stated; from the first start to the last end it is {seconds}",
             hint=f"write {seconds}",
             expected=seconds,
             found=stated,
         )
 
 
-def _known(instances: list[JsonObject], field: str) -> list[Any] | None:
+def _stated_values(instances: list[JsonObject], field: str) -> list[Any] | None:
     """The values that are stated; None if one of them is invalid, since their sum is unknown then."""
-    known = [instance[field] for instance in instances if field in instance]
-    return None if None in known else known
+    values = [instance[field] for instance in instances if field in instance]
+    return None if None in values else values
 
 
 def _tokens(summary: JsonObject, instances: list[JsonObject]) -> Findings:
-    known = _known(instances, "tokens_used")
-    if known is None:
+    counts = _stated_values(instances, "tokens_used")
+    if counts is None:
         return
     total, average = summary.get("total_tokens"), summary.get("average_tokens_per_instance")
-    actual = whole_sum(known)
-    all_known = len(known) == len(instances)
-    if total is not None and (total != actual if all_known else total < actual):
+    actual = whole_sum(counts)
+    is_complete = len(counts) == len(instances)
+    if total is not None and (total != actual if is_complete else total < actual):
         yield _wrong_sum("sum.tokens", "total_tokens", total, actual, "tokens")
     yield from _unknown_parts(
-        summary, "total_tokens", "known_tokens", len(instances) - len(known), "tokens_used"
+        summary, "total_tokens", "known_tokens", len(instances) - len(counts), "tokens_used"
     )
     if summary.get("known_tokens") not in (None, actual):
         yield _wrong_sum("sum.tokens", "known_tokens", summary["known_tokens"], actual, "tokens")
-    whole = total if total is not None else actual if all_known else None
+    whole = total if total is not None else actual if is_complete else None
     if (
         average is not None
         and whole is not None
@@ -314,7 +314,7 @@ def _tokens(summary: JsonObject, instances: list[JsonObject]) -> Findings:
         yield finding(
             "sum.average",
             "/execution_summary/average_tokens_per_instance",
-            f"the average is {shown(average)}, but {shown(whole)} tokens over {len(instances)} instances are stated",
+            f"the average is {display_value(average)}, but {display_value(whole)} tokens over {len(instances)} instances are stated",
             hint="divide the total by the number of instances",
             found=average,
         )
@@ -327,20 +327,20 @@ def _is_average(average: float, whole: int, count: int) -> bool:
 
 
 def _costs(summary: JsonObject, instances: list[JsonObject]) -> Findings:
-    known = _known(instances, "cost")
-    if known is None:
+    costs = _stated_values(instances, "cost")
+    if costs is None:
         return
     total = summary.get("total_cost")
-    all_known = len(known) == len(instances)
-    if total is not None and not money_agrees(known, total, at_least=not all_known):
-        yield _wrong_sum("sum.cost", "total_cost", total, exact_sum(known), "dollars")
-    yield from _unknown_parts(summary, "total_cost", "known_cost", len(instances) - len(known), "cost")
-    if summary.get("known_cost") is not None and not money_agrees(known, summary["known_cost"]):
-        yield _wrong_sum("sum.cost", "known_cost", summary["known_cost"], exact_sum(known), "dollars")
+    is_complete = len(costs) == len(instances)
+    if total is not None and not money_agrees(costs, total, at_least=not is_complete):
+        yield _wrong_sum("sum.cost", "total_cost", total, exact_sum(costs), "dollars")
+    yield from _unknown_parts(summary, "total_cost", "known_cost", len(instances) - len(costs), "cost")
+    if summary.get("known_cost") is not None and not money_agrees(costs, summary["known_cost"]):
+        yield _wrong_sum("sum.cost", "known_cost", summary["known_cost"], exact_sum(costs), "dollars")
 
 
-def _unknown_parts(summary: JsonObject, total: str, known: str, unknown: int, part: str) -> Findings:
-    if summary.get(total) is None and not (unknown and summary.get(known) is not None):
+def _unknown_parts(summary: JsonObject, total: str, subtotal: str, unknown: int, part: str) -> Findings:
+    if summary.get(total) is None and not (unknown and summary.get(subtotal) is not None):
         yield finding(
             "sum.absent",
             "/execution_summary",
@@ -361,8 +361,8 @@ def _wrong_sum(rule: str, field: str, stated: object, actual: object, unit: str)
     return finding(
         rule,
         f"/execution_summary/{field}",
-        f"{field} is {shown(stated)}, but the instances' {unit} add up to {shown(actual)}",
-        hint=f"write {shown(actual)}, or correct the instances",
+        f"{field} is {display_value(stated)}, but the instances' {unit} add up to {display_value(actual)}",
+        hint=f"write {display_value(actual)}, or correct the instances",
         expected=str(actual) if isinstance(actual, Decimal) else actual,
         found=stated,
     )

@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from runcard.documents.findings import Finding, finding, shown
+from runcard.documents.findings import Finding, display_value, finding
 from runcard.documents.testplan.characteristic_tree import MAX_COUNT, CharacteristicTree, leaf_contexts
 from runcard.encoding import JsonObject
 
@@ -67,7 +67,7 @@ def _names(characteristics: list[JsonObject]) -> Findings:
             yield finding(
                 "characteristic.duplicate",
                 f"/characteristics/{index}/name",
-                f"the name {shown(name)} is already used at /characteristics/{first[name]}/name",
+                f"the name {display_value(name)} is already used at /characteristics/{first[name]}/name",
                 hint="give each characteristic a unique name",
                 expected="a unique name",
                 found=name,
@@ -83,7 +83,7 @@ def _states(characteristic: JsonObject, at: str) -> Findings:
         yield finding(
             "state.few",
             f"{at}/states",
-            f"{shown(characteristic.get('name'))} has {len(states)} state{'s' * (not states)}",
+            f"{display_value(characteristic.get('name'))} has {len(states)} state{'s' * (not states)}",
             hint="add states, or remove the characteristic",
             expected=">= 2 states",
             found=len(states),
@@ -92,7 +92,7 @@ def _states(characteristic: JsonObject, at: str) -> Findings:
         yield finding(
             "state.binary",
             f"{at}/states",
-            f"{shown(characteristic.get('name'))} is binary but has {len(states)} states",
+            f"{display_value(characteristic.get('name'))} is binary but has {len(states)} states",
             hint="make it an enum, or reduce it to two states",
             expected=2,
             found=len(states),
@@ -102,7 +102,7 @@ def _states(characteristic: JsonObject, at: str) -> Findings:
             yield finding(
                 "state.duplicate",
                 f"{at}/states",
-                f"the state {shown(state)} is listed {count} times",
+                f"the state {display_value(state)} is listed {count} times",
                 hint="list each state once",
                 found=state,
             )
@@ -116,7 +116,7 @@ def _among_states(characteristic: JsonObject, at: str, known: frozenset[str]) ->
         yield finding(
             "state.default",
             f"{at}/default",
-            f"the default {shown(default)} is not one of the states {listed}",
+            f"the default {display_value(default)} is not one of the states {listed}",
             hint="use one of the states, or null for no default",
             expected=states[:10],
             found=default,
@@ -126,7 +126,7 @@ def _among_states(characteristic: JsonObject, at: str, known: frozenset[str]) ->
             yield finding(
                 "state.terminal",
                 f"{at}/terminal_states/{position}",
-                f"the terminal state {shown(state)} is not one of the states {listed}",
+                f"the terminal state {display_value(state)} is not one of the states {listed}",
                 hint="use states of this characteristic",
                 expected=states[:10],
                 found=state,
@@ -134,7 +134,7 @@ def _among_states(characteristic: JsonObject, at: str, known: frozenset[str]) ->
 
 
 def _join(states: list[str]) -> str:
-    return ", ".join(shown(state, 30) for state in states[:10])
+    return ", ".join(display_value(state, 30) for state in states[:10])
 
 
 def _factory_keys(characteristic: JsonObject, at: str) -> Findings:
@@ -143,7 +143,7 @@ def _factory_keys(characteristic: JsonObject, at: str) -> Findings:
             yield finding(
                 "mistake.factory",
                 f"{at}/{key.replace('~', '~0').replace('/', '~1')}",
-                f"common mistake: {shown(key)} is about factories but is in a characteristic",
+                f"common mistake: {display_value(key)} is about factories but is in a characteristic",
                 hint="move it to the section factories_detected",
                 found=characteristic[key],
             )
@@ -163,7 +163,7 @@ def _root(characteristic: JsonObject, at: str) -> Findings:
         yield finding(
             "dependency.root",
             f"{at}/when_parent",
-            f"{shown(characteristic.get('name'))} is a root but has a when_parent, {shown(characteristic['when_parent'])}",
+            f"{display_value(characteristic.get('name'))} is a root but has a when_parent, {display_value(characteristic['when_parent'])}",
             hint="set it to null, or set depends_on to the parent",
             expected="null",
             found=characteristic["when_parent"],
@@ -176,7 +176,7 @@ def _child(tree: CharacteristicTree, index: int, at: str) -> Findings:
         yield finding(
             "dependency.missing",
             f"{at}/depends_on",
-            f"{shown(characteristic.get('name'))} depends on {shown(characteristic['depends_on'])}, which is not in the plan",
+            f"{display_value(characteristic.get('name'))} depends on {display_value(characteristic['depends_on'])}, which is not in the plan",
             hint=_suggestion(characteristic["depends_on"], tree)
             or "use the name of a characteristic of this plan, or null",
             expected="the name of a characteristic",
@@ -189,7 +189,7 @@ def _child(tree: CharacteristicTree, index: int, at: str) -> Findings:
         yield finding(
             "mistake.when-parent",
             f"{at}/when_parent",
-            f"common mistake: {shown(characteristic.get('name'))} has depends_on {shown(characteristic['depends_on'])} but no when_parent",
+            f"common mistake: {display_value(characteristic.get('name'))} has depends_on {display_value(characteristic['depends_on'])} but no when_parent",
             hint=f"set it to the state of the parent in which it matters{': ' if listed else ''}{listed}",
             expected="a state of the parent",
         )
@@ -215,7 +215,7 @@ def _parent_states(tree: CharacteristicTree, parent: int, index: int, when: list
             yield finding(
                 "dependency.state",
                 pointer,
-                f"{shown(state)} is not a state of {shown(parent_data.get('name'))}",
+                f"{display_value(state)} is not a state of {display_value(parent_data.get('name'))}",
                 hint=f"its states are {_join(parent_data['states'])}",
                 expected=parent_data["states"][:10],
                 found=state,
@@ -224,7 +224,7 @@ def _parent_states(tree: CharacteristicTree, parent: int, index: int, when: list
             yield finding(
                 "state.terminal-parent",
                 pointer,
-                f"{shown(state)} is a terminal state of {shown(parent_data.get('name'))}: nothing follows it",
+                f"{display_value(state)} is a terminal state of {display_value(parent_data.get('name'))}: nothing follows it",
                 hint="use another state of the parent, or remove this one from its terminal_states",
                 found=state,
             )
@@ -236,7 +236,7 @@ def _suggestion(name: str, tree: CharacteristicTree) -> str | None:
     if len(tree.by_name) > MANY_NAMES:
         return None
     near = get_close_matches(name[:100], tree.by_name, 1)
-    return f"did you mean {shown(near[0])}?" if near else None
+    return f"did you mean {display_value(near[0])}?" if near else None
 
 
 def _cycles(tree: CharacteristicTree) -> Findings:
@@ -258,7 +258,7 @@ def _cycle(tree: CharacteristicTree, node: int) -> Finding:
     first = members.index(min(members))
     members = members[first:] + members[:first]
     names = [str(tree.all[member]["name"]) for member in (*members, members[0])]
-    cycle = " → ".join(shown(name)[1:-1] for name in names)
+    cycle = " → ".join(display_value(name)[1:-1] for name in names)
     return finding(
         "dependency.cycle",
         f"/characteristics/{members[0]}/depends_on",
@@ -274,12 +274,12 @@ def _levels(tree: CharacteristicTree, *, is_later: bool) -> Findings:
         level = characteristic.get("level")
         if level is None or depth is None or (level == depth and isinstance(level, int)):
             continue
-        pointer, name = f"/characteristics/{index}/level", shown(characteristic.get("name"))
+        pointer, name = f"/characteristics/{index}/level", display_value(characteristic.get("name"))
         if numbered and level == _numbered_level(tree, index):
             yield finding(
                 "dependency.level",
                 pointer,
-                f"{name} has level {shown(level)} but depth {depth}: this plan numbers its roots",
+                f"{name} has level {display_value(level)} but depth {depth}: this plan numbers its roots",
                 hint=f"write {depth}; the level is the depth, and several roots may have the same",
                 expected=depth,
                 found=level,
@@ -288,7 +288,7 @@ def _levels(tree: CharacteristicTree, *, is_later: bool) -> Findings:
             yield finding(
                 "mistake.level",
                 pointer,
-                f"common mistake: {name} has level {shown(level)}, but its depth is {depth}",
+                f"common mistake: {name} has level {display_value(level)}, but its depth is {depth}",
                 hint=f"write {depth}: 1 for a root, one more than its parent for a child",
                 expected=depth,
                 found=level,

@@ -11,7 +11,7 @@ from typing import Any
 
 from runcard.documents import schema
 from runcard.documents.document import Document
-from runcard.documents.findings import Finding, Report, bounded, finding, shown
+from runcard.documents.findings import Finding, Report, display_value, finding, limit_findings
 from runcard.documents.kinds import TESTPLAN
 from runcard.documents.testplan.characteristics import characteristic_rules
 from runcard.documents.testplan.versions import DetectedVersion, detect_version
@@ -74,7 +74,7 @@ class TestPlan(Document):
             if detected.is_older:
                 faults = [fault for fault in faults if (fault.path, fault.expected) != _MTIME]
             _mark_faulty(faults, sound)
-            findings += (*_absent(detected), *map(_with_yaml_hint, faults), *bounded(cls.rules(sound)))
+            findings += (*_absent(detected), *map(_with_yaml_hint, faults), *limit_findings(cls.rules(sound)))
         return Report(findings, cls.kind.name, detected.version)
 
     @staticmethod
@@ -112,7 +112,7 @@ def _schema_version(data: JsonObject, detected: DetectedVersion) -> tuple[str | 
     unknown = finding(
         "version.unknown",
         "/format_version",
-        f"{shown(stated)} is not a version of testplan documents",
+        f"{display_value(stated)} is not a version of testplan documents",
         hint=f"published versions: {', '.join(TESTPLAN.versions)}",
         expected=list(TESTPLAN.versions),
         found=stated,
@@ -180,7 +180,7 @@ def _analyzer(analyzer: JsonObject) -> Findings:
         yield finding(
             "mistake.mtime",
             "/analyzer/source_file_mtime",
-            f"common mistake: source_file_mtime is {shown(mtime)}, not the modification time of the source file",
+            f"common mistake: source_file_mtime is {display_value(mtime)}, not the modification time of the source file",
             hint="write the modification time of the source in whole seconds: File.mtime(source_file).to_i",
             expected="a positive integer",
             found=mtime,
@@ -194,7 +194,7 @@ def _validation(validation: JsonObject) -> Findings:
         yield finding(
             "validation.errors",
             "/validation/errors",
-            f"the validator found {len(errors):,} error{'s' * (len(errors) > 1)}, the first: {shown(first, 200)}",
+            f"the validator found {len(errors):,} error{'s' * (len(errors) > 1)}, the first: {display_value(first, 200)}",
             hint="fix the plan, then run `runcard plan validate`; agents must not use it until then",
             expected=[],
             found=len(errors),
@@ -216,7 +216,7 @@ def _target(target: JsonObject) -> Findings:
         yield finding(
             "name.class",
             "/target/class",
-            f"{shown(name)} is not the name of a Ruby class",
+            f"{display_value(name)} is not the name of a Ruby class",
             hint="write a constant with its modules, such as Billing::Invoice",
             expected="a constant",
             found=name,
@@ -231,7 +231,7 @@ def _target(target: JsonObject) -> Findings:
         yield finding(
             "name.method",
             "/target/method",
-            f"{shown(method)} is not the name of a Ruby method",
+            f"{display_value(method)} is not the name of a Ruby method",
             hint=f"{hint}: without class, '#' and '.'",
             expected="a method name",
             found=method,
@@ -244,7 +244,7 @@ def _path(keys: Iterable[str], path: str | None) -> Findings:
         yield finding(
             "path.hostile",
             join_pointer(keys),
-            f"the path {shown(path)} is refused: {reason}",
+            f"the path {display_value(path)} is refused: {reason}",
             hint="write a path relative to the root of the project, without '..'",
             expected="a relative path",
             found=path,
@@ -258,7 +258,7 @@ def _automation(automation: JsonObject) -> Findings:
             yield finding(
                 "agent.lists",
                 f"/automation/{name}",
-                f"{name} must be a list of strings, found {shown(value)}",
+                f"{name} must be a list of strings, found {display_value(value)}",
                 hint=f'write a list: {name}: ["…"]',
                 expected="a list of strings",
                 found=value,

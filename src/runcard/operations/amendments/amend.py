@@ -59,7 +59,7 @@ def amend(
     fields = _fields(kind, value)
     text = None if comment is None else mask_text(comment).value
     who = mask_text(by or user_and_host()).value
-    if sum(len(str(one)) for one in (value, comment, by)) > _LONGEST:
+    if sum(len(str(part)) for part in (value, comment, by)) > _LONGEST:
         raise UsageError(
             f"a remark can have at most {_LONGEST:,} characters", hint="keep a longer text in a file"
         )
@@ -68,7 +68,7 @@ def amend(
     def add(directory: str) -> Amended:
         with amending(directory) as amender:
             author = Author(who, Clock().timestamp(), text)
-            payload = {**fields, "about": [_about(amender, one) for one in about] or [_everything(amender)]}
+            payload = {**fields, "about": [_about(amender, name) for name in about] or [_everything(amender)]}
             amender.remark(kind, payload, author)
             remark = Remark(kind, {**author.to_dict(), **payload})
             return Amended(path, remark, amender.finished, tuple(amender.remarks))
@@ -118,6 +118,6 @@ def _about(amender: Amender, path: str) -> dict[str, str]:
         )
     expected, now = amender.expected(name), amender.files.digest(name)
     if expected is None or now != expected:
-        what = "was taken out" if expected is None else "is not what it was"
-        raise StoreError(f"{printable(path)} {what}", hint="see what `runcard verify` says")
+        reason = "was taken out" if expected is None else "is not what it was"
+        raise StoreError(f"{printable(path)} {reason}", hint="see what `runcard verify` says")
     return {"path": json_name(name).text, "digest": f"sha256:{expected}"}

@@ -49,7 +49,9 @@ class Migrated:
         }
 
 
-def become(path: str, to: str | None, kind: str | None, zone: tzinfo | None, limits: Limits) -> Migrated:
+def prepare_migration(
+    path: str, to: str | None, kind: str | None, zone: tzinfo | None, limits: Limits
+) -> Migrated:
     """What the document at a path is in version `to`, or in the newest; raises an error that says why it cannot be."""
     before = read_document(path, limits)
     examined = reader.parse_document(before, kind=kind, limits=limits, is_yaml=is_yaml_name(path))
@@ -62,7 +64,7 @@ def become(path: str, to: str | None, kind: str | None, zone: tzinfo | None, lim
             f"{printable(path)}: there is no {report.kind} version {to}",
             hint=f"published: {', '.join(KINDS[report.kind].versions)}",
         )
-    if any(found.rule == "version.newer-minor" for found in report.findings):
+    if any(finding.rule == "version.newer-minor" for finding in report.findings):
         raise DocumentError(
             f"{printable(path)} has version {report.version}, which is newer than this runcard: it is not rewritten",
             hint="install a newer runcard",
@@ -70,14 +72,14 @@ def become(path: str, to: str | None, kind: str | None, zone: tzinfo | None, lim
     if report.version == to:
         return Migrated(path, report.kind, to, to, before, before)
     try:
-        becomes = reader.migrate_document(examined, to, zone)
+        migration = reader.migrate_document(examined, to, zone)
     except DocumentError as error:
         raise DocumentError(f"{printable(path)}: {error.message}", hint=error.hint) from error
-    data = becomes.data
+    data = migration.data
     if (report.kind, to) in _ROOM_FOR_ORIGIN:
         data = {**data, "origin": {"version": report.version, "sha256": sha256_bytes(before).hex}}
     after = reader.MODELS[report.kind].edit(before, examined.data, data)
     result = reader.parse_document(after, kind=report.kind, limits=limits).report
     if not result.valid:
         raise InvalidDocument(result, f"what {printable(path)} would become")
-    return Migrated(path, report.kind, report.version, to, before, after, becomes.dropped, becomes.notes)
+    return Migrated(path, report.kind, report.version, to, before, after, migration.dropped, migration.notes)

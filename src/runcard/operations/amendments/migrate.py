@@ -14,7 +14,7 @@ from runcard.errors import StoreError
 from runcard.files import failure, locked, open_regular, printable, unreadable, write_atomic
 from runcard.files.temporary_files import remove_temporary_files_for
 from runcard.operations.amendments.change_record import change_record
-from runcard.operations.amendments.document_migration import Migrated, become
+from runcard.operations.amendments.document_migration import Migrated, prepare_migration
 from runcard.operations.amendments.record_migration import migrate_in_record, own_documents
 from runcard.operations.checks.load import STDIN, check_kind
 from runcard.store import layout
@@ -54,9 +54,9 @@ def migrate(
             return changed
         if not dry_run:
             with locked(os.path.dirname(os.path.abspath(name))):
-                return _in_place(become(name, to, kind, zone, limits), keep=backup)
-    moved = become(name, to, kind, zone, limits)
-    return moved if dry_run or target in {None, STDIN} else _written_to(moved, str(target))
+                return _in_place(prepare_migration(name, to, kind, zone, limits), keep=backup)
+    migrated = prepare_migration(name, to, kind, zone, limits)
+    return migrated if dry_run or target in {None, STDIN} else _written_to(migrated, str(target))
 
 
 def migrate_record(
@@ -72,22 +72,24 @@ def migrate_record(
         return None
     if os.path.isdir(record):  # also one that is not a record of ours
         return migrate_folder(record, to, backup=backup, dry_run=dry_run, **options)
-    found = open_record(record)
-    if not found.is_archived:
-        return migrate_folder(found.path, to, backup=backup, dry_run=dry_run, **options)
+    source = open_record(record)
+    if not source.is_archived:
+        return migrate_folder(source.path, to, backup=backup, dry_run=dry_run, **options)
     if not dry_run:
-        return change_record(found, lambda directory: _moved(directory, found.path, to, **options))
-    with found.as_directory() as copy:
-        return _moved(copy, found.path, to, dry_run=True, **options)
+        return change_record(
+            source, lambda directory: _migrate_unpacked(directory, source.path, to, **options)
+        )
+    with source.as_directory() as copy:
+        return _migrate_unpacked(copy, source.path, to, dry_run=True, **options)
 
 
-def _moved(directory: str, archive: str, to: str | None, **options: Any) -> tuple[Migrated, ...]:  # noqa: ANN401 - as above
+def _migrate_unpacked(directory: str, archive: str, to: str | None, **options: Any) -> tuple[Migrated, ...]:  # noqa: ANN401 - as above
     """Migrate a record that came out of an archive; its documents are named by their paths in the archive."""
     results = migrate_in_record(directory, to, **options)
-    places = [os.path.join(archive, os.path.relpath(one.path, directory)) for one in results]
+    paths = [os.path.join(archive, os.path.relpath(migrated.path, directory)) for migrated in results]
     return tuple(
-        replace(one, path=place, written=one.written and place)
-        for one, place in zip(results, places, strict=True)
+        replace(migrated, path=path, written=migrated.written and path)
+        for migrated, path in zip(results, paths, strict=True)
     )
 
 
@@ -119,26 +121,26 @@ def _check_rewritable(path: str) -> None:
         raise StoreError(f"{printable(path)} is not a regular file", hint="name the file of a document")
 
 
-def _written_to(moved: Migrated, target: str) -> Migrated:
+def _written_to(migrated: Migrated, target: str) -> Migrated:
     try:
-        write_atomic(target, moved.after, replace=False)
+        write_atomic(target, migrated.after, replace=False)
     except FileExistsError as error:
         raise StoreError(f"{printable(target)} exists already", hint="choose another name") from error
     except OSError as error:
         raise failure(error, target, "write") from error
-    return replace(moved, written=target)
+    return replace(migrated, written=target)
 
 
-def _in_place(moved: Migrated, *, keep: bool) -> Migrated:
-    if not moved.changed:
-        return moved
+def _in_place(migrated: Migrated, *, keep: bool) -> Migrated:
+    if not migrated.changed:
+        return migrated
     try:
-        kept = _keep(moved.path, moved.before) if keep else None
-        write_atomic(moved.path, moved.after)
-        remove_temporary_files_for(moved.path)
+        backup = _keep(migrated.path, migrated.before) if keep else None
+        write_atomic(migrated.path, migrated.after)
+        remove_temporary_files_for(migrated.path)
     except OSError as error:
-        raise failure(error, moved.path, "rewrite") from error
-    return replace(moved, written=moved.path, backup=kept)
+        raise failure(error, migrated.path, "rewrite") from error
+    return replace(migrated, written=migrated.path, backup=backup)
 
 
 def _holds(path: str, data: bytes) -> bool:

@@ -17,7 +17,7 @@ from runcard.errors import StoreError, UsageError
 from runcard.files import decode_name, printable
 from runcard.observe.clock import Clock
 from runcard.observe.user_and_host import user_and_host
-from runcard.operations.amendments.document_migration import Migrated, become
+from runcard.operations.amendments.document_migration import Migrated, prepare_migration
 from runcard.operations.checks.load import read_document
 from runcard.store import layout
 from runcard.store.amendments.change import Amender, Author, Edit, amending
@@ -41,17 +41,17 @@ def migrate_in_record(
     path, limits = os.fspath(record), limits or Limits()
     with amending(path, look=dry_run) as amender:
         names = own_documents(path, to, limits) if documents is None else documents
-        found = [_becomes(amender, name, to, kind, zone, limits) for name in names]
+        results = [_prepare_in_record(amender, name, to, kind, zone, limits) for name in names]
         if dry_run:
-            return tuple(found)
-        changes = {name: moved for name, moved in zip(names, found, strict=True) if moved.changed}
-        kept = {name: amender.keep_original(moved.before) for name, moved in changes.items()}
-        edits = [_edit(amender, name, moved) for name, moved in changes.items()]
+            return tuple(results)
+        changes = {name: migrated for name, migrated in zip(names, results, strict=True) if migrated.changed}
+        backups = {name: amender.keep_original(migrated.before) for name, migrated in changes.items()}
+        edits = [_edit(amender, name, migrated) for name, migrated in changes.items()]
         if edits:
             amender.change(MIGRATION, edits, Author(user_and_host(), Clock().timestamp(), None))
     return tuple(
-        replace(moved, written=moved.path, backup=kept[name]) if moved.changed else moved
-        for name, moved in zip(names, found, strict=True)
+        replace(migrated, written=migrated.path, backup=backups[name]) if migrated.changed else migrated
+        for name, migrated in zip(names, results, strict=True)
     )
 
 
@@ -62,16 +62,16 @@ def own_documents(record: str, to: str | None, limits: Limits) -> list[str]:
         path: reader.parse_document(read_document(path, limits), limits=limits).report.kind for path in paths
     }
     # A file of unknown kind is not a document: migrating it says so.
-    found = [path for path, kind in kinds.items() if not kind or not to or to in KINDS[kind].versions]
-    if not found:
-        known = sorted({version for kind in kinds.values() if kind for version in KINDS[kind].versions})
+    documents = [path for path, kind in kinds.items() if not kind or not to or to in KINDS[kind].versions]
+    if not documents:
+        versions = sorted({version for kind in kinds.values() if kind for version in KINDS[kind].versions})
         raise UsageError(
-            f"no document of {printable(record)} has a version {to}", hint=f"published: {', '.join(known)}"
+            f"no document of {printable(record)} has a version {to}", hint=f"published: {', '.join(versions)}"
         )
-    return found
+    return documents
 
 
-def _becomes(
+def _prepare_in_record(
     amender: Amender, name: str, to: str | None, kind: str | None, zone: tzinfo | None, limits: Limits
 ) -> Migrated:
     """What a document of the record is in another version; it must be what the record says."""
@@ -82,19 +82,19 @@ def _becomes(
             f"{printable(name)} is not what it was when the record was closed",
             hint="see all of it with `runcard verify`, or write the migrated document elsewhere with --output",
         )
-    return become(name, to, kind, zone, limits)
+    return prepare_migration(name, to, kind, zone, limits)
 
 
 def _relative(amender: Amender, name: str) -> str:
     return decode_name(os.fsencode(os.path.relpath(os.path.realpath(name), amender.path)))
 
 
-def _edit(amender: Amender, name: str, moved: Migrated) -> Edit:
+def _edit(amender: Amender, name: str, migrated: Migrated) -> Edit:
     path = _relative(amender, name)
     fields = {
-        "why": f"{moved.kind} {moved.source or 'without a version'} → {moved.target}",
-        "from": moved.source,
-        "to": moved.target,
-        "dropped": list(moved.dropped),
+        "why": f"{migrated.kind} {migrated.source or 'without a version'} → {migrated.target}",
+        "from": migrated.source,
+        "to": migrated.target,
+        "dropped": list(migrated.dropped),
     }
-    return Edit(path, sha256_bytes(moved.before).hex, amender.files.stage(path, [moved.after]), fields)
+    return Edit(path, sha256_bytes(migrated.before).hex, amender.files.stage(path, [migrated.after]), fields)

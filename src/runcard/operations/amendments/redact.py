@@ -40,12 +40,12 @@ def redact(
     request = Request(files, events, rules, reason, by)
     check_request(request)
     work = partial(redact_directory, request=request, progress=progress)
-    found = open_record(record)
+    source = open_record(record)
     if dry_run:
-        with found.as_directory() as directory:
-            return replace(work(directory, dry_run=True), path=found.path)
-    done = replace(change_record(found, work), path=found.path)
-    warning = None if found.is_archived or not done.taken else _archive_warning(found.path)
+        with source.as_directory() as directory:
+            return replace(work(directory, dry_run=True), path=source.path)
+    done = replace(change_record(source, work), path=source.path)
+    warning = None if source.is_archived or not done.taken else _archive_warning(source.path)
     return replace(done, warnings=(*done.warnings, warning)) if warning else done
 
 

@@ -62,7 +62,7 @@ class Redacted:
     def to_dict(self) -> JsonObject:
         return {
             "record": printable(self.path),
-            "redacted": [one.to_dict() for one in self.taken],
+            "redacted": [file.to_dict() for file in self.taken],
             "already": [json_name(path).text for path in self.already],
             "finished": [json_name(path).text for path in self.finished],
             "warnings": list(self.warnings),
@@ -123,9 +123,9 @@ def check_request(request: Request) -> None:
                 hint="name files as the record's SHA256SUMS does",
             )
     for rule in rules:
-        if rule not in (known := rule_names()):
-            near = get_close_matches(rule, known, 1)
-            hint = f"did you mean {near[0]}?" if near else f"one of {', '.join(known)}"
+        if rule not in (names := rule_names()):
+            near = get_close_matches(rule, names, 1)
+            hint = f"did you mean {near[0]}?" if near else f"one of {', '.join(names)}"
             raise UsageError(f"no such masking rule: {printable(rule)}", hint=hint)
     for event in events:
         if not _EVENT.fullmatch(event):
@@ -148,7 +148,7 @@ class _Redactor:
             expected, now = self._amender.expected(path), self._amender.files.digest(path)
             if expected is None:
                 self.already.append(path)
-            elif now not in self._amender.known(path):
+            elif now not in self._amender.all_digests(path):
                 raise self._changed(path, now)
             else:
                 self.edits.append(Edit(path, expected, None, {}))
@@ -178,9 +178,9 @@ class _Redactor:
         return [path for path in self._amender.listing if path_matches(parts, path.split("/"))]
 
     def _changed(self, path: str, now: str | None) -> StoreError:
-        what = "is gone" if now is None else "was changed since the record was closed"
+        reason = "is gone" if now is None else "was changed since the record was closed"
         return StoreError(
-            f"{printable(path)} {what}", hint="nothing was redacted; see all of it with `runcard verify`"
+            f"{printable(path)} {reason}", hint="nothing was redacted; see all of it with `runcard verify`"
         )
 
     def _read(self, path: str) -> bytes:

@@ -72,10 +72,10 @@ def archive(
 
     Raises ChangedRecordError for a record that fails verification, unless `force` is given.
     """
-    found = _find(os.fspath(record))
-    if isinstance(found, ArchivedRecord):
-        return _archived_before(found, to)
-    path = os.path.abspath(found.path)
+    source = _find(os.fspath(record))
+    if isinstance(source, ArchivedRecord):
+        return _archived_before(source, to)
+    path = os.path.abspath(source.path)
     store = layout.store_of(path)
     finish_removals(store)
     folder = ArchiveFolder.of_store(store).folder if to is None else os.path.abspath(os.fspath(to))
@@ -169,7 +169,7 @@ def _archived_document(archive: str) -> Team | Generation:
 def old_records(stores: list[str], age: timedelta, limits: Limits | None = None) -> Iterator[str]:
     """The closed records of stores that started at least so long ago, oldest first."""
     limit = time_before(age)
-    found = []
+    dated_paths = []
     for store in stores:
         for path in layout.records(store):
             try:
@@ -177,5 +177,5 @@ def old_records(stores: list[str], age: timedelta, limits: Limits | None = None)
             except RuncardError:
                 continue  # open, or not a record of ours
             if moment is not None and moment <= limit:
-                found.append((moment, path))
-    return (path for _, path in sorted(found))
+                dated_paths.append((moment, path))
+    return (path for _, path in sorted(dated_paths))

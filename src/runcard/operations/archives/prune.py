@@ -69,11 +69,11 @@ def candidates(
         finish_removals(store)
         tidy_archives(store)
         of_kind = (candidate for candidate in _find_candidates(store) if kind in {None, candidate.kind})
-        found = sorted(
+        by_age = sorted(
             of_kind, key=lambda candidate: (candidate.start, not _is_outdated(candidate), candidate.path)
         )
-        old = [candidate for candidate in found if limit is not None and candidate.start <= limit]
-        rest = [candidate for candidate in found if candidate not in old]
+        old = [candidate for candidate in by_age if limit is not None and candidate.start <= limit]
+        rest = [candidate for candidate in by_age if candidate not in old]
         bytes_left = store_size(store) - sum(candidate.bytes for candidate in old)
         while max_size is not None and bytes_left > max_size and rest:
             old.append(rest.pop(0))
@@ -154,18 +154,20 @@ def _reason_to_keep(candidate: Candidate, limits: Limits | None) -> str | None:
             else "the archive is gone, and no entry in the ledger says that it was deleted"
         )
     results = verify(candidate.path, limits=limits)
-    wrong = (found for result in results for found in result.verdict.findings if found.breaks is not None)
-    found = next(wrong, None)
-    return None if found is None else f"{found.path}: {found.message}"
+    faults = (
+        finding for result in results for finding in result.verdict.findings if finding.breaks is not None
+    )
+    finding = next(faults, None)
+    return None if finding is None else f"{finding.path}: {finding.message}"
 
 
 def _has_tombstone(candidate: Candidate) -> bool:
     """Whether the ledger has a tombstone of this archive: a process was killed while deleting it."""
     archive = os.path.relpath(candidate.path, candidate.store)
-    every = (entry for _, journal, _ in ledgers(candidate.store) for entry in entries(journal))
+    all_entries = (entry for _, journal, _ in ledgers(candidate.store) for entry in entries(journal))
     return any(
         (entry.id, entry.archive) == (candidate.id, archive)
-        for entry in every
+        for entry in all_entries
         if entry.event in {DELETED, ARCHIVE_DELETED}
     )
 

@@ -40,8 +40,8 @@ class Configured:
         }
 
 
-def _refused(setting: Setting[Any], found: SettingValue[Any]) -> JsonObject:
-    return {"value": _as_data(setting, found.value), "origin": found.origin._asdict()}
+def _refused(setting: Setting[Any], refused: SettingValue[Any]) -> JsonObject:
+    return {"value": _as_data(setting, refused.value), "origin": refused.origin._asdict()}
 
 
 def _as_data(setting: Setting[Any], value: Any) -> Any:  # noqa: ANN401 - whatever the setting holds
@@ -64,13 +64,13 @@ def _configured(settings: Settings, setting: Setting[Any]) -> Configured:
 
 
 def summary(
-    found: Iterable[Configured], warnings: Iterable[tuple[str, str]], settings: Settings
+    configured: Iterable[Configured], warnings: Iterable[tuple[str, str]], settings: Settings
 ) -> JsonObject:
     """All of it as data."""
     return {
         "file": settings.file.path if settings.file else None,
         "trusted": settings.is_trusted if settings.file else None,
         "user_file": settings.user_file.path if settings.user_file else None,
-        "settings": [one.to_dict() for one in found],
+        "settings": [setting.to_dict() for setting in configured],
         "warnings": [{"message": message, "hint": hint} for message, hint in warnings],
     }

@@ -25,13 +25,15 @@ class TrustedFile:
     is_new: bool  # whether it was not trusted before
 
     def to_dict(self) -> JsonObject:
-        allowed = [{"key": setting.key, "value": shown(setting, found)} for setting, found in self.allowed]
+        allowed = [
+            {"key": setting.key, "value": value_text(setting, value)} for setting, value in self.allowed
+        ]
         return {**self.file._asdict(), "new": self.is_new, "allowed": allowed}
 
 
-def shown(setting: Setting[Any], found: SettingValue[Any]) -> str:
+def value_text(setting: Setting[Any], value: SettingValue[Any]) -> str:
     """A value as a person would write it."""
-    return printable(setting.value_type.show(found.value))
+    return printable(setting.value_type.show(value.value))
 
 
 def trust_file(path: str | None = None) -> TrustedFile:
@@ -78,8 +80,8 @@ def _file_at(path: str | None) -> SettingsFile | None:
     if os.path.isdir(folder):
         return file_in_folder(folder)
     folder, name = os.path.split(folder)
-    found = file_in_folder(folder)
-    return found if found is not None and os.path.basename(found.path) == name else None
+    file = file_in_folder(folder)
+    return file if file is not None and os.path.basename(file.path) == name else None
 
 
 def _place_of(path: str | None) -> str:

@@ -33,8 +33,8 @@ def history(store: str | os.PathLike[str]) -> tuple[Book, ...]:
     """The ledgers of a store, one for each host that wrote there; raises StoreError where there is none."""
     path = os.fspath(store)
     if not os.path.isdir(path):
-        what = "is not a directory" if os.path.lexists(path) else "does not exist"
-        raise StoreError(f"{printable(path)} {what}", hint="name the directory of a store")
+        reason = "is not a directory" if os.path.lexists(path) else "does not exist"
+        raise StoreError(f"{printable(path)} {reason}", hint="name the directory of a store")
     books = tuple(_book(name, journal, checked) for name, journal, checked in ledgers(path))
     if not books:
         raise StoreError(
@@ -61,6 +61,6 @@ def _book(path: str, journal: Journal, checked: ChainCheck) -> Book:
 def _entry(line: JsonObject) -> JsonObject:
     """What an entry says, and its place in the chain."""
     payload = line.get("payload")
-    said = payload if isinstance(payload, dict) else {}
-    place = {key: line.get(key) for key in ("seq", "timestamp", "event", "hash")}
-    return {**place, **{key: value for key, value in said.items() if key not in place}}
+    fields = payload if isinstance(payload, dict) else {}
+    position = {key: line.get(key) for key in ("seq", "timestamp", "event", "hash")}
+    return {**position, **{key: value for key, value in fields.items() if key not in position}}

@@ -89,11 +89,11 @@ def _pins(data: Any) -> Pins:  # noqa: ANN401 - whatever stands in the file
     if not data["version"].startswith(_MAJOR):
         raise ValueError("another version")
     pins = {
-        store: {name: LedgerEnd(seen["entries"], seen["head"]) for name, seen in known.items()}
-        for store, known in data["stores"].items()
+        store: {name: LedgerEnd(end["entries"], end["head"]) for name, end in ends.items()}
+        for store, ends in data["stores"].items()
     }
-    every = [seen for known in pins.values() for seen in known.values()]
-    if not all(type(seen.entries) is int and seen.entries > 0 and type(seen.head) is str for seen in every):
+    all_ends = [end for ends in pins.values() for end in ends.values()]
+    if not all(type(end.entries) is int and end.entries > 0 and type(end.head) is str for end in all_ends):
         raise ValueError("no place in a ledger")
     return pins
 
@@ -103,57 +103,68 @@ def check_pins(file: str, paths: Iterable[str], results: Iterable[Verified]) -> 
 
     `paths` are what was named: a pinned store that was there must still be there.
     """
-    given = {os.path.realpath(path): path for path in paths}
-    named = list(given)
+    path_by_real_path = {os.path.realpath(path): path for path in paths}
+    real_paths = list(path_by_real_path)
     stores = {os.path.realpath(result.store) for result in results if result.store is not None}
-    stores |= {path for path in named if layout.ledger_paths(path)}
+    stores |= {path for path in real_paths if layout.ledger_paths(path)}
     with lock_folder(os.path.dirname(os.path.abspath(file))):
         pins = read_pins(file)
-        known = {store: json_name(store).text for store in stores}
-        known |= {store: store for store in pins if store not in known.values() and _is_below(store, named)}
-        now = {key: _PinnedStore(given.get(store, store), pins.get(key)) for store, key in known.items()}
-        found = tuple(store.result for store in now.values() if store.result.verdict.findings)
-        can_move = all(store.is_sound for store in now.values())
-        moved = pins | {key: store.seen for key, store in now.items() if store.seen}
+        key_by_store = {store: json_name(store).text for store in stores}
+        key_by_store |= {
+            store: store
+            for store in pins
+            if store not in key_by_store.values() and _is_below(store, real_paths)
+        }
+        store_by_key = {
+            key: _PinnedStore(path_by_real_path.get(store, store), pins.get(key))
+            for store, key in key_by_store.items()
+        }
+        results_with_findings = tuple(
+            store.result for store in store_by_key.values() if store.result.verdict.findings
+        )
+        can_move = all(store.is_sound for store in store_by_key.values())
+        moved = pins | {key: store.ends for key, store in store_by_key.items() if store.ends}
         if can_move and moved != pins:
             _write(file, moved)
-    pinned = {(key, name) for key in now for name in moved.get(key, ())}
+    pinned = {(key, name) for key in store_by_key for name in moved.get(key, ())}
     new = sum(name not in pins.get(key, ()) for key, name in pinned)
-    return PinCheck(file, found, len(pinned), new, can_move)
+    return PinCheck(file, results_with_findings, len(pinned), new, can_move)
 
 
-def _is_below(store: str, named: list[str]) -> bool:
-    return any(store == path or store.startswith(path.rstrip("/") + "/") for path in named)
+def _is_below(store: str, folders: list[str]) -> bool:
+    return any(store == path or store.startswith(path.rstrip("/") + "/") for path in folders)
 
 
 class _PinnedStore:
     """The ledgers of a store as they are now, compared with their pins."""
 
     def __init__(self, store: str, pins: dict[str, LedgerEnd] | None) -> None:
-        self.seen: dict[str, LedgerEnd] = {}
+        self.ends: dict[str, LedgerEnd] = {}
         self.is_sound = True
         findings = []
         try:
-            every = {os.path.basename(path): (journal, checked) for path, journal, checked in ledgers(store)}
-            findings = [*self._compared(every, pins or {}), *_new(every, pins)]
+            ledger_by_name = {
+                os.path.basename(path): (journal, checked) for path, journal, checked in ledgers(store)
+            }
+            findings = [*self._compared(ledger_by_name, pins or {}), *_new(ledger_by_name, pins)]
         except RuncardError as error:
             findings.append(_failed(layout.own_folder(store), error.message, COMPLETE))
         self.is_sound &= all(finding.severity is not ERROR for finding in findings)
         self.result = Verified(store, Verdict(tuple(findings), records=0), store)
 
     def _compared(
-        self, every: dict[str, tuple[Journal, ChainCheck]], pins: dict[str, LedgerEnd]
+        self, ledger_by_name: dict[str, tuple[Journal, ChainCheck]], pins: dict[str, LedgerEnd]
     ) -> Iterator[Finding]:
         for name, pin in sorted(pins.items()):
-            if name not in every:
+            if name not in ledger_by_name:
                 yield _failed(name, "the ledger is gone: it was here at the last check", COMPLETE, pin.head)
             else:
-                yield from _shortened(name, every[name][0], pin)
-        for name, (journal, checked) in every.items():
+                yield from _shortened(name, ledger_by_name[name][0], pin)
+        for name, (journal, checked) in ledger_by_name.items():
             self.is_sound &= not checked.faults  # which `verify` reports
             if journal.entries:
                 last = journal.entries[-1].line
-                self.seen[name] = LedgerEnd(last["seq"], last["hash"])
+                self.ends[name] = LedgerEnd(last["seq"], last["hash"])
 
 
 def _shortened(name: str, journal: Journal, pin: LedgerEnd) -> Iterator[Finding]:
@@ -169,9 +180,9 @@ def _shortened(name: str, journal: Journal, pin: LedgerEnd) -> Iterator[Finding]
         yield _failed(name, message, INTACT, pin.head, hashes.get(pin.entries))
 
 
-def _new(every: Iterable[str], pins: dict[str, LedgerEnd] | None) -> Iterator[Finding]:
+def _new(names: Iterable[str], pins: dict[str, LedgerEnd] | None) -> Iterator[Finding]:
     """A ledger that is new: another host writes here, or it was put there."""
-    for name in sorted(every):
+    for name in sorted(names):
         if pins is not None and name not in pins:
             message = "the ledger was not here at the last check"
             yield ledger_finding(printable(name), name, message)
@@ -185,8 +196,8 @@ def _failed(
 
 def _write(file: str, pins: Pins) -> None:
     stores = {
-        store: {name: seen._asdict() for name, seen in sorted(known.items())}
-        for store, known in sorted(pins.items())
+        store: {name: end._asdict() for name, end in sorted(ends.items())}
+        for store, ends in sorted(pins.items())
     }
     try:
         write_atomic(file, encode_json({"version": _VERSION, "stores": stores}))

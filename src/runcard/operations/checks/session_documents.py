@@ -5,7 +5,7 @@ import os
 from collections.abc import Iterator
 
 from runcard.documents import reader
-from runcard.documents.findings import Finding, finding, shown
+from runcard.documents.findings import Finding, display_value, finding
 from runcard.documents.kinds import INSTANCE, MANIFEST
 from runcard.documents.session import cross_document_rules
 from runcard.encoding import JsonObject
@@ -40,28 +40,28 @@ class SessionDocuments:
         documents = [*self._names, *self._amended]  # one that was taken out is not missed
         folders = {os.path.basename(os.path.dirname(path)) for path in documents}
         is_loose = not self._names and not self._record.has(layout.INSTANCES)
-        found = (
+        findings = (
             ()
             if is_loose or self._roster is None
             else cross_document_rules.missing_instances(self._roster, folders)
         )
         return CheckedDocument(
-            self._team.path, reader.add_findings(self._team.examined, found, self._team.data)
+            self._team.path, reader.add_findings(self._team.examined, findings, self._team.data)
         )
 
     def other(self, read: ReadDocument, name: str) -> CheckedDocument:
         """The manifest, or the document of an instance."""
         kind, document = read.examined.report.kind, reader.valid_parts(read.examined)
-        found: list[Finding] = []
+        findings: list[Finding] = []
         if self._roster is not None and kind == MANIFEST.name:
-            found = [*cross_document_rules.manifest_rules(document, self._roster), *self._named(document)]
+            findings = [*cross_document_rules.manifest_rules(document, self._roster), *self._named(document)]
         elif self._roster is not None and kind == INSTANCE.name:
             folder = os.path.basename(os.path.dirname(name))
-            found = [
+            findings = [
                 *cross_document_rules.instance_rules(document, self._roster, folder),
                 *self._stored_figures(document, folder),
             ]
-        return CheckedDocument(read.path, reader.add_findings(read.examined, found, read.data))
+        return CheckedDocument(read.path, reader.add_findings(read.examined, findings, read.data))
 
     def _named(self, manifest: JsonObject) -> Findings:
         """The files that the manifest names and that are not there."""
@@ -76,7 +76,7 @@ class SessionDocuments:
                 yield finding(
                     "session.file-missing",
                     f"/instances_index/{place}/metadata_file",
-                    f"the file {shown(path)} does not exist",
+                    f"the file {display_value(path)} does not exist",
                     hint="put it back, or correct the path",
                     found=path,
                 )
@@ -86,8 +86,8 @@ class SessionDocuments:
         if any(path.startswith(f"{layout.INSTANCES}/{folder}/") for path in self._amended):
             return
         try:
-            there = stored_figures(self._record, folder, document)
+            figures = stored_figures(self._record, folder, document)
         except RuncardError as error:
             yield unread(error)
         else:
-            yield from cross_document_rules.stored_figures_rules(document, there)
+            yield from cross_document_rules.stored_figures_rules(document, figures)

@@ -51,12 +51,12 @@ class ShownRun:
 
 def show(run: str | os.PathLike[str] | Record) -> ShownRun:
     """Read a run; raises an error that says what is wrong with it."""
-    shown = show_record(run)
-    if not isinstance(shown, ShownRun):
+    shown_record = show_record(run)
+    if not isinstance(shown_record, ShownRun):
         raise StoreError(
-            f"{printable(shown.path)} is a session, not a run", hint="name the directory of a run"
+            f"{printable(shown_record.path)} is a session, not a run", hint="name the directory of a run"
         )
-    return shown
+    return shown_record
 
 
 def show_record(
@@ -69,7 +69,9 @@ def show_record(
     if isinstance(loaded, Team):
         return ShownSession(record, document, _amendments(record))
     status, remark = state_of(record, document)
-    newer = next((found.message for found in loaded.warnings if found.rule == "version.newer-minor"), None)
+    newer = next(
+        (finding.message for finding in loaded.warnings if finding.rule == "version.newer-minor"), None
+    )
     return ShownRun(record, document, status, remark, _files(record, document), _amendments(record), newer)
 
 
@@ -102,23 +104,23 @@ def state_now(run: str, document: JsonObject) -> tuple[str | None, str | None]:
         return status, None
     if is_on_other_host(document):
         return status, ELSEWHERE
-    gone = is_owner_gone(run, document, is_alive)
-    return ("interrupted", GONE) if gone else (status, UNKNOWN if gone is None else None)
+    is_gone = is_owner_gone(run, document, is_alive)
+    return ("interrupted", GONE) if is_gone else (status, UNKNOWN if is_gone is None else None)
 
 
 def _files(record: Record, document: JsonObject) -> tuple[tuple[str, int], ...]:
     """The user's files in a run; none of an archive that is damaged, or gone."""
     run_id = str(RunFields(document).run_id)
     try:
-        every = tuple(record.sizes())
+        sizes = tuple(record.sizes())
         readmes = {name for name in (layout.README, layout.OTHER_README) if _is_ours(record, name, run_id)}
     except StoreError:
         if not record.is_archived:
             raise
         return ()
-    journals = layout.journal_names([path for path, _ in every])
+    journals = layout.journal_names([path for path, _ in sizes])
     ours = {*layout.NOT_LISTED, *journals, *readmes}
-    return tuple((path, size) for path, size in every if path not in ours)
+    return tuple((path, size) for path, size in sizes if path not in ours)
 
 
 def _is_ours(record: Record, readme: str, run_id: str) -> bool:

@@ -37,17 +37,17 @@ class ShownSession:
     def find(self, name: str) -> JsonObject:
         """The agent that has this name or id; raises UsageError where there is none, or more than one."""
         instances: list[JsonObject] = self.document["instances"]
-        found = [entry for entry in instances if entry["instance_id"] == name]
-        found = found or [entry for entry in instances if entry["name"] == name]
-        if len(found) == 1:
-            return found[0]
-        if found:
-            ids = ", ".join(entry["instance_id"] for entry in found)
+        matches = [entry for entry in instances if entry["instance_id"] == name]
+        matches = matches or [entry for entry in instances if entry["name"] == name]
+        if len(matches) == 1:
+            return matches[0]
+        if matches:
+            ids = ", ".join(entry["instance_id"] for entry in matches)
             raise UsageError(
-                f"{len(found)} agents are called {printable(name)}", hint=f"name one by its id: {ids}"
+                f"{len(matches)} agents are called {printable(name)}", hint=f"name one by its id: {ids}"
             )
-        known = [word for entry in instances for word in (entry["name"], entry["instance_id"])]
-        near = get_close_matches(name[:100], known, 1)
+        names = [word for entry in instances for word in (entry["name"], entry["instance_id"])]
+        near = get_close_matches(name[:100], names, 1)
         some = ", ".join(printable(entry["name"]) for entry in instances[:10])
         raise UsageError(
             f"the session has no agent {printable(name)}",
@@ -74,25 +74,25 @@ class ShownInstance:
         }
 
 
-def show_instance(shown: ShownSession, name: str, limits: Limits | None = None) -> ShownInstance:
+def show_instance(session: ShownSession, name: str, limits: Limits | None = None) -> ShownInstance:
     """One agent, by its name or id: its own document, and the files of its workspace."""
-    own = shown.find(name)["instance_id"]
-    document = _document(shown.record, own, limits)
-    names = {one["instance_id"]: one["name"] for one in shown.document["instances"]}
-    stored = tuple(shown.record.sizes(layout.instance_file(own, layout.WORKSPACE)))
-    path = os.path.join(shown.path, layout.INSTANCES, own)
-    return ShownInstance(shown.path, path, document, names, stored)
+    instance_id = session.find(name)["instance_id"]
+    document = _document(session.record, instance_id, limits)
+    names = {entry["instance_id"]: entry["name"] for entry in session.document["instances"]}
+    files = tuple(session.record.sizes(layout.instance_file(instance_id, layout.WORKSPACE)))
+    path = os.path.join(session.path, layout.INSTANCES, instance_id)
+    return ShownInstance(session.path, path, document, names, files)
 
 
-def open_transcript(shown: ShownSession, name: str, limits: Limits | None = None) -> BinaryIO:
+def open_transcript(session: ShownSession, name: str, limits: Limits | None = None) -> BinaryIO:
     """What an agent printed; the caller closes it."""
-    entry = shown.find(name)
-    own, file = entry["instance_id"], layout.OUTPUT
+    entry = session.find(name)
+    instance_id, file = entry["instance_id"], layout.OUTPUT
     with contextlib.suppress(MissingDocumentError):
-        output = _document(shown.record, own, limits).get("output") or {}
+        output = _document(session.record, instance_id, limits).get("output") or {}
         file = output.get("file") or file
-    path = layout.instance_file(own, file)
-    return _open(shown.record, path, printable(entry["name"]), shown.amendments)
+    path = layout.instance_file(instance_id, file)
+    return _open(session.record, path, printable(entry["name"]), session.amendments)
 
 
 def open_output(run: Record, amendments: Amendments) -> BinaryIO:
@@ -100,14 +100,16 @@ def open_output(run: Record, amendments: Amendments) -> BinaryIO:
     return _open(run, layout.OUTPUT, f"the run {printable(run.path)}", amendments)
 
 
-def _document(session: Record, own: str, limits: Limits | None) -> JsonObject:
-    return session.load(layout.instance_file(own, layout.METADATA), Instance.kind.name, limits).to_dict()
+def _document(session: Record, instance_id: str, limits: Limits | None) -> JsonObject:
+    return session.load(
+        layout.instance_file(instance_id, layout.METADATA), Instance.kind.name, limits
+    ).to_dict()
 
 
 def _open(record: Record, path: str, whose: str, amendments: Amendments) -> BinaryIO:
     file = record.open(path)
     if file is not None:
         return file
-    gone = [one for one in amendments.by_path.get(json_name(path).text, ()) if one.new is None]
-    why = str(gone[-1]) if gone else "none was recorded, or it was left out when collecting"
+    removals = [change for change in amendments.by_path.get(json_name(path).text, ()) if change.new is None]
+    why = str(removals[-1]) if removals else "none was recorded, or it was left out when collecting"
     raise StoreError(f"there is no transcript of {whose}", hint=why)

@@ -44,8 +44,8 @@ class CheckedDocument:
             "kind": report.kind,
             "version": report.version,
             "valid": report.valid,
-            "errors": [found.to_dict() for found in report.errors],
-            "warnings": [found.to_dict() for found in report.warnings],
+            "errors": [finding.to_dict() for finding in report.errors],
+            "warnings": [finding.to_dict() for finding in report.warnings],
         }
 
 
@@ -64,7 +64,9 @@ def validate(
     check_kind(kind)
     project = None if root is None else os.fspath(root)
     results = _checked([os.fspath(path) for path in paths], _Check(kind, limits or Limits(), project))
-    return (CheckedDocument(one.path, one.report.strict()) for one in results) if strict else results
+    return (
+        (CheckedDocument(checked.path, checked.report.strict()) for checked in results) if strict else results
+    )
 
 
 def _checked(paths: list[str], check: "_Check") -> Iterator[CheckedDocument]:
@@ -206,7 +208,7 @@ class _Check:
         if not os.path.isfile(path) or os.path.islink(path):
             if layout.has_lost_its_document(folder):
                 yield from self._session(
-                    DirectoryRecord(folder), CheckedDocument(path, Report((_lost(path),)))
+                    DirectoryRecord(folder), CheckedDocument(path, Report((_missing_document(path),)))
                 )
             return
         read = self.read(path)
@@ -270,7 +272,7 @@ class _Check:
 def _as_of_now(path: str, examined: reader.ParsedDocument) -> Report:
     """The report, with what is known now about a run that says it is running."""
     report, document = examined.report, examined.data
-    is_open = any(found.rule == "status.running" for found in report.findings)
+    is_open = any(finding.rule == "status.running" for finding in report.findings)
     if (
         not is_open
         or document is None
@@ -284,13 +286,13 @@ def _as_of_now(path: str, examined: reader.ParsedDocument) -> Report:
         return report
     word = "is interrupted" if status == "interrupted" else "is not closed"
     findings = tuple(
-        replace(found, message=f"the run {word}: {remark}") if found.rule == "status.running" else found
-        for found in report.findings
+        replace(finding, message=f"the run {word}: {remark}") if finding.rule == "status.running" else finding
+        for finding in report.findings
     )
     return replace(report, findings=findings)
 
 
-def _lost(path: str) -> Finding:
+def _missing_document(path: str) -> Finding:
     """The finding for a record without its document."""
     hint = "put the document of the record back"
     if os.path.lexists(path):
@@ -299,7 +301,7 @@ def _lost(path: str) -> Finding:
 
 
 def _rules(checked: CheckedDocument) -> set[str]:
-    return {found.rule for found in checked.report.findings}
+    return {finding.rule for finding in checked.report.findings}
 
 
 def unread(error: RuncardError) -> Finding:
@@ -308,8 +310,8 @@ def unread(error: RuncardError) -> Finding:
         case FileNotFoundError():
             return finding("file.missing", "", "it does not exist", hint=error.hint)
         case OSError(errno=int(number)):
-            what = f"it cannot be read: {os.strerror(number)}"
-            return finding("file.unreadable", "", what, hint=error.hint)
+            message = f"it cannot be read: {os.strerror(number)}"
+            return finding("file.unreadable", "", message, hint=error.hint)
     return finding("file.unreadable", "", error.message, hint=error.hint)
 
 

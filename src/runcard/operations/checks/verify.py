@@ -49,7 +49,7 @@ def verify(
             yield result
             if result.is_named and result.store is not None and result.store not in named:
                 named.add(result.store)
-                yield from _believed(result.store)
+                yield from _verify_chains_of(result.store)
 
 
 def _at(name: str, progress: Progress | None, limits: Limits | None) -> Iterator[Verified]:
@@ -85,11 +85,11 @@ def _named(word: str, progress: Progress | None, limits: Limits | None) -> Itera
     yield from _missing_directory(record)
 
 
-def _believed(store: str) -> Iterator[Verified]:
+def _verify_chains_of(store: str) -> Iterator[Verified]:
     """What is wrong with the ledgers that a single record was compared with."""
     with contextlib.suppress(RuncardError):  # one that cannot be read is reported with the record
-        if found := tuple(verify_chains(ledgers(store), store)):
-            yield Verified(store, Verdict(found, records=0), store)
+        if findings := tuple(verify_chains(ledgers(store), store)):
+            yield Verified(store, Verdict(findings, records=0), store)
 
 
 def _missing_directory(record: Record) -> Iterator[Verified]:
@@ -101,8 +101,8 @@ def _missing_directory(record: Record) -> Iterator[Verified]:
     name = printable(record.name)
 
     def check() -> Verdict:
-        missed = verify_ledgers(store, list(ledgers(store)), (), archived)
-        return Verdict(tuple(one for one in missed if one.record == name))
+        findings = verify_ledgers(store, list(ledgers(store)), (), archived)
+        return Verdict(tuple(finding for finding in findings if finding.record == name))
 
     result = guarded(store, check, store)
     if result.verdict.findings:
@@ -121,16 +121,16 @@ def _folder_of_archives(folder: str, progress: Progress | None, limits: Limits |
 
     path = os.path.abspath(folder)
     store = os.path.dirname(path) if layout.is_own_archive_folder(path) else None
-    found: list[Finding] = []
+    findings: list[Finding] = []
     history: list[LedgerEntry] = []
     present: set[LedgerKey] = set()
     if store is not None:
-        history = history_of(_ledger_files(store, found))
-        present = {DirectoryRecord(one).ledger_key for one in _folders_in(store) if _is_surely_record(one)}
+        history = history_of(_ledger_files(store, findings))
+        present = {DirectoryRecord(path).ledger_key for path in _folders_in(store) if _is_surely_record(path)}
     archives = ArchivesCheck(folder, store, history, present, is_alone=True)
     yield from archives.verified(progress, limits)
-    if found := [*found, *archives.findings]:
-        yield Verified(folder, Verdict(tuple(found), records=0), store)
+    if findings := [*findings, *archives.findings]:
+        yield Verified(folder, Verdict(tuple(findings), records=0), store)
 
 
 def _archives_of(store: str, present: set[LedgerKey], history: list[LedgerEntry]) -> "ArchivesCheck | None":
@@ -188,32 +188,32 @@ def _open_message(run: DirectoryRecord) -> str:
 
 def _folder(root: str, progress: Progress | None, limits: Limits | None) -> Iterator[Verified]:
     """Every store at a path or below it, such as the outputs of an experiment; a path that is not a folder is a finding."""
-    found = False
+    is_any_found = False
     folders = [root]
     while folders:
         folder = folders.pop()
         try:
             inner = _folders_in(folder)
         except RuncardError as error:
-            found = True
+            is_any_found = True
             yield Verified(folder, replace(unreadable(folder, error), records=0))
             continue
         is_record = _is_record if folder == root else _is_surely_record
         records = [path for path in inner if is_record(path)]
         if records or _is_store(folder, is_named=folder == root):
-            found = True
+            is_any_found = True
             yield from _store(folder, records, progress, limits)
         passed_over = set(records)
         folders += [path for path in reversed(inner) if path not in passed_over and not _is_hidden(path)]
-    if not found:
+    if not is_any_found:
         nothing = StoreError(f"{printable(root)} holds no records")
         yield Verified(root, replace(unreadable(root, nothing), records=0))
 
 
 def _folders_in(folder: str) -> list[str]:
     if not os.path.isdir(folder):
-        what = "is not a record" if os.path.lexists(folder) else "does not exist"
-        raise StoreError(f"{printable(folder) or chr(39) * 2} {what}")
+        reason = "is not a record" if os.path.lexists(folder) else "does not exist"
+        raise StoreError(f"{printable(folder) or chr(39) * 2} {reason}")
     own = {layout.own_folder(folder), layout.collections(folder)}
     try:
         with os.scandir(folder) as scan:
@@ -236,8 +236,8 @@ def _is_store(folder: str, *, is_named: bool) -> bool:
     """Whether a folder is a store although it has no records now."""
     archive = layout.archive_folder(folder)
     marks = [layout.own_folder(folder), layout.collections(folder)]
-    is_shelf = os.path.isfile(os.path.join(archive, layout.ARCHIVE_INDEX))
-    return any(map(os.path.isdir, marks)) or is_shelf or (is_named and bool(layout.archives_in(archive)))
+    has_index = os.path.isfile(os.path.join(archive, layout.ARCHIVE_INDEX))
+    return any(map(os.path.isdir, marks)) or has_index or (is_named and bool(layout.archives_in(archive)))
 
 
 def _is_hidden(path: str) -> bool:
@@ -251,42 +251,42 @@ def _store(
     closed = heads = (
         0  # records with chains, which a closing enters in a ledger; those of them that name its head
     )
-    found: list[Finding] = []
+    findings: list[Finding] = []
     try:
         for record in (DirectoryRecord(path, limits) for path in records):
             present.add(record.ledger_key)
             closed += bool(record.raw_document.get("event_chains"))
             heads += record.raw_document.get("ledger_head") is not None
             yield _verify_directory(record, progress, limits)
-        for place in layout.open_collections(store):
-            yield _verify_directory(DirectoryRecord(place), progress, limits)
-        files = _ledger_files(store, found)
+        for path in layout.open_collections(store):
+            yield _verify_directory(DirectoryRecord(path), progress, limits)
+        files = _ledger_files(store, findings)
         archives = _archives_of(store, present, history_of(files))
         if archives is not None:
             yield from archives.verified(progress, limits)
-            found += archives.findings
-        found += verify_ledgers(store, files, present, archives.records if archives else ())
-        found += verify_open_marks(store)
-        found += _ledger_gone(store, closed, heads)
-        found += archives.beyond() if archives else ()
+            findings += archives.findings
+        findings += verify_ledgers(store, files, present, archives.records if archives else ())
+        findings += verify_open_marks(store)
+        findings += _missing_ledger(store, closed, heads)
+        findings += archives.outside_archives() if archives else ()
     except RuncardError as error:
-        found += unreadable(store, error).findings
+        findings += unreadable(store, error).findings
     except OSError as error:
-        found += unreadable(store, failure(error, str(error.filename or store), "read")).findings
-    if found:
-        yield Verified(store, Verdict(tuple(found), records=0), os.path.abspath(store))
+        findings += unreadable(store, failure(error, str(error.filename or store), "read")).findings
+    if findings:
+        yield Verified(store, Verdict(tuple(findings), records=0), os.path.abspath(store))
 
 
-def _ledger_files(store: str, found: list[Finding]) -> list[LedgerFile]:
+def _ledger_files(store: str, findings: list[Finding]) -> list[LedgerFile]:
     """The ledgers of a store; what cannot be read is added to what was found."""
     try:
         return list(ledgers(store))
     except RuncardError as error:
-        found += unreadable(store, error).findings
+        findings += unreadable(store, error).findings
         return []
 
 
-def _ledger_gone(store: str, closed: int, heads: int) -> Iterator[Finding]:
+def _missing_ledger(store: str, closed: int, heads: int) -> Iterator[Finding]:
     """Several closed records were in a store with a ledger; one alone may have been copied.
 
     In a folder that is surely a store, each record that names a head has a finding of its own.
@@ -306,6 +306,6 @@ def summary(results: list[Verified], pin: "PinCheck | None" = None) -> JsonObjec
         "complete": all(result.verdict.complete for result in results),
         "signed": None,
         "records": sum(result.verdict.records for result in results),
-        "findings": [found.to_dict() for result in results for found in result.verdict.findings],
+        "findings": [finding.to_dict() for result in results for finding in result.verdict.findings],
         **pinned,
     }

@@ -57,9 +57,9 @@ class ArchivesCheck:
 
     def verified(self, progress: Progress | None, limits: Limits | None) -> Iterator[Verified]:
         """The verdict on each archive; what there is to say about the folder stands in `found` afterwards."""
-        for path in sorted({*self._lying_here(), *self._indexed, *self._in_ledger}):
+        for path in sorted({*self._archive_paths(), *self._indexed, *self._in_ledger}):
             if not os.path.lexists(path):
-                self.findings += self._gone(path)
+                self.findings += self._missing(path)
             elif not self._is_plain(path):
                 self.findings.append(
                     self._finding("link", path, "not a regular file, or behind a symbolic link")
@@ -86,8 +86,8 @@ class ArchivesCheck:
             return {}
         try:
             return {
-                os.path.join(self.folder, one.fields["archive_file"]): one
-                for one in ArchiveFolder(self.folder)
+                os.path.join(self.folder, entry.fields["archive_file"]): entry
+                for entry in ArchiveFolder(self.folder)
             }
         except RuncardError as error:
             self._is_damaged = True
@@ -98,12 +98,12 @@ class ArchivesCheck:
     def _in_ledger(self) -> dict[str, _LedgerArchive]:
         """What the ledger says of archives inside the store, by path."""
         latest: dict[str, _LedgerArchive] = {}
-        for one in self._history:
-            path = self._path(one.archive)
+        for entry in self._history:
+            path = self._path(entry.archive)
             if path is not None:
                 before = latest.get(path)
-                digest = one.archive_sha256 or (before.sha256 if before else None)
-                latest[path] = _LedgerArchive(one.key, digest, one.event == ARCHIVED)
+                digest = entry.archive_sha256 or (before.sha256 if before else None)
+                latest[path] = _LedgerArchive(entry.key, digest, entry.event == ARCHIVED)
         return latest
 
     def _path(self, archive: str | None) -> str | None:
@@ -116,20 +116,22 @@ class ArchivesCheck:
         return None if self._is_alone else os.path.join(self.store, archive)
 
     def _is_expected(self, path: str) -> bool:
-        known = self._in_ledger.get(path)
-        return known is not None and known.is_there and self._is_here(path)
+        archive = self._in_ledger.get(path)
+        return archive is not None and archive.is_there and self._is_here(path)
 
     def _is_here(self, path: str) -> bool:
         """Whether an archive is in this folder, whose index should have it."""
         return path.startswith(os.path.join(self.folder, ""))
 
-    def _lying_here(self) -> Iterator[str]:
+    def _archive_paths(self) -> Iterator[str]:
         """Every archive in the folder and in the folders directly in it."""
-        inner = [entry.path for entry in _listed(self.folder) if entry.is_dir(follow_symlinks=False)]
+        inner = [
+            entry.path for entry in _directory_entries(self.folder) if entry.is_dir(follow_symlinks=False)
+        ]
         for folder in (self.folder, *inner):
-            for one in _listed(folder):
-                if layout.is_archive(one.name) and not one.name.startswith("."):
-                    yield one.path
+            for entry in _directory_entries(folder):
+                if layout.is_archive(entry.name) and not entry.name.startswith("."):
+                    yield entry.path
 
     def _is_plain(self, path: str) -> bool:
         """Whether this is a regular file, reached through no link."""
@@ -141,11 +143,11 @@ class ArchivesCheck:
             above = os.path.dirname(above)
         return layout.may_be_file(path)
 
-    def _gone(self, path: str) -> Iterator[Finding]:
+    def _missing(self, path: str) -> Iterator[Finding]:
         """The index names an archive that is not there; what the ledger misses is reported with the ledger."""
-        known = self._in_ledger.get(path)
-        is_told = known is not None and (not known.is_there or known.record not in self._present)
-        if path in self._indexed and not is_told:
+        archive = self._in_ledger.get(path)
+        is_reported = archive is not None and (not archive.is_there or archive.record not in self._present)
+        if path in self._indexed and not is_reported:
             yield self._finding("missing", path, "the index has this archive, and it is not there")
 
     def _archive(self, path: str, progress: Progress | None, limits: Limits | None) -> Verified:
@@ -153,23 +155,23 @@ class ArchivesCheck:
 
         def check() -> Verdict:
             verdict = verify_record(record, limits=limits, progress=progress)
-            more = [*index_findings(record), *self._placed(record)]
+            more = [*index_findings(record), *self._location_findings(record)]
             return replace(verdict, findings=(*verdict.findings, *more))
 
         return guarded(path, check, self.store)
 
-    def _placed(self, archived: ArchivedRecord) -> Iterator[Finding]:
+    def _location_findings(self, archived: ArchivedRecord) -> Iterator[Finding]:
         """Whether the index and the ledger know an archive that was read, as it is."""
         path, contents, record = archived.path, archived.scan(), _ledger_key(archived)
         self.records.add(record)
         is_unfinished = record in self._present  # archiving it again finishes the work
-        known = self._in_ledger.get(path)
-        if known is not None and known.sha256 is not None and known.sha256 != contents.sha256:
+        entry = self._in_ledger.get(path)
+        if entry is not None and entry.sha256 is not None and entry.sha256 != contents.sha256:
             message = "the ledger knows this archive with another digest"
-            yield self._ledger(path, message, known.sha256, contents.sha256, is_warning=is_unfinished)
+            yield self._ledger(path, message, entry.sha256, contents.sha256, is_warning=is_unfinished)
         if path in self._indexed or self._is_damaged or not self._is_here(path):
             return
-        if known is not None and known.is_there:
+        if entry is not None and entry.is_there:
             if self._has_index:
                 name = os.path.relpath(path, self.folder)
                 message = f"the index lacks the archive {printable(name)}, which the ledger has"
@@ -182,13 +184,17 @@ class ArchivesCheck:
         elif self._has_index or self._in_ledger:
             yield self._finding("unexpected", path, "neither the index nor the ledger has this archive")
 
-    def beyond(self) -> Iterator[Finding]:
+    def outside_archives(self) -> Iterator[Finding]:
         """The archives that the ledger has outside of the store: they are not opened because a ledger says so."""
-        latest = {one.key: one for one in self._history}
-        for one in latest.values():
-            if one.event == ARCHIVED and one.archive is not None and check_relative(one.archive) is not None:
-                message = f"its archive {printable(one.archive)} is outside of the store, and was not read: name it to verify it"
-                yield record_finding("limits", printable(one.path), "", message)
+        latest = {entry.key: entry for entry in self._history}
+        for entry in latest.values():
+            if (
+                entry.event == ARCHIVED
+                and entry.archive is not None
+                and check_relative(entry.archive) is not None
+            ):
+                message = f"its archive {printable(entry.archive)} is outside of the store, and was not read: name it to verify it"
+                yield record_finding("limits", printable(entry.path), "", message)
 
     def _ledger(
         self,
@@ -267,7 +273,7 @@ def _ledger_key(record: ArchivedRecord) -> LedgerKey:
     return LedgerKey(RUN, run_id if isinstance(run_id, str) else "")
 
 
-def _listed(folder: str) -> list["os.DirEntry[str]"]:
+def _directory_entries(folder: str) -> list["os.DirEntry[str]"]:
     try:
         with os.scandir(folder) as scan:
             return list(scan)

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from runcard.accounting import Prices, Tokens, cost, read_usage
 from runcard.documents.exact_sums import plain_number
-from runcard.documents.findings import Finding, finding, shown
+from runcard.documents.findings import Finding, display_value, finding
 from runcard.documents.session.build import InstanceUsage
 from runcard.documents.session.session_spec import InstanceSpec, SessionSpec
 from runcard.encoding import JsonObject
@@ -90,7 +90,7 @@ def _total_tokens(given: JsonObject, tokens: Tokens | None, at: str, findings: l
             finding(
                 "spec.conflict",
                 f"{at}/tokens_used",
-                f"tokens_used is {shown(total)}, but usage has {counted:,} tokens of input and output",
+                f"tokens_used is {display_value(total)}, but usage has {counted:,} tokens of input and output",
                 hint="remove tokens_used, or correct one of the two",
                 expected=counted,
                 found=total,
@@ -116,7 +116,7 @@ def _cache_written(tokens: Tokens) -> int | None:
 
 
 def _unpriced(model: str | None, at: str, *, has_price: bool) -> Finding:
-    name = f"the model {shown(model)}" if model else "an instance without a model"
+    name = f"the model {display_value(model)}" if model else "an instance without a model"
     problem = "tokens unknown or without a price for" if has_price else "no price for"
     return finding(
         "spec.price",

@@ -138,7 +138,7 @@ class Amender:
         sealed = self.sealed if path == layout.METADATA else self.listing[path].hex
         return self.amendments.accepted(json_name(path).text, sealed)[0]
 
-    def known(self, path: str) -> set[str]:
+    def all_digests(self, path: str) -> set[str]:
         """Every digest that the file ever had by the record's own account."""
         sealed = self.sealed if path == layout.METADATA else self.listing[path].hex
         changes = self.amendments.by_path.get(json_name(path).text, ())
@@ -193,8 +193,8 @@ class Amender:
 
     def _head(self) -> chain.Head:
         """Where the amendments end; they are one chain, so that none can be taken out."""
-        found = chain.heads(self.amendments.journal.entries) if self.amendments.journal else ()
-        return found[-1] if found else chain.Head(_WRITER, 0, self.sealed)
+        heads = chain.heads(self.amendments.journal.entries) if self.amendments.journal else ()
+        return heads[-1] if heads else chain.Head(_WRITER, 0, self.sealed)
 
     @property
     def _mode(self) -> int:
@@ -211,7 +211,7 @@ class Amender:
             if path is None:
                 continue
             now, expected = self.files.digest(path), self.expected(path)
-            if now is not None and now != expected and now in self.known(path):
+            if now is not None and now != expected and now in self.all_digests(path):
                 yield path, expected
 
     def finish(self) -> None:
@@ -231,17 +231,17 @@ class Amender:
     def _forget_originals(self) -> None:
         """What was taken out is not kept either: a document that was migrated and then redacted has old bytes."""
         store = layout.store_of(self.path)
-        kept = list_own(store, layout.originals(store))
-        for name, changes in self.amendments.by_path.items() if kept else ():
+        original_names = list_own(store, layout.originals(store))
+        for name, changes in self.amendments.by_path.items() if original_names else ():
             path = self._names.get(name, layout.METADATA)
             if path == layout.METADATA or all(change.kind != REDACTION for change in changes):
                 continue
-            for digest in self.known(path) - {self.expected(path)}:
-                for one in kept:
-                    if digest in one:  # and what a migration left of it that was killed
-                        place = own_entry(store, layout.original(store, one))
-                        with contextlib.suppress(FileNotFoundError), place as (folder, kept_as):
-                            os.unlink(kept_as, dir_fd=folder)
+            for digest in self.all_digests(path) - {self.expected(path)}:
+                for original_name in original_names:
+                    if digest in original_name:  # and what a migration left of it that was killed
+                        place = own_entry(store, layout.original(store, original_name))
+                        with contextlib.suppress(FileNotFoundError), place as (folder, file_name):
+                            os.unlink(file_name, dir_fd=folder)
 
     def keep_original(self, data: bytes) -> str:
         """Keep bytes that an amendment replaces in the store; returns their path."""
@@ -260,8 +260,8 @@ class Amender:
             return
         store, head = layout.store_of(self.path), self._head()
         try:
-            books = [entry for _, book, _ in ledgers(store) for entry in entries(book)]
-            if not books or any(entry.amendments == head for entry in books):
+            ledger_entries = [entry for _, book, _ in ledgers(store) for entry in entries(book)]
+            if not ledger_entries or any(entry.amendments == head for entry in ledger_entries):
                 return
             last = journal.entries[-1].line
             with Ledger(store, self._mode) as ledger:

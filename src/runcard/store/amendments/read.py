@@ -126,7 +126,7 @@ def parse_amendments(data: bytes | None) -> Amendments:
 
 
 def _amendments(journal: Journal) -> Amendments:
-    entries = tuple(one for line in journal.entries if (one := _entry(line.line)) is not None)
+    entries = tuple(amendment for line in journal.entries if (amendment := _entry(line.line)) is not None)
     by_path: dict[str, list[FileChange]] = {}
     for entry in entries:
         if isinstance(entry, FileChange):

@@ -134,16 +134,16 @@ class Staging:
                 folder = os.path.dirname(os.path.join(self._record, path))
                 raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), folder)
 
-    def put(self, path: str, wanted: str | None) -> bool:
+    def put(self, path: str, digest: str | None) -> bool:
         """Put a staged file in its place, or take it out; False when its bytes are lost."""
         with self._named(path), open_parent_below(self._record, path) as (place, name):
-            if wanted is None:
+            if digest is None:
                 with _writable(place):
                     os.unlink(name, dir_fd=place)
                 return True
             try:
                 with own_entry(self._store, self._staged(path)) as (folder, staged):
-                    if not _has(staged, wanted, folder):
+                    if not _has(staged, digest, folder):
                         return False
                     with _writable(place):
                         os.rename(staged, name, src_dir_fd=folder, dst_dir_fd=place)

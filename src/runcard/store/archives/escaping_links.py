@@ -18,13 +18,13 @@ _OUT = None
 def escaping_link(links: Iterable[Symlink], folder: str = "") -> Symlink | None:
     """The first link that leads out of a folder of the archive, or that could lead to two places; None for none."""
     targets: dict[str, str] = {}
-    known = list(links)
-    for link in known:
+    all_links = list(links)
+    for link in all_links:
         if targets.setdefault(_key(link.path), link.target) != link.target:
             return link
     resolver = _Resolver(targets)
     inside = _key(folder)
-    for link in known:
+    for link in all_links:
         place = resolver.resolve(_key(link.path), 0)
         if place is _OUT or (inside and f"{place}/".find(f"{inside}/") != 0):
             return link

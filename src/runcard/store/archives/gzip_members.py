@@ -176,11 +176,11 @@ class _Members:
 
     def __iter__(self) -> Iterator[tuple[Block, bytes]]:
         while self._offset < self._end:
-            found = self._header(self._offset) or self._search()
-            if found is None or self._reread > _MOST_REREAD:
+            member = self._header(self._offset) or self._search()
+            if member is None or self._reread > _MOST_REREAD:
                 yield Block(self._offset, self._expected or 0, 0, NO_HEADER, None), b""
                 return
-            length, block = found
+            length, block = member
             if self._expected is not None and block.start > self._expected:
                 yield Block(self._behind, self._expected, block.start - self._expected, NO_HEADER, None), b""
             raw = os.pread(self._descriptor, length - _HEADER.size, block.offset + _HEADER.size)
@@ -208,8 +208,8 @@ class _Members:
         while chunk := os.pread(self._descriptor, _STEP + _HEADER.size, at):
             place = chunk.find(_BEGIN)
             while 0 <= place < _STEP:
-                if (found := self._parsed(chunk, place, at + place)) is not None:
-                    return found
+                if (member := self._parsed(chunk, place, at + place)) is not None:
+                    return member
                 place = chunk.find(_BEGIN, place + 1)
             at += _STEP
         return None

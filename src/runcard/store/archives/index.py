@@ -93,35 +93,39 @@ class ArchiveFolder:
 
     def find(self, word: str) -> list[ArchiveEntry]:
         """The archives of a record, by the name of its directory or by its id."""
-        return [one for one in self if word in (one.name, one.id)]
+        return [entry for entry in self if word in (entry.name, entry.id)]
 
     def at(self, archive: str) -> ArchiveEntry | None:
         """What the index says about an archive by its path."""
         path = os.path.abspath(archive)
-        return next((one for one in self if os.path.abspath(one.path) == path), None)
+        return next((entry for entry in self if os.path.abspath(entry.path) == path), None)
 
     def put(self, kind: str, fields: JsonObject, mode: int | None = None) -> None:
         """Enter an archive, in the place of an entry for the same file."""
 
         def change(entries: list[JsonObject]) -> list[JsonObject]:
-            old = next((one for one in entries if one["archive_file"] == fields["archive_file"]), {})
-            kept = {key: value for key, value in old.items() if key != "restored_at"}
-            return [*(one for one in entries if one is not old), kept | fields]
+            old = next((entry for entry in entries if entry["archive_file"] == fields["archive_file"]), {})
+            old_fields = {key: value for key, value in old.items() if key != "restored_at"}
+            return [*(entry for entry in entries if entry is not old), old_fields | fields]
 
         self._change(kind, change, mode)
 
-    def mark(self, shelved: ArchiveEntry, **facts: object) -> None:
+    def mark(self, entry: ArchiveEntry, **facts: object) -> None:
         """Say more about an archive."""
-        file = shelved.fields["archive_file"]
+        file = entry.fields["archive_file"]
         self._change(
-            shelved.kind,
-            lambda entries: [one | facts if one["archive_file"] == file else one for one in entries],
+            entry.kind,
+            lambda entries: [
+                fields | facts if fields["archive_file"] == file else fields for fields in entries
+            ],
         )
 
-    def drop(self, shelved: ArchiveEntry) -> None:
+    def drop(self, entry: ArchiveEntry) -> None:
         """Forget an archive that is gone."""
-        file = shelved.fields["archive_file"]
-        self._change(shelved.kind, lambda entries: [one for one in entries if one["archive_file"] != file])
+        file = entry.fields["archive_file"]
+        self._change(
+            entry.kind, lambda entries: [fields for fields in entries if fields["archive_file"] != file]
+        )
 
     def _change(self, kind: str, change: Any, mode: int | None = None) -> None:  # noqa: ANN401 - entries to entries
         with locked(self.folder, timeout=LOCK_TIMEOUT):

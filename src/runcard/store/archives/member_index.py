@@ -21,9 +21,9 @@ _VERSION = "1.0.0"
 
 def encode_offsets(contents: ArchiveContents) -> bytes:
     """The index of an archive that was read."""
-    members = [[place.offset, _written(place.path)] for place in contents.members]
-    said = {"version": _VERSION, "sha256": contents.sha256, "bytes": contents.file_bytes}
-    return encode_json({**said, "members": members}, COMPACT)
+    members = [[member.offset, _written(member.path)] for member in contents.members]
+    header = {"version": _VERSION, "sha256": contents.sha256, "bytes": contents.file_bytes}
+    return encode_json({**header, "members": members}, COMPACT)
 
 
 def _written(path: str) -> Any:  # noqa: ANN401 - a text, or its bytes where they are none

@@ -61,13 +61,13 @@ def is_own(store: str | None, archive: str, digest: str) -> bool:
     )
 
 
-def check_place(shelved: ArchiveEntry | None) -> None:
+def check_place(entry: ArchiveEntry | None) -> None:
     """Raise StoreError for an index that names an archive through a link: it may lead anywhere."""
-    if shelved is None:
+    if entry is None:
         return
-    file = shelved.fields["archive_file"]
+    file = entry.fields["archive_file"]
     try:
-        with open_parent_below(shelved.folder, file) as (folder, name):
+        with open_parent_below(entry.folder, file) as (folder, name):
             if not S_ISLNK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
                 return
     except FileNotFoundError:
@@ -75,7 +75,7 @@ def check_place(shelved: ArchiveEntry | None) -> None:
     except OSError:  # a link on the way, or something that is not a directory
         pass
     raise StoreError(
-        f"the index of archives in {printable(shelved.folder)} names {printable(file)}, which is behind a symbolic link",
+        f"the index of archives in {printable(entry.folder)} names {printable(file)}, which is behind a symbolic link",
         hint="put the archive itself in the place of the link; `archive --to` keeps archives in another folder",
     )
 
@@ -88,13 +88,13 @@ def _entries_of(store: str, archive: str) -> list[LedgerEntry]:
 @lru_cache(maxsize=4)  # many archives have the same store
 def _archived(store: str, _: tuple[object, ...]) -> dict[str, list[LedgerEntry]]:
     """The archives that the ledgers of a store have, by their real paths."""
-    found: dict[str, list[LedgerEntry]] = {}
+    entries_by_path: dict[str, list[LedgerEntry]] = {}
     for _path, journal, _checked in ledgers(store):
         for entry in entries(journal):
             if entry.event == ARCHIVED and entry.archive and entry.archive_sha256:
-                place = os.path.realpath(os.path.join(store, entry.archive))
-                found.setdefault(place, []).append(entry)
-    return found
+                path = os.path.realpath(os.path.join(store, entry.archive))
+                entries_by_path.setdefault(path, []).append(entry)
+    return entries_by_path
 
 
 def _digest(path: str) -> str | None:

@@ -22,15 +22,15 @@ class ArchivedFile(NamedTuple):
     data: Callable[[], Iterator[memoryview]]
 
 
-def archived_files(descriptor: int, places: MemberOffsets, wanted: str) -> Iterator[ArchivedFile]:
+def archived_files(descriptor: int, places: MemberOffsets, path_in_archive: str) -> Iterator[ArchivedFile]:
     """What an open archive has under a path: a file, or a folder with all that is below it; all of it under an empty one.
 
     Raises LostError where that is damaged. The rest of the archive is not read.
     """
-    raw = encode_name(wanted)
+    raw = encode_name(path_in_archive)
     below = raw and raw + b"/"
     behind = raw and raw + b"0"  # the first name after all that begin with the folder's and a slash
-    offset = places.before(wanted)
+    offset = places.before(path_in_archive)
     stream = TarStream(read_blocks(descriptor, offset, ahead=1), skip_to_first=offset > 0)
     for member in stream:
         if isinstance(member, Gap):

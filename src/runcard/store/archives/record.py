@@ -96,8 +96,8 @@ class ArchivedRecord(Record):
     @cached_property
     def kind(self) -> str:
         """By the index; else by the files of an archive that was scanned, or by the document."""
-        if known := self._kind or (self.entry and self.entry.kind):
-            return known
+        if kind := self._kind or (self.entry and self.entry.kind):
+            return kind
         return super().kind if self._contents is None else self.kind_by_files()
 
     @cached_property

@@ -243,18 +243,18 @@ class _Scan:
 
     def _path(self, member: TarMember) -> str | None:
         """The path of a member below the record's own folder; None for that folder, and for a hostile one."""
-        given = decode_name(member.path.rstrip(b"/") if member.kind == tar.DIRECTORY else member.path)
-        reason = check_relative(given)
-        top, slash, path = given.partition("/")
+        raw_path = decode_name(member.path.rstrip(b"/") if member.kind == tar.DIRECTORY else member.path)
+        reason = check_relative(raw_path)
+        top, slash, path = raw_path.partition("/")
         name = self._contents.name = self._contents.name or ("" if reason else top)
-        if len(given) > LONGEST_PATH:
+        if len(raw_path) > LONGEST_PATH:
             reason = f"it is longer than {LONGEST_PATH:,} characters"
         if reason is None and top != name:
             reason = f"it is outside of {printable(name)}"
         if reason is None and not slash and member.kind != tar.DIRECTORY:
             reason = "it is in the place of the record's folder"
         if reason is not None:
-            self._add_problem("unexpected", given, f"the path is refused: {reason}")
+            self._add_problem("unexpected", raw_path, f"the path is refused: {reason}")
             return None
         return path or None
 
@@ -294,21 +294,21 @@ class _Scan:
 
     def _take_pieces(self, path: str, size: int, stream: TarStream, *, is_kept: bool) -> bool:
         """Read a file piece by piece; False when some of it is lost."""
-        hasher, kept = hashlib.sha256(), []
+        hasher, pieces = hashlib.sha256(), []
         try:
             for piece in stream.data(size):
                 hasher.update(piece)
                 self._counter.add(0, len(piece))
                 self._counter.report()
                 if is_kept:
-                    kept.append(bytes(piece))
+                    pieces.append(bytes(piece))
         except LostError:
             self._contents.lost.add(path)
             self._lose()
             return False
         self._contents.hexes[path] = hasher.hexdigest()
         if is_kept:
-            self._keep(path, b"".join(kept))
+            self._keep(path, b"".join(pieces))
         return True
 
     def _keep(self, path: str, data: bytes) -> None:

@@ -50,13 +50,13 @@ def padding(size: int) -> int:
 def header(member: TarMember) -> bytes:
     """The header of a member, with what must come before it."""
     kind, path, size, mode, mtime, target = member
-    before = b""
+    extra = b""
     name, prefix = (path, b"") if len(path) <= 100 else _split(path)
     if len(name) > 100:
-        before, name = _long(_LONG_NAME, path), path[:100]
+        extra, name = _long(_LONG_NAME, path), path[:100]
     if len(target) > 100:
-        before += _long(_LONG_LINK, target)
-    return before + _plain(kind, name, size, mode, mtime, target[:100], prefix)
+        extra += _long(_LONG_LINK, target)
+    return extra + _plain(kind, name, size, mode, mtime, target[:100], prefix)
 
 
 def _plain(
@@ -114,7 +114,7 @@ def _read_number(field: bytes) -> int:
     return int(field.rstrip(b"\0 ") or b"0", 8)
 
 
-class Before(NamedTuple):
+class ExtraFields(NamedTuple):
     """What stands before a header and is about the same file."""
 
     path: bytes | None = None
@@ -151,31 +151,31 @@ def is_extra(member: TarMember) -> bool:
     return member.kind in _EXTRA
 
 
-def noted(member: TarMember, data: bytes, before: Before) -> Before:
+def parse_extra(member: TarMember, data: bytes, extra: ExtraFields) -> ExtraFields:
     """What is known of the next member after such a record."""
     if member.kind == _LONG_NAME:
-        return before._replace(path=data.rstrip(b"\0"))
+        return extra._replace(path=data.rstrip(b"\0"))
     if member.kind == _LONG_LINK:
-        return before._replace(target=data.rstrip(b"\0"))
+        return extra._replace(target=data.rstrip(b"\0"))
     records = dict(_records(data))
     if any(key.startswith(b"GNU.sparse") for key in records):
         raise TarError("it holds a file with holes, which cannot be told from a hostile one")
     size = records.get(b"size")
     if size is not None and not size.isdigit():
         raise TarError("a header in it has no good size")
-    return Before(
-        records.get(b"path", before.path),
-        records.get(b"linkpath", before.target),
-        before.size if size is None else int(size[:20]),
+    return ExtraFields(
+        records.get(b"path", extra.path),
+        records.get(b"linkpath", extra.target),
+        extra.size if size is None else int(size[:20]),
     )
 
 
-def completed(member: TarMember, before: Before) -> TarMember:
+def completed(member: TarMember, extra: ExtraFields) -> TarMember:
     """A member with what stood before it."""
     return member._replace(
-        path=member.path if before.path is None else before.path,
-        target=member.target if before.target is None else before.target,
-        size=member.size if before.size is None else before.size,
+        path=member.path if extra.path is None else extra.path,
+        target=member.target if extra.target is None else extra.target,
+        size=member.size if extra.size is None else extra.size,
     )
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from runcard.store.archives import tar
 from runcard.store.archives.gzip_members import Block
-from runcard.store.archives.tar import BLOCK, Before, TarError, TarMember
+from runcard.store.archives.tar import BLOCK, ExtraFields, TarError, TarMember
 
 _MOST_EXTRA = 8  # records before one file
 _MOST_PADDING = 1 << 20  # bytes of zeros after the end; `tar` writes up to 10 KiB unless told otherwise
@@ -99,18 +99,18 @@ class TarStream:
         if self._is_lost:
             raise LostError
         self._skip(self._left)
-        before = None
+        extra = None
         for _ in range(_MOST_EXTRA):
             member = tar.parse(self._take(BLOCK))
             if member is None:
                 return None
             if not tar.is_extra(member):
-                member = member if before is None else tar.completed(member, before)
+                member = member if extra is None else tar.completed(member, extra)
                 self._left = member.size + tar.padding(member.size) if member.kind == tar.FILE else 0
                 return member
             data = self._take(member.size + tar.padding(member.size))
             self.extra_bytes += len(data)
-            before = tar.noted(member, bytes(data[: member.size]), before or Before())
+            extra = tar.parse_extra(member, bytes(data[: member.size]), extra or ExtraFields())
         raise TarError("there are too many headers before one file")
 
     def _load(self) -> None:

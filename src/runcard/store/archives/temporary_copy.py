@@ -42,10 +42,12 @@ def check_archive(record: ArchivedRecord, verdict: Verdict, *, force: bool = Fal
         raise StoreError(
             f"{printable(record.path)} is refused: there is no {layout.METADATA} in it", hint=hint
         )
-    problems = [(one.path, one.message) for one in contents.problems]
+    problems = [(problem.path, problem.message) for problem in contents.problems]
     if not force:
-        problems += [(one.path, one.message) for one in verdict.findings if one.breaks is not None]
-    harmless = {(one.path, one.message) for one in record.copy_problems}
+        problems += [
+            (problem.path, problem.message) for problem in verdict.findings if problem.breaks is not None
+        ]
+    harmless = {(problem.path, problem.message) for problem in record.copy_problems}
     for path, message in problems:
         if (path, message) not in harmless:
             raise StoreError(f"{printable(record.path)} is refused: {printable(path)}: {message}", hint=hint)

@@ -46,7 +46,7 @@ def verify_ledgers(
     """What a store's ledgers miss; `present` are the records that are there, `archived` those that have an archive."""
     yield from verify_chains(books, store)
     for entry in _latest(history_of(books)):
-        place = _missed(store, entry, present, archived)
+        place = _missing_place(store, entry, present, archived)
         if place is not None:
             fate = "it was removed" if entry.kind == "run" else "it was removed, or renamed"
             message = f"the ledger has this {entry.kind}, {place}: {fate}"
@@ -64,7 +64,7 @@ def verify_chains(books: Iterable[LedgerFile], store: str) -> Iterator[Finding]:
             yield ledger_finding(printable(name), name, message)
 
 
-def _missed(
+def _missing_place(
     store: str, entry: LedgerEntry, present: Collection[LedgerKey], archived: Collection[LedgerKey]
 ) -> str | None:
     """Who does not have a record that should be there, in words; None when it is where it should be."""
@@ -96,14 +96,14 @@ class _LedgerLookup(NamedTuple):
     maxsize=1
 )  # a store has one ledger for all of its records: to read it for each would take for ever
 def _ledgers(store: str, _: tuple[object, ...]) -> tuple[_LedgerLookup, ...]:
-    found = []
+    lookups = []
     for path, journal, _checked in ledgers(store):
         by_record: dict[LedgerKey, list[LedgerEntry]] = {}
         for entry in entries(journal):
             by_record.setdefault(entry.key, []).append(entry)
         hashes = frozenset(entry.line["hash"] for entry in journal.entries)
-        found.append(_LedgerLookup(os.path.basename(path), by_record, hashes))
-    return tuple(found)
+        lookups.append(_LedgerLookup(os.path.basename(path), by_record, hashes))
+    return tuple(lookups)
 
 
 def verify_entries(store: str | None, facts: LedgerFacts, amendments: Amendments) -> Iterator[Finding]:
@@ -116,16 +116,18 @@ def verify_entries(store: str | None, facts: LedgerFacts, amendments: Amendments
             message = "the ledger of the store is gone, or this record comes from another one"
             yield _finding(facts, message, expected=facts.head)
         return
-    every = _ledgers(store, state)
-    mine = in_order(ledger.by_record.get(facts.key, []) for ledger in every)
+    lookups = _ledgers(store, state)
+    own_entries = in_order(ledger.by_record.get(facts.key, []) for ledger in lookups)
     if facts.is_archived:  # what happened to a record that was restored since is not in its archive
-        mine = mine[: max((at for at, entry in enumerate(mine, 1) if entry.event == ARCHIVED), default=None)]
-    if not mine:
-        yield from _unknown(facts, every)
+        own_entries = own_entries[
+            : max((at for at, entry in enumerate(own_entries, 1) if entry.event == ARCHIVED), default=None)
+        ]
+    if not own_entries:
+        yield from _unknown(facts, lookups)
         return
-    yield from _check_entries(facts, every, mine)
-    yield from _check_path(facts, mine)
-    yield from _compared_amendments(facts, mine, amendments)
+    yield from _check_entries(facts, lookups, own_entries)
+    yield from _check_path(facts, own_entries)
+    yield from _check_amendments(facts, own_entries, amendments)
 
 
 def is_store(folder: str, *, has_index: bool = True) -> bool:
@@ -135,10 +137,10 @@ def is_store(folder: str, *, has_index: bool = True) -> bool:
     return any(map(os.path.isdir, marks)) or (has_index and os.path.isfile(index))
 
 
-def _unknown(facts: LedgerFacts, every: tuple[_LedgerLookup, ...]) -> Iterator[Finding]:
+def _unknown(facts: LedgerFacts, lookups: tuple[_LedgerLookup, ...]) -> Iterator[Finding]:
     message = f"the ledger of the store does not know this {facts.word}"
     yield _finding(facts, message)
-    if facts.head is not None and not any(facts.head in ledger.hashes for ledger in every):
+    if facts.head is not None and not any(facts.head in ledger.hashes for ledger in lookups):
         message = (
             f"the ledger was cut, or this {facts.word} comes from another store: what it saw there is gone"
         )
@@ -146,23 +148,25 @@ def _unknown(facts: LedgerFacts, every: tuple[_LedgerLookup, ...]) -> Iterator[F
 
 
 def _check_entries(
-    facts: LedgerFacts, every: tuple[_LedgerLookup, ...], mine: list[LedgerEntry]
+    facts: LedgerFacts, lookups: tuple[_LedgerLookup, ...], own_entries: list[LedgerEntry]
 ) -> Iterator[Finding]:
     """Whether a ledger that the record itself names has it with this document.
 
     The document names the entry before its own, in the ledger of the host that closed it. A ledger without that entry
     may be anybody's, and proves nothing.
     """
-    having = [ledger for ledger in every if facts.key in ledger.by_record]
-    own = [ledger for ledger in having if facts.head is None or facts.head in ledger.hashes]
+    holders = [ledger for ledger in lookups if facts.key in ledger.by_record]
+    own = [ledger for ledger in holders if facts.head is None or facts.head in ledger.hashes]
     if not own:
-        yield _unconfirmed(facts, every, having, mine)
-    trusted = [entry for ledger in own or having for entry in ledger.by_record[facts.key]]
+        yield _unconfirmed(facts, lookups, holders, own_entries)
+    trusted = [entry for ledger in own or holders for entry in ledger.by_record[facts.key]]
     closings = [entry for entry in trusted if entry.event == CLOSED] or trusted
     if all(entry.sha256 != facts.sealed for entry in closings):
         message = f"the ledger knows this {facts.word} with another metadata document"
         yield _finding(facts, message, breaks=INTACT, expected=closings[-1].sha256, found=facts.sealed)
-    elif other := next((one for one in mine if one.event == CLOSED and one.sha256 != facts.sealed), None):
+    elif other := next(
+        (entry for entry in own_entries if entry.event == CLOSED and entry.sha256 != facts.sealed), None
+    ):
         message = f"another ledger has this {facts.word} with another metadata document"
         # If the document names no entry, either ledger may be right.
         breaks = INTACT if facts.head is None else None
@@ -170,37 +174,42 @@ def _check_entries(
 
 
 def _unconfirmed(
-    facts: LedgerFacts, every: tuple[_LedgerLookup, ...], having: list[_LedgerLookup], mine: list[LedgerEntry]
+    facts: LedgerFacts,
+    lookups: tuple[_LedgerLookup, ...],
+    holders: list[_LedgerLookup],
+    own_entries: list[LedgerEntry],
 ) -> Finding:
-    named = next((ledger.name for ledger in every if facts.head in ledger.hashes), None)
+    named = next((ledger.name for ledger in lookups if facts.head in ledger.hashes), None)
     if named is not None:
         message = (
             f"the document names {printable(named)}, which does not have this {facts.word};"
-            f" what {printable(having[0].name)} says of it proves nothing"
+            f" what {printable(holders[0].name)} says of it proves nothing"
         )
         return _finding(facts, message, expected=facts.head)
-    if all(entry.event != CLOSED for entry in mine):
+    if all(entry.event != CLOSED for entry in own_entries):
         message = f"this {facts.word} was closed in another store, whose ledger is not here"
         return _finding(facts, message, expected=facts.head)
     message = f"the ledger was cut: the entry before this {facts.word}'s is gone"
     return _finding(facts, message, breaks=COMPLETE, expected=facts.head)
 
 
-def _check_path(facts: LedgerFacts, mine: list[LedgerEntry]) -> Iterator[Finding]:
+def _check_path(facts: LedgerFacts, own_entries: list[LedgerEntry]) -> Iterator[Finding]:
     """Whether the record is where the ledger has it."""
-    if facts.name not in {os.path.basename(entry.path) for entry in mine}:
-        message = f"the ledger has this {facts.word} as {printable(mine[0].path)}: it was moved, or copied"
-        yield _finding(facts, message, expected=mine[0].path)
-    if mine[-1].event == DELETED:
+    if facts.name not in {os.path.basename(entry.path) for entry in own_entries}:
+        message = (
+            f"the ledger has this {facts.word} as {printable(own_entries[0].path)}: it was moved, or copied"
+        )
+        yield _finding(facts, message, expected=own_entries[0].path)
+    if own_entries[-1].event == DELETED:
         message = f"the ledger says that this {facts.word} was deleted on purpose, and it is here"
         yield _finding(facts, message)
 
 
-def _compared_amendments(
-    facts: LedgerFacts, mine: list[LedgerEntry], amendments: Amendments
+def _check_amendments(
+    facts: LedgerFacts, own_entries: list[LedgerEntry], amendments: Amendments
 ) -> Iterator[Finding]:
     """The ledger knows where the amendments ended: none can be cut off, or added, unseen."""
-    ends = [entry.amendments for entry in mine if entry.amendments is not None]
+    ends = [entry.amendments for entry in own_entries if entry.amendments is not None]
     lines = amendments.journal.entries if amendments.journal else []
     hashes = {entry.line["seq"]: entry.line["hash"] for entry in lines}
     end = max(ends, key=lambda head: head.count, default=None)

@@ -12,7 +12,7 @@ from runcard.checksums import comparison
 from runcard.digests import sha256_bytes
 from runcard.documents import chain, reader
 from runcard.documents.differences import ValueDifference
-from runcard.documents.findings import COMPLETE, Finding, brief, ledger_finding, record_finding
+from runcard.documents.findings import COMPLETE, Finding, ledger_finding, record_finding, shorten_value
 from runcard.documents.kinds import DocumentKind
 from runcard.encoding import JsonObject, Limits
 from runcard.errors import EncodingError, RuncardError
@@ -213,11 +213,13 @@ class RecordCheck(ABC):
         comparison = self.record.compare(self.listing, progress)
         for difference in comparison.differences:
             yield self._difference(difference, amendments)
-        yield from self._unamended(self.listing, {found.path for found in comparison.differences}, amendments)
+        yield from self._unamended(
+            self.listing, {difference.path for difference in comparison.differences}, amendments
+        )
         yield from self.links(comparison.symlinks)
-        known = self.special()
+        special_files = self.special()
         for other in comparison.others:
-            if other not in layout.NOT_LISTED and json_name(other).text not in known:
+            if other not in layout.NOT_LISTED and json_name(other).text not in special_files:
                 yield self.finding("unexpected", other, f"neither a file nor a link: {self._came_later()}")
 
     def _unamended(self, listing: checksums.Listing, differing: set[str], amendments: Amendments) -> Findings:
@@ -278,23 +280,23 @@ class RecordCheck(ABC):
                     return self.finding("withheld", path, printable(str(changes[-1])), expected=expected.hex)
                 return self.finding("missing", path, "the file is gone", expected=expected.hex)
             case comparison.NotRegular(path, kind):
-                what = "FIFO, a socket or a device" if kind == "other" else kind
+                type_name = "FIFO, a socket or a device" if kind == "other" else kind
                 return self.finding(
-                    "link", path, f"a file was listed, found a {what}", expected="file", found=kind
+                    "link", path, f"a file was listed, found a {type_name}", expected="file", found=kind
                 )
             case comparison.Unreadable(path, reason):
                 return self.finding("missing", path, reason)
             case comparison.Unexpected(path):
                 return self.finding("unexpected", path, f"the file {self._came_later().removeprefix('it ')}")
 
-    def links(self, found: tuple[checksums.Symlink, ...]) -> Findings:
+    def links(self, symlinks: tuple[checksums.Symlink, ...]) -> Findings:
         if not self.seal:
-            if found:
+            if symlinks:
                 message = "without the document, links cannot be checked"
                 yield self.finding("limits", layout.METADATA, message)
             return
         # Names by their bytes as well: two of them can look the same once they are escaped.
-        new = [link for link in found if link.path not in layout.NOT_LISTED]
+        new = [link for link in symlinks if link.path not in layout.NOT_LISTED]
         now = {json_name(link.path): json_name(link.target) for link in new}
         links = [link for link in self.seal.get("symlinks") or () if link and link.get("path") is not None]
         then = {_as_name(link, "path"): _as_name(link, "target") for link in links}
@@ -353,10 +355,10 @@ class RecordCheck(ABC):
         """Where the document as it was sealed does not say what the journal says."""
         yield from ()
 
-    def difference(self, name: str, one: ValueDifference, source: str = "the journal") -> Finding:
+    def difference(self, name: str, difference: ValueDifference, source: str = "the journal") -> Finding:
         """What a document says, and the journal or another source does not."""
-        facts = {"expected": _as_text(one.expected), "found": _as_text(one.found)}
-        return self.finding("document", name, printable(one.describe(source)), **facts)
+        facts = {"expected": _as_text(difference.expected), "found": _as_text(difference.found)}
+        return self.finding("document", name, printable(difference.describe(source)), **facts)
 
     def bounded(self, findings: Findings) -> Findings:
         """The first of many findings about one document, and how many there are beyond them."""
@@ -368,24 +370,24 @@ class RecordCheck(ABC):
         """What is wrong with the chains of the record's journal."""
         yield from self.faults(self.journal, checked)
 
-    def _heads(self, stated: list[JsonObject], found: dict[str, chain.Head]) -> Findings:
+    def _heads(self, stated: list[JsonObject], heads: dict[str, chain.Head]) -> Findings:
         for head in stated:
             writer, count = (head or {}).get("writer"), (head or {}).get("count")
             if writer is None or count is None:
                 continue  # the document is faulty there, which was said
-            now = found.pop(writer, None)
-            if now is None or now.count < count:
-                lost = count - (now.count if now else 0)
+            current = heads.pop(writer, None)
+            if current is None or current.count < count:
+                lost = count - (current.count if current else 0)
                 yield self.finding(
                     "tail", self.journal, f"the last {lost} events of writer {writer} were cut off"
                 )
-            elif (now.count, now.head) != (count, head.get("head")):
+            elif (current.count, current.head) != (count, head.get("head")):
                 yield self.finding(
                     "chain",
                     self.journal,
                     f"the events of writer {printable(writer)} are not those that were closed",
                 )
-        for writer in found:
+        for writer in heads:
             message = f"writer {printable(writer)} was not there when the {self.word} was closed"
             yield self.finding("chain", self.journal, message)
 
@@ -398,7 +400,7 @@ def _word_for_word(examined: reader.ParsedDocument) -> JsonObject | None:
 
 def _as_text(value: object) -> str | None:
     """A value as a finding may have it; what is large is only named in the message."""
-    return None if value is None or isinstance(value, dict | list) else str(brief(value))
+    return None if value is None or isinstance(value, dict | list) else str(shorten_value(value))
 
 
 def _as_name(link: JsonObject, key: str) -> JsonName:

@@ -74,7 +74,9 @@ class RunCheck(RecordCheck):
     def chain_faults(self, journal: chain.Journal, checked: chain.ChainCheck) -> Findings:
         """Where the journal was damaged before the run was closed, SHA256SUMS alone fixes what is left of it."""
         warnings = self.document.get("warnings") or ()
-        if not any(isinstance(one, dict) and one.get("type") == layout.DAMAGED for one in warnings):
+        if not any(
+            isinstance(warning, dict) and warning.get("type") == layout.DAMAGED for warning in warnings
+        ):
             yield from super().chain_faults(journal, checked)
             return
         for fault in checked.faults:
@@ -93,12 +95,12 @@ class RunCheck(RecordCheck):
         if folded.withheld:
             message = "a withheld event decides these, which cannot be compared with the journal: "
             yield self.finding("limits", layout.METADATA, message + ", ".join(folded.withheld))
-        for one in folded.differences:
-            yield self.difference(layout.METADATA, one)
+        for difference in folded.differences:
+            yield self.difference(layout.METADATA, difference)
 
     def own(self) -> Findings:
         stated = (self.document.get("checksums") or {}).get("data")
         files = (self.document.get("data_sources") or {}).get("files") or []
-        if all(isinstance(file, dict) for file in files) and stated != (found := data_digest(files)):
+        if all(isinstance(file, dict) for file in files) and stated != (actual := data_digest(files)):
             message = "/checksums/data: the digest is not that of the inputs listed"
-            yield self.finding("document", layout.METADATA, message, expected=found, found=stated)
+            yield self.finding("document", layout.METADATA, message, expected=actual, found=stated)

@@ -40,7 +40,7 @@ _WORKSPACE = f"{layout.WORKSPACE}/"
 def verify_collection(place: str) -> Verdict:
     """What can be said about a session that is not complete: whether its journal holds so far."""
     name = printable(os.path.join(os.path.basename(os.path.dirname(place)), os.path.basename(place)))
-    found = [
+    findings = [
         record_finding(
             "open", name, layout.AUDIT, f"the session is not complete: {_AT_WORK[is_being_collected(place)]}"
         )
@@ -48,11 +48,11 @@ def verify_collection(place: str) -> Verdict:
     path = os.path.join(place, layout.AUDIT)
     if layout.may_be_file(path):
         journal = read_journal(path)
-        found += [
+        findings += [
             record_finding("chain", name, layout.AUDIT, f"line {fault.number}: {fault.reason}")
             for fault in _under_any_name(journal).faults
         ]
-    return Verdict(tuple(found))
+    return Verdict(tuple(findings))
 
 
 def _under_any_name(journal: chain.Journal) -> chain.ChainCheck:
@@ -77,9 +77,9 @@ class SessionCheck(RecordCheck):
     def ledger_key(self) -> LedgerKey:
         return LedgerKey(SESSION, self.record_id)
 
-    def links(self, found: tuple[checksums.Symlink, ...]) -> Findings:
+    def links(self, symlinks: tuple[checksums.Symlink, ...]) -> Findings:
         if self.seal.get("symlinks") is not None:
-            yield from super().links(found)
+            yield from super().links(symlinks)
         else:
             message = (
                 "the document lists no symbolic links: changed, removed or added ones cannot be detected"
@@ -107,23 +107,23 @@ class SessionCheck(RecordCheck):
             yield self.finding("limits", layout.METADATA, message)
             return
         yield from self._team(stated, lines)
-        for own, document in self._sealed_instances.items():
-            name = layout.instance_file(own, layout.METADATA)
-            for one in journal_check.instance_differences(document, lines):
-                yield self.difference(name, one)
+        for instance_id, document in self._sealed_instances.items():
+            name = layout.instance_file(instance_id, layout.METADATA)
+            for difference in journal_check.instance_differences(document, lines):
+                yield self.difference(name, difference)
 
     def _team(self, stated: JsonObject, lines: list[chain.Line]) -> Findings:
-        found = self._remade(stated, lines)
-        for one in found or ():
-            yield self.difference(layout.METADATA, one, "the rest of the session")
-        named = {one.pointer.split("/")[1] for one in found or ()}
+        differences = self._remade(stated, lines)
+        for difference in differences or ():
+            yield self.difference(layout.METADATA, difference, "the rest of the session")
+        named = {difference.pointer.split("/")[1] for difference in differences or ()}
         sections = journal_check.changed_sections(stated, lines)
         for name in sections or ():
             if name not in named:
                 message = f"/{name}: the journal has another digest of it"
                 yield self.finding("document", layout.METADATA, printable(message))
         if sections is None:
-            yield self.finding("limits", layout.METADATA, _not_compared(found is not None, lines))
+            yield self.finding("limits", layout.METADATA, _not_compared(differences is not None, lines))
 
     def _remade(self, stated: JsonObject, lines: list[chain.Line]) -> tuple[ValueDifference, ...] | None:
         """None where a part is missing, or the session is of a version that does not repeat enough."""
@@ -136,9 +136,12 @@ class SessionCheck(RecordCheck):
     @cached_property
     def _sealed_instances(self) -> dict[str, JsonObject]:
         """The documents of the instances as they were sealed, as far as they are there."""
-        names = {own: layout.instance_file(own, layout.METADATA) for own in self.record.instances()}
-        found = {own: self._as_sealed(name) for own, name in names.items()}
-        return {own: document for own, document in found.items() if document is not None}
+        names = {
+            instance_id: layout.instance_file(instance_id, layout.METADATA)
+            for instance_id in self.record.instances()
+        }
+        documents = {instance_id: self._as_sealed(name) for instance_id, name in names.items()}
+        return {instance_id: document for instance_id, document in documents.items() if document is not None}
 
     def _as_sealed(self, name: str) -> JsonObject | None:
         """A document that SHA256SUMS lists, as it was sealed: where it was migrated, the store has its old bytes."""
@@ -161,22 +164,22 @@ class SessionCheck(RecordCheck):
             yield manifest
         elif manifest is not None:
             yield from self._faulty(layout.MANIFEST, cross_document_rules.manifest_rules(manifest, roster))
-        stored = _digests(self.listing or {})
+        digests = _digests(self.listing or {})
         folders = self.record.instances()
         if self.listing is None and self.record.has(layout.INSTANCES):
-            yield from self._lost(roster, set(folders))
+            yield from self._missing_instances(roster, set(folders))
         for folder in folders:
-            yield from self._instance(folder, roster, stored)
+            yield from self._instance(folder, roster, digests)
 
-    def _lost(self, roster: cross_document_rules.Roster, folders: set[str]) -> Findings:
+    def _missing_instances(self, roster: cross_document_rules.Roster, folders: set[str]) -> Findings:
         """Without a list of checksums, what the documents name is all that is known to have been there."""
-        for own in roster.instances:
-            if own not in folders:
-                name = layout.instance_file(own, layout.METADATA)
+        for instance_id in roster.instances:
+            if instance_id not in folders:
+                name = layout.instance_file(instance_id, layout.METADATA)
                 yield self.finding("missing", name, "the document of this instance is gone")
 
     def _instance(
-        self, folder: str, roster: cross_document_rules.Roster, stored: Mapping[str, JsonObject]
+        self, folder: str, roster: cross_document_rules.Roster, digests: Mapping[str, JsonObject]
     ) -> Findings:
         name = layout.instance_file(folder, layout.METADATA)
         document = self._sound(name, INSTANCE)
@@ -189,11 +192,11 @@ class SessionCheck(RecordCheck):
         if self.listing is None:
             yield from self._transcript(folder, (document.get("output") or {}).get("file"))
             return
-        digests = stored.get(folder, {"output": None, "workspace": str(checksums.Listing({}).digest)})
-        for what, stated in (document.get("checksums") or {}).items():
-            if what in digests and stated is not None and stated != digests[what]:
-                message = f"/checksums/{what}: the digest is not that of what SHA256SUMS lists"
-                yield self.finding("document", name, message, expected=digests[what], found=stated)
+        expected = digests.get(folder, {"output": None, "workspace": str(checksums.Listing({}).digest)})
+        for digest_name, stated in (document.get("checksums") or {}).items():
+            if digest_name in expected and stated is not None and stated != expected[digest_name]:
+                message = f"/checksums/{digest_name}: the digest is not that of what SHA256SUMS lists"
+                yield self.finding("document", name, message, expected=expected[digest_name], found=stated)
 
     def _transcript(self, folder: str, file: str | None) -> Findings:
         if file is None or check_relative(file):
@@ -212,10 +215,10 @@ class SessionCheck(RecordCheck):
             return self.finding("document", name, examined.report.errors[0].message)
         return reader.valid_parts(examined)
 
-    def _faulty(self, name: str, found: Iterator[Finding]) -> Findings:
-        for one in found:
-            where = f"{one.path}: " if one.path else ""
-            yield self.finding("document", name, f"{where}{one.message}")
+    def _faulty(self, name: str, findings: Iterator[Finding]) -> Findings:
+        for finding in findings:
+            where = f"{finding.path}: " if finding.path else ""
+            yield self.finding("document", name, f"{where}{finding.message}")
 
 
 def _not_compared(is_remade: bool, lines: list[chain.Line]) -> str:  # noqa: FBT001

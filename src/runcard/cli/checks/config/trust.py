@@ -48,7 +48,7 @@ def _list(*, as_json: bool) -> None:
 
 
 def _trust(path: str | None, *, as_json: bool) -> None:
-    from runcard.operations.checks.config_trust import shown, trust_file  # noqa: PLC0415
+    from runcard.operations.checks.config_trust import trust_file, value_text  # noqa: PLC0415
 
     done = trust_file(path)
     if as_json:
@@ -56,6 +56,6 @@ def _trust(path: str | None, *, as_json: bool) -> None:
         return
     say_done(f"{done.file.path} is now trusted" if done.is_new else f"{done.file.path} was already trusted")
     for setting, value in done.allowed:
-        say_done(f"  {setting.key} = {shown(setting, value)}")
+        say_done(f"  {setting.key} = {value_text(setting, value)}")
     if not done.allowed:
         say_done("  it sets nothing that needs trust")

@@ -64,11 +64,11 @@ def _problems(contents: ArchiveContents, manifest: JsonObject) -> Iterator[Docum
 
 def _differences(contents: ArchiveContents, manifest: JsonObject) -> Iterator[DocumentError]:
     """Every file beside the run is what the manifest says, and none is missing or unheard of."""
-    listed = {file["place"]: file["sha256"] for file in manifest["files"]}
+    listing = {file["place"]: file["sha256"] for file in manifest["files"]}
     run = manifest["run"] + "/"
     digests = {json_name(path).text: digest for path, digest in contents.hexes.items()}
     for path, digest in digests.items():
-        if path != MANIFEST and not path.startswith(run) and listed.get(path) != digest:
+        if path != MANIFEST and not path.startswith(run) and listing.get(path) != digest:
             yield refused(f"{printable(path)} is not what its manifest says")
-    for path in sorted(listed.keys() - digests.keys()):
+    for path in sorted(listing.keys() - digests.keys()):
         yield refused(f"{printable(path)} is missing")

@@ -18,7 +18,7 @@ from runcard.errors import RuncardError, UsageError
 from runcard.files import json_name
 
 
-class Result(Protocol):
+class ItemResult(Protocol):
     """The result of an operation for one item. Its `warnings`, if it has any, are printed at the end."""
 
     def to_dict(self) -> JsonObject: ...
@@ -31,12 +31,12 @@ class _Message(NamedTuple):
     error: RuncardError | None = None
 
 
-R = TypeVar("R", bound=Result)
+R = TypeVar("R", bound=ItemResult)
 T = TypeVar("T")
 
 
-class Many:
-    """The items of one command.
+class Batch:
+    """The items that one command works on, with their results, errors and warnings.
 
     As JSON, each result is one line; with `json_list`, all of them are one object with this key. `key` is the name of an
     item in JSON; without it results stand alone. `refusal` makes the JSON of an error.
@@ -44,7 +44,7 @@ class Many:
 
     def __init__(
         self,
-        what: str,
+        unit: str,
         key: str | None,
         *,
         as_json: bool,
@@ -55,7 +55,7 @@ class Many:
     ) -> None:
         self._key = key
         self._as_json = as_json
-        self._progress = progress or Progress(what, everywhere=shows_progress)
+        self._progress = progress or Progress(unit, everywhere=shows_progress)
         self._json_list = json_list
         self._refusal = refusal
         self._collected: list[JsonObject] = []
