@@ -54,6 +54,8 @@ if TYPE_CHECKING:
     from runcard.plans.plan import Plan
     from runcard.recording.metadata_recorder import MetadataRecorder
     from runcard.recording.run import Run, current_run
+    from runcard.store.find_record import open_record
+    from runcard.store.record import Record
 
 _HOMES = {
     "ArchiveIndex": "documents.archive_index",
@@ -66,6 +68,7 @@ _HOMES = {
     "Manifest": "documents.session.manifest",
     "MetadataRecorder": "recording.metadata_recorder",
     "Plan": "plans.plan",
+    "Record": "store.record",
     "Report": "documents.findings",
     "Run": "recording.run",
     "RuncardError": "errors",
@@ -79,6 +82,7 @@ _HOMES = {
     "load": "operations.checks.load",
     "migrate": "operations.amendments.migrate",
     "open_plan": "operations.plans.open",
+    "open_record": "store.find_record",
     "record": "operations.runs.record",
     "redact": "operations.amendments.redact",
     "restore": "operations.archives.restore",
@@ -98,6 +102,7 @@ __all__ = [
     "Manifest",
     "MetadataRecorder",
     "Plan",
+    "Record",
     "Report",
     "Run",
     "RuncardError",
@@ -112,6 +117,7 @@ __all__ = [
     "load",
     "migrate",
     "open_plan",
+    "open_record",
     "record",
     "redact",
     "restore",

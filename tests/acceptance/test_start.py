@@ -9,7 +9,7 @@ import pytest
 from acceptance.command import TIMEOUT, environment, finished, runcard
 from cli.commands import EVERY_COMMAND
 from runcard import __version__
-from runcard.cli.commands import module_of, root_help
+from runcard.cli.command_groups import module_of, root_help
 
 _NEW_MODULES = """\
 import sys

@@ -195,7 +195,7 @@ def test_a_repository_may_restrict(clone: Path) -> None:
     )
     configure(clone, f'outputs = "runs"\nlimits.depth = 99\n{text}')
     done = collect(clone)
-    assert (done.code, done.messages) == (0, "")
+    assert (done.code, done.messages) == (0, "excluded: 1 path (.env)\n")
     assert session_of(done).parent == clone / "sessions"
 
 

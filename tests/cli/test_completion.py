@@ -9,7 +9,7 @@ import pytest
 
 from acceptance.command import TIMEOUT, environment, finished, runcard
 from conftest import Cli
-from runcard.cli.commands import COMMANDS
+from runcard.cli.command_groups import COMMANDS
 from runcard.documents.kinds import PUBLISHED
 
 

@@ -12,7 +12,7 @@ from cli.commands import EVERY_COMMAND
 from conftest import Cli
 from runcard import __version__
 from runcard.cli.app import root, run
-from runcard.cli.commands import COMMANDS, EXAMPLE, GROUPS, module_of, root_help
+from runcard.cli.command_groups import COMMANDS, EXAMPLE, GROUPS, module_of, root_help
 from runcard.cli.help_examples import EXAMPLES
 from runcard.cli.verbosity import reset_verbosity
 

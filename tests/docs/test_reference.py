@@ -9,7 +9,7 @@ import runcard
 from cli.commands import EVERY_COMMAND
 from docs.pages import ROOT, blocks, code, headings, prose, rows
 from runcard import errors
-from runcard.cli.commands import COMMANDS
+from runcard.cli.command_groups import COMMANDS
 from runcard.cli.exit_codes import ExitCode, code_for_severity
 from runcard.documents.findings import COMPLETE, INTACT, RECORD_RULES, RULES
 from runcard.documents.migrations import STEPS

@@ -98,7 +98,7 @@ coordinator (root)
 - **Workspace Files**: 47
 - **Output Lines**: 2,145
 
-## NotableFile Files
+## Notable Files
 
 ### From Coordinator
 - `final_report.md` - Markdown, 2.1 kB

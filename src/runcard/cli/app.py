@@ -5,9 +5,9 @@ import sys
 
 import click
 
-from runcard.cli.commands import ABOUT, COMMANDS, EXAMPLE, EXITS, GROUPS, module_of
+from runcard.cli.command_groups import ABOUT, COMMANDS, EXAMPLE, EXITS, GROUPS, module_of
 from runcard.cli.exit_codes import ExitCode, code_for_error
-from runcard.cli.groups import Group
+from runcard.cli.lazy_group import LazyGroup
 from runcard.cli.options import verbosity_options
 from runcard.cli.printing import AS_JSON, complain, say_json
 from runcard.cli.verbosity import reset_verbosity, show_traceback
@@ -17,7 +17,7 @@ from runcard.version import __version__
 BROKEN_PIPE = 141
 
 
-class _Root(Group):
+class _Root(LazyGroup):
     """All commands, listed by group."""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002

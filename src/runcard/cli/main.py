@@ -4,7 +4,7 @@ import gc
 import os
 import sys
 
-from runcard.cli.commands import root_help
+from runcard.cli.command_groups import root_help
 
 INTERRUPTED = 130
 

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from runcard.cli import commands
+from runcard.cli import command_groups
 from runcard.cli.printing import AS_JSON
 from runcard.cli.verbosity import set_verbosity
 from runcard.documents.kinds import KINDS
@@ -44,7 +44,7 @@ def _set_verbose(_: click.Context, __: click.Parameter, value: bool) -> None:
 
 def verbosity_options() -> tuple[click.Option, click.Option]:
     """`-q` and `-v`: every command takes them, and `cli.verbosity` has their values."""
-    texts = commands.OPTIONS
+    texts = command_groups.OPTIONS
     return (
         click.Option(
             ["-q", "--quiet"],

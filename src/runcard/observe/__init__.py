@@ -2,7 +2,7 @@
 
 Nothing here writes a record. What cannot be observed is None, and an unusual machine is not an error.
 
-    environment, machine      versions, timezone, user and host; each fact of a run's environment is a row in `environment`
+    environment, user_and_host versions, timezone, user and host; each fact of a run's environment is a row in `environment`
     container, git, lockfiles, packages, timezone   facts with their own module
     process, process_tree     this process; a command and all processes that it started
     inputs, input_patterns, input_tokens   input files: finding, hashing, counting their tokens

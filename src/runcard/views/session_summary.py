@@ -4,7 +4,7 @@ It is made of the team document and a few figures. Names are escaped: none can b
 
 A column of the table of instances is a row of `_COLUMNS`.
 
-**NotableFile files** of an instance are at most five: files of the types in `FILE_TYPES`, none of them hidden or
+**Notable files** of an instance are at most five: files of the types in `FILE_TYPES`, none of them hidden or
 empty; first those nearest to the top of the workspace, of these the types in the order of `FILE_TYPES`, then the larger ones.
 """
 
@@ -194,7 +194,7 @@ def _notable_files(instances: Sequence[JsonObject], notable: Mapping[str, Sequen
                 for file in files
             ]
             parts.append(f"### From {_plain(name[:1].upper() + name[1:])}\n" + "\n".join(lines))
-    return "## NotableFile Files\n\n" + ("\n\n".join(parts) or "None.")
+    return "## Notable Files\n\n" + ("\n\n".join(parts) or "None.")
 
 
 def _errors(errors: Sequence[str]) -> str:

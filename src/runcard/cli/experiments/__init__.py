@@ -2,7 +2,7 @@
 
 import click
 
-from runcard.cli.groups import Group
+from runcard.cli.lazy_group import LazyGroup
 
 COMMANDS: dict[str, str] = {
     "create": "Create the folder of an experiment.",
@@ -14,7 +14,7 @@ COMMANDS: dict[str, str] = {
 
 @click.group(
     "experiment",
-    cls=Group,
+    cls=LazyGroup,
     module_of=lambda name: f"{__name__}.{name}",
     table=COMMANDS,
     no_args_is_help=False,

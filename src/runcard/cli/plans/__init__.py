@@ -2,7 +2,7 @@
 
 import click
 
-from runcard.cli.groups import Group
+from runcard.cli.lazy_group import LazyGroup
 
 COMMANDS: dict[str, str] = {
     "analyze": "Analyze a Ruby method and make its test plan.",
@@ -26,7 +26,7 @@ COMMANDS: dict[str, str] = {
 
 @click.group(
     "plan",
-    cls=Group,
+    cls=LazyGroup,
     module_of=lambda name: f"{__name__}.{name}",
     table=COMMANDS,
     no_args_is_help=False,

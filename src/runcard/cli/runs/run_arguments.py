@@ -9,7 +9,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, NamedTuple
 
-from runcard.cli.commands import OPTIONS as COMMON
+from runcard.cli.command_groups import OPTIONS as COMMON
 from runcard.cli.exit_codes import ExitCode, code_for_error
 from runcard.cli.verbosity import is_quiet, set_verbosity, show_traceback
 from runcard.encoding import JsonObject

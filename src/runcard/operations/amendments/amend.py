@@ -10,7 +10,7 @@ from runcard.errors import EncodingError, StoreError, UsageError
 from runcard.files import check_relative, json_name, printable
 from runcard.masking import mask_data, mask_text
 from runcard.observe.clock import Clock
-from runcard.observe.machine import user_and_host
+from runcard.observe.user_and_host import user_and_host
 from runcard.operations.amendments.change_record import change_record
 from runcard.settings.apply import use_masking_settings
 from runcard.store import layout

@@ -16,7 +16,7 @@ from runcard.encoding import Limits
 from runcard.errors import StoreError, UsageError
 from runcard.files import decode_name, printable
 from runcard.observe.clock import Clock
-from runcard.observe.machine import user_and_host
+from runcard.observe.user_and_host import user_and_host
 from runcard.operations.amendments.document_migration import Migrated, prepare_migration
 from runcard.operations.checks.load import read_document
 from runcard.store import layout

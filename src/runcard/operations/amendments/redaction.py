@@ -19,7 +19,7 @@ from runcard.files import check_relative, failure, json_name, printable
 from runcard.files.globs import path_matches
 from runcard.masking import Masker, mask_data, mask_text, rule_names
 from runcard.observe.clock import Clock
-from runcard.observe.machine import user_and_host
+from runcard.observe.user_and_host import user_and_host
 from runcard.store import layout
 from runcard.store.amendments.change import Amender, Author, Edit, amending
 from runcard.store.amendments.read import REDACTION

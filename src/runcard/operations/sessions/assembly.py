@@ -24,8 +24,8 @@ from runcard.encoding import JsonObject
 from runcard.errors import RuncardError
 from runcard.files import Sync, failure, open_regular, sync_filesystem
 from runcard.observe.clock import Clock
-from runcard.observe.machine import locality, system_info, user_and_host
 from runcard.observe.process import this_process
+from runcard.observe.user_and_host import locality, system_info, user_and_host
 from runcard.operations.sessions.spec_file import CheckedSpec
 from runcard.parallel.progress import Amount
 from runcard.store import layout

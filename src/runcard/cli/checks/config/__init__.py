@@ -5,7 +5,7 @@ import sys
 import click
 
 from runcard.cli.exit_codes import ExitCode
-from runcard.cli.groups import Group
+from runcard.cli.lazy_group import LazyGroup
 from runcard.cli.options import json_option
 from runcard.cli.printing import complain, say, say_json
 
@@ -14,7 +14,7 @@ COMMANDS: dict[str, str] = {"trust": "Trust the settings file of a project."}
 
 @click.group(
     "config",
-    cls=Group,
+    cls=LazyGroup,
     module_of=lambda name: f"{__name__}.{name}",
     table=COMMANDS,
     no_args_is_help=False,

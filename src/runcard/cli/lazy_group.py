@@ -11,7 +11,7 @@ from runcard.cli.help_examples import EXAMPLES
 from runcard.cli.options import verbosity_options
 
 
-class Group(click.Group):
+class LazyGroup(click.Group):
     """Commands by name, with a line about each; `module_of` names the module that has the `command`."""
 
     def __init__(self, *, module_of: Callable[[str], str], table: dict[str, str], **options: Any) -> None:  # noqa: ANN401
