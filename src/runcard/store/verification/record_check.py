@@ -161,7 +161,7 @@ class RecordCheck(ABC):
             yield self.finding("amended", layout.METADATA, _why(amendments, layout.METADATA), found=current)
         expected, changes = amendments.accepted(layout.METADATA, sealed)
         if changes and expected != current:
-            yield self._put_back(layout.METADATA, changes[-1], expected, current)
+            yield self._unamended_bytes(layout.METADATA, changes[-1], expected, current)
 
     def _original(self, sealed: str) -> Findings:
         """Read the sealed document, if a migration has changed it since."""
@@ -183,7 +183,7 @@ class RecordCheck(ABC):
             return None
         return data if data is not None and sha256_bytes(data).hex == sealed else None
 
-    def _put_back(self, path: str, change: FileChange, expected: str | None, found: str) -> Finding:
+    def _unamended_bytes(self, path: str, change: FileChange, expected: str | None, found: str) -> Finding:
         message = (
             f"it still has, or has again, bytes that were {printable(str(change))};"
             " if that was interrupted, the next amendment finishes it"
@@ -220,7 +220,7 @@ class RecordCheck(ABC):
         special_files = self.special()
         for other in comparison.others:
             if other not in layout.NOT_LISTED and json_name(other).text not in special_files:
-                yield self.finding("unexpected", other, f"neither a file nor a link: {self._came_later()}")
+                yield self.finding("unexpected", other, f"neither a file nor a link: {self._added_later()}")
 
     def _unamended(self, listing: checksums.Listing, differing: set[str], amendments: Amendments) -> Findings:
         """Files that are as they were sealed, although an amendment has changed or removed them."""
@@ -232,9 +232,9 @@ class RecordCheck(ABC):
                 sealed = listing[path].hex
                 expected, changes = amendments.accepted(name, sealed)
                 if changes and expected != sealed:
-                    yield self._put_back(path, changes[-1], expected, sealed)
+                    yield self._unamended_bytes(path, changes[-1], expected, sealed)
 
-    def _came_later(self) -> str:
+    def _added_later(self) -> str:
         return f"it was not there when the {self.word} was closed"
 
     def _no_listing(self, *, is_stated: bool) -> Finding:
@@ -266,7 +266,7 @@ class RecordCheck(ABC):
             case comparison.Changed(path, expected, found):
                 accepted, changes = amendments.accepted(json_name(path).text, expected.hex)
                 if changes and found.hex != accepted and found.hex in {change.old for change in changes}:
-                    return self._put_back(path, changes[-1], accepted, found.hex)
+                    return self._unamended_bytes(path, changes[-1], accepted, found.hex)
                 if changes and accepted == found.hex:
                     return self.finding(
                         "amended", path, printable(str(changes[-1])), expected=expected.hex, found=found.hex
@@ -287,7 +287,7 @@ class RecordCheck(ABC):
             case comparison.Unreadable(path, reason):
                 return self.finding("missing", path, reason)
             case comparison.Unexpected(path):
-                return self.finding("unexpected", path, f"the file {self._came_later().removeprefix('it ')}")
+                return self.finding("unexpected", path, f"the file {self._added_later().removeprefix('it ')}")
 
     def links(self, symlinks: tuple[checksums.Symlink, ...]) -> Findings:
         if not self.seal:
@@ -309,7 +309,7 @@ class RecordCheck(ABC):
         if found is None:
             return "the link is missing, or something else has its place"
         return (
-            f"the link {self._came_later().removeprefix('it ')}"
+            f"the link {self._added_later().removeprefix('it ')}"
             if expected is None
             else "the link has another target"
         )
@@ -337,7 +337,7 @@ class RecordCheck(ABC):
             why = printable(named[-1].by("withheld")) if named else "no amendment says why"
             yield self.finding("withheld", self.journal, f"event {printable(place)}: {why}")
         if self.stated is not None:
-            yield from self.bounded(self.against_journal(self.stated))
+            yield from self.limit_differences(self.against_journal(self.stated))
 
     def _no_journal(self, heads: list[JsonObject] | None) -> Findings:
         """Without its journal, edits of the document cannot be detected."""
@@ -362,7 +362,7 @@ class RecordCheck(ABC):
         facts = {"expected": _as_text(difference.expected), "found": _as_text(difference.found)}
         return self.finding("document", name, printable(difference.describe(source)), **facts)
 
-    def bounded(self, findings: Findings) -> Findings:
+    def limit_differences(self, findings: Findings) -> Findings:
         """The first of many findings about one document, and how many there are beyond them."""
         yield from islice(findings, _MOST_DIFFERENCES)
         if more := sum(1 for _ in findings):

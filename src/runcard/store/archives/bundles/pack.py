@@ -17,7 +17,7 @@ from runcard.store.archives.bundles.manifest import MANIFEST, OUTPUTS, VERSION
 from runcard.store.archives.escaping_links import escaping_link
 
 
-class Carried(NamedTuple):
+class BundledFile(NamedTuple):
     """A file that goes into a bundle beside the run."""
 
     source: str  # on this machine
@@ -27,14 +27,18 @@ class Carried(NamedTuple):
     sha256: str  # that it must have
 
 
-def pack(target: IO[bytes], name: str, run: str, carried: list[Carried], facts: Mapping[str, Any]) -> int:
+def pack(
+    target: IO[bytes], name: str, run: str, bundled_files: list[BundledFile], facts: Mapping[str, Any]
+) -> int:
     """Write a bundle; returns its number of members. Raises StoreError if a file was changed, or a bundle cannot have it."""
     place = f"{OUTPUTS}/{os.path.basename(run)}"
     with (
         gzip.GzipFile(filename="", mode="wb", fileobj=target, mtime=0) as stream,
         tarfile.open(fileobj=stream, mode="w", format=tarfile.PAX_FORMAT) as tar,
     ):
-        files = [_add(tar, name, file) for file in sorted(carried, key=lambda file: encode_name(file.place))]
+        files = [
+            _add(tar, name, file) for file in sorted(bundled_files, key=lambda file: encode_name(file.place))
+        ]
         links, count = [], len(files) + 1
         for path, kind in walk(run):
             count += 1
@@ -50,7 +54,7 @@ def pack(target: IO[bytes], name: str, run: str, carried: list[Carried], facts: 
         return count
 
 
-def _add(tar: tarfile.TarFile, name: str, file: Carried) -> JsonObject:
+def _add(tar: tarfile.TarFile, name: str, file: BundledFile) -> JsonObject:
     with _opened(file.source, follow=True) as source:
         member = _member(f"{name}/{file.place}", os.fstat(source.fileno()))
         hashing = _Hashing(source)

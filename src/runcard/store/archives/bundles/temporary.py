@@ -24,7 +24,7 @@ _LOOK = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 @contextmanager
-def workplace(parent: str, *, folder: bool) -> Iterator[tuple[str, int]]:
+def temporary_entry(parent: str, *, folder: bool) -> Iterator[tuple[str, int]]:
     """The name of a new folder or file in `parent`, and its descriptor; it is removed unless it was renamed meanwhile."""
     remove_abandoned(parent)
     directory = os.open(parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
