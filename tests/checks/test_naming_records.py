@@ -168,6 +168,40 @@ def test_a_record_in_its_directory_and_in_an_archive_is_one_match_the_directory(
         assert open_archive(word).path.endswith(packed.name) if word != "@latest" else True
 
 
+@pytest.mark.parametrize("is_closed", [True, False])
+def test_a_record_in_its_store_is_preferred_to_copies(cli: Cli, here: Path, *, is_closed: bool) -> None:
+    with runcard.record(here / "outputs", strict=True) as older:
+        pass
+    with runcard.record(here / "outputs", strict=True) as made:
+        if not is_closed:
+            _check_copies(cli, here, made.id, made.path, older.id)
+    if is_closed:
+        _check_copies(cli, here, made.id, made.path, older.id)
+
+
+def _check_copies(cli: Cli, here: Path, own: str, path: Path, older: str) -> None:
+    for copy in (here / "forged", here / "outputs" / "zzz"):
+        shutil.copytree(path, copy)
+    for word in (own, own[:-1], "@latest"):
+        assert Path(open_record(word).path).resolve() == path.resolve()
+    assert open_record("forged").path == "forged"
+    assert open_record("@latest~1").id == older
+    shutil.copytree(here / "outputs", here / "artifacts")
+    for word in (own, own[:-1], "@latest"):
+        assert "2 records match" in cli("show", word).err
+
+
+def test_sessions_that_were_collected_again_are_different_records(here: Path) -> None:
+    (here / "team").mkdir()
+    session = Path(runcard.collect(lay_out(here / "team"), artifacts=here / "artifacts").path)
+    again = session.with_name(f"2099{session.name[4:]}")
+    shutil.copytree(session, again)
+    shutil.copytree(session, here / "forged")
+    assert [open_record(word).name for word in ("@latest", "@latest~1")] == [again.name, session.name]
+    with pytest.raises(StoreError):
+        open_record("@latest~2")
+
+
 def test_a_ledger_that_names_another_directory_is_not_believed(run: Path) -> None:
     """The document of a directory must have the id."""
     from runcard.store.ledger import CLOSED, Ledger  # noqa: PLC0415

@@ -8,7 +8,8 @@ A word is only ever compared with the names that a store has, never made into a 
 the indexes of archives, then ledgers; documents are read only for records that none of these know by their id. A ledger
 can come from a stranger: a directory that it names counts only if its own document has the id.
 
-A record that is both in its directory and in an archive is one match.
+A record that is both in its directory and in an archive is one match. Copies have the id of their original: a record
+that its store knows is preferred to its copies, and `@latest~N` counts them as one.
 """
 
 import contextlib
@@ -47,10 +48,7 @@ def open_record(word: str | os.PathLike[str], limits: Limits | None = None) -> R
     path = _without_document(os.fspath(word))
     if os.path.lexists(path):
         return _record_at(path, limits)
-    match = _find(path)
-    if match.directory is not None:
-        return DirectoryRecord(match.directory, limits)
-    return match.open_archive()
+    return _find(path).open(limits)
 
 
 def open_archive(word: str | os.PathLike[str]) -> "ArchivedRecord":
@@ -120,6 +118,9 @@ class _Match(NamedTuple):
             directory=self.directory or other.directory, archive=self.archive or other.archive
         )
 
+    def open(self, limits: Limits | None) -> Record:
+        return self.open_archive() if self.directory is None else DirectoryRecord(self.directory, limits)
+
     def open_archive(self) -> "ArchivedRecord":
         from runcard.store.archives.owner import check_place  # noqa: PLC0415 - see above
         from runcard.store.archives.record import ArchivedRecord  # noqa: PLC0415
@@ -146,6 +147,10 @@ def _find(word: str, *, is_exact: bool = False) -> _Match:
         if (problem := next((store.problem for store in stores if store.problem), None)) is not None:
             raise problem
         raise _no_match(word, name, stores)
+    return _only(word, matches)
+
+
+def _only(word: str, matches: list[_Match]) -> _Match:
     if len(matches) > 1:
         raise _several(word, sorted(match.path for match in matches))
     return matches[0]
@@ -168,14 +173,25 @@ def _matches(stores: "list[_Store]", word: str, *, is_exact: bool) -> list[_Matc
     if not is_exact and len(word) >= _SHORTEST_PREFIX:
         searches.append(lambda store: store.by_anything(begins))
     for search in searches:
-        found: dict[tuple[str, str], _Match] = {}
+        found: dict[tuple[str, str], tuple[_Match, _Store]] = {}
         for store in stores:
             for match in search(store):
                 key = (os.path.abspath(store.path), match.name)
-                found[key] = found[key].merged(match) if key in found else match
+                found[key] = (found[key][0].merged(match) if key in found else match), store
         if found:
-            return list(found.values())
+            return _without_copies(list(found.values()))
     return []
+
+
+def _without_copies(matches: "list[tuple[_Match, _Store]]") -> list[_Match]:
+    """The matches, but of those with the same id only the ones that a store knows best."""
+    if len(matches) == 1:
+        return [matches[0][0]]
+    ranks = [(store.id_of(match), store.rank(match), match) for match, store in matches]
+    best: dict[str | None, int] = {}
+    for record_id, rank, _ in ranks:
+        best[record_id] = max(rank, best.get(record_id, rank))
+    return [match for record_id, rank, match in ranks if record_id is None or rank == best[record_id]]
 
 
 class _Store:
@@ -184,6 +200,7 @@ class _Store:
     def __init__(self, path: str) -> None:
         self.path = path
         self.problem: RuncardError | None = None  # why the archives could not be searched
+        self._ids: dict[str, str | None] = {}
 
     @cached_property
     def names(self) -> list[str]:
@@ -261,8 +278,27 @@ class _Store:
 
     def _id(self, name: str) -> str | None:
         """The id in the document of a directory; None when it is not that of a record."""
-        record = DirectoryRecord(os.path.join(self.path, name))
-        return record.id if detect(record.raw_document) in {GENERATION, TEAM} else None
+        if name not in self._ids:
+            record = DirectoryRecord(os.path.join(self.path, name))
+            self._ids[name] = record.id if detect(record.raw_document) in {GENERATION, TEAM} else None
+        return self._ids[name]
+
+    def id_of(self, match: _Match) -> str | None:
+        """The id of a match; None for a directory of another program."""
+        if match.directory is not None:
+            return self._id(match.name)
+        if not isinstance(match.archive, str):
+            return match.archive and match.archive.id
+        return next((entry.id for entry in self.history if entry.path == match.name), None)
+
+    def rank(self, match: _Match) -> int:
+        """How well the store knows a match: 2 by its ledger, index or marks, 1 by its directory, 0 as a loose copy."""
+        if match.archive is not None or os.path.lexists(layout.open_mark(match.path)):
+            return 2
+        key = (match.name, self._id(match.name))
+        if any((entry.path, entry.id) == key for entry in self.history):
+            return 2
+        return 0 if self.path == os.curdir else 1
 
     def starts(self) -> Iterator[tuple[datetime, int, _Match]]:
         """The records with the time of their start: by their names, and by their documents where a name has none."""
@@ -271,10 +307,6 @@ class _Store:
             match = self._match(name) if name in self.names else _Match(self.path, name, None, archived[name])
             start = layout.start_in(name)
             yield *(start or (_stated_start(match), 0)), match
-
-    def is_record(self, match: _Match) -> bool:
-        """Whether a directory is a record, and not one of another program."""
-        return match.directory is None or self._id(match.name) is not None
 
 
 def _stated_start(match: _Match) -> datetime:
@@ -286,19 +318,26 @@ def _stated_start(match: _Match) -> datetime:
     return _NEVER
 
 
-def _newest(stores: "list[_Store]") -> Iterator[_Match]:
-    """The records of stores, newest first."""
+def _newest(stores: "list[_Store]") -> Iterator[tuple[_Match, str]]:
+    """The records of stores, newest first, with the name or id that tells them from all others but their copies."""
     every = [(start, number, match, store) for store in stores for start, number, match in store.starts()]
-    for _, _, match, store in sorted(every, key=lambda one: (one[0], one[1], one[2].name), reverse=True):
-        if store.is_record(match):
-            yield match
+    every.sort(key=lambda one: (one[0].replace(microsecond=0), one[1], one[0], one[2].name), reverse=True)
+    counted = set()
+    for _, _, match, store in every:
+        if (record_id := store.id_of(match)) is None:
+            continue
+        # A session can be collected again under its id, so its name counts.
+        key = record_id if layout.session_id_in(match.name) is None else match.name
+        if key not in counted:
+            counted |= {key, record_id}
+            yield match, key
 
 
 def _latest(word: str, stores: "list[_Store]", before: int) -> _Match:
     count = 0
-    for count, match in enumerate(_newest(stores), 1):
+    for count, (match, key) in enumerate(_newest(stores), 1):
         if count > before:
-            return match
+            return _only(word, _matches(stores, key, is_exact=True) or [match])
     places = ", ".join(printable(store.path) for store in stores)
     if not count:
         raise StoreError(
@@ -327,7 +366,7 @@ def _no_match(word: str, name: str, stores: "list[_Store]") -> StoreError:
     if near:
         hint = f"did you mean {_path_list(list(near))}?"
     else:
-        newest = [match.path for match, _ in zip(_newest(stores), range(3), strict=False)]
+        newest = [match.path for (match, _), _ in zip(_newest(stores), range(3), strict=False)]
         hint += f"; the newest are {_path_list(newest)}" if newest else ""
     return StoreError(f"{printable(word)} does not exist", hint=hint)
 
