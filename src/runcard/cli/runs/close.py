@@ -109,7 +109,8 @@ def _directory(run: str) -> str:
     record = open_record(run)
     if record.is_archived:
         raise StoreError(
-            f"{printable(run)} is archived, so it is closed", hint=f"to see it: runcard show {printable(run)}"
+            f"{printable(record.path)} is archived, so it is closed",
+            hint=f"to see it: runcard show {printable(record.path)}",
         )
     return record.path
 
