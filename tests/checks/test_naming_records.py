@@ -154,10 +154,23 @@ def test_a_store_without_records_is_said(cli: Cli) -> None:
 
 
 def test_a_path_that_exists_wins(cli: Cli, run: Path, here: Path) -> None:
-    (here / run.name).mkdir()
-    assert "is not a record" in cli("show", run.name).err
+    shutil.copytree(run, here / run.name)
+    assert open_record(run.name).path == run.name
     (here / "@latest").write_text("x")
     assert "is a file, not a record" in cli("show", "@latest").err
+
+
+@pytest.mark.parametrize("command", ["show", "amend", "migrate", "archive", "rerun", "close", "export"])
+def test_a_record_is_preferred_to_a_plain_directory_of_its_name(
+    cli: Cli, run: Path, here: Path, command: str
+) -> None:
+    (here / run.name / "sub").mkdir(parents=True)
+    done = cli(*(part.format(run.name) for part in COMMANDS[command]))
+    assert (done.code in {0, 2}, "is not a record" in done.err) == (True, False), done.err
+    (here / "plain").mkdir()
+    done = cli(*(part.format("plain") for part in COMMANDS[command]))
+    assert (done.code, "plain" in done.err) == (1, True)
+    assert "plain is not a record: it has no metadata.json" in cli("show", "plain").err
 
 
 def test_a_record_in_its_directory_and_in_an_archive_is_one_match_the_directory(run: Path) -> None:

@@ -1,7 +1,7 @@
 """Finding the record that a user names.
 
 A word names a record by its path, its id, the name of its directory, a prefix of one of these that only one record has,
-or as `@latest` or `@latest~N`. A path that exists always wins. Everything else is looked for in the stores at hand: the
+or as `@latest` or `@latest~N`. A path that exists wins, except a plain directory whose name a record has, too. Everything else is looked for in the stores at hand: the
 current directory, the configured ones and those of experiments; or, for a word such as `outputs/NAME`, in that store.
 
 A word is only ever compared with the names that a store has, never made into a path. Names are looked at first, then
@@ -46,9 +46,27 @@ class AmbiguousRecordError(StoreError):
 def open_record(word: str | os.PathLike[str], limits: Limits | None = None) -> Record:
     """The record that a word names; raises StoreError, which lists candidates, when there is none or more than one."""
     path = _without_document(os.fspath(word))
+    if is_other_directory(path):
+        try:
+            return _find(path, is_exact=True).open(limits)
+        except AmbiguousRecordError:
+            raise
+        except RuncardError:
+            pass  # then the directory is what is wrong
     if os.path.lexists(path):
         return _record_at(path, limits)
     return _find(path).open(limits)
+
+
+def is_other_directory(word: str) -> bool:
+    """Whether a word is the name of a directory, in the current one, that is not a record: it may be a record's name, too."""
+    return (
+        os.path.basename(word) == word
+        and word not in {os.curdir, os.pardir}
+        and os.path.isdir(word)
+        and not layout.may_be_file(os.path.join(word, layout.METADATA), follow=True)
+        and not layout.is_record(word)
+    )
 
 
 def open_archive(word: str | os.PathLike[str]) -> "ArchivedRecord":
@@ -61,7 +79,9 @@ def open_archive(word: str | os.PathLike[str]) -> "ArchivedRecord":
     path = _without_document(path)
     if os.path.lexists(path) and not os.path.isdir(path):
         raise not_a_record(path)
-    match = _find(os.path.abspath(path) if os.path.lexists(path) else path, is_exact=os.path.lexists(path))
+    is_there = os.path.lexists(path)
+    is_path = is_there and not is_other_directory(path)
+    match = _find(os.path.abspath(path) if is_path else path, is_exact=is_there)
     if match.archive is None:
         known = _Store(match.store).by_ledger(lambda text: text == match.name)
         match = next((one for one in known if one.archive is not None), match)
