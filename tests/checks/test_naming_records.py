@@ -148,6 +148,22 @@ def test_no_match_lists_similar_records_or_the_newest(cli: Cli, run: Path) -> No
     assert cli("show", "").err.startswith("Error: '' does not exist\n")
 
 
+def test_hints_explain_words_that_are_nearly_right(cli: Cli, run: Path, here: Path) -> None:
+    for word in ("@lates", "latest", "@LATEST", "@latest~x", "LATEST~1"):
+        assert "hint: did you mean @latest?\n" in cli("show", word).err
+    assert "hint: did you mean outputs/@latest?\n" in cli("show", "outputs/latest").err
+    for word in ("run", "202"):
+        assert "hint: a prefix needs at least 4 characters\n" in cli("show", word).err
+    (here / "experiments" / "moods").mkdir(parents=True)
+    for word in ("moods", "experiments/moods"):
+        assert "hint: moods is an experiment: runcard experiment show moods\n" in cli("show", word).err
+    assert "hint: the oldest is @latest~1\n" in cli("show", "@latest~99").err
+    assert "hint: the oldest is outputs/@latest~1\n" in cli("show", "outputs/@latest~99").err
+    shutil.rmtree(run)
+    assert "hint: the oldest is @latest\n" in cli("show", "@latest~1").err
+    assert "; the newest is outputs/2026-01-02_101112\n" in cli("show", "xyz").err
+
+
 @pytest.mark.usefixtures("here")
 def test_a_store_without_records_is_said(cli: Cli) -> None:
     assert "there are no records in ., outputs, artifacts" in cli("show", "@latest").err

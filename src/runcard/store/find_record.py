@@ -27,12 +27,13 @@ from runcard.files import printable
 from runcard.settings import ARTIFACTS_DIR, OUTPUTS, read_settings
 from runcard.store import layout
 from runcard.store.ledger import LedgerEntry, history_of, ledgers
-from runcard.store.record import HINT, DirectoryRecord, Record, not_a_record, start_of
+from runcard.store.record import HINT, DirectoryRecord, Record, experiment_hint, not_a_record, start_of
 
 if TYPE_CHECKING:  # it takes long to load, and most commands need no archive
     from runcard.store.archives.index import ArchiveEntry
     from runcard.store.archives.record import ArchivedRecord
 
+_LATEST_WORD = "@latest"
 _LATEST = r"@latest(?:~([0-9]{1,9}))?"
 _SHORTEST_PREFIX = 4  # characters
 _MOST_LISTED = 5  # candidates in a message
@@ -365,7 +366,8 @@ def _latest(word: str, stores: "list[_Store]", before: int) -> _Match:
             hint="name a record by its path, or change to the directory of its store",
         )
     held = "is only one record" if count == 1 else f"are only {count:,} records"
-    raise StoreError(f"{printable(word)}: there {held} in {places}", hint="name a newer record")
+    oldest = printable(word.rpartition("~")[0]) + (f"~{count - 1}" if count > 1 else "")
+    raise StoreError(f"{printable(word)}: there {held} in {places}", hint=f"the oldest is {oldest}")
 
 
 def _no_match(word: str, name: str, stores: "list[_Store]") -> StoreError:
@@ -382,12 +384,18 @@ def _no_match(word: str, name: str, stores: "list[_Store]") -> StoreError:
             if past.path in paths:
                 paths[past.id] = paths[past.path]
     near = dict.fromkeys(paths[one] for one in get_close_matches(name[:100], paths, _MOST_LISTED, 0.7))
-    hint = HINT
-    if near:
+    if get_close_matches(name[:100].lower().partition("~")[0], [_LATEST_WORD], 1, 0.8):
+        hint = f"did you mean {printable(os.path.join(os.path.dirname(word), _LATEST_WORD))}?"
+    elif (experiment := experiment_hint(word)) is not None:
+        hint = experiment
+    elif near:
         hint = f"did you mean {_path_list(list(near))}?"
+    elif len(name) < _SHORTEST_PREFIX and any(own.startswith(name) for own in (*paths, "run-")):
+        hint = f"a prefix needs at least {_SHORTEST_PREFIX} characters"
     else:
         newest = [match.path for (match, _), _ in zip(_newest(stores), range(3), strict=False)]
-        hint += f"; the newest are {_path_list(newest)}" if newest else ""
+        verb = "is" if len(newest) == 1 else "are"
+        hint = f"{HINT}; the newest {verb} {_path_list(newest)}" if newest else HINT
     return StoreError(f"{printable(word)} does not exist", hint=hint)
 
 
