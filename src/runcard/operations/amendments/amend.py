@@ -63,7 +63,7 @@ def amend(
         raise UsageError(
             f"a remark can have at most {_LONGEST:,} characters", hint="keep a longer text in a file"
         )
-    path = os.fspath(record)
+    source = open_record(record)
 
     def add(directory: str) -> Amended:
         with amending(directory) as amender:
@@ -71,9 +71,9 @@ def amend(
             payload = {**fields, "about": [_about(amender, name) for name in about] or [_everything(amender)]}
             amender.remark(kind, payload, author)
             remark = Remark(kind, {**author.to_dict(), **payload})
-            return Amended(path, remark, amender.finished, tuple(amender.remarks))
+            return Amended(source.path, remark, amender.finished, tuple(amender.remarks))
 
-    return change_record(open_record(path), add)
+    return change_record(source, add)
 
 
 def _fields(kind: str, value: str | None) -> JsonObject:

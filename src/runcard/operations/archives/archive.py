@@ -18,7 +18,7 @@ from runcard.store import layout
 from runcard.store.archives.index import ArchiveFolder, index_fields
 from runcard.store.archives.record import ArchivedRecord
 from runcard.store.archives.replace_directory import NewArchive, finish_removals, held, take_away
-from runcard.store.find_record import open_record
+from runcard.store.find_record import is_other_directory, open_record
 from runcard.store.ledger import ARCHIVED, Ledger, entry_payload
 from runcard.store.ownership import own_archive_mac
 from runcard.store.record import DirectoryRecord, Progress, Record, id_of, kind_of, not_a_record, start_of
@@ -90,7 +90,8 @@ def archive(
 def _find(word: str) -> Record:
     """The record to archive; a directory that is there is not looked into before it is locked."""
     path = os.path.dirname(word) if os.path.basename(word) == layout.METADATA else word
-    return DirectoryRecord(path) if os.path.isdir(path) else open_record(word)
+    is_there = os.path.isdir(path) and not is_other_directory(path)
+    return DirectoryRecord(path) if is_there else open_record(word)
 
 
 def _archived_before(record: ArchivedRecord, to: str | os.PathLike[str] | None) -> Archived:
