@@ -78,6 +78,8 @@ def _refusal(record: str, error: RuncardError) -> JsonObject:
 def _line(archived: "Archived") -> str:
     from runcard.views.formats import byte_size  # noqa: PLC0415
 
+    if not archived.is_new:
+        return f"already archived: {archived.archive}"
     packed = byte_size(archived.bytes)
     if archived.uncompressed_bytes is None:
         return f"{archived.archive}: {packed}"
