@@ -119,11 +119,11 @@ def _directory(run: str) -> str:
 
 def _is_elsewhere(closing: "CloseResult") -> bool:
     """Whether the process of a run cannot be looked up here: it is on another host."""
-    from runcard.operations.checks.show import ELSEWHERE, show  # noqa: PLC0415
+    from runcard.operations.checks.show import ON_OTHER_HOST, show  # noqa: PLC0415
 
     if closing.status != "running":
         return False
     try:
-        return show(closing.path).remark == ELSEWHERE
+        return show(closing.path).remark == ON_OTHER_HOST
     except RuncardError:
         return False

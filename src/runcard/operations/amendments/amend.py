@@ -29,7 +29,7 @@ class Amended:
 
     path: str
     remark: Remark
-    finished: tuple[str, ...]  # what an earlier redaction, which was killed, had left
+    finished: tuple[str, ...]  # files of an earlier amendment that was killed
     warnings: tuple[str, ...]
 
     def to_dict(self) -> JsonObject:
@@ -82,7 +82,7 @@ def _fields(kind: str, value: str | None) -> JsonObject:
     if kind == APPROVAL:
         return {} if value is None else {"approved_by": mask_text(value).value}
     if value is None or not value.strip():
-        raise UsageError(f"the {kind} says nothing", hint=f"give it: runcard amend RECORD {kind} …")
+        raise UsageError(f"the {kind} is empty", hint=f"give it: runcard amend RECORD {kind} …")
     if kind == EVALUATION:
         return _evaluation(value)
     return {"text" if kind == NOTE else "tag": mask_text(value).value}

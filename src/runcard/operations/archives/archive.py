@@ -103,7 +103,7 @@ def _archived_before(record: ArchivedRecord, to: str | os.PathLike[str] | None) 
     if to is not None and os.path.realpath(to) != os.path.realpath(folder):
         raise StoreError(
             f"{printable(record.path)} is an archive already",
-            hint=f"to archive it elsewhere, restore it first: runcard restore {printable(record.path)}",
+            hint=f"to archive it in another folder, restore it first: runcard restore {printable(record.path)}",
         )
     return _archived_meanwhile(os.path.join(record.store or folder, record.name), folder)
 
