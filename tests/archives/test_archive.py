@@ -20,7 +20,6 @@ from runcard.operations.archives.extract import extract
 from runcard.operations.archives.restore import restore
 from runcard.operations.checks.show import show_record
 from runcard.store.archives import deflate, scan
-from runcard.views.formats import byte_size
 from sessions.collecting.teams import lay_out
 
 
@@ -481,7 +480,7 @@ def test_archives_and_an_index_that_another_program_made(session: Path, here: Pa
     assert cli("show", "research-team-001").code == 0
     assert cli("log", name, "researcher").out == "one\ntwo\n"
     assert "1 to delete" in cli("prune", "--older-than", "0s", "--dry-run").out
-    assert cli("archive", session).out == f"{packed}: {byte_size(packed.stat().st_size)}\n"
+    assert cli("archive", session).out == f"already archived: {packed}\n"
     assert cli("restore", "research-team-001").code == 0
     assert state(session) == before
     assert index(session.parent)["archived_sessions"][0]["restored_at"]

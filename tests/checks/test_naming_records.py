@@ -162,6 +162,22 @@ def test_hints_explain_words_that_are_nearly_right(cli: Cli, run: Path, here: Pa
     assert "; the newest is outputs/2026-01-02_101112\n" in cli("show", "xyz").err
 
 
+def test_hints_say_what_to_do_about_a_record_that_has_not_what_is_asked_for(cli: Cli, here: Path) -> None:
+    (here / "artifacts").mkdir()
+    assert "hint: try: runcard ledger artifacts\n" in cli("ledger").err
+    with runcard.record(here / "outputs", strict=True) as made:
+        pass
+    path = f"outputs/{made.path.name}"
+    assert f"hint: nothing to restore: it is already in {path}\n" in cli("restore", made.id).err
+    assert f"hint: copy the files from {path}\n" in cli("extract", made.id, "x").err
+    assert cli("log", made.id).err == (
+        f"Error: the run {path} has no output.log\n"
+        "  hint: `runcard run` stores the output, `runcard.record` does not\n"
+    )
+    for command, missing in (("import-bundle", "no.tar.gz"), ("migrate", "no.json")):
+        assert cli(command, missing).err == f"Error: {missing} does not exist\n  hint: check the path\n"
+
+
 @pytest.mark.usefixtures("here")
 def test_a_store_without_records_is_said(cli: Cli) -> None:
     assert "there are no records in ., outputs, artifacts" in cli("show", "@latest").err

@@ -70,8 +70,11 @@ def is_other_directory(word: str) -> bool:
     )
 
 
-def open_archive(word: str | os.PathLike[str]) -> "ArchivedRecord":
-    """The archive of the record that a word names, whether or not the record has a directory as well."""
+def open_archive(word: str | os.PathLike[str], advice: str = "its files are in") -> "ArchivedRecord":
+    """The archive of the record that a word names, whether or not the record has a directory as well.
+
+    `advice` is the hint for a record that is not archived; the path of its directory is appended.
+    """
     from runcard.store.archives.record import ArchivedRecord  # noqa: PLC0415 - see above
 
     path = os.fspath(word)
@@ -88,7 +91,7 @@ def open_archive(word: str | os.PathLike[str]) -> "ArchivedRecord":
     if match.archive is None:
         raise StoreError(
             f"{printable(match.path)} is not archived: it is a directory",
-            hint=f"archive it first: runcard archive {printable(match.path)}",
+            hint=f"{advice} {printable(match.path)}",
         )
     return match.open_archive()
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from runcard import record as recording
 from runcard.errors import RuncardError
 from runcard.operations.runs.import_bundle import import_bundle
 from runcard.store.archives.bundles.result import MAX_SIZE
@@ -107,6 +108,19 @@ def test_nothing_is_overwritten(made: tuple[Path, Path], tmp_path: Path) -> None
     assert refused.stderr.splitlines()[0] == "Error: theirs exists already"
     assert os.listdir(tmp_path) == ["theirs"]
     assert [name for name in os.listdir(project) if name.endswith(".tmp")] == []
+
+
+def test_a_run_that_is_not_closed_is_not_packed(tmp_path: Path) -> None:
+    make_project(tmp_path)
+    with recording(tmp_path / "outputs", strict=True) as run:
+        done = runcard(tmp_path, "export", str(run.path))
+    assert (done.returncode, done.stderr) == (
+        1,
+        (
+            f"Error: {run.path} is not closed: it is still running\n"
+            f"  hint: wait until it ends; if its process is gone: runcard close {run.path}\n"
+        ),
+    )
 
 
 def test_a_run_that_changed_is_not_packed(tmp_path: Path) -> None:

@@ -40,6 +40,7 @@ def command(
 ) -> int:
     """Add a note, a tag, an evaluation or an approval to the closed run or session RECORD. Its files do not change.
 
+    RECORD is a path, an id, a prefix of an id, a name, or @latest (@latest~1 is the one before).
     VALUE is the text of a note, the name of a tag, NAME=VALUE of an evaluation, or, if you like, the name of who
     approves. `runcard show` prints amendments. An archived RECORD is restored, amended and archived again.
 

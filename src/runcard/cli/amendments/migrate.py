@@ -41,7 +41,8 @@ def command(
 
     A document is replaced atomically, and only if the result is valid; the original is kept beside it. Fields that an
     older version does not have are listed. In a closed record each change is an amendment, and the store keeps the
-    originals; PATH may be the record itself, archived or not.
+    originals; PATH may be the record itself, archived or not: its path, its id, a prefix of its id, its name, or
+    @latest.
 
     Exit codes: 0 migrated, or already of that version, 1 something was not migrated, 2 migrated with losses.
     """

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 def command(record: str, yes: bool, dry_run: bool, as_json: bool, **chosen: Any) -> int:  # noqa: ANN401 - as click has them
     """Permanently remove files, event payloads or secrets from the closed run or session RECORD.
 
+    RECORD is a path, an id, a prefix of an id, a name, or @latest (@latest~1 is the one before).
+
     The record keeps what was removed, by whom, when and why; everything else still verifies. The next redaction finishes
     one that was killed. An archived RECORD is restored, redacted and archived again.
 

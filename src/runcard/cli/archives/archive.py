@@ -39,8 +39,9 @@ def command(
 ) -> int:
     """Pack closed runs and sessions into archives, and remove their directories.
 
-    Name the records, or select them by --older-than. Each becomes a .tar.gz file that `tar` can read. The file is read
-    back and compared with the record before the directory is removed. `runcard restore` puts a record back.
+    Name each RECORD by its path, its id, a prefix of its id, its name, or as @latest (@latest~1 is the one before); or
+    select them by --older-than. Each becomes a .tar.gz file that `tar` can read. The file is read back and compared
+    with the record before the directory is removed. `runcard restore` puts a record back.
 
     Exit codes: 0 archived, 1 a record was not archived, 2 warnings.
     """
@@ -83,6 +84,8 @@ def _refusal(record: str, error: RuncardError) -> JsonObject:
 def _line(archived: "Archived") -> str:
     from runcard.views.formats import byte_size  # noqa: PLC0415
 
+    if not archived.is_new:
+        return f"already archived: {archived.archive}"
     packed = byte_size(archived.bytes)
     if archived.uncompressed_bytes is None:
         return f"{archived.archive}: {packed}"

@@ -1,5 +1,6 @@
 """runcard ledger"""
 
+import os
 import sys
 
 import click
@@ -8,6 +9,7 @@ from runcard.cli.exit_codes import ExitCode
 from runcard.cli.options import PATH, json_option
 from runcard.cli.printing import complain, complain_of_settings, say, say_json
 from runcard.encoding import JsonObject
+from runcard.errors import StoreError
 
 
 @click.command("ledger")
@@ -21,11 +23,15 @@ def command(store: str | None, as_json: bool) -> int:
 
     Exit codes: 0 printed, 1 no ledger, 2 a ledger is damaged.
     """
+    from runcard.files import printable  # noqa: PLC0415
     from runcard.operations.checks.ledger import history, in_order  # noqa: PLC0415
-    from runcard.settings import OUTPUTS, read_settings  # noqa: PLC0415
+    from runcard.settings import ARTIFACTS_DIR, OUTPUTS, read_settings  # noqa: PLC0415
 
     settings = read_settings()
     name = store if store is not None else settings[OUTPUTS]
+    other = settings[ARTIFACTS_DIR]
+    if store is None and not os.path.lexists(name) and os.path.isdir(other):
+        raise StoreError(f"{printable(name)} does not exist", hint=f"try: runcard ledger {printable(other)}")
     books = history(name)
     if as_json:
         say_json({"store": name, "ledgers": [book.to_dict() for book in books]})

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 @click.option("--instance", metavar="NAME", help="Show this agent of a session, by name or id.")
 @json_option
 def command(record: str, instance: str | None, as_json: bool) -> int:
-    """Show the run or session RECORD: a path, an id, a name, or @latest; archived or not.
+    """Show the run or session RECORD, archived or not.
+
+    RECORD is a path, an id, a prefix of an id, a name, or @latest (@latest~1 is the one before).
 
     For a run: its command, configuration, cost, inputs and files. For a session: the team as a tree, the tokens, cost
     and time of each agent, a timeline, and failures with their reasons.

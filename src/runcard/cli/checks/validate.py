@@ -18,8 +18,9 @@ from runcard.cli.printing import finding_line, say_json
 def command(paths: tuple[str, ...], kind: str | None, as_json: bool, strict: bool, root: str | None) -> int:
     """Check every document at PATH: a file, a folder, or - for standard input.
 
-    The kind and the version of a document are detected from its content. In a folder, only the documents of runcard are
-    checked; other files are skipped.
+    The kind and the version of a document are detected from its content. In a folder, only the documents of runcard
+    are checked; other files are skipped. The documents of a record are also found by its id, a prefix of its id, its
+    name, or @latest (@latest~1 is the one before).
 
     Exit codes: 0 valid, 1 errors found, 2 warnings.
     """

@@ -31,7 +31,8 @@ _NOT_SIGNED = "Not signed: anyone able to write to this folder, its sender inclu
 def command(paths: tuple[str, ...], pin: str | None, shows_progress: bool, as_json: bool) -> int:
     """Hash every file of the records at PATH and compare it with the record.
 
-    PATH is a run, a session, an archive, or a folder with records at any depth. A record is intact if nothing was
+    PATH is a run, a session, an archive, or a folder with records at any depth. A record can also be named by its id,
+    a prefix of its id, its name, or as @latest (@latest~1 is the one before). A record is intact if nothing was
     changed except by recorded amendments, and complete if nothing is missing.
 
     Exit codes: 0 intact and complete, 1 problems found, 2 warnings.

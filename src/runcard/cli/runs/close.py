@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 def command(runs: tuple[str, ...], outputs: str | None, as_json: bool) -> int:
     """Close runs that were left open because their process died: those named, or all of a store.
 
+    RUN is a path, an id, a prefix of an id, a name, or @latest (@latest~1 is the one before).
+
     A run whose end was not recorded is marked as interrupted, and its end is estimated from its last event. Runs whose
     process is alive are left alone.
 

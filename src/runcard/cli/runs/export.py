@@ -25,6 +25,8 @@ from runcard.cli.printing import complain, say, say_json
 def command(run: str, form: str, output: str | None, including: tuple[str, ...], as_json: bool) -> int:
     """Pack RUN into a bundle that others can run again, and print its path.
 
+    RUN is a path, an id, a prefix of an id, a name, or @latest (@latest~1 is the one before).
+
     A bundle is a .tar.gz file with the run, its inputs and the programs that its command names. Call this command from
     the directory in which the run was recorded.
 

@@ -34,6 +34,8 @@ _LONG = 1000  # characters: more may have scrolled out of sight
 def command(run: str, outputs: str | None, dry_run: bool, yes: bool, as_json: bool) -> int:
     """Run the command of RUN again in this directory, and compare the results.
 
+    RUN is a path, an id, a prefix of an id, a name, or @latest (@latest~1 is the one before).
+
     Shows first what has changed since (inputs, git commit, packages) and the command. Asks for confirmation if RUN fails
     verification, or if you did not record it on this machine; then only its command and inputs are used. From your own
     records the configuration, labels and experiment are used too. The report lists identical and different outputs,

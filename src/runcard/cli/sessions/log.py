@@ -25,7 +25,8 @@ _COLOURS = re.compile(r"\x1b\[[0-9;:]*m")
 def command(record: str, name: str | None) -> int:
     """Print the output of the run RECORD, or the transcript of the agent NAME of the session RECORD.
 
-    RECORD is a path, an id, a name, or @latest; archived or not. NAME may also be the id of the agent.
+    RECORD is a path, an id, a prefix of an id, a name, or @latest (@latest~1 is the one before); archived or not. NAME
+    may also be the id of the agent.
 
     On a terminal the output is paged ($PAGER) and control characters are escaped. Elsewhere it is printed unchanged.
 

@@ -70,6 +70,8 @@ def migrate_record(
     """Migrate all documents of a record, archived or not; None for a file that is not a record, but may be a document."""
     if os.path.isfile(record) and not layout.is_archive(record):
         return None
+    if not os.path.lexists(record) and _is_other_document(record):
+        return None  # a mistyped path, most likely; what reads it says so
     if os.path.isdir(record) and not is_other_directory(record):  # also one that is not a record of ours
         return migrate_folder(record, to, backup=backup, dry_run=dry_run, **options)
     source = open_record(record)
@@ -81,6 +83,11 @@ def migrate_record(
         )
     with source.as_directory() as copy:
         return _migrate_unpacked(copy, source.path, to, dry_run=True, **options)
+
+
+def _is_other_document(path: str) -> bool:
+    """Whether a path is, by its name, that of a document which is not the metadata document of a record."""
+    return path.endswith(".json") and os.path.basename(path) != layout.METADATA
 
 
 def _migrate_unpacked(directory: str, archive: str, to: str | None, **options: Any) -> tuple[Migrated, ...]:  # noqa: ANN401 - as above

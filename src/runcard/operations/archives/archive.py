@@ -49,6 +49,7 @@ class Archived:
     bytes: int
     uncompressed_bytes: int | None  # None if it is not known
     verdict: Verdict
+    is_new: bool = True  # false if it was archived before
 
     def to_dict(self) -> JsonObject:
         return {
@@ -112,7 +113,9 @@ def _archived_meanwhile(path: str, folder: str) -> Archived:
     for entry in ArchiveFolder(folder).find(os.path.basename(path)):
         if os.path.isfile(entry.path):
             size = entry.fields.get("uncompressed_bytes")
-            return Archived(Path(path), Path(entry.path), os.path.getsize(entry.path), size, Verdict(()))
+            return Archived(
+                Path(path), Path(entry.path), os.path.getsize(entry.path), size, Verdict(()), is_new=False
+            )
     raise not_a_record(path)
 
 

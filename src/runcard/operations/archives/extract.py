@@ -24,7 +24,7 @@ def extract(
     Every file is compared with the listing of the record; one that differs is removed again, and an error. Links are made
     last, and no link below the directory is followed.
     """
-    record = open_archive(archive)
+    record = open_archive(archive, "copy the files from")
     record.keeps_index = True
     extraction = _Extraction(record, os.fspath(output))
     try:

@@ -67,7 +67,7 @@ def restore(
     Everything is checked before a byte is written, and again while it is. With `force` a record comes back that was
     changed before it was archived; a hostile or damaged one never does.
     """
-    record = open_archive(archive)
+    record = open_archive(archive, "nothing to restore: it is already in")
     if to is None and record.store is None:
         raise no_store(record)
     verdict = verify_record(record, limits=limits, progress=progress)

@@ -92,12 +92,16 @@ def open_transcript(session: ShownSession, name: str, limits: Limits | None = No
         output = _document(session.record, instance_id, limits).get("output") or {}
         file = output.get("file") or file
     path = layout.instance_file(instance_id, file)
-    return _open(session.record, path, printable(entry["name"]), session.amendments)
+    message = f"there is no transcript of {printable(entry['name'])}"
+    why = "none was recorded, or it was left out when collecting"
+    return _open(session.record, path, message, why, session.amendments)
 
 
 def open_output(run: Record, amendments: Amendments) -> BinaryIO:
     """The output of a run's command; the caller closes it."""
-    return _open(run, layout.OUTPUT, f"the run {printable(run.path)}", amendments)
+    message = f"the run {printable(run.path)} has no {layout.OUTPUT}"
+    why = "`runcard run` stores the output, `runcard.record` does not"
+    return _open(run, layout.OUTPUT, message, why, amendments)
 
 
 def _document(session: Record, instance_id: str, limits: Limits | None) -> JsonObject:
@@ -106,10 +110,9 @@ def _document(session: Record, instance_id: str, limits: Limits | None) -> JsonO
     ).to_dict()
 
 
-def _open(record: Record, path: str, whose: str, amendments: Amendments) -> BinaryIO:
+def _open(record: Record, path: str, message: str, why: str, amendments: Amendments) -> BinaryIO:
     file = record.open(path)
     if file is not None:
         return file
     removals = [change for change in amendments.by_path.get(json_name(path).text, ()) if change.new is None]
-    why = str(removals[-1]) if removals else "none was recorded, or it was left out when collecting"
-    raise StoreError(f"there is no transcript of {whose}", hint=why)
+    raise StoreError(message, hint=str(removals[-1]) if removals else why)

@@ -7,7 +7,7 @@ from runcard.digests import sha256_bytes
 from runcard.documents.run.fields import RunFields
 from runcard.errors import StoreError
 from runcard.files import failure, printable
-from runcard.operations.checks.show import show
+from runcard.operations.checks.show import ShownRun, show
 from runcard.store import layout
 from runcard.store.archives.bundles.pack import pack
 from runcard.store.archives.bundles.result import MAX_FILES, BundleResult, first_problem
@@ -31,6 +31,7 @@ def export_bundle(
     record = open_record(run)
     record.problems()  # an archive is read here: its own document counts, not the copy beside it
     shown = show(record)
+    _check_closed(shown)
     _check_intact(record)
     name = record.name
     digest = sha256_bytes(record.read(layout.METADATA) or b"").hex
@@ -61,6 +62,15 @@ def export_bundle(
     if count > MAX_FILES:
         warnings.append(f"the bundle has {count:,} files: `import-bundle` needs --max-files {count}")
     return BundleResult(target, warnings)
+
+
+def _check_closed(run: ShownRun) -> None:
+    if RunFields(run.document).status == "running":
+        path = printable(run.path)
+        raise StoreError(
+            f"{path} is not closed: {run.remark or 'it is still running'}",
+            hint=f"wait until it ends; if its process is gone: runcard close {path}",
+        )
 
 
 def _check_intact(run: Record) -> None:

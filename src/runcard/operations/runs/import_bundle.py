@@ -7,7 +7,7 @@ from runcard.digests import sha256_bytes
 from runcard.documents import reader
 from runcard.documents.run.inputs import input_entries, input_path
 from runcard.encoding import JsonObject
-from runcard.errors import UsageError
+from runcard.errors import StoreError, UsageError
 from runcard.files import check_relative, failure, json_name, printable, sync_filesystem
 from runcard.store import layout
 from runcard.store.archives.bundles.check import read_bundle
@@ -49,6 +49,8 @@ def import_bundle(
 
     The folder must not exist yet; it appears when everything is in it.
     """
+    if not os.path.lexists(bundle):
+        raise StoreError(f"{printable(os.fspath(bundle))} does not exist", hint="check the path")
     contents, manifest = read_bundle(os.fspath(bundle), max_size=max_size, max_files=max_files)
     run = ArchivedRecord(os.fspath(bundle), kind=RUN, contents=contents.below(manifest["run"]))
     missing = _check_run(run.in_store(None), manifest)
