@@ -140,7 +140,11 @@ def test_failures_and_errors_are_told() -> None:
 
 def test_a_running_instance_is_not_counted_as_failed() -> None:
     document = team(
-        entry("a"), entry("b", status="running"), all_completed=False, failed_instances=1, completed_instances=1
+        entry("a"),
+        entry("b", status="running"),
+        all_completed=False,
+        failed_instances=1,
+        completed_instances=1,
     )
     page = summary(document, SummaryFigures("/", 0, 0, 0), PRODUCER)
     assert "**Status**: ⚠️ 1 of 2 instances did not complete" in page
