@@ -64,8 +64,12 @@ def test_a_changed_source_is_analyzed_again_and_a_spec_only_replaced_by_force(
     spec = project.add(SPEC, b"# filled in\n")
     project.source.write_bytes(LATER)
     done = cli("plan", "pipeline", project.source, "--method", "total")
-    assert (done.code, done.out) == (1, "")
-    assert "exists and was not changed" in done.err
+    assert done.code == 1
+    assert done.out.splitlines() == [
+        f"{project.source}: analyzer done: {project.plan}",
+        f"{project.source}: validator done: valid testplan 2.0",
+    ]
+    assert "already exists; it was not changed" in done.err
     assert spec.read_bytes() == b"# filled in\n"
     assert len(project.read()["characteristics"]) == 2
     done = cli("plan", "pipeline", project.source, "--method", "total", "--force", "--json")

@@ -9,7 +9,7 @@ from runcard.cli.plans.options import many_options, root_option, sources_argumen
 
 if TYPE_CHECKING:
     from runcard.cli.batch import Batch
-    from runcard.operations.plans.pipeline import PipelineResult
+    from runcard.operations.plans.pipeline import PipelineResult, PipelineStep
     from runcard.plans.plan_files import MethodRef
 
 
@@ -40,20 +40,34 @@ def command(
 
     Exit codes: 0 success, 1 a step failed, 2 warnings.
     """
-    from runcard.errors import UsageError  # noqa: PLC0415
+    from runcard.errors import RuncardError, UsageError  # noqa: PLC0415
     from runcard.operations.plans.pipeline import run_pipeline  # noqa: PLC0415
 
     if output is not None and len(sources) > 1:
         raise UsageError("--output names one file, but several sources were given", hint="pass one source")
-    batch.each(
-        sources, lambda source: run_pipeline(source, method_ref, root=root, output=output, force=force), _show
-    )
+
+    def work(source: str) -> "PipelineResult":
+        finished: list[PipelineStep] = []
+        try:
+            return run_pipeline(
+                source, method_ref, root=root, output=output, force=force, on_step=finished.append
+            )
+        except RuncardError:
+            for step in finished:
+                batch.done(_step_line(source, step))
+            raise
+
+    batch.each(sources, work, _show)
     return batch.finish()
+
+
+def _step_line(source: str, step: "PipelineStep") -> str:
+    return f"{source}: {step.agent} {step.outcome}: {step.detail}"
 
 
 def _show(source: str, result: "PipelineResult") -> None:
     from runcard.cli.printing import say  # noqa: PLC0415
 
     for step in result.steps:
-        say(f"{source}: {step.agent} {step.outcome}: {step.detail}")
+        say(_step_line(source, step))
     say(f"{source}: next is the {result.next}")
