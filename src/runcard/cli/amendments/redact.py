@@ -55,7 +55,6 @@ def command(record: str, yes: bool, dry_run: bool, as_json: bool, **chosen: Any)
     if not dry_run and not yes:
         (planned,) = bar.over(work(dry_run=dry) for dry in (True,))
         if planned.taken and not _is_agreed(record, planned):
-            complain("Error", "nothing was redacted")
             return ExitCode.FAILED
     (done,) = bar.over(work(dry_run=dry) for dry in (dry_run,))
     if as_json:
@@ -90,4 +89,6 @@ def _is_agreed(record: str, planned: "Redacted") -> bool:
     """List what would be removed, and ask."""
     from runcard.cli.confirm import is_agreed  # noqa: PLC0415
 
-    return is_agreed(f"Permanently remove this from {record}?", about=_lines(planned))
+    return is_agreed(
+        f"Permanently remove this from {record}?", otherwise="nothing was redacted", about=_lines(planned)
+    )
