@@ -77,6 +77,18 @@ def test_a_changed_source_is_analyzed_again_and_a_spec_only_replaced_by_force(
     assert "instance.total(rate)" in spec.read_text()
 
 
+def test_without_a_method_the_methods_of_the_source_are_named(cli: Cli, project: RubyProject) -> None:
+    done = cli("plan", "pipeline", project.source)
+    assert (done.code, done.out) == (64, "")
+    assert (
+        done.err
+        == "Error: Missing option '--method'.\n  hint: its methods: Billing::Invoice#total, Billing::Invoice.latest\n"
+    )
+    done = cli("plan", "pipeline", "absent.rb")
+    assert done.code == 64
+    assert done.err.endswith("hint: see `runcard plan pipeline --help`\n")
+
+
 FURTHER = b"""\
 class Billing::Invoice
   def total
