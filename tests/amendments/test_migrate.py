@@ -274,7 +274,7 @@ def test_a_document_that_a_closed_record_does_not_know_is_not_changed(
     path = put(f"record/{name}", samples.team())
     with pytest.raises(StoreError, match="is not what it was when the record was closed") as caught:
         migrate(path, "2.0.0", dry_run=dry_run)
-    assert "write the migrated document elsewhere with --output" in str(caught.value.hint)
+    assert "write the migrated document to another file with --output" in str(caught.value.hint)
     assert path.read_bytes() == samples.written(samples.team())
 
 

@@ -236,7 +236,7 @@ def test_amended_files_are_told_also_where_something_else_is_wrong(cli: Cli, run
     done = cli("verify", run)
     assert (done.code, done.out) == (1, "")
     assert done.err.splitlines()[1:] == [
-        "  personas/1.json: the file is gone [missing]",
+        "  personas/1.json: the file is missing [missing]",
         "  notes.txt: amended by ada because a customer asked for it [amended]",
     ]
 

@@ -27,7 +27,7 @@ def is_good(record: Path) -> bool:
 def test_a_file_is_taken_out_and_it_is_said_by_whom_and_why(cli: Cli, run: Path) -> None:
     old, sums, metadata = digest(run / "notes.txt"), digest(run / "SHA256SUMS"), digest(run / "metadata.json")
     done = cli("redact", run, "--file", "notes.txt", *WHY)
-    assert (done.code, done.out, done.err) == (0, "notes.txt: withheld\n", "")
+    assert (done.code, done.out, done.err) == (0, f"{run}/notes.txt: withheld\n", "")
     assert not (run / "notes.txt").exists()
     (entry,) = entries(run)
     assert (entry["kind"], entry["path"]) == ("redaction", "notes.txt")
@@ -121,12 +121,12 @@ def test_a_link_in_the_way_leads_nowhere(run: Path, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     shutil.move(run / "deep", outside)
     (run / "deep").symlink_to(outside)
-    with pytest.raises(StoreError, match="is gone"):
+    with pytest.raises(StoreError, match="is missing"):
         redact(run, files=["deep/log.txt"], reason="x")
     assert (outside / "log.txt").exists()
     (run / "notes.txt").unlink()
     (run / "notes.txt").symlink_to(outside / "log.txt")
-    with pytest.raises(StoreError, match="is gone"):
+    with pytest.raises(StoreError, match="is missing"):
         redact(run, files=["notes.txt"], reason="x")
     assert (outside / "log.txt").exists()
 
@@ -158,7 +158,7 @@ def test_the_payload_of_an_event_goes_with_its_salt_and_the_chain_holds(cli: Cli
     before = (run / "experiment.jsonl").read_bytes().splitlines()
     writer = json.loads(before[1])["writer"]
     done = cli("redact", run, "--event", "2", *WHY)
-    assert (done.code, done.out) == (0, f"experiment.jsonl: withheld in 1 event: {writer}:2\n")
+    assert (done.code, done.out) == (0, f"{run}/experiment.jsonl: withheld in 1 event: {writer}:2\n")
     after = (run / "experiment.jsonl").read_bytes().splitlines()
     assert [a == b for a, b in zip(before, after, strict=True)] == [
         number != 1 for number in range(len(before))
@@ -246,8 +246,8 @@ def test_a_rule_masks_what_it_finds_in_texts_and_takes_whole_payloads_out(cli: C
     writer = lines(run / "experiment.jsonl")[0]["writer"]
     assert done.code == 0
     assert done.out.splitlines() == [
-        "deep/log.txt: masked: 2 × anthropic-key",
-        f"experiment.jsonl: withheld in 1 event: {writer}:3",
+        f"{run}/deep/log.txt: masked: 2 × anthropic-key",
+        f"{run}/experiment.jsonl: withheld in 1 event: {writer}:3",
     ]
     assert (run / "deep" / "log.txt").read_text() == (
         f"one [masked:anthropic-key]\ntwo {OTHER_KEY}\nthree [masked:anthropic-key] end\n"
@@ -255,7 +255,7 @@ def test_a_rule_masks_what_it_finds_in_texts_and_takes_whole_payloads_out(cli: C
     assert KEY.encode() in (run / "picture.png").read_bytes()  # no text
     assert is_good(run)
     assert entries(run)[0]["rules"] == {"anthropic-key": 2}
-    assert cli("redact", run, "--rule", "anthropic-key", *WHY).out == "nothing to redact\n"
+    assert cli("redact", run, "--rule", "anthropic-key", *WHY).out == f"{run}: nothing to redact\n"
 
 
 def test_what_a_rule_finds_in_the_metadata_document_stays_and_is_said(cli: Cli, tmp_path: Path) -> None:
@@ -276,7 +276,7 @@ def test_a_rule_is_applied_where_it_can_be_and_says_where_it_cannot(cli: Cli, ru
     (run / "notes.txt").write_text(f"forged {KEY}")
     done = cli("redact", run, "--rule", "anthropic-key", *WHY)
     assert done.code == 2
-    assert done.out == "deep/log.txt: masked: 2 × anthropic-key\n"
+    assert done.out == f"{run}/deep/log.txt: masked: 2 × anthropic-key\n"
     assert done.err.splitlines() == [
         "Warning: cannot read experiment.jsonl: No such file or directory: it was left as it is",
         "Warning: notes.txt was changed since the record was closed: it was left as it is",
@@ -335,7 +335,7 @@ def test_nobody_is_asked_where_nobody_is_there(cli: Cli, run: Path) -> None:
 def test_what_was_taken_out_already_is_said_and_no_error(cli: Cli, run: Path) -> None:
     cli("redact", run, "--file", "notes.txt", *WHY)
     done = cli("redact", run, "--file", "notes.txt", *WHY)
-    assert (done.code, done.out) == (0, "notes.txt: already withheld\n")
+    assert (done.code, done.out) == (0, f"{run}/notes.txt: already withheld\n")
     assert len(entries(run)) == 1
 
 
@@ -394,8 +394,8 @@ def test_a_file_that_is_put_back_is_found_and_taken_out_again_by_the_next_amendm
     assert "withheld by ada because law" in said["findings"][0]["message"]
     done = cli("redact", run, "--file", "notes.txt", *WHY)
     assert done.out.splitlines() == [
-        "notes.txt: finished, an earlier redaction was interrupted",
-        "notes.txt: already withheld",
+        f"{run}/notes.txt: finished, an earlier redaction was interrupted",
+        f"{run}/notes.txt: already withheld",
     ]
     assert is_good(run)
 

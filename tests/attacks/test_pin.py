@@ -85,11 +85,11 @@ def test_what_is_gone(outputs: Path, pin: Path, here: Path, what: str) -> None:
         shutil.rmtree(outputs / ".runcard" if what == "folder" else outputs)
     code, report = verify(outputs, "--pin", pin)
     assert (code, report["complete"]) == (1, False)
-    assert any("the ledger is gone" in one for one in messages(report, "ledger"))
+    assert any("the ledger is missing" in one for one in messages(report, "ledger"))
     small_run(here / "other")
     code, report = verify(here, "--pin", pin)  # the folder above: the store was below it
     assert code == 1
-    assert any("the ledger is gone" in one for one in messages(report, "ledger"))
+    assert any("the ledger is missing" in one for one in messages(report, "ledger"))
     assert verify(here / "other", "--pin", here / "second.json")[0] == 0
 
 

@@ -108,7 +108,7 @@ def test_an_index_that_is_gone(store: Path) -> None:
     index(store).unlink()
     code, report = verify(store)
     assert (code, report["records"], report["complete"]) == (1, 3, False)
-    assert messages(report, "missing") == ["the index of archives is gone"]
+    assert messages(report, "missing") == ["the index of archives is missing"]
 
 
 @pytest.mark.parametrize(

@@ -148,16 +148,45 @@ def test_no_match_lists_similar_records_or_the_newest(cli: Cli, run: Path) -> No
     assert cli("show", "").err.startswith("Error: '' does not exist\n")
 
 
+def test_hints_explain_words_that_are_nearly_right(cli: Cli, run: Path, here: Path) -> None:
+    for word in ("@lates", "latest", "@LATEST", "@latest~x", "LATEST~1"):
+        assert "hint: did you mean @latest?\n" in cli("show", word).err
+    assert "hint: did you mean outputs/@latest?\n" in cli("show", "outputs/latest").err
+    for word in ("run", "202"):
+        assert "hint: a prefix needs at least 4 characters\n" in cli("show", word).err
+    (here / "experiments" / "moods").mkdir(parents=True)
+    for word in ("moods", "experiments/moods"):
+        assert "hint: moods is an experiment: runcard experiment show moods\n" in cli("show", word).err
+    assert "hint: the oldest is @latest~1\n" in cli("show", "@latest~99").err
+    assert "hint: the oldest is outputs/@latest~1\n" in cli("show", "outputs/@latest~99").err
+    shutil.rmtree(run)
+    assert "hint: the oldest is @latest\n" in cli("show", "@latest~1").err
+    assert "; the newest is outputs/2026-01-02_101112\n" in cli("show", "xyz").err
+
+
 @pytest.mark.usefixtures("here")
 def test_a_store_without_records_is_said(cli: Cli) -> None:
     assert "there are no records in ., outputs, artifacts" in cli("show", "@latest").err
 
 
 def test_a_path_that_exists_wins(cli: Cli, run: Path, here: Path) -> None:
-    (here / run.name).mkdir()
-    assert "is not a record" in cli("show", run.name).err
+    shutil.copytree(run, here / run.name)
+    assert open_record(run.name).path == run.name
     (here / "@latest").write_text("x")
     assert "is a file, not a record" in cli("show", "@latest").err
+
+
+@pytest.mark.parametrize("command", ["show", "amend", "migrate", "archive", "rerun", "close", "export"])
+def test_a_record_is_preferred_to_a_plain_directory_of_its_name(
+    cli: Cli, run: Path, here: Path, command: str
+) -> None:
+    (here / run.name / "sub").mkdir(parents=True)
+    done = cli(*(part.format(run.name) for part in COMMANDS[command]))
+    assert (done.code in {0, 2}, "is not a record" in done.err) == (True, False), done.err
+    (here / "plain").mkdir()
+    done = cli(*(part.format("plain") for part in COMMANDS[command]))
+    assert (done.code, "plain" in done.err) == (1, True)
+    assert "plain is not a record: it has no metadata.json" in cli("show", "plain").err
 
 
 def test_a_record_in_its_directory_and_in_an_archive_is_one_match_the_directory(run: Path) -> None:
@@ -166,6 +195,40 @@ def test_a_record_in_its_directory_and_in_an_archive_is_one_match_the_directory(
     for word in (run.name, run_id(run.name), "@latest", "2026-01-03"):
         assert Path(open_record(word).path).name == run.name
         assert open_archive(word).path.endswith(packed.name) if word != "@latest" else True
+
+
+@pytest.mark.parametrize("is_closed", [True, False])
+def test_a_record_in_its_store_is_preferred_to_copies(cli: Cli, here: Path, *, is_closed: bool) -> None:
+    with runcard.record(here / "outputs", strict=True) as older:
+        pass
+    with runcard.record(here / "outputs", strict=True) as made:
+        if not is_closed:
+            _check_copies(cli, here, made.id, made.path, older.id)
+    if is_closed:
+        _check_copies(cli, here, made.id, made.path, older.id)
+
+
+def _check_copies(cli: Cli, here: Path, own: str, path: Path, older: str) -> None:
+    for copy in (here / "forged", here / "outputs" / "zzz"):
+        shutil.copytree(path, copy)
+    for word in (own, own[:-1], "@latest"):
+        assert Path(open_record(word).path).resolve() == path.resolve()
+    assert open_record("forged").path == "forged"
+    assert open_record("@latest~1").id == older
+    shutil.copytree(here / "outputs", here / "artifacts")
+    for word in (own, own[:-1], "@latest"):
+        assert "2 records match" in cli("show", word).err
+
+
+def test_sessions_that_were_collected_again_are_different_records(here: Path) -> None:
+    (here / "team").mkdir()
+    session = Path(runcard.collect(lay_out(here / "team"), artifacts=here / "artifacts").path)
+    again = session.with_name(f"2099{session.name[4:]}")
+    shutil.copytree(session, again)
+    shutil.copytree(session, here / "forged")
+    assert [open_record(word).name for word in ("@latest", "@latest~1")] == [again.name, session.name]
+    with pytest.raises(StoreError):
+        open_record("@latest~2")
 
 
 def test_a_ledger_that_names_another_directory_is_not_believed(run: Path) -> None:

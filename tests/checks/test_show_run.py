@@ -127,7 +127,7 @@ def test_a_run_of_another_host_stays_running_with_a_warning(cli: Cli, dead: Path
     assert done.code == 2
     assert done.out.splitlines()[0].endswith("  running")
     assert done.err == (
-        "Warning: the run is not closed: it runs on another host, so nobody can tell from here whether it still does\n"
+        "Warning: the run is not closed: it runs on another host, so its state cannot be checked from here\n"
     )
 
 
@@ -238,7 +238,7 @@ def test_a_run_of_another_program_that_says_it_is_running_is_not_said_to_be_at_w
     for command in ("show", "verify", "validate"):
         done = cli(command, run)
         assert done.code == 2
-        assert "the run is not closed: nobody can tell whether it is still at work" in done.err
+        assert "the run is not closed: it is unknown whether it is still running" in done.err
 
 
 def test_a_readme_of_the_users_own_is_among_the_files(tmp_path: Path) -> None:

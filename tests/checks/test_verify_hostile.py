@@ -155,7 +155,7 @@ def test_all_records_below_a_folder_are_verified(
     done = cli("verify", folder)
     assert (done.code, done.out) == (1, "")
     assert done.err.startswith(
-        f"Error: {outputs / run.name}: INCOMPLETE (nothing changed)\n  notes.txt: the file is gone"
+        f"Error: {outputs / run.name}: INCOMPLETE (nothing changed)\n  notes.txt: the file is missing"
     )
 
 
@@ -200,7 +200,7 @@ def test_a_ledger_that_is_gone_is_missed_by_those_who_saw_it(tmp_path: Path) -> 
     assert verdict(first)["findings"] == []  # it was the first that the ledger was to know
     (told,) = verdict(second)["findings"]
     assert (told["kind"], told["path"]) == ("ledger", "metadata.json")
-    assert told["message"].startswith("the ledger of the store is gone, or ")
+    assert told["message"].startswith("the ledger of the store is missing, or ")
     assert verdict(outputs)["complete"]  # nobody can tell which of the two it is
     elsewhere = tmp_path / "elsewhere" / second.name
     elsewhere.parent.mkdir()

@@ -96,7 +96,7 @@ def test_what_is_wrong_stands_below_the_verdict_and_nothing_on_stdout(cli: Cli, 
         f"Error: {run}: CHANGED AND INCOMPLETE",
         "  new.txt: the file was not there when the run was closed [unexpected]",
         "  notes.txt: the file was changed [changed]",
-        "  personas/1.json: the file is gone [missing]",
+        "  personas/1.json: the file is missing [missing]",
     ]
 
 
@@ -113,7 +113,7 @@ def test_the_good_ones_are_still_told_and_the_exit_code_is_the_worst(
         "Error: nowhere does not exist",
         f"  hint: name a record by its path, its id or the name of its directory; the newest are {newest}",
         f"Error: {second}: INCOMPLETE (nothing changed)",
-        "  notes.txt: the file is gone [missing]",
+        "  notes.txt: the file is missing [missing]",
         f"Warning: {dead}: the run was interrupted and is not closed: its process is gone [open]",
     ]
 
@@ -189,7 +189,7 @@ def alive(tmp_path: Path) -> Iterator[Path]:
 def test_a_run_that_is_at_work_is_not_closed(cli: Cli, alive: Path) -> None:
     done = cli("verify", alive)
     assert (done.code, done.out) == (2, f"{alive}: incomplete (nothing changed)\n{UNSIGNED}")
-    assert done.err == f"Warning: {alive}: the run is not closed: it is still at work [open]\n"
+    assert done.err == f"Warning: {alive}: the run is not closed: it is still running [open]\n"
     (finding,) = verdict(alive)["findings"]
     assert (finding["kind"], finding["path"]) == ("open", "metadata.json")
 

@@ -1,7 +1,7 @@
 """The loop over many records, documents or plans, for every command that takes several.
 
 Good results are printed in order as they come. Errors follow at the end, then warnings, so that the first word on stderr
-tells the exit code. An error stops its own item only; the worst one decides the exit code.
+matches the exit code. An error stops its own item only; the worst one decides the exit code.
 """
 
 import sys

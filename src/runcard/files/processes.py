@@ -49,7 +49,7 @@ def _same_ticks(process: Process, ticks: int) -> bool | None:
 def is_alive(
     process: Process, same_start: Callable[[Process, int], bool | None] = _same_ticks
 ) -> bool | None:
-    """Whether the process with this identity is still alive; None if that cannot be told.
+    """Whether the process with this identity is still alive; None if that is unknown.
 
     `same_start` compares its recorded start with the tick at which the process of this pid started.
     """

@@ -131,7 +131,7 @@ def _reason_not_to_close(document: JsonObject, *, locks_work: bool) -> str | Non
         return f"it was recorded on another host, {printable(str(process.get('host')))}"
     if locks_work or is_alive(process) is False:
         return None
-    return "its process is running, as far as can be told"
+    return "as far as is known, its process is running"
 
 
 def _is_sealed(run: str, document: JsonObject) -> bool:

@@ -1,14 +1,15 @@
 """Finding the record that a user names.
 
 A word names a record by its path, its id, the name of its directory, a prefix of one of these that only one record has,
-or as `@latest` or `@latest~N`. A path that exists always wins. Everything else is looked for in the stores at hand: the
+or as `@latest` or `@latest~N`. A path that exists wins, except a plain directory whose name a record has, too. Everything else is looked for in the stores at hand: the
 current directory, the configured ones and those of experiments; or, for a word such as `outputs/NAME`, in that store.
 
 A word is only ever compared with the names that a store has, never made into a path. Names are looked at first, then
 the indexes of archives, then ledgers; documents are read only for records that none of these know by their id. A ledger
 can come from a stranger: a directory that it names counts only if its own document has the id.
 
-A record that is both in its directory and in an archive is one match.
+A record that is both in its directory and in an archive is one match. Copies have the id of their original: a record
+that its store knows is preferred to its copies, and `@latest~N` counts them as one.
 """
 
 import contextlib
@@ -26,12 +27,13 @@ from runcard.files import printable
 from runcard.settings import ARTIFACTS_DIR, OUTPUTS, read_settings
 from runcard.store import layout
 from runcard.store.ledger import LedgerEntry, history_of, ledgers
-from runcard.store.record import HINT, DirectoryRecord, Record, not_a_record, start_of
+from runcard.store.record import HINT, DirectoryRecord, Record, experiment_hint, not_a_record, start_of
 
 if TYPE_CHECKING:  # it takes long to load, and most commands need no archive
     from runcard.store.archives.index import ArchiveEntry
     from runcard.store.archives.record import ArchivedRecord
 
+_LATEST_WORD = "@latest"
 _LATEST = r"@latest(?:~([0-9]{1,9}))?"
 _SHORTEST_PREFIX = 4  # characters
 _MOST_LISTED = 5  # candidates in a message
@@ -45,12 +47,27 @@ class AmbiguousRecordError(StoreError):
 def open_record(word: str | os.PathLike[str], limits: Limits | None = None) -> Record:
     """The record that a word names; raises StoreError, which lists candidates, when there is none or more than one."""
     path = _without_document(os.fspath(word))
+    if is_other_directory(path):
+        try:
+            return _find(path, is_exact=True).open(limits)
+        except AmbiguousRecordError:
+            raise
+        except RuncardError:
+            pass  # then the directory is what is wrong
     if os.path.lexists(path):
         return _record_at(path, limits)
-    match = _find(path)
-    if match.directory is not None:
-        return DirectoryRecord(match.directory, limits)
-    return match.open_archive()
+    return _find(path).open(limits)
+
+
+def is_other_directory(word: str) -> bool:
+    """Whether a word is the name of a directory, in the current one, that is not a record: it may be a record's name, too."""
+    return (
+        os.path.basename(word) == word
+        and word not in {os.curdir, os.pardir}
+        and os.path.isdir(word)
+        and not layout.may_be_file(os.path.join(word, layout.METADATA), follow=True)
+        and not layout.is_record(word)
+    )
 
 
 def open_archive(word: str | os.PathLike[str]) -> "ArchivedRecord":
@@ -63,7 +80,9 @@ def open_archive(word: str | os.PathLike[str]) -> "ArchivedRecord":
     path = _without_document(path)
     if os.path.lexists(path) and not os.path.isdir(path):
         raise not_a_record(path)
-    match = _find(os.path.abspath(path) if os.path.lexists(path) else path, is_exact=os.path.lexists(path))
+    is_there = os.path.lexists(path)
+    is_path = is_there and not is_other_directory(path)
+    match = _find(os.path.abspath(path) if is_path else path, is_exact=is_there)
     if match.archive is None:
         known = _Store(match.store).by_ledger(lambda text: text == match.name)
         match = next((one for one in known if one.archive is not None), match)
@@ -120,6 +139,9 @@ class _Match(NamedTuple):
             directory=self.directory or other.directory, archive=self.archive or other.archive
         )
 
+    def open(self, limits: Limits | None) -> Record:
+        return self.open_archive() if self.directory is None else DirectoryRecord(self.directory, limits)
+
     def open_archive(self) -> "ArchivedRecord":
         from runcard.store.archives.owner import check_place  # noqa: PLC0415 - see above
         from runcard.store.archives.record import ArchivedRecord  # noqa: PLC0415
@@ -146,6 +168,10 @@ def _find(word: str, *, is_exact: bool = False) -> _Match:
         if (problem := next((store.problem for store in stores if store.problem), None)) is not None:
             raise problem
         raise _no_match(word, name, stores)
+    return _only(word, matches)
+
+
+def _only(word: str, matches: list[_Match]) -> _Match:
     if len(matches) > 1:
         raise _several(word, sorted(match.path for match in matches))
     return matches[0]
@@ -168,14 +194,25 @@ def _matches(stores: "list[_Store]", word: str, *, is_exact: bool) -> list[_Matc
     if not is_exact and len(word) >= _SHORTEST_PREFIX:
         searches.append(lambda store: store.by_anything(begins))
     for search in searches:
-        found: dict[tuple[str, str], _Match] = {}
+        found: dict[tuple[str, str], tuple[_Match, _Store]] = {}
         for store in stores:
             for match in search(store):
                 key = (os.path.abspath(store.path), match.name)
-                found[key] = found[key].merged(match) if key in found else match
+                found[key] = (found[key][0].merged(match) if key in found else match), store
         if found:
-            return list(found.values())
+            return _without_copies(list(found.values()))
     return []
+
+
+def _without_copies(matches: "list[tuple[_Match, _Store]]") -> list[_Match]:
+    """The matches, but of those with the same id only the ones that a store knows best."""
+    if len(matches) == 1:
+        return [matches[0][0]]
+    ranks = [(store.id_of(match), store.rank(match), match) for match, store in matches]
+    best: dict[str | None, int] = {}
+    for record_id, rank, _ in ranks:
+        best[record_id] = max(rank, best.get(record_id, rank))
+    return [match for record_id, rank, match in ranks if record_id is None or rank == best[record_id]]
 
 
 class _Store:
@@ -184,6 +221,7 @@ class _Store:
     def __init__(self, path: str) -> None:
         self.path = path
         self.problem: RuncardError | None = None  # why the archives could not be searched
+        self._ids: dict[str, str | None] = {}
 
     @cached_property
     def names(self) -> list[str]:
@@ -261,8 +299,27 @@ class _Store:
 
     def _id(self, name: str) -> str | None:
         """The id in the document of a directory; None when it is not that of a record."""
-        record = DirectoryRecord(os.path.join(self.path, name))
-        return record.id if detect(record.raw_document) in {GENERATION, TEAM} else None
+        if name not in self._ids:
+            record = DirectoryRecord(os.path.join(self.path, name))
+            self._ids[name] = record.id if detect(record.raw_document) in {GENERATION, TEAM} else None
+        return self._ids[name]
+
+    def id_of(self, match: _Match) -> str | None:
+        """The id of a match; None for a directory of another program."""
+        if match.directory is not None:
+            return self._id(match.name)
+        if not isinstance(match.archive, str):
+            return match.archive and match.archive.id
+        return next((entry.id for entry in self.history if entry.path == match.name), None)
+
+    def rank(self, match: _Match) -> int:
+        """How well the store knows a match: 2 by its ledger, index or marks, 1 by its directory, 0 as a loose copy."""
+        if match.archive is not None or os.path.lexists(layout.open_mark(match.path)):
+            return 2
+        key = (match.name, self._id(match.name))
+        if any((entry.path, entry.id) == key for entry in self.history):
+            return 2
+        return 0 if self.path == os.curdir else 1
 
     def starts(self) -> Iterator[tuple[datetime, int, _Match]]:
         """The records with the time of their start: by their names, and by their documents where a name has none."""
@@ -271,10 +328,6 @@ class _Store:
             match = self._match(name) if name in self.names else _Match(self.path, name, None, archived[name])
             start = layout.start_in(name)
             yield *(start or (_stated_start(match), 0)), match
-
-    def is_record(self, match: _Match) -> bool:
-        """Whether a directory is a record, and not one of another program."""
-        return match.directory is None or self._id(match.name) is not None
 
 
 def _stated_start(match: _Match) -> datetime:
@@ -286,19 +339,26 @@ def _stated_start(match: _Match) -> datetime:
     return _NEVER
 
 
-def _newest(stores: "list[_Store]") -> Iterator[_Match]:
-    """The records of stores, newest first."""
+def _newest(stores: "list[_Store]") -> Iterator[tuple[_Match, str]]:
+    """The records of stores, newest first, with the name or id that tells them from all others but their copies."""
     every = [(start, number, match, store) for store in stores for start, number, match in store.starts()]
-    for _, _, match, store in sorted(every, key=lambda one: (one[0], one[1], one[2].name), reverse=True):
-        if store.is_record(match):
-            yield match
+    every.sort(key=lambda one: (one[0].replace(microsecond=0), one[1], one[0], one[2].name), reverse=True)
+    counted = set()
+    for _, _, match, store in every:
+        if (record_id := store.id_of(match)) is None:
+            continue
+        # A session can be collected again under its id, so its name counts.
+        key = record_id if layout.session_id_in(match.name) is None else match.name
+        if key not in counted:
+            counted |= {key, record_id}
+            yield match, key
 
 
 def _latest(word: str, stores: "list[_Store]", before: int) -> _Match:
     count = 0
-    for count, match in enumerate(_newest(stores), 1):
+    for count, (match, key) in enumerate(_newest(stores), 1):
         if count > before:
-            return match
+            return _only(word, _matches(stores, key, is_exact=True) or [match])
     places = ", ".join(printable(store.path) for store in stores)
     if not count:
         raise StoreError(
@@ -306,7 +366,8 @@ def _latest(word: str, stores: "list[_Store]", before: int) -> _Match:
             hint="name a record by its path, or change to the directory of its store",
         )
     held = "is only one record" if count == 1 else f"are only {count:,} records"
-    raise StoreError(f"{printable(word)}: there {held} in {places}", hint="name a newer record")
+    oldest = printable(word.rpartition("~")[0]) + (f"~{count - 1}" if count > 1 else "")
+    raise StoreError(f"{printable(word)}: there {held} in {places}", hint=f"the oldest is {oldest}")
 
 
 def _no_match(word: str, name: str, stores: "list[_Store]") -> StoreError:
@@ -323,12 +384,18 @@ def _no_match(word: str, name: str, stores: "list[_Store]") -> StoreError:
             if past.path in paths:
                 paths[past.id] = paths[past.path]
     near = dict.fromkeys(paths[one] for one in get_close_matches(name[:100], paths, _MOST_LISTED, 0.7))
-    hint = HINT
-    if near:
+    if get_close_matches(name[:100].lower().partition("~")[0], [_LATEST_WORD], 1, 0.8):
+        hint = f"did you mean {printable(os.path.join(os.path.dirname(word), _LATEST_WORD))}?"
+    elif (experiment := experiment_hint(word)) is not None:
+        hint = experiment
+    elif near:
         hint = f"did you mean {_path_list(list(near))}?"
+    elif len(name) < _SHORTEST_PREFIX and any(own.startswith(name) for own in (*paths, "run-")):
+        hint = f"a prefix needs at least {_SHORTEST_PREFIX} characters"
     else:
-        newest = [match.path for match, _ in zip(_newest(stores), range(3), strict=False)]
-        hint += f"; the newest are {_path_list(newest)}" if newest else ""
+        newest = [match.path for (match, _), _ in zip(_newest(stores), range(3), strict=False)]
+        verb = "is" if len(newest) == 1 else "are"
+        hint = f"{HINT}; the newest {verb} {_path_list(newest)}" if newest else HINT
     return StoreError(f"{printable(word)} does not exist", hint=hint)
 
 

@@ -21,7 +21,7 @@ AUDIT = "audit.jsonl"
 WORKSPACE = "workspace"
 CHECKSUMS = "SHA256SUMS"
 JOURNAL = "experiment.jsonl"
-OUTPUT = "output.log"  # what a command or an agent printed
+OUTPUT = "output.log"  # the output of a command or an agent
 README = "README.md"
 OTHER_README = "RUNCARD.md"  # where the user's program wrote a README.md of its own
 AMENDMENTS = "amendments.jsonl"
@@ -30,7 +30,7 @@ USER = "user"  # where a user's file goes that has one of these names
 SPECIAL = "special-file"  # the type of the warning about a FIFO, socket or device that a run leaves
 DAMAGED = "damaged-journal"  # and of the one about events that were lost before a run was closed
 
-# What SHA256SUMS does not cover: itself, and what is written or may change after it.
+# The files that SHA256SUMS does not cover: itself, and those that are written or may change after it.
 NOT_LISTED = frozenset({CHECKSUMS, METADATA, AMENDMENTS, SIGNATURE})
 
 EXPERIMENTS = "experiments"  # the folder of experiments, in the directory that the user works in
@@ -134,7 +134,7 @@ def collected_name(collection: str) -> str | None:
 
 
 def closing_mark(collection: str) -> str:
-    """What says that a session has its name, and perhaps not yet its entry in the ledger."""
+    """The mark of a session that has its name, and perhaps not yet its entry in the ledger."""
     return collection + _CLOSING
 
 
@@ -260,7 +260,7 @@ def pruned_aside(store: str, name: str) -> str:
 
 
 def own_folder(store: str) -> str:
-    """Where a store keeps what is its own."""
+    """The folder of a store's own files."""
     return os.path.join(store, _STORE)
 
 
@@ -387,7 +387,7 @@ def _is_folder(path: str) -> bool:
 
 
 def may_be_file(path: str, *, follow: bool = False) -> bool:
-    """Whether this is a file; also true when that cannot be found out, so that reading it reports why."""
+    """Whether this is a file; also true if that cannot be determined, so that reading it reports the error."""
     try:
         return stat.S_ISREG(os.stat(path, follow_symlinks=follow).st_mode)
     except (FileNotFoundError, NotADirectoryError):

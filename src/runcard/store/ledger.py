@@ -36,14 +36,14 @@ _NEVER = datetime.min.replace(tzinfo=UTC)
 
 
 class LedgerKey(NamedTuple):
-    """What a ledger knows a record by."""
+    """The key of a record in a ledger."""
 
     kind: str
     name: str  # the id of a run; of a session, which can be collected again under its id, its directory
 
 
 class LedgerEntry(NamedTuple):
-    """One record as a ledger knows it."""
+    """One entry of a ledger."""
 
     event: str
     kind: str
@@ -65,7 +65,7 @@ class LedgerEntry(NamedTuple):
 def entry_payload(
     kind: str, record_id: str | None, path: str, sha256: str | None, time: str | None, **more: object
 ) -> JsonObject:
-    """What an entry says: about a run, a session or an experiment, by its id and its path relative to the store.
+    """The payload of an entry about a run, a session or an experiment; `path` is relative to the store.
 
     `sha256` is the digest of its metadata document. `more` are the other fields of `LedgerEntry`, and `who` and `why`.
     """
@@ -165,7 +165,7 @@ def ledger_state(store: str) -> tuple[object, ...]:
 
 
 def entries(journal: Journal) -> Iterator[LedgerEntry]:
-    """What a ledger says, line by line; withheld and foreign lines are passed over."""
+    """The entries of a ledger; withheld and foreign lines are skipped."""
     for entry in journal.entries:
         payload = entry.line.get("payload")
         if isinstance(payload, dict) and all(
@@ -178,7 +178,7 @@ def entries(journal: Journal) -> Iterator[LedgerEntry]:
 
 
 def in_order(books: Iterable[Iterable[LedgerEntry]]) -> list[LedgerEntry]:
-    """The entries of all hosts' ledgers in the order of time; those of one stay in their own, whatever its clock said."""
+    """The entries of all hosts' ledgers in the order of time; those of one host stay in their own order, even if its clock jumped."""
     timed: list[tuple[datetime, LedgerEntry]] = []
     for book in books:
         latest = _NEVER
@@ -189,7 +189,7 @@ def in_order(books: Iterable[Iterable[LedgerEntry]]) -> list[LedgerEntry]:
 
 
 def history_of(books: Iterable[tuple[str, Journal, ChainCheck]]) -> list[LedgerEntry]:
-    """What all hosts' ledgers say, in the order of time."""
+    """The entries of all hosts' ledgers in the order of time."""
     return in_order(entries(journal) for _, journal, _ in books)
 
 

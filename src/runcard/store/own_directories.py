@@ -4,7 +4,7 @@ A store can come from another person, in a cloned repository for example, and a 
 directories would redirect what runcard deletes, moves or writes. So they are entered one by one, from the store down, and
 no link is followed. The store's own directory is the user's and may be a link.
 
-Invariants: a link raises StoreError that names it; what is done with a descriptor from here stays in the directory that was
+Invariants: a link raises StoreError that names it; work with a descriptor from here stays in the directory that was
 checked, even if a part of its path is replaced meanwhile.
 """
 

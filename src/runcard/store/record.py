@@ -27,6 +27,7 @@ from runcard.encoding import JsonObject, Limits, decode_json
 from runcard.errors import RuncardError, StoreError
 from runcard.files import (
     failure,
+    is_safe_id,
     open_regular,
     printable,
     read_file,
@@ -342,7 +343,15 @@ def not_a_record(path: str) -> StoreError:
     if not os.path.isdir(path):
         return StoreError(f"{printable(path)} is a file, not a record", hint=HINT)
     message = f"{printable(path)} is not a record: it has no {layout.METADATA}"
-    return StoreError(message, hint=_record_below(path) or HINT)
+    return StoreError(message, hint=_record_below(path) or experiment_hint(path) or HINT)
+
+
+def experiment_hint(word: str) -> str | None:
+    """The hint for the name or folder of an experiment that was given instead of a record."""
+    name = os.path.basename(os.path.normpath(word))
+    folder = layout.experiment_folder(name)
+    is_meant = os.path.normpath(word) in {name, folder} and is_safe_id(name) and os.path.isdir(folder)
+    return f"{name} is an experiment: runcard experiment show {name}" if is_meant else None
 
 
 def _record_below(path: str) -> str | None:

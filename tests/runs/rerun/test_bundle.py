@@ -121,7 +121,7 @@ def test_a_run_that_changed_is_not_packed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "reason"), [("changed", "it is not what the run read"), ("gone", "it is gone")]
+    ("change", "reason"), [("changed", "it is not what the run read"), ("gone", "it is missing")]
 )
 def test_an_input_that_changed_is_left_out_and_told(tmp_path: Path, change: str, reason: str) -> None:
     project = tmp_path / "project"

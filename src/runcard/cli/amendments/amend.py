@@ -1,5 +1,6 @@
 """runcard amend"""
 
+import os
 import sys
 
 import click
@@ -51,8 +52,8 @@ def command(
         say_json(done.to_dict())
     else:
         for path in done.finished:
-            say_done(f"{path}: finished an interrupted amendment")
-        say_done(f"{record}: {done.remark.describe()}")
+            say_done(f"{os.path.join(done.path, path)}: finished an interrupted amendment")
+        say_done(f"{done.path}: {done.remark.describe()}")
     sys.stdout.flush()
     for warning in done.warnings:
         complain("Warning", warning)

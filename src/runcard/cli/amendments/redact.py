@@ -1,7 +1,7 @@
 """runcard redact"""
 
+import os
 import sys
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -51,12 +51,17 @@ def command(record: str, yes: bool, dry_run: bool, as_json: bool, **chosen: Any)
     from runcard.operations.checks.measure import measure  # noqa: PLC0415
 
     bar = ByteProgress(lambda: measure([record]))
-    work = partial(redact, record, **chosen, progress=bar.advance)
+
+    def work(words: list[str], *, dry_run: bool) -> "Redacted":
+        (result,) = bar.over(redact(word, **chosen, dry_run=dry_run, progress=bar.advance) for word in words)
+        return result
+
     if not dry_run and not yes:
-        (planned,) = bar.over(work(dry_run=dry) for dry in (True,))
-        if planned.taken and not _is_agreed(record, planned):
+        planned = work([record], dry_run=True)
+        record = planned.path  # what was confirmed, even if the word names another record by now
+        if planned.taken and not _is_agreed(planned):
             return ExitCode.FAILED
-    (done,) = bar.over(work(dry_run=dry) for dry in (dry_run,))
+    done = work([record], dry_run=dry_run)
     if as_json:
         say_json(done.to_dict())
     else:
@@ -70,10 +75,12 @@ def command(record: str, yes: bool, dry_run: bool, as_json: bool, **chosen: Any)
 
 def _lines(done: "Redacted") -> list[str]:
     would = "" if done.is_done else "would be "
-    lines = [f"{path}: {would}finished, an earlier redaction was interrupted" for path in done.finished]
-    lines += [f"{removed.path}: {would}{_words(removed)}" for removed in done.taken]
-    lines += [f"{path}: already withheld" for path in done.already]
-    return lines or ["nothing to redact"]
+    lines = [(path, f"{would}finished, an earlier redaction was interrupted") for path in done.finished]
+    lines += [(removed.path, would + _words(removed)) for removed in done.taken]
+    lines += [(path, "already withheld") for path in done.already]
+    return [f"{os.path.join(done.path, path)}: {text}" for path, text in lines] or [
+        f"{done.path}: nothing to redact"
+    ]
 
 
 def _words(removed: "RedactedFile") -> str:
@@ -85,10 +92,12 @@ def _words(removed: "RedactedFile") -> str:
     return "withheld"
 
 
-def _is_agreed(record: str, planned: "Redacted") -> bool:
+def _is_agreed(planned: "Redacted") -> bool:
     """List what would be removed, and ask."""
     from runcard.cli.confirm import is_agreed  # noqa: PLC0415
 
     return is_agreed(
-        f"Permanently remove this from {record}?", otherwise="nothing was redacted", about=_lines(planned)
+        f"Permanently remove this from {planned.path}?",
+        otherwise="nothing was redacted",
+        about=_lines(planned),
     )

@@ -120,8 +120,8 @@ def carry_out(  # noqa: PLR0913 - the options
         return FAILED
     for warning in ran.warnings:
         _complain("Warning", warning)
-    for said in ran.problems:
-        _complain("Error", said.message, said.hint)
+    for run_problem in ran.problems:
+        _complain("Error", run_problem.message, run_problem.hint)
     if not is_quiet():
         _announce(ran.path)
     return ran.code

@@ -1,4 +1,4 @@
-"""Build the documents of a session from its SPEC and what was stored. Pure: no files, no clock, no prices.
+"""Build the documents of a session from its SPEC and its stored files. Pure: no files, no clock, no prices.
 
 They are built in the newest version, and migrated if an older one is wanted.
 """

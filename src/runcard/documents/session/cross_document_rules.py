@@ -51,7 +51,7 @@ class Roster:
         self.instances = {
             entry["instance_id"]: entry for entry in entries if entry.get("instance_id") is not None
         }
-        # If the list itself is invalid, it cannot be told which instances are missing.
+        # If the list itself is invalid, it is unknown which instances are missing.
         self.is_whole = team.get("instances") is not None and len(self.instances) == len(entries)
         self.children: dict[str, set[str]] = {}
         for instance_id, entry in self.instances.items():

@@ -31,7 +31,7 @@ class Amended:
 
     path: str
     remark: Remark
-    finished: tuple[str, ...]  # what an earlier redaction, which was killed, had left
+    finished: tuple[str, ...]  # files of an earlier amendment that was killed
     warnings: tuple[str, ...]
 
     def to_dict(self) -> JsonObject:
@@ -65,7 +65,7 @@ def amend(
         raise UsageError(
             f"a remark can have at most {_LONGEST:,} characters", hint="keep a longer text in a file"
         )
-    path = os.fspath(record)
+    source = open_record(record)
 
     def add(directory: str) -> Amended:
         with amending(directory) as amender:
@@ -73,9 +73,9 @@ def amend(
             payload = {**fields, "about": [_about(amender, name) for name in about] or [_everything(amender)]}
             amender.remark(kind, payload, author)
             remark = Remark(kind, {**author.to_dict(), **payload})
-            return Amended(path, remark, amender.finished, tuple(amender.remarks))
+            return Amended(source.path, remark, amender.finished, tuple(amender.remarks))
 
-    return change_record(open_record(path), add)
+    return change_record(source, add)
 
 
 def _fields(kind: str, value: str | None) -> JsonObject:

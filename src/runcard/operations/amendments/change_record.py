@@ -1,4 +1,4 @@
-"""Changing a closed record, wherever it is stored.
+"""Changing a closed record, in its directory or in an archive.
 
 An archived record is restored, changed, and archived again in the place that it had. Each of the three steps is whole
 before the next begins, so that the record is always in its archive, in its directory, or in both; after a kill, changing it
@@ -53,7 +53,7 @@ def _change_archived(record: "ArchivedRecord", change: Callable[[str], T]) -> T:
         ):
             raise StoreError(
                 f"{printable(directory)} is another record than the archived one",
-                hint="nothing was changed; move it elsewhere, then run the command again",
+                hint="nothing was changed; move it to another directory, then run the command again",
             )
         try:
             result = change(directory)

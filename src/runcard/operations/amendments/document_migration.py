@@ -1,4 +1,4 @@
-"""What a document becomes in another version: its new bytes, checked, and what was lost on the way. Nothing is written."""
+"""Preparing the migration of a document: its new bytes, checked, and the fields that were dropped. Nothing is written."""
 
 from dataclasses import dataclass
 from datetime import tzinfo
@@ -18,7 +18,7 @@ _ROOM_FOR_ORIGIN = {("generation", "1.0"), ("team", "2.0.0"), ("instance", "2.0.
 
 @dataclass(frozen=True, slots=True)
 class Migrated:
-    """What became of one document."""
+    """The migration of one document."""
 
     path: str
     kind: str
@@ -52,7 +52,7 @@ class Migrated:
 def prepare_migration(
     path: str, to: str | None, kind: str | None, zone: tzinfo | None, limits: Limits
 ) -> Migrated:
-    """What the document at a path is in version `to`, or in the newest; raises an error that says why it cannot be."""
+    """Migrate the document at a path to version `to`, or to the newest, in memory; raises RuncardError if that is not possible."""
     before = read_document(path, limits)
     examined = reader.parse_document(before, kind=kind, limits=limits, is_yaml=is_yaml_name(path))
     report = examined.report

@@ -18,7 +18,7 @@ from runcard.operations.amendments.document_migration import Migrated, prepare_m
 from runcard.operations.amendments.record_migration import migrate_in_record, own_documents
 from runcard.operations.checks.load import STDIN, check_kind
 from runcard.store import layout
-from runcard.store.find_record import open_record
+from runcard.store.find_record import is_other_directory, open_record
 
 if TYPE_CHECKING:
     from runcard.encoding import JsonObject
@@ -70,7 +70,7 @@ def migrate_record(
     """Migrate all documents of a record, archived or not; None for a file that is not a record, but may be a document."""
     if os.path.isfile(record) and not layout.is_archive(record):
         return None
-    if os.path.isdir(record):  # also one that is not a record of ours
+    if os.path.isdir(record) and not is_other_directory(record):  # also one that is not a record of ours
         return migrate_folder(record, to, backup=backup, dry_run=dry_run, **options)
     source = open_record(record)
     if not source.is_archived:

@@ -1,7 +1,7 @@
 """Migrating documents of a closed record: an amendment for each, and the old bytes in the store.
 
-Whatever was sealed is still checked: `verify` takes the old bytes of the metadata document, as they are in the store, for
-what they say about files, chains and links.
+The sealed state is still checked: `verify` reads the digests of files, chains and links from the old bytes of the metadata
+document in the store.
 """
 
 import os
@@ -74,13 +74,13 @@ def own_documents(record: str, to: str | None, limits: Limits) -> list[str]:
 def _prepare_in_record(
     amender: Amender, name: str, to: str | None, kind: str | None, zone: tzinfo | None, limits: Limits
 ) -> Migrated:
-    """What a document of the record is in another version; it must be what the record says."""
+    """Prepare the migration of a document of the record, which must be unchanged."""
     path = _relative(amender, name)
     is_listed = path == layout.METADATA or path in amender.listing
     if not is_listed or amender.files.digest(path) != amender.expected(path):
         raise StoreError(
             f"{printable(name)} is not what it was when the record was closed",
-            hint="see all of it with `runcard verify`, or write the migrated document elsewhere with --output",
+            hint="see all of it with `runcard verify`, or write the migrated document to another file with --output",
         )
     return prepare_migration(name, to, kind, zone, limits)
 

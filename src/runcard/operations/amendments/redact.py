@@ -31,7 +31,7 @@ def redact(
     dry_run: bool = False,
     progress: Progress | None = None,
 ) -> Redacted:
-    """Take files, the payloads of events, or what rules of masking find out of a closed record, archived or not.
+    """Remove files, the payloads of events, or matches of masking rules from a closed record, archived or not.
 
     `files` are paths or patterns, `events` numbers or `WRITER:SEQ`, `rules` names of rules: one of the three. With
     `dry_run` nothing is written. `progress` is called with the files and bytes that were searched.

@@ -1,7 +1,7 @@
-"""What is taken out of a record in its directory: files, payloads of events, or what a rule of masking finds.
+"""Redacting a record in its directory: files, payloads of events, or matches of masking rules are removed.
 
-What goes is decided here; how it goes, so that a kill leaves nothing half done for good, is the business of
-`store.amendments.change`. The metadata document and SHA256SUMS stay as they were sealed.
+This module decides what to remove; `store.amendments.change` removes it, so that a kill leaves nothing half done for
+good. The metadata document and SHA256SUMS stay as they were sealed.
 """
 
 import os
@@ -32,7 +32,7 @@ _EVENT = re.compile(r"(?:(.+):)?([0-9]+)")
 
 @dataclass(frozen=True, slots=True)
 class RedactedFile:
-    """What is taken out of one file; without events and counts all of it."""
+    """A file that is redacted: some of its events, the secrets in it, or all of it."""
 
     path: str
     events: tuple[str, ...] = ()
@@ -50,12 +50,12 @@ class RedactedFile:
 
 @dataclass(frozen=True, slots=True)
 class Redacted:
-    """What was taken out of a record, or would be."""
+    """The result of a redaction, done or planned."""
 
     path: str
     taken: tuple[RedactedFile, ...]
-    already: tuple[str, ...]  # what was taken out before
-    finished: tuple[str, ...]  # what an earlier redaction, which was killed, had left
+    already: tuple[str, ...]  # files and events that were redacted before
+    finished: tuple[str, ...]  # files of an earlier amendment that was killed
     warnings: tuple[str, ...]
     is_done: bool
 
@@ -71,7 +71,7 @@ class Redacted:
 
 
 class Request(NamedTuple):
-    """What is to be taken out, and why."""
+    """What to redact, and why."""
 
     files: Sequence[str]
     events: Sequence[str]
@@ -87,7 +87,7 @@ def redact_directory(
     dry_run: bool = False,
     progress: Progress | None = None,
 ) -> Redacted:
-    """Take what was asked for, and checked, out of a closed record in its directory."""
+    """Redact a closed record in its directory; the request was checked before."""
     by, reason = request.by or user_and_host(), request.reason
     author = Author(mask_text(by).value, Clock().timestamp(), mask_text(reason).value)
     with amending(os.fspath(record), look=dry_run) as amender:
@@ -180,7 +180,7 @@ class _Redactor:
         return [path for path in self._amender.listing if path_matches(parts, path.split("/"))]
 
     def _changed(self, path: str, now: str | None) -> StoreError:
-        reason = "is gone" if now is None else "was changed since the record was closed"
+        reason = "is missing" if now is None else "was changed since the record was closed"
         return StoreError(
             f"{printable(path)} {reason}", hint="nothing was redacted; see all of it with `runcard verify`"
         )

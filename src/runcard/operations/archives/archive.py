@@ -18,7 +18,7 @@ from runcard.store import layout
 from runcard.store.archives.index import ArchiveFolder, index_fields
 from runcard.store.archives.record import ArchivedRecord
 from runcard.store.archives.replace_directory import NewArchive, finish_removals, held, take_away
-from runcard.store.find_record import open_record
+from runcard.store.find_record import is_other_directory, open_record
 from runcard.store.ledger import ARCHIVED, Ledger, entry_payload
 from runcard.store.ownership import own_archive_mac
 from runcard.store.record import DirectoryRecord, Progress, Record, id_of, kind_of, not_a_record, start_of
@@ -90,7 +90,8 @@ def archive(
 def _find(word: str) -> Record:
     """The record to archive; a directory that is there is not looked into before it is locked."""
     path = os.path.dirname(word) if os.path.basename(word) == layout.METADATA else word
-    return DirectoryRecord(path) if os.path.isdir(path) else open_record(word)
+    is_there = os.path.isdir(path) and not is_other_directory(path)
+    return DirectoryRecord(path) if is_there else open_record(word)
 
 
 def _archived_before(record: ArchivedRecord, to: str | os.PathLike[str] | None) -> Archived:
@@ -101,7 +102,7 @@ def _archived_before(record: ArchivedRecord, to: str | os.PathLike[str] | None) 
     if to is not None and os.path.realpath(to) != os.path.realpath(folder):
         raise StoreError(
             f"{printable(record.path)} is an archive already",
-            hint=f"to archive it elsewhere, restore it first: runcard restore {printable(record.path)}",
+            hint=f"to archive it in another folder, restore it first: runcard restore {printable(record.path)}",
         )
     return _archived_meanwhile(os.path.join(record.store or folder, record.name), folder)
 

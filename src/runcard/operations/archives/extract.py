@@ -62,7 +62,7 @@ class _Extraction:
                 self._links[file.path] = decode_name(file.member.target)
             else:
                 self._write(file)
-                yield self._shown(file.path)
+                yield self._output_path(file.path)
         if not count:
             raise StoreError(
                 f"there is no {printable(path)} in {printable(self._record.path)}",
@@ -84,7 +84,7 @@ class _Extraction:
             for path in made:
                 os.unlink(os.path.join(self._output, path))
             raise
-        yield from map(self._shown, made)
+        yield from map(self._output_path, made)
 
     def _check_place(self, path: str) -> None:
         """Refuse a link that leads out of the output directory, as it is there now."""
@@ -93,7 +93,7 @@ class _Extraction:
         if not self._record.is_own and os.path.commonpath([top, place]) != top:
             raise self._record.leads_out(path)
 
-    def _shown(self, path: str) -> str:
+    def _output_path(self, path: str) -> str:
         return path if self._output == os.curdir else os.path.join(self._output, path)
 
     def _folder(self, path: str) -> AbstractContextManager[int]:
@@ -109,7 +109,7 @@ class _Extraction:
         return open_directory(self._output, *(folder.split("/") if folder else ()), create=True)
 
     def _write(self, file: ArchivedFile) -> None:
-        """Write a file; what is not what was archived is not left behind."""
+        """Write a file; one whose digest differs from the archived one is removed."""
         expected = self._record.expected_digest(file.path)
         name = os.path.basename(file.path)
         with self._folder(file.path) as folder:

@@ -1,7 +1,7 @@
-"""Pruning: deleting what is old, or too much, and leaving a tombstone in the ledger.
+"""Pruning: deleting old records, or as many as a size limit needs, and leaving tombstones in the ledger.
 
-Only what is closed and what is still what it was when it was closed is deleted: a record that was changed is evidence of
-something. `candidates` lists what would be deleted; `prune` deletes nothing else.
+Only closed records that were not changed since are deleted: a changed record is evidence. `candidates` lists what would
+be deleted; `prune` deletes nothing else.
 """
 
 import contextlib
@@ -31,7 +31,7 @@ from runcard.store.record import DirectoryRecord, id_of, kind_of, start_of
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A record or an archive that could go."""
+    """A record or an archive that could be deleted."""
 
     path: str
     kind: str  # session or run
@@ -59,9 +59,9 @@ def candidates(
     max_size: int | None = None,
     kind: str | None = None,
 ) -> list[Candidate]:
-    """What would go, oldest first: all that is older, and as much as is needed for stores not to take more.
+    """The records to delete, oldest first: all that are older, and as many as needed to bring each store below the size limit.
 
-    With `kind` only sessions go, or only runs: a store can hold both.
+    With `kind`, only sessions or only runs: a store can hold both.
     """
     chosen: list[Candidate] = []
     limit = time_before(older_than) if older_than is not None else None
@@ -83,7 +83,7 @@ def candidates(
 
 
 def _is_outdated(candidate: Candidate) -> bool:
-    """Whether an archive lacks what was amended since its record was restored: it goes before the directory, which has all."""
+    """Whether an archive lacks amendments since its record was restored: it is deleted before the directory, which has all."""
     if candidate.entry is None:
         return False
     try:
@@ -122,7 +122,7 @@ def _candidate(
 
 
 def _files(entry: ArchiveEntry) -> list[str]:
-    """What belongs to an archive, the archive itself first."""
+    """The files of an archive, the archive itself first."""
     return [entry.path, layout.member_index(entry.path), layout.metadata_copy(entry.path)]
 
 
@@ -132,7 +132,7 @@ def prune(
     limits: Limits | None = None,
     on_kept: Callable[[Candidate, str], object],
 ) -> Iterator[Candidate]:
-    """Delete what was chosen, as far as it is intact and complete; `on_kept` hears of the rest, and why it stays."""
+    """Delete the chosen candidates that are intact and complete; `on_kept` is called for the others, with the reason."""
     for candidate in chosen:
         reason = _reason_to_keep(candidate, limits)
         if reason is not None:
@@ -151,7 +151,7 @@ def _reason_to_keep(candidate: Candidate, limits: Limits | None) -> str | None:
         return (
             None
             if _has_tombstone(candidate)
-            else "the archive is gone, and no entry in the ledger says that it was deleted"
+            else "the archive is missing, and the ledger has no entry that it was deleted"
         )
     results = verify(candidate.path, limits=limits)
     faults = (
@@ -173,7 +173,7 @@ def _has_tombstone(candidate: Candidate) -> bool:
 
 
 def _delete(candidate: Candidate) -> None:
-    """The tombstone first, so that the ledger says why the record is gone."""
+    """The tombstone first, so that the ledger says why the record is missing."""
     with contextlib.ExitStack() as stack:
         if candidate.entry is None and not stack.enter_context(held(candidate.path)):
             return  # another process removed it
@@ -197,7 +197,7 @@ def _unlink(store: str, path: str) -> None:
 
 
 def _write_tombstone(candidate: Candidate) -> None:
-    """Say in the ledger what goes; as long as the other of the two is there, the record is not gone."""
+    """Enter the deletion in the ledger. While the archive or the directory is still there, the record is not deleted."""
     now = Clock().timestamp()
     event, payload = (
         DELETED,

@@ -65,7 +65,7 @@ def restore(
 
     The store is the one that the archive is in, or the one that it came from, if the ledger there has it.
     Everything is checked before a byte is written, and again while it is. With `force` a record comes back that was
-    changed before it was archived; what is hostile or damaged never does.
+    changed before it was archived; a hostile or damaged one never does.
     """
     record = open_archive(archive)
     if to is None and record.store is None:
@@ -85,7 +85,7 @@ def restore(
 
 
 def _is_restored(record: ArchivedRecord, target: str) -> bool:
-    """Whether the record was restored by a process that was killed before the ledger said so; raises for anything else."""
+    """Whether a process restored the record and was killed before the ledger entry; raises StoreError for another record."""
     if not os.path.lexists(target):
         return False
     metadata = os.path.join(target, layout.METADATA)
@@ -131,7 +131,7 @@ def _unpack(contents: ArchiveContents, store: str, progress: Progress | None) ->
 
 @contextlib.contextmanager
 def _place(store: str, aside: str) -> Iterator[None]:
-    """A locked directory to unpack in; what a killed process left there is removed first."""
+    """A locked directory to unpack in; files of a killed process are removed first."""
     os.makedirs(store, exist_ok=True)
     folder, name = os.path.split(aside)
     with contextlib.ExitStack() as held:
@@ -151,7 +151,7 @@ def _place(store: str, aside: str) -> Iterator[None]:
 
 
 def _enter(record: ArchivedRecord, store: str) -> None:
-    """Say in the ledger that the record is back, then in the index: killed between the two, the next restore says both."""
+    """Enter the restored record in the ledger, then in the index; after a kill in between, the next restore enters both."""
     now = Clock().timestamp()
     if any(True for _ in ledgers(store)):  # a directory without a ledger is not a store, and needs none
         digest = sha256_bytes(record.read(layout.METADATA) or b"").hex

@@ -1,4 +1,4 @@
-"""Every setting as it counts here, with where it comes from, and what does not count."""
+"""All settings: their effective values, the origin of each, and values that are ignored."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -12,13 +12,13 @@ from runcard.settings.value_types import MODE
 
 @dataclass(frozen=True, slots=True)
 class Configured:
-    """One setting: its value and where that comes from, or what is wrong with it."""
+    """One setting: its value and origin, or the error in it."""
 
     setting: Setting[Any]
     value: Any = None
     origin: Origin | None = None
     error: SettingsError | None = None
-    refused: SettingValue[Any] | None = None  # what the project's file says, and does not count
+    refused: SettingValue[Any] | None = None  # the value in the project's file, which is ignored
 
     @property
     def text(self) -> str:
@@ -49,7 +49,7 @@ def _as_data(setting: Setting[Any], value: Any) -> Any:  # noqa: ANN401 - whatev
 
 
 def config(settings: Settings | None = None) -> tuple[list[Configured], list[tuple[str, str]]]:
-    """All settings, and what the files say that does not count: each with what to do about it."""
+    """All settings, and a warning with a hint for each value in the files that is ignored."""
     settings = settings or read_settings()
     return [_configured(settings, setting) for setting in ALL], list(settings.warnings(*ALL))
 
@@ -66,7 +66,7 @@ def _configured(settings: Settings, setting: Setting[Any]) -> Configured:
 def summary(
     configured: Iterable[Configured], warnings: Iterable[tuple[str, str]], settings: Settings
 ) -> JsonObject:
-    """All of it as data."""
+    """Settings and warnings as data."""
     return {
         "file": settings.file.path if settings.file else None,
         "trusted": settings.is_trusted if settings.file else None,

@@ -1,6 +1,6 @@
 """Trusting the settings file of a project, so that it may set anything.
 
-The file is read once: what is shown is what is trusted, whatever happens to the file meanwhile.
+The file is read once: the settings that are shown are those that are trusted, even if the file changes meanwhile.
 """
 
 import os
@@ -64,7 +64,7 @@ def _state(file: TrustEntry) -> str:
 
 
 def revoke_trust(path: str | None = None) -> str:
-    """Trust a file no longer, also one that is gone; its path."""
+    """Revoke the trust in a file, also a deleted one; returns its path."""
     place = _place_of(path)
     if not revoke(place):
         raise StoreError(
@@ -85,7 +85,7 @@ def _file_at(path: str | None) -> SettingsFile | None:
 
 
 def _place_of(path: str | None) -> str:
-    """The path under which a file is on the list; one that is gone has to be named."""
+    """The path of a file on the list of trusted files; a deleted one must be named."""
     file = _file_at(path)
     if file is not None:
         return file.real_path

@@ -13,12 +13,12 @@ from runcard.store.ledger import ledgers
 
 
 @dataclass(frozen=True, slots=True)
-class Book:
+class HostLedger:
     """One host's ledger."""
 
     path: str
     entries: tuple[JsonObject, ...]
-    troubles: tuple[str, ...]  # what is wrong with it, in a sentence each
+    troubles: tuple[str, ...]  # one sentence for each problem
 
     def to_dict(self) -> JsonObject:
         return {
@@ -29,37 +29,37 @@ class Book:
         }
 
 
-def history(store: str | os.PathLike[str]) -> tuple[Book, ...]:
+def history(store: str | os.PathLike[str]) -> tuple[HostLedger, ...]:
     """The ledgers of a store, one for each host that wrote there; raises StoreError where there is none."""
     path = os.fspath(store)
     if not os.path.isdir(path):
         reason = "is not a directory" if os.path.lexists(path) else "does not exist"
         raise StoreError(f"{printable(path)} {reason}", hint="name the directory of a store")
-    books = tuple(_book(name, journal, checked) for name, journal, checked in ledgers(path))
-    if not books:
+    host_ledgers = tuple(_host_ledger(name, journal, checked) for name, journal, checked in ledgers(path))
+    if not host_ledgers:
         raise StoreError(
             f"{printable(path)} has no ledger", hint="it begins with the first record that is closed"
         )
-    return books
+    return host_ledgers
 
 
-def in_order(books: tuple[Book, ...]) -> list[JsonObject]:
-    """The entries of all hosts in the order of time; those of one stay in their own, whatever its clock said."""
+def in_order(host_ledgers: tuple[HostLedger, ...]) -> list[JsonObject]:
+    """The entries of all hosts in the order of time; those of one host stay in their own order, even if its clock jumped."""
     timed: list[tuple[str, JsonObject]] = []
-    for book in books:
-        times = accumulate((str(entry["timestamp"] or "") for entry in book.entries), max)
-        timed += zip(times, book.entries, strict=True)
+    for ledger in host_ledgers:
+        times = accumulate((str(entry["timestamp"] or "") for entry in ledger.entries), max)
+        timed += zip(times, ledger.entries, strict=True)
     return [entry for _, entry in sorted(timed, key=itemgetter(0))]
 
 
-def _book(path: str, journal: Journal, checked: ChainCheck) -> Book:
+def _host_ledger(path: str, journal: Journal, checked: ChainCheck) -> HostLedger:
     troubles = [f"line {fault.number}: {fault.reason}" for fault in checked.faults]
     troubles += ["the last line is torn: an entry was not finished"] if journal.torn else []
-    return Book(path, tuple(_entry(entry.line) for entry in journal.entries), tuple(troubles))
+    return HostLedger(path, tuple(_entry(entry.line) for entry in journal.entries), tuple(troubles))
 
 
 def _entry(line: JsonObject) -> JsonObject:
-    """What an entry says, and its place in the chain."""
+    """The fields of an entry, and its position in the chain."""
     payload = line.get("payload")
     fields = payload if isinstance(payload, dict) else {}
     position = {key: line.get(key) for key in ("seq", "timestamp", "event", "hash")}

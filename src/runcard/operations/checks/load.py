@@ -53,7 +53,7 @@ def load(path: StrPath, *, kind: str | None = None, limits: Limits | None = None
 
 
 def is_yaml_name(path: str) -> bool:
-    """Whether a name promises YAML: then what is no JSON is judged as YAML, however little it looks like a plan."""
+    """Whether a name is that of a YAML file: then a text that is not JSON is checked as YAML, even if it does not look like a plan."""
     return path.endswith((".yml", ".yaml"))
 
 

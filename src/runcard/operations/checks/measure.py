@@ -39,7 +39,7 @@ def _sizes_below(folder: str) -> Iterator[int]:
 
 
 def _unpacked_size(archive: str) -> int:
-    """What the index says; for an archive that it does not list, the size of the file."""
+    """The size in the index; for an archive that it does not list, the size of the file."""
     entry = ArchiveFolder(layout.folder_of_archive(archive)).at(archive)
     size = entry.fields.get("uncompressed_bytes") if entry else None
     return size or os.path.getsize(archive)

@@ -1,9 +1,10 @@
 """Remembering where ledgers ended, for `runcard verify --pin FILE`.
 
-Whoever can write to a store can shorten or rewrite its ledger. Regular checks with a pin file that is kept elsewhere detect that: a ledger only grows, so the entry that was last seen must still stand at its place. The hash of
-an entry covers all entries before it.
+A user who can write to a store can shorten or rewrite its ledger. Regular checks with a pin file in another place detect
+that: a ledger only grows, so the last entry of the previous check must still be at its position. The hash of an entry
+covers all entries before it.
 
-Invariant: a pin is only ever moved forward. When a ledger is not what it was, the file stays as it is.
+Invariant: a pin is only ever moved forward. When a ledger was shortened or rewritten, the file stays as it is.
 """
 
 import os
@@ -37,7 +38,7 @@ Pins = dict[str, dict[str, LedgerEnd]]  # by the path of the store, then by the 
 
 
 class PinCheck(NamedTuple):
-    """What came of comparing ledgers with a pin file."""
+    """The result of comparing ledgers with a pin file."""
 
     file: str
     results: tuple[Verified, ...]  # one for each store with findings
@@ -50,7 +51,7 @@ class PinCheck(NamedTuple):
         return {"file": printable(self.file), **counts, "updated": self.is_updated}
 
     def __str__(self) -> str:
-        """What was pinned and compared, in words."""
+        """How many ledgers were pinned and compared."""
         compared, total = self.ledgers - self.new, f"{self.ledgers} ledger{'' if self.ledgers == 1 else 's'}"
         if not compared:
             return f"{printable(self.file)}: pinned {total} for the first time, nothing to compare yet"
@@ -59,7 +60,7 @@ class PinCheck(NamedTuple):
 
 
 def read_pins(file: str) -> Pins:
-    """What a pin file holds; nothing where there is none yet. Raises StoreError for another file."""
+    """The pins in a file; none if it does not exist yet. Raises StoreError for another file."""
     try:
         descriptor = open_regular(file, follow=True)
     except FileNotFoundError:
@@ -81,7 +82,7 @@ def read_pins(file: str) -> Pins:
     except (EncodingError, KeyError, TypeError, ValueError, AttributeError) as error:
         raise StoreError(
             f"{printable(file)} is not a pin file, or is damaged",
-            hint="put a copy back; or delete it, and the next check pins what is there then",
+            hint="put a copy back; or delete it, and the next check pins the ledgers anew",
         ) from error
 
 
@@ -94,14 +95,14 @@ def _pins(data: Any) -> Pins:  # noqa: ANN401 - whatever stands in the file
     }
     all_ends = [end for ends in pins.values() for end in ends.values()]
     if not all(type(end.entries) is int and end.entries > 0 and type(end.head) is str for end in all_ends):
-        raise ValueError("no place in a ledger")
+        raise ValueError("not a position in a ledger")
     return pins
 
 
 def check_pins(file: str, paths: Iterable[str], results: Iterable[Verified]) -> PinCheck:
-    """Compare the ledgers of what was verified with the pin file, and move the pins forward.
+    """Compare the ledgers of verified stores with the pin file, and move the pins forward.
 
-    `paths` are what was named: a pinned store that was there must still be there.
+    `paths` are those that the user named: a pinned store below them must still be there.
     """
     path_by_real_path = {os.path.realpath(path): path for path in paths}
     real_paths = list(path_by_real_path)
@@ -157,7 +158,9 @@ class _PinnedStore:
     ) -> Iterator[Finding]:
         for name, pin in sorted(pins.items()):
             if name not in ledger_by_name:
-                yield _failed(name, "the ledger is gone: it was here at the last check", COMPLETE, pin.head)
+                yield _failed(
+                    name, "the ledger is missing: it was here at the last check", COMPLETE, pin.head
+                )
             else:
                 yield from _shortened(name, ledger_by_name[name][0], pin)
         for name, (journal, checked) in ledger_by_name.items():

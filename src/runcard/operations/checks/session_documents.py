@@ -30,7 +30,7 @@ class SessionDocuments:
             else cross_document_rules.Roster(reader.valid_parts(team.examined))
         )
         self._amended: set[str] = set()
-        with contextlib.suppress(RuncardError):  # what is wrong with them is for `verify` to say
+        with contextlib.suppress(RuncardError):  # `verify` reports damaged amendments
             self._amended = set(record.amendments().by_path)
 
     def team(self) -> CheckedDocument:
@@ -82,7 +82,7 @@ class SessionDocuments:
                 )
 
     def _stored_figures(self, document: JsonObject, folder: str) -> Findings:
-        """What the figures say and the files do not; figures stay as they were when a file is amended."""
+        """Figures that do not match the files; they stay as they were when a file is amended."""
         if any(path.startswith(f"{layout.INSTANCES}/{folder}/") for path in self._amended):
             return
         try:

@@ -1,4 +1,4 @@
-"""One record, with what is known of it now."""
+"""One record with its current state."""
 
 import os
 from dataclasses import dataclass
@@ -18,8 +18,8 @@ from runcard.store.runs.owner import is_on_other_host, is_owner_gone
 from runcard.views.run_readme import is_readme_of
 
 GONE = "its process is gone"
-UNKNOWN = "nobody can tell whether it is still at work"
-ELSEWHERE = "it runs on another host, so nobody can tell from here whether it still does"
+UNKNOWN = "it is unknown whether it is still running"
+ON_OTHER_HOST = "it runs on another host, so its state cannot be checked from here"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class ShownRun:
 
 
 def show(run: str | os.PathLike[str] | Record) -> ShownRun:
-    """Read a run; raises an error that says what is wrong with it."""
+    """Read a run; raises RuncardError if it cannot be read."""
     shown_record = show_record(run)
     if not isinstance(shown_record, ShownRun):
         raise StoreError(
@@ -62,7 +62,7 @@ def show(run: str | os.PathLike[str] | Record) -> ShownRun:
 def show_record(
     word: str | os.PathLike[str] | Record, limits: Limits | None = None
 ) -> ShownRun | ShownSession:
-    """Read a run or a session; raises an error that says what is wrong with it."""
+    """Read a run or a session; raises RuncardError if it cannot be read."""
     record = word if isinstance(word, Record) else open_record(word, limits)
     loaded = record.document(limits)
     document = loaded.to_dict()
@@ -76,7 +76,7 @@ def show_record(
 
 
 def _amendments(record: Record) -> Amendments:
-    """Those of an archive that is damaged, or gone, are left out: `verify` tells why."""
+    """The amendments of a record; none of an archive that is damaged or missing, which `verify` reports."""
     try:
         return record.amendments()
     except (StoreError, OSError):
@@ -98,18 +98,18 @@ def status_now(run: str, document: JsonObject) -> str | None:
 
 
 def state_now(run: str, document: JsonObject) -> tuple[str | None, str | None]:
-    """The status of a run as it is now, and what there is to say about one that cannot be taken at its word."""
+    """The status of a run as it is now, and a remark about one that is interrupted or cannot be checked."""
     status = RunFields(document).status
     if status != "running":
         return status, None
     if is_on_other_host(document):
-        return status, ELSEWHERE
+        return status, ON_OTHER_HOST
     is_gone = is_owner_gone(run, document, is_alive)
     return ("interrupted", GONE) if is_gone else (status, UNKNOWN if is_gone is None else None)
 
 
 def _files(record: Record, document: JsonObject) -> tuple[tuple[str, int], ...]:
-    """The user's files in a run; none of an archive that is damaged, or gone."""
+    """The user's files in a run; none of an archive that is damaged or missing."""
     run_id = str(RunFields(document).run_id)
     try:
         sizes = tuple(record.sizes())

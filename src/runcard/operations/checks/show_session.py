@@ -1,4 +1,4 @@
-"""One session, one agent of it, and what an agent or a command printed."""
+"""One session, one of its agents, and the output of an agent or a command."""
 
 import contextlib
 import os
@@ -85,7 +85,7 @@ def show_instance(session: ShownSession, name: str, limits: Limits | None = None
 
 
 def open_transcript(session: ShownSession, name: str, limits: Limits | None = None) -> BinaryIO:
-    """What an agent printed; the caller closes it."""
+    """The output of an agent; the caller closes it."""
     entry = session.find(name)
     instance_id, file = entry["instance_id"], layout.OUTPUT
     with contextlib.suppress(MissingDocumentError):
@@ -96,7 +96,7 @@ def open_transcript(session: ShownSession, name: str, limits: Limits | None = No
 
 
 def open_output(run: Record, amendments: Amendments) -> BinaryIO:
-    """What the command of a run printed; the caller closes it."""
+    """The output of a run's command; the caller closes it."""
     return _open(run, layout.OUTPUT, f"the run {printable(run.path)}", amendments)
 
 

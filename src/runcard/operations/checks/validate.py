@@ -100,7 +100,7 @@ def _named_record(word: str) -> Record | None:
 
 
 class ReadDocument(NamedTuple):
-    """A document that was read, and what was found about it alone."""
+    """A document that was read, with the findings about it alone."""
 
     path: str
     data: bytes
@@ -122,7 +122,7 @@ class _Check:
         )
 
     def read(self, path: str) -> "ReadDocument | CheckedDocument":
-        """A document, or why there is none."""
+        """Read a document; a report if it cannot be read."""
         return self._parse(path, lambda: read_document(path, self.limits))
 
     def _read_in(self, record: Record, name: str) -> "ReadDocument | CheckedDocument":
@@ -146,7 +146,7 @@ class _Check:
         return ReadDocument(path, data, examined)
 
     def _target(self, path: str, plan: JsonObject) -> Iterator[Finding]:
-        """What a plan's target looks like in the project."""
+        """Findings about a plan's target in the project."""
         from runcard.plans.project import given_project, project_at  # noqa: PLC0415 - few documents are plans
         from runcard.plans.target_check import check_target  # noqa: PLC0415
 
@@ -179,7 +179,7 @@ class _Check:
                 "file.nothing-found",
                 "",
                 "the folder holds no document",
-                hint=f"documents are of these kinds: {', '.join(sorted(KINDS))}; name a file to see what is wrong with it",
+                hint=f"documents are of these kinds: {', '.join(sorted(KINDS))}; name a file to see its errors",
             )
             yield CheckedDocument(root, Report((nothing,)))
 
@@ -270,7 +270,7 @@ class _Check:
 
 
 def _as_of_now(path: str, examined: reader.ParsedDocument) -> Report:
-    """The report, with what is known now about a run that says it is running."""
+    """The report, with the current state of a run whose document says that it is running."""
     report, document = examined.report, examined.data
     is_open = any(finding.rule == "status.running" for finding in report.findings)
     if (

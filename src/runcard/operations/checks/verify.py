@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 def verify(
     *paths: str | os.PathLike[str], progress: Progress | None = None, limits: Limits | None = None
 ) -> Iterator[Verified]:
-    """Hash everything at these paths and compare it with what was written down.
+    """Hash everything at these paths and compare it with the recorded digests.
 
     A path is a run or a session, its metadata document, its archive, or a folder with records at any depth; one that is
     none of these is a finding as well. `progress` is called with the files and bytes so far of the record that is being looked at.
@@ -70,7 +70,7 @@ def _at(name: str, progress: Progress | None, limits: Limits | None) -> Iterator
 
 
 def _named(word: str, progress: Progress | None, limits: Limits | None) -> Iterator[Verified]:
-    """The record that a word names which is not a path; a finding when there is none."""
+    """The record with this name or id, which is not a path; a finding if there is none."""
     try:
         record = open_record(word, limits)
     except StoreError as error:
@@ -86,7 +86,7 @@ def _named(word: str, progress: Progress | None, limits: Limits | None) -> Itera
 
 
 def _verify_chains_of(store: str) -> Iterator[Verified]:
-    """What is wrong with the ledgers that a single record was compared with."""
+    """Findings about the ledgers that a single record was compared with."""
     with contextlib.suppress(RuncardError):  # one that cannot be read is reported with the record
         if findings := tuple(verify_chains(ledgers(store), store)):
             yield Verified(store, Verdict(findings, records=0), store)
@@ -134,7 +134,7 @@ def _folder_of_archives(folder: str, progress: Progress | None, limits: Limits |
 
 
 def _archives_of(store: str, present: set[LedgerKey], history: list[LedgerEntry]) -> "ArchivesCheck | None":
-    """The archives of a store; None where neither a folder nor a ledger speaks of any."""
+    """The archives of a store; None if there is no folder of archives and the ledger has none."""
     has_archived = any(entry.archive is not None for entry in history)
     if not has_archived and not os.path.isdir(layout.archive_folder(store)):
         return None
@@ -168,7 +168,7 @@ def _verify_directory(record: DirectoryRecord, progress: Progress | None, limits
 
 
 def _as_of_now(run: DirectoryRecord, verdict: Verdict) -> Verdict:
-    """The verdict on a run that is not closed, with what its process and the ledger tell now."""
+    """The verdict on a run that is not closed, with the current state of its process and its ledger entry."""
     findings = [
         replace(finding, message=_open_message(run)) if finding.kind == "open" else finding
         for finding in verdict.findings
@@ -183,7 +183,7 @@ def _open_message(run: DirectoryRecord) -> str:
     status, remark = state_now(run.path, run.raw_document)
     if status == "interrupted":
         return f"the run was interrupted and is not closed: {remark}"
-    return f"the run is not closed: {remark or 'it is still at work'}"
+    return f"the run is not closed: {remark or 'it is still running'}"
 
 
 def _folder(root: str, progress: Progress | None, limits: Limits | None) -> Iterator[Verified]:
@@ -278,7 +278,7 @@ def _store(
 
 
 def _ledger_files(store: str, findings: list[Finding]) -> list[LedgerFile]:
-    """The ledgers of a store; what cannot be read is added to what was found."""
+    """The ledgers of a store; an error adds a finding to `findings`."""
     try:
         return list(ledgers(store))
     except RuncardError as error:

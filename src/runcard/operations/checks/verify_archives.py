@@ -27,7 +27,7 @@ _NAMES = {"session": "team_session_id", "run": "run_id"}
 
 
 class _LedgerArchive(NamedTuple):
-    """An archive as the ledger knows it."""
+    """An archive according to the ledger."""
 
     record: LedgerKey
     sha256: str | None
@@ -35,7 +35,7 @@ class _LedgerArchive(NamedTuple):
 
 
 class ArchivesCheck:
-    """A folder of archives, and what else the ledger of its store knows as archived."""
+    """The check of a folder of archives, and of the other archives that the ledger of its store has."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class ArchivesCheck:
         self.findings: list[Finding] = []  # about the folder, its index and the ledger
 
     def verified(self, progress: Progress | None, limits: Limits | None) -> Iterator[Verified]:
-        """The verdict on each archive; what there is to say about the folder stands in `found` afterwards."""
+        """The verdict on each archive; afterwards, `findings` has those about the folder."""
         for path in sorted({*self._archive_paths(), *self._indexed, *self._in_ledger}):
             if not os.path.lexists(path):
                 self.findings += self._missing(path)
@@ -68,7 +68,7 @@ class ArchivesCheck:
                 yield self._archive(path, progress, limits)
         if not self._has_index and any(self._is_expected(path) for path in self._in_ledger):
             self.findings.append(
-                record_finding("missing", self._name(self._index), "", "the index of archives is gone")
+                record_finding("missing", self._name(self._index), "", "the index of archives is missing")
             )
 
     @cached_property
@@ -81,7 +81,7 @@ class ArchivesCheck:
 
     @cached_property
     def _indexed(self) -> dict[str, ArchiveEntry]:
-        """What the index says, by path; nothing when it cannot be read."""
+        """The entries of the index, by path; none if it cannot be read."""
         if not self._has_index:
             return {}
         try:
@@ -96,7 +96,7 @@ class ArchivesCheck:
 
     @cached_property
     def _in_ledger(self) -> dict[str, _LedgerArchive]:
-        """What the ledger says of archives inside the store, by path."""
+        """The archives inside the store that the ledger has, by path."""
         latest: dict[str, _LedgerArchive] = {}
         for entry in self._history:
             path = self._path(entry.archive)
@@ -144,7 +144,7 @@ class ArchivesCheck:
         return layout.may_be_file(path)
 
     def _missing(self, path: str) -> Iterator[Finding]:
-        """The index names an archive that is not there; what the ledger misses is reported with the ledger."""
+        """The index names an archive that is missing; archives that the ledger has are reported with the ledger."""
         archive = self._in_ledger.get(path)
         is_reported = archive is not None and (not archive.is_there or archive.record not in self._present)
         if path in self._indexed and not is_reported:
@@ -248,10 +248,10 @@ def index_findings(record: ArchivedRecord) -> Iterator[Finding]:
     try:
         expected = index_fields(entry.kind, contents, document, {})
     except (KeyError, TypeError, AttributeError):
-        return  # not a document of ours, which the verdict on the archive tells
+        return  # not one of our documents, which the verdict on the archive reports
     digest = entry.fields.get("sha256")
     if digest not in {None, contents.sha256}:
-        return  # the index is about another archive, which the verdict tells
+        return  # the index is about another archive, which the verdict reports
     # Other programs write no digests, and only the id that they state is compared.
     names = expected if digest is not None else [*_NAMES.values(), "run", "session"]
     for name in names:
@@ -264,7 +264,7 @@ def index_findings(record: ArchivedRecord) -> Iterator[Finding]:
 
 
 def _ledger_key(record: ArchivedRecord) -> LedgerKey:
-    """What a ledger knows an archived record by, as its document says."""
+    """The key of an archived record in a ledger, according to its document."""
     document = record.raw_document
     if detect(document) is TEAM:
         return LedgerKey(SESSION, record.name)

@@ -1,4 +1,4 @@
-"""One result of `verify`: a record, or what is said about a whole store."""
+"""One result of `verify`: the verdict on a record, or on the ledgers of a store."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,17 +10,17 @@ from runcard.store.verification import Verdict, unreadable
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """One record, or the ledgers of a store, and what was found."""
+    """One record, or the ledgers of a store, with its verdict."""
 
     path: str
     verdict: Verdict
-    store: str | None = None  # whose ledgers know it
+    store: str | None = None  # whose ledgers have it
     is_named: bool = False  # whether this very record was named, and not its store
-    hint: str | None = None  # what to do about a record that was not found
+    hint: str | None = None  # for a record that was not found
 
 
 def guarded(path: str, check: Callable[[], Verdict], store: str | None = None) -> Verified:
-    """The result of a check; what stops it is a finding."""
+    """The result of a check; an error that stops it is a finding."""
     try:
         return Verified(path, check(), store)
     except RuncardError as error:

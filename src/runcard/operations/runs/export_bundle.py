@@ -12,7 +12,7 @@ from runcard.store import layout
 from runcard.store.archives.bundles.pack import pack
 from runcard.store.archives.bundles.result import MAX_FILES, BundleResult, first_problem
 from runcard.store.archives.bundles.run_files import BundleFiles
-from runcard.store.archives.bundles.temporary import take_name, workplace
+from runcard.store.archives.bundles.temporary import take_name, temporary_entry
 from runcard.store.find_record import open_record
 from runcard.store.record import Record
 from runcard.store.verification import verify_record
@@ -35,7 +35,7 @@ def export_bundle(
     name = record.name
     digest = sha256_bytes(record.read(layout.METADATA) or b"").hex
     files = BundleFiles(record.directory, shown.document, digest, including)
-    carried = files.carried()
+    bundled_files = files.bundled_files()
     facts = {
         "producer": {"name": "runcard", "version": __version__},
         "run_id": RunFields(shown.document).run_id,
@@ -45,10 +45,13 @@ def export_bundle(
     try:
         with (
             record.as_directory() as directory,
-            workplace(os.path.dirname(os.path.abspath(target)), folder=False) as (temporary, descriptor),
+            temporary_entry(os.path.dirname(os.path.abspath(target)), folder=False) as (
+                temporary,
+                descriptor,
+            ),
             open(descriptor, "wb", closefd=False) as file,
         ):
-            count = pack(file, name, os.path.abspath(directory), carried, facts)
+            count = pack(file, name, os.path.abspath(directory), bundled_files, facts)
             file.flush()
             os.fsync(descriptor)
             take_name(temporary, target)

@@ -14,7 +14,7 @@ from runcard.store.archives.bundles.check import read_bundle
 from runcard.store.archives.bundles.forbidden_names import is_tool_name
 from runcard.store.archives.bundles.manifest import refused
 from runcard.store.archives.bundles.result import MAX_FILES, MAX_SIZE, BundleResult, first_problem
-from runcard.store.archives.bundles.temporary import take_name, workplace
+from runcard.store.archives.bundles.temporary import take_name, temporary_entry
 from runcard.store.archives.record import ArchivedRecord
 from runcard.store.archives.unpack import unpack
 from runcard.store.record import RUN, Record
@@ -55,7 +55,7 @@ def import_bundle(
     target = folder or _default_folder(manifest)
     parent = os.path.dirname(os.path.abspath(target))
     try:
-        with workplace(parent, folder=True) as (temporary, _):
+        with temporary_entry(parent, folder=True) as (temporary, _):
             path = os.path.join(parent, temporary)
             unpack(contents, path, keep_modes=False)
             sync_filesystem(path)
@@ -89,9 +89,9 @@ def _check_run(run: Record, manifest: JsonObject) -> list[str]:
 
 def _missing_inputs(document: JsonObject, manifest: JsonObject) -> Iterator[str]:
     """Warnings about inputs that the bundle does not have; an input with other bytes than the run read is refused."""
-    carried = {file["path"]: file["sha256"] for file in manifest["files"]}
+    digest_by_path = {file["path"]: file["sha256"] for file in manifest["files"]}
     for entry in input_entries(document):
-        digest = carried.get(json_name(input_path(entry)).text)
+        digest = digest_by_path.get(json_name(input_path(entry)).text)
         if digest is None:
             yield f"the input {printable(entry['path'])} is not in the bundle"
         elif entry.get("sha256") not in {None, digest}:

@@ -37,7 +37,7 @@ _EVENTS = {REDACTION: REDACTED, MIGRATION: MIGRATED}
 
 
 class Edit(NamedTuple):
-    """What becomes of one file; the bytes of one that stays were staged."""
+    """The change of one file; new bytes are already staged."""
 
     path: str
     old: str
@@ -139,7 +139,7 @@ class Amender:
         return self.amendments.accepted(json_name(path).text, sealed)[0]
 
     def all_digests(self, path: str) -> set[str]:
-        """Every digest that the file ever had by the record's own account."""
+        """Every digest that the file had since the record was closed."""
         sealed = self.sealed if path == layout.METADATA else self.listing[path].hex
         changes = self.amendments.by_path.get(json_name(path).text, ())
         return {
@@ -149,7 +149,7 @@ class Amender:
         }
 
     def change(self, kind: str, edits: list[Edit], author: Author) -> None:
-        """Enter what becomes of files, and do it."""
+        """Enter changes of files, and apply them."""
         for edit in edits:
             self.files.check_writable(edit.path)
         payloads = [
@@ -219,7 +219,7 @@ class Amender:
         self.finished = self._settle()
 
     def _settle(self) -> tuple[str, ...]:
-        """Make the files what the amendments say, forget what was prepared, and enter it in the ledger."""
+        """Put the files into the state that the amendments state, remove staged files, and enter the end in the ledger."""
         done = tuple(path for path, expected in list(self._unfinished()) if self.files.put(path, expected))
         if done:
             self.files.sync()
@@ -229,7 +229,7 @@ class Amender:
         return done
 
     def _forget_originals(self) -> None:
-        """What was taken out is not kept either: a document that was migrated and then redacted has old bytes."""
+        """Remove the originals of redacted files: a document that was migrated before still has its old bytes there."""
         store = layout.store_of(self.path)
         original_names = list_own(store, layout.originals(store))
         for name, changes in self.amendments.by_path.items() if original_names else ():
@@ -238,7 +238,7 @@ class Amender:
                 continue
             for digest in self.all_digests(path) - {self.expected(path)}:
                 for original_name in original_names:
-                    if digest in original_name:  # and what a migration left of it that was killed
+                    if digest in original_name:  # also a temporary file of a migration that was killed
                         place = own_entry(store, layout.original(store, original_name))
                         with contextlib.suppress(FileNotFoundError), place as (folder, file_name):
                             os.unlink(file_name, dir_fd=folder)
@@ -301,9 +301,7 @@ def _document(record: str, metadata: bytes) -> JsonObject:
             hint="see what `runcard verify` says",
         )
     kind = TEAM if detect(document) is TEAM else GENERATION
-    return reader.valid_parts(
-        reader.parse_document(metadata, kind=kind.name)
-    )  # what is hostile in it is left out
+    return reader.valid_parts(reader.parse_document(metadata, kind=kind.name))  # hostile parts are left out
 
 
 def _path_of(path: str) -> JsonObject:

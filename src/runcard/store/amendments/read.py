@@ -21,7 +21,7 @@ NOTE, TAG, EVALUATION, APPROVAL = "note", "tag", "evaluation", "approval"
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """What an amendment did to a file."""
+    """An amendment that changed or removed a file."""
 
     kind: str  # redaction, migration, …
     path: str
@@ -87,7 +87,7 @@ class Remark:
 
 @dataclass(frozen=True, slots=True)
 class Amendments:
-    """What was amended in a record."""
+    """The amendments of a record."""
 
     journal: Journal | None = None
     entries: tuple[FileChange | Remark, ...] = ()
@@ -121,7 +121,7 @@ class Amendments:
         return digest
 
     def check(self, sealed_metadata: str) -> ChainCheck | None:
-        """What the chain says, when it begins with the sealed metadata document."""
+        """Check the chain, which begins with the digest of the sealed metadata document."""
         return None if self.journal is None else check(self.journal, "", first=sealed_metadata)
 
 
@@ -151,7 +151,7 @@ def _is_digest(value: object) -> TypeGuard[str]:
 
 
 def _entry(line: JsonObject) -> FileChange | Remark | None:
-    """What a line says; None for one that says nothing that is understood."""
+    """The amendment in a line; None for an unknown one."""
     kind, payload = str(line.get("event")), line.get("payload")
     if not isinstance(payload, dict):
         return None

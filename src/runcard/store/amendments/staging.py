@@ -1,6 +1,6 @@
 """The files of a record that is being amended: reading them as they are, and giving them new bytes in one step.
 
-New bytes wait in the store's own folder, on the same disk. No symbolic link is followed, wherever the name comes from.
+New bytes wait in the store's own folder, on the same disk. No symbolic link is followed.
 """
 
 import contextlib
@@ -64,7 +64,7 @@ class Staging:
 
     @contextlib.contextmanager
     def _named(self, path: str) -> Iterator[None]:
-        """What the system refuses names the file, and not a part of its path."""
+        """Make an OSError name the file, and not a part of its path."""
         try:
             yield
         except OSError as error:
@@ -102,7 +102,7 @@ class Staging:
         sync_filesystem(self._record)
 
     def clear(self) -> None:
-        """Forget what was staged."""
+        """Remove the staged files."""
         folder = layout.amending(self._record)
         with contextlib.suppress(FileNotFoundError):
             with open_own(self._store, folder):

@@ -1,4 +1,4 @@
-"""Compressing, expanding and summing up one block: by isal, many times as fast as zlib; where there is no build of it, by zlib."""
+"""Compress, decompress and checksum one block: with isal, many times as fast as zlib; without a build of isal, with zlib."""
 
 import zlib
 from collections.abc import Callable
@@ -32,7 +32,7 @@ def compress(data: bytes) -> bytes:
 
 
 def expand(stream: bytes, size: int) -> bytes | None:
-    """What a raw deflate stream holds; None unless that is exactly `size` bytes, however much it would be."""
+    """Decompress a raw deflate stream; None unless it holds exactly `size` bytes. Never more than that is decompressed."""
     worker: Any = zlib.decompressobj(_RAW) if _fast is None else _fast.IgzipDecompressor(_fast.DECOMP_DEFLATE)
     try:
         data: bytes = worker.decompress(stream, size + 1)

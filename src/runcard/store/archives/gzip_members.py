@@ -102,7 +102,7 @@ class MemberWriter:
             self._write()
 
     def finish(self) -> tuple[str, str]:
-        """Write what is left; the digests of the file and of the stream."""
+        """Write the rest; returns the digests of the file and of the stream."""
         while self._under_way:
             self._write()
         return self._hasher.digest("file"), self._hasher.digest("stream")
@@ -160,13 +160,13 @@ def _opened(block: Block, raw: bytes, *, salvage: bool) -> Block:
 
 
 class _Members:
-    """The members of a file as they stand there, not opened yet; and what is missing between them."""
+    """The members of a file in order, not decompressed yet; and the gaps between them."""
 
     def __init__(self, descriptor: int, offset: int) -> None:
         self._descriptor, self._offset = descriptor, offset
         self._expected = None if offset else 0  # where the next piece should begin
         self._behind = offset  # where to look for the next member, when there is none where it should be
-        self._reread = 0  # bytes that were read twice, because a member was shorter than it said
+        self._reread = 0  # bytes that were read twice, because a member was shorter than its header states
         self._end = os.fstat(descriptor).st_size
 
     @property
@@ -203,7 +203,7 @@ class _Members:
         return length, Block(offset, start, size, first, None)
 
     def _search(self) -> tuple[int, Block] | None:
-        """The next member that can be found, wherever the last one said that it ends."""
+        """The next member that can be found, whatever end the last one stated."""
         at = self._behind
         while chunk := os.pread(self._descriptor, _STEP + _HEADER.size, at):
             place = chunk.find(_BEGIN)
@@ -232,7 +232,7 @@ def _foreign(descriptor: int) -> Iterator[Block]:
             if data:
                 yield Block(offset, start, len(data), NO_HEADER, data)
                 start += len(data)
-            if is_over or not (data or rest):  # the latter for what is damaged, or cut
+            if is_over or not (data or rest):  # the latter if the data is damaged, or cut
                 break
             rest = left or os.pread(descriptor, _STEP, offset)
         empty += first == start

@@ -1,7 +1,7 @@
 """A folder of archives and its `archive_index.json`: which records are archived there, since when, and with which digests.
 
 The index is changed under the lock of the folder, in one step, and keeps every field that it had. One that cannot be read is
-an error that says so: nothing is written then. One that is gone is rebuilt from the archives, as far as possible.
+an error that says so: nothing is written then. A missing one is rebuilt from the archives, as far as possible.
 """
 
 import os
@@ -39,7 +39,7 @@ _IDS = {"session": "team_session_id", "run": "run_id"}
 
 
 class ArchiveEntry(NamedTuple):
-    """One archive as the index knows it."""
+    """One entry of the index."""
 
     kind: str  # session or run
     folder: str
@@ -51,7 +51,7 @@ class ArchiveEntry(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Of the record's directory; an index can come from anybody, and says nothing but a name."""
+        """Of the record's directory; an index can be hostile, so only a plain name is accepted."""
         stated = self.fields.get(self.kind)
         is_name = isinstance(stated, str) and "/" not in stated and check_relative(stated) is None
         return str(stated) if is_name else layout.archived_name(self.path)
@@ -62,7 +62,7 @@ class ArchiveEntry(NamedTuple):
 
     @property
     def claimed_store(self) -> str | None:
-        """The store that the record came from by what the index says, which anybody may have written."""
+        """The store that the record came from, according to the index; it can be hostile."""
         stated = self.fields.get("store")
         if not isinstance(stated, str) or os.path.isabs(stated) or "\0" in stated:
             return None
@@ -96,7 +96,7 @@ class ArchiveFolder:
         return [entry for entry in self if word in (entry.name, entry.id)]
 
     def at(self, archive: str) -> ArchiveEntry | None:
-        """What the index says about an archive by its path."""
+        """The index entry of the archive at a path."""
         path = os.path.abspath(archive)
         return next((entry for entry in self if os.path.abspath(entry.path) == path), None)
 
@@ -111,7 +111,7 @@ class ArchiveFolder:
         self._change(kind, change, mode)
 
     def mark(self, entry: ArchiveEntry, **facts: object) -> None:
-        """Say more about an archive."""
+        """Add fields to the entry of an archive."""
         file = entry.fields["archive_file"]
         self._change(
             entry.kind,
@@ -121,7 +121,7 @@ class ArchiveFolder:
         )
 
     def drop(self, entry: ArchiveEntry) -> None:
-        """Forget an archive that is gone."""
+        """Remove the entry of an archive that was deleted."""
         file = entry.fields["archive_file"]
         self._change(
             entry.kind, lambda entries: [fields for fields in entries if fields["archive_file"] != file]
@@ -181,7 +181,7 @@ class ArchiveFolder:
 
 
 def index_fields(kind: str, contents: ArchiveContents, document: JsonObject, facts: JsonObject) -> JsonObject:
-    """What the index says about an archive that was read, given the record's document."""
+    """The fields of an index entry for an archive that was read, given the record's document."""
     fields = _document_fields(kind, document, contents.name) | facts
     fields |= {"sha256": contents.sha256, "bytes": contents.file_bytes}
     return fields | {"uncompressed_bytes": contents.bytes, "tar_sha256": contents.tar_sha256}

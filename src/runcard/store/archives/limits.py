@@ -19,7 +19,7 @@ MOST_FAULTS = 1000  # that are listed
 
 
 class ArchiveLimits(NamedTuple):
-    """What the caller allows."""
+    """The limits that the caller sets."""
 
     bytes: int | None
     members: int

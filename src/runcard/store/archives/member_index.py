@@ -1,7 +1,7 @@
 """The member index beside an archive: at which offset to look for a path.
 
-It has one line for each member of the archive, so it stays small. It is a hint and no evidence: what is read with its help
-is checked like everything else, and one that is missing, damaged or of another archive is made again.
+It has one line for each member of the archive, so it stays small. It is a hint, not evidence: data found with it is
+checked like all data, and one that is missing, damaged or of another archive is made again.
 """
 
 import os

@@ -81,7 +81,7 @@ def check_place(entry: ArchiveEntry | None) -> None:
 
 
 def _entries_of(store: str, archive: str) -> list[LedgerEntry]:
-    """What the ledgers of a store say of the archive at a path."""
+    """The entries of a store's ledgers about the archive at a path."""
     return _archived(store, ledger_state(store)).get(os.path.realpath(archive), [])
 
 

@@ -21,12 +21,12 @@ _PADDING = bytes(tar.BLOCK)
 
 
 class Packed(NamedTuple):
-    """What was written."""
+    """The result of packing."""
 
     sha256: str  # of the file
     tar_sha256: str
     bytes: int
-    others: tuple[str, ...]  # what is neither a file, nor a directory, nor a link, and was left out
+    others: tuple[str, ...]  # FIFOs, sockets and devices, which were left out
 
 
 def pack(record: str, name: str, descriptor: int, *, progress: Progress | None = None) -> Packed:

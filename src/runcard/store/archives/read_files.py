@@ -23,9 +23,9 @@ class ArchivedFile(NamedTuple):
 
 
 def archived_files(descriptor: int, places: MemberOffsets, path_in_archive: str) -> Iterator[ArchivedFile]:
-    """What an open archive has under a path: a file, or a folder with all that is below it; all of it under an empty one.
+    """The files of an open archive at a path: a file, or a folder with everything below it; all files for an empty path.
 
-    Raises LostError where that is damaged. The rest of the archive is not read.
+    Raises LostError if one is damaged. The rest of the archive is not read.
     """
     raw = encode_name(path_in_archive)
     below = raw and raw + b"/"

@@ -65,7 +65,7 @@ class ArchivedRecord(Record):
         listed_by: str | None = None,
     ) -> None:
         super().__init__(path)
-        self.entry = entry  # what the index of the archive's folder says about it
+        self.entry = entry  # its entry in the index of the archive's folder
         self._kind, self._contents = kind, contents
         self._listed_by = listed_by  # the store whose ledger named the archive
         self._stores: dict[str | None, str | None] = {}  # by the digest of the archive
@@ -156,14 +156,14 @@ class ArchivedRecord(Record):
             yield self._problem("changed", self.path, message)
 
     def _check_copy(self, contents: ArchiveContents) -> Iterator[Finding]:
-        """What is wrong with the copy of the document beside an archive that runcard made; the record itself does not need it."""
+        """Problems of the copy of the document beside an archive that runcard made; the record itself does not need it."""
         if self.entry is None or "sha256" not in self.entry.fields:
             return
         copy = layout.metadata_copy(self.path)
         data = read_regular(copy) if layout.may_be_file(copy) else None
         inside = contents.read(layout.METADATA)
         if data is None:
-            yield self._problem("missing", copy, "the copy of the metadata document is gone")
+            yield self._problem("missing", copy, "the copy of the metadata document is missing")
         elif inside is not None and sha256_bytes(data) != sha256_bytes(inside):
             message = "the copy beside the archive differs from the document in the archive"
             yield self._problem("changed", copy, message)
@@ -256,7 +256,7 @@ class ArchivedRecord(Record):
         return self._amendments.accepted(json_name(path).text, self._listing[path].hex)[0]
 
     def files(self, path: str) -> Iterator[ArchivedFile]:
-        """What is stored under a path: a file, or a folder with all that is in it. Raises StoreError where it is damaged."""
+        """The files at a path: a file, or a folder with everything in it. Raises StoreError if one is damaged."""
         try:
             descriptor = open_regular(self.path, follow=True)
             try:

@@ -68,7 +68,7 @@ class NewArchive:
             os.unlink(self._path)
 
     def fill(self) -> ArchiveContents:
-        """Pack the record, and read the archive back; what is in it."""
+        """Pack the record, and read the archive back; returns its contents."""
         packed = pack(self._record, os.path.basename(self._record), self._descriptor, progress=self._progress)
         try:
             os.fsync(self._descriptor)

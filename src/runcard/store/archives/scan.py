@@ -1,6 +1,6 @@
 """Scanning an archive: reading all of it once, and writing nothing.
 
-Everything is hashed: each file, the tar stream and the archive itself. What is hostile or damaged is noted with its name, and
+Everything is hashed: each file, the tar stream and the archive itself. Hostile or damaged members are reported with their names, and
 reading goes on. What it gives can be verified like a directory.
 
 Invariant: a hostile archive cannot make us hold more than its names and its own documents, which are bounded.
@@ -65,7 +65,7 @@ class NoArchiveError(StoreError):
 
 
 class ArchiveContents:
-    """What an archive holds, by the paths below the record's own folder."""
+    """The contents of an archive, by the paths below the record's own folder."""
 
     def __init__(self, path: str, name: str = "") -> None:
         self.path = path  # of the archive
@@ -76,7 +76,7 @@ class ArchiveContents:
         self.others: tuple[str, ...] = ()  # neither files nor directories nor links
         self.documents: dict[str, bytes] = {}
         self.problems: list[Finding] = []
-        self.gaps: list[tuple[str, str | None]] = []  # what was stored between these two paths is lost
+        self.gaps: list[tuple[str, str | None]] = []  # members between these two paths are lost
         self.lost: set[str] = set()
         self.members: list[MemberStart] = []
         self.sha256 = self.tar_sha256 = ""
@@ -87,7 +87,7 @@ class ArchiveContents:
         return self.documents.get(name)
 
     def below(self, folder: str) -> "ArchiveContents":
-        """What is in a folder, as the contents of a record; for an archive without problems."""
+        """The contents of a folder, as those of a record; for an archive without problems."""
         inner, start = ArchiveContents(self.path, os.path.basename(folder)), len(folder) + 1
         inside = f"{folder}/"
         inner.hexes = {path[start:]: digest for path, digest in self.hexes.items() if path.startswith(inside)}
@@ -339,7 +339,7 @@ class _Scan:
     def _add_problem(self, kind: str, path: str, message: str) -> None:
         if len(self._contents.problems) < MOST_FAULTS:
             self._contents.problems.append(record_finding(kind, "", path, message))
-        elif kind == "unexpected":  # nothing is lost by going no further; of what is damaged the rest is read
+        elif kind == "unexpected":  # nothing is lost by stopping here; the rest of a damaged archive is read
             raise StoreError(
                 f"the archive is refused: more than {MOST_FAULTS:,} of its entries are hostile",
                 hint=f"the last one is {printable(path)}: {message}",
@@ -347,7 +347,7 @@ class _Scan:
 
     def _conclude(self, *, is_whole: bool, has_more: bool) -> None:
         contents, archive = self._contents, os.path.basename(self._contents.path)
-        if not self._sorted:  # names do not tell what was in a gap
+        if not self._sorted:  # names do not show which members were in a gap
             contents.gaps = [("", None)] if contents.gaps or not is_whole else []
         elif not is_whole and not any(before is None for _, before in contents.gaps):
             contents.gaps.append((self._last, None))

@@ -20,7 +20,7 @@ _LONG_NAME, _LONG_LINK = b"L", b"K"
 _EXTRA = {_LONG_NAME, _LONG_LINK, b"x", b"g"}  # the last two as POSIX has them (pax)
 _FILES = {b"0", b"\0", b"7"}
 _LARGEST_EXTRA = 1 << 20  # bytes of a long name, or of a record of pax
-_LATEST = 1 << 40  # seconds; a time beyond it, before or after 1970, is no time that a file could have
+_LATEST = 1 << 40  # seconds; a time beyond it, before or after 1970, is not a time that a file could have
 
 _FIELDS = struct.Struct("100s8s16x12s12s8s1s100s8s80x155s12x")  # those that say something
 _NOBODIES = b"0000000\0" * 2  # neither an owner nor a group; and no device
@@ -29,7 +29,7 @@ _LONG = b"././@LongLink"
 
 
 class TarError(StoreError):
-    """What stands there is no tar."""
+    """The data is not a tar archive."""
 
 
 class TarMember(NamedTuple):
@@ -115,7 +115,7 @@ def _read_number(field: bytes) -> int:
 
 
 class ExtraFields(NamedTuple):
-    """What stands before a header and is about the same file."""
+    """Fields of a member that extra headers before its own state."""
 
     path: bytes | None = None
     target: bytes | None = None
@@ -123,7 +123,7 @@ class ExtraFields(NamedTuple):
 
 
 def parse(raw: bytes | memoryview) -> TarMember | None:
-    """What a header says; None for the empty one that ends an archive. Raises TarError for what is none."""
+    """Parse a header; None for the empty one that ends an archive. Raises TarError if it is not a header."""
     if not raw[0] and bytes(raw).count(0) == BLOCK:
         return None
     name, mode, size, mtime, checksum, kind, target, magic, prefix = _FIELDS.unpack(raw)
@@ -152,17 +152,17 @@ def is_extra(member: TarMember) -> bool:
 
 
 def parse_extra(member: TarMember, data: bytes, extra: ExtraFields) -> ExtraFields:
-    """What is known of the next member after such a record."""
+    """The fields of the next member after an extra header; those of earlier ones stay."""
     if member.kind == _LONG_NAME:
         return extra._replace(path=data.rstrip(b"\0"))
     if member.kind == _LONG_LINK:
         return extra._replace(target=data.rstrip(b"\0"))
     records = dict(_records(data))
     if any(key.startswith(b"GNU.sparse") for key in records):
-        raise TarError("it holds a file with holes, which cannot be told from a hostile one")
+        raise TarError("it holds a file with holes, which cannot be distinguished from a hostile one")
     size = records.get(b"size")
     if size is not None and not size.isdigit():
-        raise TarError("a header in it has no good size")
+        raise TarError("a header in it has an invalid size")
     return ExtraFields(
         records.get(b"path", extra.path),
         records.get(b"linkpath", extra.target),
@@ -171,7 +171,7 @@ def parse_extra(member: TarMember, data: bytes, extra: ExtraFields) -> ExtraFiel
 
 
 def completed(member: TarMember, extra: ExtraFields) -> TarMember:
-    """A member with what stood before it."""
+    """A member with the fields of its extra headers."""
     return member._replace(
         path=member.path if extra.path is None else extra.path,
         target=member.target if extra.target is None else extra.target,

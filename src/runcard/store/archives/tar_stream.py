@@ -1,4 +1,4 @@
-"""A tar stream read member by member, past what is damaged.
+"""A tar stream read member by member, past damaged parts.
 
 Where a piece of the stream is lost, the next whole one says where its first header is: reading goes on there, and what lies
 between is a gap, whose files the listing of the record can name.
@@ -12,7 +12,7 @@ from runcard.store.archives.gzip_members import Block
 from runcard.store.archives.tar import BLOCK, ExtraFields, TarError, TarMember
 
 _MOST_EXTRA = 8  # records before one file
-_MOST_PADDING = 1 << 20  # bytes of zeros after the end; `tar` writes up to 10 KiB unless told otherwise
+_MOST_PADDING = 1 << 20  # bytes of zeros after the end; `tar` writes up to 10 KiB by default
 
 
 class LostError(Exception):

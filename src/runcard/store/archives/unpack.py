@@ -1,4 +1,4 @@
-"""Unpacking an archive that was looked into before: only what was found then is written, and hashed again on its way.
+"""Unpacking an archive that was scanned before: only the members found then are written, and hashed again.
 
 Nothing is written outside the new folder: paths were checked, directories and files come first, and links last, so that
 no file goes through one.
@@ -22,8 +22,8 @@ _HOLE = 1 << 16
 _ZEROS = bytes(_HOLE)
 
 
-class _Later(NamedTuple):
-    """What a directory gets when everything is in it."""
+class _DirectoryAttributes(NamedTuple):
+    """The mode and time of a directory, which are set when everything is in it."""
 
     path: str
     mode: int
@@ -55,7 +55,7 @@ class _Unpacking:
         self._contents, self._top, self._counter = contents, top, file_counter(progress)
         self._keep_modes = keep_modes
         self._skip = len(encode_name(contents.name)) + 1
-        self._directories: list[_Later] = []
+        self._directories: list[_DirectoryAttributes] = []
         self._targets = {link.path: link.target for link in contents.symlinks}
         self._made: set[str] = set()
         self._links: list[tuple[str, bytes, int]] = []
@@ -87,7 +87,7 @@ class _Unpacking:
         if member.kind == tar.DIRECTORY:
             if path:
                 self._make_folder(path)
-            self._directories.append(_Later(path, member.mode, member.mtime))
+            self._directories.append(_DirectoryAttributes(path, member.mode, member.mtime))
         elif member.kind == tar.SYMLINK:
             if self._targets[path] != decode_name(member.target):
                 raise _changed(path)

@@ -19,7 +19,7 @@ from runcard.files.locks import NO_LOCKS
 from runcard.store import layout
 from runcard.store.journal import is_orphaned, try_lock
 
-IsAlive = Callable[[JsonObject], bool | None]  # None: cannot be told
+IsAlive = Callable[[JsonObject], bool | None]  # None: unknown
 
 _RETRY_PAUSE = 0.005  # seconds between two attempts to get an exclusive lock
 _READERS_TIMEOUT = 2.0  # seconds to wait for processes that hold the lock only to read
@@ -36,7 +36,7 @@ def is_on_other_host(document: JsonObject) -> bool:
 
 
 def is_owner_gone(run: str, document: JsonObject, is_alive: IsAlive) -> bool | None:
-    """Whether the owner of a run on this host is gone, by its lock and by its process; None when that cannot be told."""
+    """Whether the owner of a run on this host is gone, by its lock and by its process; None if that is unknown."""
     lock_is_free = None
     with contextlib.suppress(RuncardError), owner_lock(run) as free:  # an unreadable journal tells nothing
         lock_is_free = free
@@ -48,7 +48,7 @@ def is_owner_gone(run: str, document: JsonObject, is_alive: IsAlive) -> bool | N
 
 @contextlib.contextmanager
 def owner_lock(run: str, *, exclusive: bool = False, timeout: float = 0) -> Iterator[bool | None]:
-    """Try to hold the owner's lock: True when the owner is gone, False when it is alive, None when it cannot be told.
+    """Try to hold the owner's lock: True when the owner is gone, False when it is alive, None if that is unknown.
 
     Hold it shared to ask, and exclusively to close the run. `timeout` is how many seconds to retry while it is busy.
     """
@@ -71,7 +71,7 @@ def owner_lock(run: str, *, exclusive: bool = False, timeout: float = 0) -> Iter
 
 
 def is_abandoned(journal: str) -> bool:
-    """Whether the owner of a journal is gone, by its lock or else by its process; False when it cannot be told."""
+    """Whether the owner of a journal is gone, by its lock or else by its process; False if that is unknown."""
     try:
         descriptor = try_lock(journal, shared=True)
     except FileNotFoundError:

@@ -1,6 +1,6 @@
-"""Whether a record is what it was when it was closed. Everything is hashed, always.
+"""Checking that a record is unchanged since it was closed. Everything is hashed, always.
 
-There are two verdicts: *intact* (what is there is unchanged, or changed by recorded amendments) and *complete* (nothing is
+There are two verdicts: *intact* (the files are unchanged, or changed by recorded amendments) and *complete* (nothing is
 missing, no end was cut off). Every finding names its file. The docs say what cannot be detected without a signature.
 """
 

@@ -1,4 +1,4 @@
-"""Whether a store and its records are as the ledgers know them, and whether the ledgers themselves hold."""
+"""Checking a store and its records against the ledgers, and the chains of the ledgers themselves."""
 
 import os
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -27,10 +27,10 @@ LedgerFile = tuple[str, Journal, ChainCheck]  # its path, its lines, and the che
 
 
 class LedgerFacts(NamedTuple):
-    """What is compared with the ledgers about a record."""
+    """The facts about a record that are compared with the ledgers."""
 
     name: str  # of its directory
-    word: str  # what the record is called
+    word: str  # run or session
     key: LedgerKey
     sealed: str  # the digest of its metadata document when it was closed
     head: str | None  # of the ledger, as the document names it
@@ -43,7 +43,7 @@ def verify_ledgers(
     present: Collection[LedgerKey],
     archived: Collection[LedgerKey] = (),
 ) -> Iterator[Finding]:
-    """What a store's ledgers miss; `present` are the records that are there, `archived` those that have an archive."""
+    """Findings about records that the ledgers have and the store has not, neither `present` in it nor `archived`."""
     yield from verify_chains(books, store)
     for entry in _latest(history_of(books)):
         place = _missing_place(store, entry, present, archived)
@@ -54,7 +54,7 @@ def verify_ledgers(
 
 
 def verify_chains(books: Iterable[LedgerFile], store: str) -> Iterator[Finding]:
-    """What is wrong with the ledgers of a store themselves: then they are no evidence."""
+    """Findings about the chains of a store's ledgers: a broken ledger is not evidence."""
     for path, journal, checked in books:
         name = os.path.relpath(path, store)
         for fault in checked.faults:
@@ -67,7 +67,7 @@ def verify_chains(books: Iterable[LedgerFile], store: str) -> Iterator[Finding]:
 def _missing_place(
     store: str, entry: LedgerEntry, present: Collection[LedgerKey], archived: Collection[LedgerKey]
 ) -> str | None:
-    """Who does not have a record that should be there, in words; None when it is where it should be."""
+    """Where a record is missing, in words; None if it is where it should be."""
     record = entry.key
     if record in present:
         return None
@@ -94,7 +94,7 @@ class _LedgerLookup(NamedTuple):
 
 @lru_cache(
     maxsize=1
-)  # a store has one ledger for all of its records: to read it for each would take for ever
+)  # a store has one ledger for all of its records: reading it for each would take too long
 def _ledgers(store: str, _: tuple[object, ...]) -> tuple[_LedgerLookup, ...]:
     lookups = []
     for path, journal, _checked in ledgers(store):
@@ -107,18 +107,18 @@ def _ledgers(store: str, _: tuple[object, ...]) -> tuple[_LedgerLookup, ...]:
 
 
 def verify_entries(store: str | None, facts: LedgerFacts, amendments: Amendments) -> Iterator[Finding]:
-    """Whether a record is as the ledgers of its store know it; nothing where there are none."""
+    """Compare a record with the ledgers of its store, if there are any."""
     if store is None:
         return
     state = ledger_state(store)
     if not state:
         if facts.head is not None and is_store(store, has_index=not facts.is_archived):
-            message = "the ledger of the store is gone, or this record comes from another one"
+            message = "the ledger of the store is missing, or this record comes from another store"
             yield _finding(facts, message, expected=facts.head)
         return
     lookups = _ledgers(store, state)
     own_entries = in_order(ledger.by_record.get(facts.key, []) for ledger in lookups)
-    if facts.is_archived:  # what happened to a record that was restored since is not in its archive
+    if facts.is_archived:  # later entries, of a restored record, are not about its archive
         own_entries = own_entries[
             : max((at for at, entry in enumerate(own_entries, 1) if entry.event == ARCHIVED), default=None)
         ]
@@ -141,9 +141,7 @@ def _unknown(facts: LedgerFacts, lookups: tuple[_LedgerLookup, ...]) -> Iterator
     message = f"the ledger of the store does not know this {facts.word}"
     yield _finding(facts, message)
     if facts.head is not None and not any(facts.head in ledger.hashes for ledger in lookups):
-        message = (
-            f"the ledger was cut, or this {facts.word} comes from another store: what it saw there is gone"
-        )
+        message = f"the ledger was cut, or this {facts.word} comes from another store: the ledger entry that it names is missing"
         yield _finding(facts, message, expected=facts.head)
 
 
@@ -153,7 +151,7 @@ def _check_entries(
     """Whether a ledger that the record itself names has it with this document.
 
     The document names the entry before its own, in the ledger of the host that closed it. A ledger without that entry
-    may be anybody's, and proves nothing.
+    may come from another store, and proves nothing.
     """
     holders = [ledger for ledger in lookups if facts.key in ledger.by_record]
     own = [ledger for ledger in holders if facts.head is None or facts.head in ledger.hashes]
@@ -189,7 +187,7 @@ def _unconfirmed(
     if all(entry.event != CLOSED for entry in own_entries):
         message = f"this {facts.word} was closed in another store, whose ledger is not here"
         return _finding(facts, message, expected=facts.head)
-    message = f"the ledger was cut: the entry before this {facts.word}'s is gone"
+    message = f"the ledger was cut: the entry before this {facts.word}'s is missing"
     return _finding(facts, message, breaks=COMPLETE, expected=facts.head)
 
 

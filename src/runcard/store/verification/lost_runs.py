@@ -1,4 +1,4 @@
-"""Runs that were open, and whose directory is gone."""
+"""Open runs whose directory is missing."""
 
 import os
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from runcard.store.runs.directory import lost_runs
 
 
 def verify_open_marks(store: str) -> Iterator[Finding]:
-    """What the list of open runs of a store has, and the store has not."""
+    """Findings about runs on a store's list of open runs that the store does not have."""
     if not os.path.isdir(layout.own_folder(store)):
         return
     try:
@@ -19,11 +19,13 @@ def verify_open_marks(store: str) -> Iterator[Finding]:
         raise failure(error, str(error.filename or store), "look for open runs in") from error
     for name, is_at_work in lost:
         if is_at_work:
-            yield record_finding("open", printable(name), "", "the run is at work, and its directory is gone")
+            yield record_finding(
+                "open", printable(name), "", "the run is still running, but its directory is missing"
+            )
             continue
         mark = os.path.relpath(layout.open_mark(os.path.join(store, name)), store)
         message = (
-            "the run was not closed, and its directory is gone;"
+            "the run was not closed, and its directory is missing;"
             f" its events are in {printable(mark)}: remove that file to accept the loss"
         )
         yield record_finding("missing", printable(name), "", message)

@@ -1,4 +1,4 @@
-"""What holds for every closed record: document, amendments, files, links, journal, ledger."""
+"""The checks for every closed record: document, amendments, files, links, journal, ledger."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
@@ -32,7 +32,7 @@ class RecordCheck(ABC):
     """The check of one record."""
 
     kind: ClassVar[DocumentKind]  # of its metadata document
-    word: ClassVar[str]  # what the record is called
+    word: ClassVar[str]  # run or session
     journal: ClassVar[str]  # the name of its journal
     sealed_by: ClassVar[str]  # which of the document's checksums is that of the list
 
@@ -51,16 +51,16 @@ class RecordCheck(ABC):
     @property
     @abstractmethod
     def record_id(self) -> str:
-        """What the chains of this record begin with."""
+        """The id that the chains of this record begin with."""
 
     @property
     @abstractmethod
     def ledger_key(self) -> LedgerKey:
-        """What a ledger knows this record by."""
+        """The key of this record in a ledger."""
 
     @abstractmethod
     def own(self) -> Findings:
-        """What is checked in this kind of record only."""
+        """Checks for this kind of record only."""
 
     def finding(self, kind: str, path: str, message: str, **facts: str | None) -> Finding:
         return record_finding(kind, self.name, path, message, **facts)
@@ -77,7 +77,7 @@ class RecordCheck(ABC):
         yield from self.inspect(metadata, progress)
 
     def inspect(self, metadata: bytes | None, progress: Progress | None) -> Findings:
-        """Check everything but the document itself. If that is gone, checks that need it are skipped."""
+        """Check everything but the document itself. If that is missing, checks that need it are skipped."""
         amendments = self._read_amendments()
         current = "" if metadata is None else sha256_bytes(metadata).hex
         sealed = amendments.sealed(layout.METADATA, current)
@@ -103,7 +103,7 @@ class RecordCheck(ABC):
             yield ledger_finding(self.name, layout.METADATA, error.message, breaks=COMPLETE)
 
     def read(self, name: str) -> bytes | None:
-        """A file of the record itself, never what a link leads to; None also when it cannot be read."""
+        """A file of the record, never the target of a link; None also if it cannot be read."""
         try:
             return self.record.read(name)
         except RuncardError as error:
@@ -114,7 +114,7 @@ class RecordCheck(ABC):
         error = self.unread.get(layout.METADATA)
         if isinstance(error, TooLargeError):
             return self.finding("document", layout.METADATA, error.message)
-        message = error.message if error else "the metadata document is gone"
+        message = error.message if error else "the metadata document is missing"
         return self.finding("missing", layout.METADATA, message)
 
     def _read_amendments(self) -> Amendments:
@@ -125,7 +125,7 @@ class RecordCheck(ABC):
             return Amendments()
 
     def _irregular(self) -> Findings:
-        """What is on no list, and is not what it has to be."""
+        """Files outside of SHA256SUMS that are unreadable or not regular files."""
         if error := self.unread.get(layout.AMENDMENTS):
             kind = "chain" if isinstance(error, TooLargeError) else "missing"
             yield self.finding(kind, layout.AMENDMENTS, error.message)
@@ -161,10 +161,10 @@ class RecordCheck(ABC):
             yield self.finding("amended", layout.METADATA, _why(amendments, layout.METADATA), found=current)
         expected, changes = amendments.accepted(layout.METADATA, sealed)
         if changes and expected != current:
-            yield self._put_back(layout.METADATA, changes[-1], expected, current)
+            yield self._unamended_bytes(layout.METADATA, changes[-1], expected, current)
 
     def _original(self, sealed: str) -> Findings:
-        """What was sealed, where a migration has changed the document since."""
+        """Read the sealed document, if a migration has changed it since."""
         data = self.original(sealed)
         if data is not None:
             examined = reader.parse_document(data, kind=self.kind.name, limits=self.limits)
@@ -183,7 +183,7 @@ class RecordCheck(ABC):
             return None
         return data if data is not None and sha256_bytes(data).hex == sealed else None
 
-    def _put_back(self, path: str, change: FileChange, expected: str | None, found: str) -> Finding:
+    def _unamended_bytes(self, path: str, change: FileChange, expected: str | None, found: str) -> Finding:
         message = (
             f"it still has, or has again, bytes that were {printable(str(change))};"
             " if that was interrupted, the next amendment finishes it"
@@ -220,7 +220,7 @@ class RecordCheck(ABC):
         special_files = self.special()
         for other in comparison.others:
             if other not in layout.NOT_LISTED and json_name(other).text not in special_files:
-                yield self.finding("unexpected", other, f"neither a file nor a link: {self._came_later()}")
+                yield self.finding("unexpected", other, f"neither a file nor a link: {self._added_later()}")
 
     def _unamended(self, listing: checksums.Listing, differing: set[str], amendments: Amendments) -> Findings:
         """Files that are as they were sealed, although an amendment has changed or removed them."""
@@ -232,15 +232,15 @@ class RecordCheck(ABC):
                 sealed = listing[path].hex
                 expected, changes = amendments.accepted(name, sealed)
                 if changes and expected != sealed:
-                    yield self._put_back(path, changes[-1], expected, sealed)
+                    yield self._unamended_bytes(path, changes[-1], expected, sealed)
 
-    def _came_later(self) -> str:
+    def _added_later(self) -> str:
         return f"it was not there when the {self.word} was closed"
 
     def _no_listing(self, *, is_stated: bool) -> Finding:
         """A record of another program may have no list; runcard writes one together with the journal."""
         if is_stated or self.record.has(self.journal) or not self.seal:
-            return self.finding("missing", layout.CHECKSUMS, "the list of checksums is gone")
+            return self.finding("missing", layout.CHECKSUMS, "the list of checksums is missing")
         message = "there is no list of checksums: changed, removed or added files cannot be detected"
         return self.finding("limits", layout.CHECKSUMS, message)
 
@@ -266,7 +266,7 @@ class RecordCheck(ABC):
             case comparison.Changed(path, expected, found):
                 accepted, changes = amendments.accepted(json_name(path).text, expected.hex)
                 if changes and found.hex != accepted and found.hex in {change.old for change in changes}:
-                    return self._put_back(path, changes[-1], accepted, found.hex)
+                    return self._unamended_bytes(path, changes[-1], accepted, found.hex)
                 if changes and accepted == found.hex:
                     return self.finding(
                         "amended", path, printable(str(changes[-1])), expected=expected.hex, found=found.hex
@@ -278,7 +278,7 @@ class RecordCheck(ABC):
                 accepted, changes = amendments.accepted(json_name(path).text, expected.hex)
                 if changes and accepted is None:
                     return self.finding("withheld", path, printable(str(changes[-1])), expected=expected.hex)
-                return self.finding("missing", path, "the file is gone", expected=expected.hex)
+                return self.finding("missing", path, "the file is missing", expected=expected.hex)
             case comparison.NotRegular(path, kind):
                 type_name = "FIFO, a socket or a device" if kind == "other" else kind
                 return self.finding(
@@ -287,7 +287,7 @@ class RecordCheck(ABC):
             case comparison.Unreadable(path, reason):
                 return self.finding("missing", path, reason)
             case comparison.Unexpected(path):
-                return self.finding("unexpected", path, f"the file {self._came_later().removeprefix('it ')}")
+                return self.finding("unexpected", path, f"the file {self._added_later().removeprefix('it ')}")
 
     def links(self, symlinks: tuple[checksums.Symlink, ...]) -> Findings:
         if not self.seal:
@@ -307,9 +307,9 @@ class RecordCheck(ABC):
 
     def _link_message(self, expected: str | None, found: str | None) -> str:
         if found is None:
-            return "the link is gone, or something else has its place"
+            return "the link is missing, or something else has its place"
         return (
-            f"the link {self._came_later().removeprefix('it ')}"
+            f"the link {self._added_later().removeprefix('it ')}"
             if expected is None
             else "the link has another target"
         )
@@ -337,14 +337,16 @@ class RecordCheck(ABC):
             why = printable(named[-1].by("withheld")) if named else "no amendment says why"
             yield self.finding("withheld", self.journal, f"event {printable(place)}: {why}")
         if self.stated is not None:
-            yield from self.bounded(self.against_journal(self.stated))
+            yield from self.limit_differences(self.against_journal(self.stated))
 
     def _no_journal(self, heads: list[JsonObject] | None) -> Findings:
         """Without its journal, edits of the document cannot be detected."""
         if isinstance(error := self.unread.get(self.journal), TooLargeError):
             yield self.finding("limits", self.journal, f"{error.message}, so its chains were not checked")
         elif heads and self.journal not in (self.listing or ()):
-            yield self.finding("missing", self.journal, "the journal is gone: the document names its chains")
+            yield self.finding(
+                "missing", self.journal, "the journal is missing: the document names its chains"
+            )
 
     @cached_property
     def events(self) -> chain.Journal:
@@ -356,25 +358,25 @@ class RecordCheck(ABC):
         yield from ()
 
     def difference(self, name: str, difference: ValueDifference, source: str = "the journal") -> Finding:
-        """What a document says, and the journal or another source does not."""
+        """A finding for a value that differs between a document and the journal or another source."""
         facts = {"expected": _as_text(difference.expected), "found": _as_text(difference.found)}
         return self.finding("document", name, printable(difference.describe(source)), **facts)
 
-    def bounded(self, findings: Findings) -> Findings:
+    def limit_differences(self, findings: Findings) -> Findings:
         """The first of many findings about one document, and how many there are beyond them."""
         yield from islice(findings, _MOST_DIFFERENCES)
         if more := sum(1 for _ in findings):
             yield self.finding("document", layout.METADATA, f"and {more:,} more differences")
 
     def chain_faults(self, _: chain.Journal, checked: chain.ChainCheck) -> Findings:
-        """What is wrong with the chains of the record's journal."""
+        """Findings about the chains of the record's journal."""
         yield from self.faults(self.journal, checked)
 
     def _heads(self, stated: list[JsonObject], heads: dict[str, chain.Head]) -> Findings:
         for head in stated:
             writer, count = (head or {}).get("writer"), (head or {}).get("count")
             if writer is None or count is None:
-                continue  # the document is faulty there, which was said
+                continue  # reported as an error of the document
             current = heads.pop(writer, None)
             if current is None or current.count < count:
                 lost = count - (current.count if current else 0)
@@ -399,7 +401,7 @@ def _word_for_word(examined: reader.ParsedDocument) -> JsonObject | None:
 
 
 def _as_text(value: object) -> str | None:
-    """A value as a finding may have it; what is large is only named in the message."""
+    """A value as text for a finding; None for objects and lists, which only the message names."""
     return None if value is None or isinstance(value, dict | list) else str(shorten_value(value))
 
 

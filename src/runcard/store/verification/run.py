@@ -57,7 +57,7 @@ class RunCheck(RecordCheck):
     def _open_journal(self, name: str, journal: chain.Journal) -> Findings:
         checked = chain.check(journal, self.record_id)
         yield from self.faults(name, checked)
-        for entry in checked.withheld:  # what is not closed cannot be amended
+        for entry in checked.withheld:  # an open run cannot be amended
             yield self.finding("chain", name, f"line {entry.number}: its payload was taken out")
         if journal.torn:
             yield self.finding("limits", name, "there is half a line at the end: its event is not known")
@@ -72,7 +72,7 @@ class RunCheck(RecordCheck):
         }
 
     def chain_faults(self, journal: chain.Journal, checked: chain.ChainCheck) -> Findings:
-        """Where the journal was damaged before the run was closed, SHA256SUMS alone fixes what is left of it."""
+        """Where the journal was damaged before the run was closed, only SHA256SUMS covers the rest of it."""
         warnings = self.document.get("warnings") or ()
         if not any(
             isinstance(warning, dict) and warning.get("type") == layout.DAMAGED for warning in warnings

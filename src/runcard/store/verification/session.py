@@ -1,4 +1,4 @@
-"""Checking a session, and what a collection left that is not complete.
+"""Checking a session, complete or not.
 
 The documents of a session repeat each other, and the instances' documents state digests of their own: what does not agree is
 a finding about the document.
@@ -38,7 +38,7 @@ _WORKSPACE = f"{layout.WORKSPACE}/"
 
 
 def verify_collection(place: str) -> Verdict:
-    """What can be said about a session that is not complete: whether its journal holds so far."""
+    """The verdict on a session that is not complete: its journal is checked so far."""
     name = printable(os.path.join(os.path.basename(os.path.dirname(place)), os.path.basename(place)))
     findings = [
         record_finding(
@@ -56,7 +56,7 @@ def verify_collection(place: str) -> Verdict:
 
 
 def _under_any_name(journal: chain.Journal) -> chain.ChainCheck:
-    """The chains of a journal, whichever record it says that it is of."""
+    """Check the chains of a journal, whatever record it belongs to."""
     first = journal.entries[0].line["prev"] if journal.entries else None
     return chain.check(journal, "", first=first)
 
@@ -176,7 +176,7 @@ class SessionCheck(RecordCheck):
         for instance_id in roster.instances:
             if instance_id not in folders:
                 name = layout.instance_file(instance_id, layout.METADATA)
-                yield self.finding("missing", name, "the document of this instance is gone")
+                yield self.finding("missing", name, "the document of this instance is missing")
 
     def _instance(
         self, folder: str, roster: cross_document_rules.Roster, digests: Mapping[str, JsonObject]
@@ -203,10 +203,10 @@ class SessionCheck(RecordCheck):
             return
         name = layout.instance_file(folder, file)
         if not self.record.has_file(name):
-            yield self.finding("missing", name, "the transcript that the document names is gone")
+            yield self.finding("missing", name, "the transcript that the document names is missing")
 
     def _sound(self, name: str, kind: DocumentKind) -> JsonObject | Finding | None:
-        """A document of the session without what its schema rejects; a missing one is reported elsewhere."""
+        """The valid parts of a document of the session; None if it is missing, which is reported with the files."""
         data = self.read(name)
         if data is None:
             return None
@@ -222,7 +222,7 @@ class SessionCheck(RecordCheck):
 
 
 def _not_compared(is_remade: bool, lines: list[chain.Line]) -> str:  # noqa: FBT001
-    """What a journal without the digests of the sections leaves open."""
+    """The message about sections that cannot be compared, since the journal has no digests of them."""
     names = list(journal_check.ONLY_IN_TEAM_DOCUMENT)
     if any("payload" not in line for line in lines):
         names += journal_check.FROM_EVENTS

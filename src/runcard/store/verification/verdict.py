@@ -18,7 +18,7 @@ from runcard.files import printable
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What was found about one record, or about a whole store."""
+    """The findings about one record, or about a whole store."""
 
     findings: tuple[Finding, ...]
     records: int = 1

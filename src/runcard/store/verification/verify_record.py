@@ -10,7 +10,7 @@ from runcard.store.verification.verdict import Verdict
 def verify_record(
     record: Record, *, progress: Progress | None = None, limits: Limits | None = None
 ) -> Verdict:
-    """Check a run or a session, in its directory or in an archive, against everything that was written down about it."""
-    problems = record.problems(progress)  # an archive is read here, and only then tells its kind for sure
+    """Check a run or a session, in its directory or in an archive, against all recorded digests, chains and ledger entries."""
+    problems = record.problems(progress)  # an archive is read here; only then its kind is certain
     check = SessionCheck if record.kind == SESSION else RunCheck
     return Verdict(tuple(check(record, limits or Limits()).findings(problems, progress)))

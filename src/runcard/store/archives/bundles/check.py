@@ -1,7 +1,7 @@
-"""Judging a bundle, which may be a stranger's, before any of it is written.
+"""Checking a bundle, which may be hostile, before any of it is written.
 
 It is read as an archive is. Then its names, its links, its manifest and its run are checked; `unpack` of the archives writes
-what was judged here, and nothing else.
+only what was checked here.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from runcard.store.archives.scan import ArchiveContents, NoArchiveError, scan
 
 
 def read_bundle(path: str, *, max_size: int, max_files: int) -> tuple[ArchiveContents, JsonObject]:
-    """What a bundle holds, and its manifest; raises DocumentError for one that must not be opened."""
+    """The contents of a bundle, and its manifest; raises DocumentError for one that must not be opened."""
     try:
         contents = scan(path, max_size=max_size, max_members=max_files, is_kept=_is_kept)
     except TooMuchError as error:
@@ -34,7 +34,7 @@ def read_bundle(path: str, *, max_size: int, max_files: int) -> tuple[ArchiveCon
 
 
 def _is_kept(path: str) -> bool:
-    """Whether a file is needed to judge the bundle: its manifest, and the documents of its run."""
+    """Whether a file is needed to check the bundle: its manifest, and the documents of its run."""
     top, _, rest = path.partition("/")
     return path == MANIFEST or (top == OUTPUTS and layout.is_document(rest.partition("/")[2]))
 
@@ -51,7 +51,7 @@ def _problems(contents: ArchiveContents, manifest: JsonObject) -> Iterator[Docum
         if path != MANIFEST and is_tool_file(path):
             yield refused(
                 f"{printable(path)} is a file or folder that other programs obey, such as git or an editor",
-                hint="ask whoever made it to rename it; `tar xzf` unpacks it without any check",
+                hint="ask its author to rename it; `tar xzf` unpacks it without any check",
             )
     run = manifest["run"]
     for link in contents.symlinks:
@@ -63,7 +63,7 @@ def _problems(contents: ArchiveContents, manifest: JsonObject) -> Iterator[Docum
 
 
 def _differences(contents: ArchiveContents, manifest: JsonObject) -> Iterator[DocumentError]:
-    """Every file beside the run is what the manifest says, and none is missing or unheard of."""
+    """Every file beside the run is what the manifest says, and none is missing or unexpected."""
     listing = {file["place"]: file["sha256"] for file in manifest["files"]}
     run = manifest["run"] + "/"
     digests = {json_name(path).text: digest for path, digest in contents.hexes.items()}

@@ -41,7 +41,7 @@ def is_tool_file(path: str) -> bool:
 
 
 def is_tool_name(name: str) -> bool:
-    """Whether tools obey what has this name at the top of a folder that somebody works in."""
+    """Whether tools obey a file or folder of this name at the top of a working directory."""
     plain = _plain(name)
     return plain.startswith(".") or plain in _AT_THE_TOP or plain in _EVERYWHERE
 

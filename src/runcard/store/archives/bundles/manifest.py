@@ -1,12 +1,12 @@
-"""What a bundle says about itself."""
+"""The manifest of a bundle."""
 
 from runcard.encoding import JsonObject, decode_json
 from runcard.errors import DocumentError, EncodingError
 from runcard.files import check_relative
 
 MANIFEST = ".runcard-bundle.json"
-OUTPUTS = "outputs"  # where the run lies in a bundle
-OUTSIDE = "inputs-outside"  # where inputs lie that the run read from elsewhere than below its directory
+OUTPUTS = "outputs"  # the folder of the run in a bundle
+OUTSIDE = "inputs-outside"  # the folder of inputs that were not below the run's working directory
 VERSION = "1.0"
 
 
@@ -14,8 +14,10 @@ _TEXTS = ("path", "place", "role", "sha256")
 
 
 def read_manifest(data: bytes) -> JsonObject:
-    """A manifest; raises DocumentError for what is none, or one of a later major version."""
-    unknown = refused(f"its {MANIFEST} is none that this runcard knows", hint="a newer runcard may know it")
+    """A manifest; raises DocumentError if it is not valid, or of a later major version."""
+    unknown = refused(
+        f"this runcard does not know the format of its {MANIFEST}", hint="a newer runcard may know it"
+    )
     try:
         manifest: JsonObject = decode_json(data)
         if not _is_known(manifest):
@@ -36,5 +38,5 @@ def _is_known(manifest: JsonObject) -> bool:
     )
 
 
-def refused(message: str, *, hint: str = "get it again from whoever made it") -> DocumentError:
+def refused(message: str, *, hint: str = "get it again from its author") -> DocumentError:
     return DocumentError(f"the bundle is refused: {message}", hint=hint)

@@ -17,7 +17,7 @@ from runcard.store.archives.bundles.manifest import MANIFEST, OUTPUTS, VERSION
 from runcard.store.archives.escaping_links import escaping_link
 
 
-class Carried(NamedTuple):
+class BundledFile(NamedTuple):
     """A file that goes into a bundle beside the run."""
 
     source: str  # on this machine
@@ -27,14 +27,18 @@ class Carried(NamedTuple):
     sha256: str  # that it must have
 
 
-def pack(target: IO[bytes], name: str, run: str, carried: list[Carried], facts: Mapping[str, Any]) -> int:
-    """Write a bundle; how many members it has. Raises StoreError when a file is not what it must be, or is none that a bundle can have."""
+def pack(
+    target: IO[bytes], name: str, run: str, bundled_files: list[BundledFile], facts: Mapping[str, Any]
+) -> int:
+    """Write a bundle; returns its number of members. Raises StoreError if a file was changed, or a bundle cannot have it."""
     place = f"{OUTPUTS}/{os.path.basename(run)}"
     with (
         gzip.GzipFile(filename="", mode="wb", fileobj=target, mtime=0) as stream,
         tarfile.open(fileobj=stream, mode="w", format=tarfile.PAX_FORMAT) as tar,
     ):
-        files = [_add(tar, name, file) for file in sorted(carried, key=lambda file: encode_name(file.place))]
+        files = [
+            _add(tar, name, file) for file in sorted(bundled_files, key=lambda file: encode_name(file.place))
+        ]
         links, count = [], len(files) + 1
         for path, kind in walk(run):
             count += 1
@@ -50,7 +54,7 @@ def pack(target: IO[bytes], name: str, run: str, carried: list[Carried], facts: 
         return count
 
 
-def _add(tar: tarfile.TarFile, name: str, file: Carried) -> JsonObject:
+def _add(tar: tarfile.TarFile, name: str, file: BundledFile) -> JsonObject:
     with _opened(file.source, follow=True) as source:
         member = _member(f"{name}/{file.place}", os.fstat(source.fileno()))
         hashing = _Hashing(source)
@@ -68,7 +72,7 @@ def _add(tar: tarfile.TarFile, name: str, file: Carried) -> JsonObject:
 
 
 def _check_name(path: str) -> None:
-    """Refuse what `import-bundle` would refuse."""
+    """Refuse the names that `import-bundle` would refuse."""
     if is_tool_file(path):
         raise StoreError(
             f"the run holds {printable(path)}, which other programs obey, such as git: a bundle cannot have it",
@@ -90,7 +94,7 @@ def _changed(path: str) -> StoreError:
 
 def _add_of_run(tar: tarfile.TarFile, place: str, path: str, kind: FileKind) -> None:
     if kind is FileKind.OTHER:
-        return  # a FIFO or the like: the run says of it that it is left out
+        return  # a FIFO, socket or device: the run has a warning that it is left out
     if kind is FileKind.FILE:
         with _opened(path) as source:
             _add_data(tar, _member(place, os.fstat(source.fileno())), source)
@@ -106,7 +110,7 @@ def _add_data(tar: tarfile.TarFile, member: tarfile.TarInfo, source: Any) -> Non
     try:
         tar.addfile(member, source)
     except OSError as error:
-        if error.errno is None:  # what tarfile says of a file that was cut
+        if error.errno is None:  # tarfile's error for a file that was cut
             raise _changed(member.name) from error
         raise
 

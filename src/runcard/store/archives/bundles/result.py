@@ -1,4 +1,4 @@
-"""What exporting and importing a bundle share: the limits, the result, and the first problem of a run."""
+"""Shared by exporting and importing a bundle: the limits, the result, and the first problem of a run."""
 
 from typing import NamedTuple
 

@@ -19,7 +19,7 @@ from runcard.files import check_relative, open_regular, printable
 from runcard.store import layout
 from runcard.store.archives.bundles.forbidden_names import is_tool_file
 from runcard.store.archives.bundles.manifest import OUTSIDE
-from runcard.store.archives.bundles.pack import Carried
+from runcard.store.archives.bundles.pack import BundledFile
 from runcard.store.ownership import is_own_run
 
 
@@ -43,9 +43,9 @@ class BundleFiles:
         self._named = [os.path.realpath(path) for path in named]
         self.omissions: list[BundleOmission] = []
 
-    def carried(self) -> list[Carried]:
+    def bundled_files(self) -> list[BundledFile]:
         """The files to pack; the others are in `omissions`."""
-        files: dict[str, Carried] = {}
+        files: dict[str, BundledFile] = {}
         for entry in input_entries(self._document):
             self._add(files, input_path(entry), "input", entry.get("sha256"))
         for path in self._programs():
@@ -53,14 +53,14 @@ class BundleFiles:
                 self._add(files, path, "program", None)
         return list(files.values())
 
-    def _add(self, files: dict[str, Carried], path: str, role: str, expected: str | None) -> None:
+    def _add(self, files: dict[str, BundledFile], path: str, role: str, expected: str | None) -> None:
         is_plain = check_relative(path) is None
         place = path if is_plain else f"{OUTSIDE}{os.path.abspath(path)}"
         reason = self._refusal(path, place, role, expected)
         if reason is None:
             digest, reason = _digest(path)
             if reason is None and digest is not None and expected in {None, digest}:
-                files[path] = Carried(path, place, path, role, digest)
+                files[path] = BundledFile(path, place, path, role, digest)
                 return
         self.omissions.append(BundleOmission(path, role, reason or "it is not what the run read"))
 
@@ -81,7 +81,7 @@ class BundleFiles:
         return None
 
     def _programs(self) -> Iterator[str]:
-        """Files below the current directory that the command names: it needs them to run elsewhere."""
+        """Files below the current directory that the command names: it needs them to run on another machine."""
         store = layout.store_of(self._run)
         for argument in dict.fromkeys(RunFields(self._document).command or ()):
             path = os.path.normpath(argument) if argument and "\0" not in argument else ""
@@ -100,11 +100,11 @@ def _is_in(path: str, folder: str) -> bool:
 
 
 def _digest(path: str) -> tuple[str | None, str | None]:
-    """The digest of a file, or why there is none."""
+    """The digest of a file, or the reason why it cannot be read."""
     try:
         descriptor = open_regular(path, follow=True)
     except FileNotFoundError:
-        return None, "it is gone"
+        return None, "it is missing"
     except OSError as error:
         return None, error.strerror
     try:

@@ -1,9 +1,9 @@
 """Where a bundle is packed or unpacked before it has its name: `.runcard-bundle-<8 hex digits>`, a file or a folder.
 
-Whoever works there holds its lock. One whose lock is free was left behind by a process that was killed, and the next export
+The process that works there holds its lock. One whose lock is free was left behind by a process that was killed, and the next export
 or import in the same directory removes it.
 
-Invariant: nothing is removed whose lock somebody holds, and nothing that another user owns.
+Invariant: nothing is removed whose lock a process holds, or that another user owns.
 """
 
 import fcntl
@@ -24,7 +24,7 @@ _LOOK = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 @contextmanager
-def workplace(parent: str, *, folder: bool) -> Iterator[tuple[str, int]]:
+def temporary_entry(parent: str, *, folder: bool) -> Iterator[tuple[str, int]]:
     """The name of a new folder or file in `parent`, and its descriptor; it is removed unless it was renamed meanwhile."""
     remove_abandoned(parent)
     directory = os.open(parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -65,7 +65,7 @@ def _create(directory: int, *, folder: bool) -> tuple[str, int]:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
         if _is_still(name, descriptor, directory):
             return name, descriptor
-        os.close(descriptor)  # somebody took it for abandoned before it was locked
+        os.close(descriptor)  # another process took it for abandoned before it was locked
 
 
 def _is_still(name: str, descriptor: int, directory: int) -> bool:
@@ -77,12 +77,12 @@ def _is_still(name: str, descriptor: int, directory: int) -> bool:
 
 
 def remove_abandoned(parent: str) -> None:
-    """Remove what was left behind in a directory; what cannot be removed stays."""
+    """Remove abandoned files and folders in a directory; those that cannot be removed stay."""
     with suppress(OSError):
         directory = os.open(parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             for name in filter(_FORM.fullmatch, os.listdir(directory)):
-                with suppress(OSError):  # somebody holds its lock, or removed it
+                with suppress(OSError):  # another process holds its lock, or removed it
                     _remove(name, directory)
         finally:
             os.close(directory)

@@ -2,7 +2,7 @@
 
 Credentials come first: only a pattern with `!` that names the file itself brings one back. Then the user's `exclude`
 patterns decide, then the generated files of `default_excludes`, then `.gitignore` files if they are used, then the user's
-`include` patterns. So a file in the workspace can exclude more than the user said, and never less.
+`include` patterns. So a file in the workspace can exclude more than the user specified, never less.
 
 Invariant: below an excluded directory, only paths that the user's `!` patterns spell out are copied.
 """
