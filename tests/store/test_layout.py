@@ -8,7 +8,7 @@ import pytest
 
 from checks import samples
 from conftest import Put
-from runcard.store import layout
+from runcard.store import directory_names, layout
 
 
 @pytest.mark.parametrize("name", ["SHA256SUMS", "experiment.jsonl", "instances/x/metadata.json"])
@@ -91,7 +91,7 @@ def test_a_list_of_checksums_further_up_that_belongs_to_no_record_seals_nothing(
 
 def test_a_run_is_named_by_its_second_and_numbered_from_the_second_one_on() -> None:
     moment = datetime(2025, 12, 14, 10, 30, 5, tzinfo=UTC)
-    names = list(islice(layout.run_names(moment), 3))
+    names = list(islice(directory_names.run_names(moment), 3))
     assert names == ["2025-12-14_103005", "2025-12-14_103005-2", "2025-12-14_103005-3"]
 
 

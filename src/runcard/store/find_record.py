@@ -25,7 +25,7 @@ from runcard.encoding import Limits
 from runcard.errors import RuncardError, StoreError
 from runcard.files import printable
 from runcard.settings import ARTIFACTS_DIR, OUTPUTS, read_settings
-from runcard.store import layout
+from runcard.store import directory_names, layout
 from runcard.store.ledger import LedgerEntry, history_of, ledgers
 from runcard.store.record import HINT, DirectoryRecord, Record, experiment_hint, id_of, not_a_record, start_of
 
@@ -277,7 +277,7 @@ class _Store:
         Names, indexes and ledgers can be wrong or forged: the record's own document must have the id, if it can be read.
         """
         for name in self.names:
-            session_id = layout.session_id_in(name)
+            session_id = directory_names.session_id_in(name)
             if not session_id or not is_meant(session_id) or not self._is_record(name):
                 continue
             if self._id(name) in {session_id, None}:
@@ -357,7 +357,7 @@ class _Store:
                 matches.setdefault(entry.path, match)
         matches |= {name: self._match(name) for name in self.names}
         for name, match in matches.items():
-            start = layout.start_in(name)
+            start = directory_names.start_in(name)
             yield *(start or (_stated_start(match), 0)), match
 
     def _is_own_archive(self, entry: LedgerEntry) -> bool:
@@ -398,7 +398,7 @@ def _newest(stores: "list[_Store]") -> Iterator[tuple[_Match, str]]:
         if (record_id := store.id_of(match)) is None:
             continue
         # A session can be collected again under its id, so its name counts.
-        key = record_id if layout.session_id_in(match.name) is None else match.name
+        key = record_id if directory_names.session_id_in(match.name) is None else match.name
         if key not in counted:
             counted |= {key, record_id}
             yield match, key
@@ -429,7 +429,7 @@ def _no_match(word: str, name: str, stores: "list[_Store]") -> StoreError:
     paths: dict[str, str] = {}
     for store in stores:
         for own in store.names:
-            paths[own] = paths[layout.session_id_in(own) or own] = os.path.join(store.path, own)
+            paths[own] = paths[directory_names.session_id_in(own) or own] = os.path.join(store.path, own)
         for entry in store.entries:
             paths[entry.name] = paths[entry.id] = entry.path
         for past in store.history:

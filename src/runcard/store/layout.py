@@ -7,11 +7,11 @@ directory for each instance. Everything else in them is output.
 import os
 import re
 import stat
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from datetime import UTC, datetime
-from itertools import count
 
 from runcard.files import open_directory
+from runcard.store.directory_names import session_name
 
 METADATA = "metadata.json"
 MANIFEST = "manifest.json"
@@ -53,17 +53,7 @@ _PACKED = ".tar.gz"
 _COPY = ".metadata.json"
 _PLACES = ".index.json"
 _MONTH = r"\d{4}-\d{2}(?=-\d{2}_)"
-_RUN_NAME = r"(\d{4}-\d{2}-\d{2}_\d{6})(?:-(\d{1,9}))?"
-_SESSION_NAME = r"(\d{4}-\d{2}-\d{2}_\d{2}-\d{2}-\d{2})-(.+)"
 _DOCUMENTS = frozenset({METADATA, MANIFEST, CHECKSUMS, AMENDMENTS, SIGNATURE, AUDIT, JOURNAL})
-
-
-def run_names(moment: datetime) -> Iterator[str]:
-    """The names that a run's directory may have: the second one of the same second gets a number."""
-    name = f"{moment:%Y-%m-%d_%H%M%S}"
-    yield name
-    for number in count(2):
-        yield f"{name}-{number}"
 
 
 def other_journal(writer: str) -> str:
@@ -85,30 +75,6 @@ def journal_names(names: Collection[str]) -> list[str]:
 def experiment_folder(name: str) -> str:
     """The folder of an experiment."""
     return os.path.join(EXPERIMENTS, name)
-
-
-def session_name(moment: datetime, session_id: str) -> str:
-    """The name of a session's directory."""
-    return f"{moment:%Y-%m-%d_%H-%M-%S}-{session_id}"
-
-
-def session_id_in(name: str) -> str | None:
-    """The session id in the name of a session's directory; None for another name."""
-    match = re.fullmatch(_SESSION_NAME, name, re.ASCII | re.DOTALL)
-    return match[2] if match else None
-
-
-def start_in(name: str) -> tuple[datetime, int] | None:
-    """The start time in the name of a record's directory, and its number among those of one second."""
-    run = re.fullmatch(_RUN_NAME, name, re.ASCII)
-    session = None if run else re.fullmatch(_SESSION_NAME, name, re.ASCII | re.DOTALL)
-    match, form = (run, "%Y-%m-%d_%H%M%S") if run else (session, "%Y-%m-%d_%H-%M-%S")
-    if match is None:
-        return None
-    try:
-        return datetime.strptime(match[1], form).replace(tzinfo=UTC), int((run and run[2]) or 1)
-    except ValueError:
-        return None
 
 
 def experiment_outputs() -> list[str]:

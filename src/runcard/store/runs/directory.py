@@ -18,7 +18,7 @@ from runcard.files import failure, fsync_directory, printable, write_all
 from runcard.files.opening import list_directory
 from runcard.files.rename_noreplace import rename_noreplace
 from runcard.files.temporary_files import is_temporary_file, remove_temporary_files_in
-from runcard.store import layout
+from runcard.store import directory_names, layout
 from runcard.store.journal import EVENT_LIMIT, JournalWriter, new_writer
 from runcard.store.locks import lock_folder
 from runcard.store.own_directories import list_own, open_own, own_entry
@@ -75,7 +75,7 @@ class NewRun:
 
     def _take_free_name(self, start: datetime, directory: int) -> str:
         store = os.path.abspath(self._store)
-        names = (name for name in layout.run_names(start) if not layout.is_taken(store, name, start))
+        names = (name for name in directory_names.run_names(start) if not layout.is_taken(store, name, start))
         paths = (os.path.join(store, name) for name in names)
         return next(path for path in paths if self._take_name(path, directory))
 

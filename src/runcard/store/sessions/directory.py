@@ -1,6 +1,6 @@
 """The directory of a session while it is collected: first in `.open/`, then under its final name, in one step.
 
-The final name is `layout.session_name`. A collection works in `.open/<id>.<second>/`, where the second is that of the
+The final name is `directory_names.session_name`. A collection works in `.open/<id>.<second>/`, where the second is that of the
 final name, so that two collections of one session never want the same name. It holds the lock of its journal while it
 runs; a directory whose lock is free was left behind by a killed collection, see `recovery`. Between the final name and the
 entry in the ledger there is a mark in `.open/`, so that a missing entry can be added later.
@@ -17,7 +17,7 @@ from runcard.errors import MachineError, RuncardError, StoreError
 from runcard.files import Sync, failure, fsync_directory, printable, write_atomic
 from runcard.files.locks import NO_LOCKS
 from runcard.files.rename_noreplace import rename_noreplace
-from runcard.store import layout
+from runcard.store import directory_names, layout
 from runcard.store.journal import JournalWriter, is_orphaned, new_writer, try_lock
 from runcard.store.locks import lock_folder
 from runcard.store.own_directories import open_own, own_entry
@@ -44,7 +44,7 @@ class SessionDirectory:
         _create_store(self.store, modes.folder)
         with lock_folder(layout.own_folder(self.store)):  # see recovery
             self.path, self.created = self._create(session_id, moment)
-            self.name = layout.session_name(self.created, session_id)
+            self.name = directory_names.session_name(self.created, session_id)
             try:
                 journal = os.path.join(self.path, layout.AUDIT)
                 self.journal = JournalWriter(
@@ -63,7 +63,9 @@ class SessionDirectory:
             path = layout.collection(self.store, session_id, moment)
             try:
                 if not os.path.lexists(layout.closing_mark(path)) and self._mkdir(path):
-                    if not layout.is_taken(self.store, layout.session_name(moment, session_id), moment):
+                    if not layout.is_taken(
+                        self.store, directory_names.session_name(moment, session_id), moment
+                    ):
                         return path, moment
                     os.rmdir(path)
             except OSError as error:
