@@ -324,7 +324,9 @@ def test_the_name_of_a_count_within_details_says_where_it_stands() -> None:
         read_usage(changed(CHAT, {"prompt_tokens_details": {"cached_tokens": "x"}}))
     with pytest.raises(UsageError, match=r"^usage\.prompt_tokens_details is a int, not an object"):
         read_usage(changed(CHAT, {"prompt_tokens_details": 7}))
-    with pytest.raises(UsageError, match=r"^usage\.iterations\[0\]\.input_tokens is less than zero"):
+    with pytest.raises(
+        UsageError, match=r"^usage\.iterations\[0\]\.input_tokens is -1; it must not be negative"
+    ):
         read_usage(changed(ANTHROPIC, {"iterations": [{"type": "compaction", "input_tokens": -1}]}))
 
 
@@ -358,10 +360,6 @@ def test_counts_that_contradict_each_other_are_refused(usage: Reply, said: str) 
         ("12 tokens", "a str"),
         ([ANTHROPIC], "a list"),
         (7, "a int"),
-        ({}, "an empty object"),
-        ({"tokens": 7, "cost": 1}, "an object with tokens, cost"),
-        ({"usage": {"tokens": 7}}, "an object with tokens"),
-        ({"total_input_tokens": 7}, "an object with total_input_tokens"),
         (object(), "a object"),
     ],
 )
@@ -370,6 +368,29 @@ def test_what_is_no_reply_is_refused_with_what_was_expected(reply: object, said:
         read_usage(reply)
     assert caught.value.message == f"cannot read usage from {said}"
     assert "Anthropic Messages" in str(caught.value.hint)
+
+
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [
+        ({}, "it is empty"),
+        ({"tokens": 7, "cost": 1}, "it has 'tokens', 'cost'"),
+        ({"usage": {"tokens": 7}}, "it has 'tokens'"),
+        ({"total_input_tokens": 7}, "it has 'total_input_tokens'"),
+    ],
+)
+def test_a_usage_without_known_counts_is_refused_with_its_names(reply: object, said: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        read_usage(reply)
+    assert caught.value.message == (
+        f"no known token counts in the usage: {said}; expected input_tokens and output_tokens (or input and output)"
+    )
+    assert "Anthropic Messages" in str(caught.value.hint)
+
+
+def test_a_huge_negative_count_is_refused_like_others() -> None:
+    with pytest.raises(UsageError, match="input_tokens is too small; it must not be negative"):
+        read_usage({"input_tokens": -(10**5000), "output_tokens": 1})
 
 
 def test_a_misspelt_count_is_not_lost() -> None:

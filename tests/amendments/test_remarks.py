@@ -11,6 +11,7 @@ from conftest import Cli
 from runcard.errors import StoreError, UsageError
 from runcard.operations.amendments.amend import amend
 from runcard.operations.amendments.redact import redact
+from runcard.store.amendments.read import Remark
 from runs.runs import read, verdict
 
 
@@ -46,6 +47,20 @@ def test_a_remark_may_be_about_some_files(run: Path) -> None:
     assert first["about"][0] == {"path": "notes.txt", "digest": f"sha256:{digest(run / 'notes.txt')}"}
     assert last["about"][0]["digest"] == f"sha256:{digest(run / 'deep' / 'log.txt')}"
     assert first["about"][1]["digest"] != last["about"][0]["digest"]
+
+
+def test_the_files_that_a_remark_is_about_are_shown(cli: Cli, run: Path) -> None:
+    done = cli("amend", run, "note", "hi", "--about", "notes.txt", "--about", "deep/log.txt", "--by", "ada")
+    assert done.out == f"{run}: note on notes.txt, deep/log.txt by ada: hi\n"
+    amend(run, "tag", "gold", about=["notes.txt"], by="ada")
+    amend(run, "approval", about=["notes.txt"], by="ada")
+    shown = cli("show", run).out.splitlines()
+    assert shown[-2:] == ["  tag gold on notes.txt by ada", "  notes.txt approved by ada"]
+
+
+def test_a_remark_about_something_that_is_not_a_file_is_still_described() -> None:
+    for about in (None, "x", [1, {}, {"path": ["x"]}, {"path": None}]):
+        assert Remark("tag", {"tag": "gold", "who": "ada", "about": about}).describe() == "tag gold by ada"
 
 
 @pytest.mark.parametrize("path", ["nowhere", "../x", "/etc/passwd", "", "metadata.json", "deep"])

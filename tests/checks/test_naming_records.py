@@ -37,7 +37,6 @@ WORDS: dict[str, Callable[[Path], str]] = {
     "id": lambda run: run_id(run.name),
     "prefix": lambda run: run_id(run.name)[:-1],
     "name": lambda run: run.name,
-    "start of the name": lambda run: run.name[:-1],
     "latest": lambda _: "@latest",
     "latest of a store": lambda _: "outputs/@latest",
 }
@@ -140,14 +139,13 @@ def test_messages_name_the_record_and_not_the_word(cli: Cli) -> None:
 
 @pytest.mark.usefixtures("run")
 def test_several_matches_are_an_error_that_lists_them(cli: Cli) -> None:
-    for word in ("2026-01-0", "run-"):
-        done = cli("show", word)
-        assert done.code == 1
-        assert done.err == (
-            f"Error: 2 records match {word}\n"
-            "  hint: name one by its path: outputs/2026-01-02_101112, outputs/2026-01-03_101112\n"
-        )
-    assert "2 records match" in cli("validate", "2026-01-0").err
+    done = cli("show", "run-")
+    assert done.code == 1
+    assert done.err == (
+        "Error: 2 records match run-\n"
+        "  hint: name one by its path: outputs/2026-01-02_101112, outputs/2026-01-03_101112\n"
+    )
+    assert "2 records match" in cli("validate", "run-").err
     with pytest.raises(AmbiguousRecordError):
         open_archive("run-")
 
@@ -220,7 +218,7 @@ def test_a_record_is_preferred_to_a_plain_directory_of_its_name(
 def test_a_record_in_its_directory_and_in_an_archive_is_one_match_the_directory(run: Path) -> None:
     packed = archive(run, force=True).archive
     restore(packed)
-    for word in (run.name, run_id(run.name), "@latest", "2026-01-03"):
+    for word in (run.name, run_id(run.name), "@latest", run_id(run.name)[:-1]):
         assert Path(open_record(word).path).name == run.name
         assert open_archive(word).path.endswith(packed.name) if word != "@latest" else True
 
@@ -301,3 +299,85 @@ def test_an_unreadable_index_does_not_hide_a_directory(cli: Cli, run: Path) -> N
 def test_a_path_costs_no_search(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "scandir", None)
     assert open_record(run).id == run_id(run.name)
+
+
+class TestWordsThatMustNotHitAnotherRecord:
+    """Records are changed and deleted by these words: a near miss is an error."""
+
+    def test_the_name_or_path_of_a_deleted_run_is_not_the_beginning_of_another(
+        self, cli: Cli, run: Path
+    ) -> None:
+        shutil.copytree(run, run.with_name(f"{run.name}-2"))
+        shutil.rmtree(run)
+        for word in (run.name, f"outputs/{run.name}", str(run), f"{run}/metadata.json"):
+            done = cli("amend", word, "note", "x")
+            assert (done.code, "does not exist" in done.err) == (1, True)
+
+    def test_the_id_of_a_deleted_session_is_not_the_beginning_of_another(self, cli: Cli, here: Path) -> None:
+        kept = [_session(here, name) for name in ("team-1", "team-10")]
+        shutil.rmtree(kept[0])
+        assert cli("archive", "team-1").code == 1
+        assert kept[1].is_dir()
+
+    def test_a_folder_in_front_names_the_store_and_the_whole_name(self, cli: Cli, run: Path) -> None:
+        for word in (
+            f"./{run.name}",
+            "./@latest",
+            f"outputs/{run.name[:-2]}",
+            f"outputs/{run_id(run.name)[:-1]}",
+        ):
+            assert cli("show", word).code == 1, word
+        assert cli("show", f"outputs/{run_id(run.name)}").code == 0
+
+    def test_an_index_or_a_name_with_the_id_of_another_record_is_not_believed(
+        self, cli: Cli, run: Path
+    ) -> None:
+        older = run.with_name("2026-01-02_101112")
+        shutil.copytree(older, run.with_name(run_id(run.name)))
+        with pytest.raises(AmbiguousRecordError):
+            open_record(run_id(run.name))
+        shutil.rmtree(run.with_name(run_id(run.name)))
+        archive(older, force=True)
+        index = run.parent / "archive" / "archive_index.json"
+        index.write_text(index.read_text().replace(run_id(older.name), run_id(run.name)))
+        assert cli("amend", run_id(run.name), "tag", "x").code == 0
+        assert (run / "amendments.jsonl").exists()
+
+    def test_an_archive_that_a_ledger_gives_another_id_is_not_found_by_it(self, cli: Cli, here: Path) -> None:
+        with runcard.record(here / "outputs", strict=True) as made:
+            pass
+        packed = archive(made.path, to=here / "kept").archive
+        ledger = next((here / "outputs" / ".runcard").glob("ledger-*"))
+        ledger.write_text(ledger.read_text().replace(made.id, "run-another"))
+        assert cli("show", "run-another").code == 1
+        assert cli("show", packed).code == 0
+
+    def test_the_latest_may_be_archived_in_another_folder(self, here: Path) -> None:
+        with runcard.record(here / "outputs", strict=True):
+            pass
+        with runcard.record(here / "outputs", strict=True) as newer:
+            pass
+        archive("@latest", to=here / "kept")
+        assert open_record("@latest").id == newer.id
+
+    def test_without_the_index_of_archives_a_prefix_and_the_latest_are_errors(
+        self, cli: Cli, run: Path
+    ) -> None:
+        archive(run.with_name("2026-01-02_101112"), force=True)
+        (run.parent / "archive" / "archive_index.json").write_text("{bad")
+        for word in ("run-", "@latest", "@latest~1"):
+            done = cli("amend", word, "tag", "x")
+            assert (done.code, "archive_index.json" in done.err) == (1, True), done.err
+        assert cli("show", run_id(run.name)).code == 0
+
+    @pytest.mark.usefixtures("run")
+    def test_a_store_for_older_records_does_not_go_with_a_name(self, cli: Cli) -> None:
+        done = cli("archive", "--outputs", "other", "@latest")
+        assert (done.code, "other/@latest" in done.err) == (64, True)
+
+
+def _session(here: Path, session_id: str) -> Path:
+    agent = {"name": "a", "status": "completed", "created_at": "2025-11-06T14:00:00Z"}
+    agent |= {"terminated_at": "2025-11-06T14:20:00Z"}
+    spec = {"team_session_id": session_id, "instances": [agent]}
+    return Path(runcard.collect(spec, artifacts=here / "artifacts").path)

@@ -131,7 +131,8 @@ def test_on_a_terminal_it_asks(answer: bytes, code: int) -> None:
     assert done.returncode == code
     assert "Permanently delete experiments/x (2 runs, " in done.stderr
     assert Path("experiments/x").exists() == (code != 0)
-    assert ("nothing was deleted" in done.stderr) == (code != 0)
+    assert done.stderr.endswith("nothing was deleted\n") == (code != 0)
+    assert "Error:" not in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,10 @@ def test_a_name_that_is_nearly_right_is_answered_with_the_right_one(cli: Cli) ->
 
 
 def test_no_experiments(cli: Cli) -> None:
-    assert cli("experiment", "list").out == "experiment  runs  last run  about\n"
+    done = cli("experiment", "list")
+    assert done.out == "experiment  runs  last run  about\n"
+    assert done.err == "no experiments yet: runcard experiment create NAME\n"
+    assert cli("experiment", "list", "--quiet").err == ""
     assert json.loads(cli("experiment", "list", "--json").out) == {"experiments": [], "half_deleted": []}
     done = cli("experiment", "show", "x")
     assert (done.code, done.out) == (1, "")

@@ -132,7 +132,7 @@ class TestPipeline:
                 refused = cli("plan", "begin", later, project.source)
                 assert (refused.code, refused.out) == (1, "")
                 assert refused.err.startswith("Error: ")
-                assert "has not left its marker" in refused.err
+                assert "has not reported yet\n  hint: " in refused.err
             assert next_agent(project.read()).name == agent
             if agent == "validator":
                 assert cli("plan", "validate", project.source).code == 0

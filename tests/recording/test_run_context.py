@@ -298,7 +298,12 @@ def test_after_its_end_a_run_takes_no_more_events(outputs: Path) -> None:
         run.log("too.late")
     with runcard.record(outputs) as run:
         pass
-    with pytest.warns(runcard.RuncardWarning, match="recording failed: the journal .* is closed") as warned:
+    with pytest.warns(
+        runcard.RuncardWarning, match="^the run in .* is closed: this call was not recorded"
+    ) as warned:
         run.log("too.late")
     assert warned[0].filename == __file__  # where the user's mistake is
+    with pytest.warns(runcard.RuncardWarning, match="is closed: this call was not recorded") as warned:
+        run.add_usage({"input_tokens": 1, "output_tokens": 2}, model="claude-sonnet-4-5")
+    assert [warning.filename for warning in warned] == [__file__]
     assert next(runcard.verify(run.path)).verdict.findings == ()

@@ -94,7 +94,7 @@ def test_a_wrong_setting_is_a_failure_of_runcard_not_of_the_command(cli: Cli) ->
     Path("runcard.toml").write_text("outputs = 3\n")
     done = cli("run", "--", "true")
     assert (done.code, done.out) == (125, "")
-    assert done.err.startswith("Error: runcard.toml:1: outputs is '3'; allowed: a path")
+    assert done.err.startswith("Error: runcard.toml:1: outputs is 3; allowed: a path in quotes")
 
 
 def test_collecting_tells_of_settings_that_do_not_exist(cli: Cli) -> None:

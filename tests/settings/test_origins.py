@@ -125,7 +125,7 @@ def test_a_wrong_value_hurts_only_those_who_ask_for_it(tmp_path: Path) -> None:
     (tmp_path / "runcard.toml").write_text("limits.depth = 0\n")
     settings = here(tmp_path)
     assert settings[OUTPUTS] == "outputs"
-    with pytest.raises(SettingsError, match=r"^runcard\.toml:1: limits\.depth is '0'"):
+    with pytest.raises(SettingsError, match=r"^runcard\.toml:1: limits\.depth is 0"):
         settings[LIMITS_DEPTH]
 
 

@@ -42,7 +42,7 @@ def test_what_is_wrong_with_it_is_reported(own: Path, cli: Cli) -> None:
     own.write_text("output = 1\nlimits.depth = 0\n")
     done = cli("config")
     assert done.code == 1
-    assert f"Error: {own}:2: limits.depth is '0'; allowed: " in done.err
+    assert f"Error: {own}:2: limits.depth is 0; allowed: " in done.err
     assert f"Warning: {own}:1: unknown setting output\n  hint: did you mean outputs?\n" in done.err
     own.write_text("[")
     with pytest.raises(RuncardError, match="invalid TOML"):

@@ -136,9 +136,7 @@ def test_a_wrong_value_names_the_variable_the_value_and_what_is_allowed(
     ],
 )
 def test_a_wrong_value_in_a_file_names_the_line(setting: Setting[Any], text: str, tmp_path: Path) -> None:
-    with pytest.raises(
-        SettingsError, match=rf"^runcard\.toml:1: {setting.key} is '.*'.*; allowed: "
-    ) as caught:
+    with pytest.raises(SettingsError, match=rf"^runcard\.toml:1: {setting.key} is .*; allowed: ") as caught:
         of_file(setting, text, tmp_path)
     assert code_for_error(caught.value) is ExitCode.FAILED
 

@@ -60,6 +60,19 @@ def test_the_screen_is_as_it_was_agreed() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("code", "errors", "said"),
+    [
+        (137, [{"type": "killed", "message": "x"}], "137 (killed by SIGKILL)"),
+        (143, [{"type": "killed", "message": "x"}], "143 (killed by SIGTERM)"),
+        (137, [], "137"),  # the command itself exited with it
+        (1, [{"type": "killed", "message": "x"}], "1"),
+    ],
+)
+def test_the_exit_code_of_a_killed_command_names_the_signal(code: int, errors: list[Any], said: str) -> None:
+    assert f"  exit code   {said}" in screen(run(generation={"exit_code": code}, errors=errors), "failed")
+
+
 def test_what_is_not_there_takes_no_line() -> None:
     nothing: dict[str, Any] = dict.fromkeys(("input_tokens", "output_tokens", "total_cost_usd"))
     document = run(

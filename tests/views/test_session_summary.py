@@ -135,6 +135,20 @@ def test_failures_and_errors_are_told() -> None:
     assert "**Status**: ⚠️ 1 of 1 instances did not complete" in page
     assert "- **Failed**: 1 ❌" in page
     assert "## Errors\n\n- a: broke \\| the table\n" in page
+    assert "Running" not in page
+
+
+def test_a_running_instance_is_not_counted_as_failed() -> None:
+    document = team(
+        entry("a"),
+        entry("b", status="running"),
+        all_completed=False,
+        failed_instances=1,
+        completed_instances=1,
+    )
+    page = summary(document, SummaryFigures("/", 0, 0, 0), PRODUCER)
+    assert "**Status**: ⚠️ 1 of 2 instances did not complete" in page
+    assert "- **Completed**: 1 ✅\n- **Failed**: 0\n- **Running**: 1 🏃\n" in page
 
 
 @pytest.mark.parametrize(

@@ -82,7 +82,9 @@ def check_count(count: object, name: str) -> int | None:
     if isinstance(count, bool) or not isinstance(count, int):
         raise _invalid_count(name, f"a {type(count).__name__}")
     if count < 0:
-        raise _invalid_count(name, "less than zero")
+        raise _invalid_count(
+            name, f"{count if count >= -MAX_COUNT else 'too small'}; it must not be negative"
+        )
     if count > MAX_COUNT:
         raise _invalid_count(name, f"more than {MAX_COUNT:,}")
     return count

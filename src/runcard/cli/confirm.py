@@ -14,14 +14,20 @@ def can_ask() -> bool:
     return sys.stdin is not None and sys.stdin.isatty()
 
 
-def is_agreed(question: str, *, about: Iterable[str] = (), hint: str = "pass --yes") -> bool:
-    """Whether the user answers yes to the question, printed below the lines `about`; UsageError without a terminal."""
+def is_agreed(question: str, *, otherwise: str, about: Iterable[str] = (), hint: str = "pass --yes") -> bool:
+    """Whether the user answers yes to the question, printed below the lines `about`; UsageError without a terminal.
+
+    `otherwise` is printed when the answer is no.
+    """
     if not can_ask():
         raise UsageError("no terminal to confirm on", hint=hint)
     for line in about:
         click.echo(printable(line), err=True)
     try:
-        return click.confirm(printable(question), err=True)
+        answer = click.confirm(printable(question), err=True)
     except click.Abort:  # Ctrl-C, or the end of the input
         click.echo(err=True)
-        return False
+        answer = False
+    if not answer:
+        click.echo(otherwise, err=True)
+    return answer

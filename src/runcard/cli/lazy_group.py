@@ -33,7 +33,8 @@ class LazyGroup(click.Group):
         return command
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if not args and not self.invoke_without_command and not ctx.resilient_parsing:
+        is_alone = all(argument in {"-q", "--quiet", "-v", "--verbose"} for argument in args)
+        if is_alone and not self.invoke_without_command and not ctx.resilient_parsing:
             args = ["--help"]
         return super().parse_args(ctx, args)
 

@@ -52,6 +52,12 @@ def say_done(text: str) -> None:
         say(text)
 
 
+def say_empty(text: str) -> None:
+    """Say on stderr that there is nothing to print, and what to do about it, unless --quiet is given."""
+    if not is_quiet():
+        click.echo(_printable(text), err=True, color=colour())
+
+
 def say_json(data: Any, *, on_one_line: bool = False) -> None:  # noqa: ANN401
     """Print data as JSON to stdout."""
     from json import dumps  # noqa: PLC0415

@@ -171,5 +171,5 @@ def successors(agent: Agent) -> tuple[Agent, ...]:
 
 
 def next_agent(plan: JsonObject) -> Agent:
-    """The next agent: the first that has not left its marker; at the end the reviewer, who leaves none."""
+    """The next agent: the first that has not reported yet; at the end the reviewer, who leaves none."""
     return next(agent for agent in _ALL if not agent.writes or not agent.is_done(plan))

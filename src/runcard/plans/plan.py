@@ -118,7 +118,7 @@ class Plan:
         if self.location.plan_file.data is None:
             reasons = errors
         elif not before.is_done(self.location.plan_file.data):
-            reasons.append(f"the {before.name} has not left its marker")
+            reasons.append(f"the {before.name} has not reported yet")
         return reasons
 
     def check_handover(self, agent: Agent) -> None:

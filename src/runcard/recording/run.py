@@ -24,13 +24,13 @@ from runcard.observe.clock import Clock
 from runcard.observe.ids import new_id
 from runcard.observe.process import resources
 from runcard.recording.closing import RecorderState, close_dead_run, seal_run
-from runcard.recording.events import EventRecorder
+from runcard.recording.events import ClosedRunError, EventRecorder
 from runcard.recording.recorder import Recorder
 from runcard.recording.start_document import cut_start_document, start_document
 from runcard.settings.apply import use_masking_settings
 from runcard.store import layout
 from runcard.store.experiments import experiment_id, store_experiment_id
-from runcard.store.journal import EVENT_LIMIT, JournalWriter, new_writer
+from runcard.store.journal import EVENT_LIMIT, ClosedJournalError, JournalWriter, new_writer
 from runcard.store.runs.directory import NewRun, join_run, open_runs
 
 if TYPE_CHECKING:
@@ -93,7 +93,12 @@ class JournalEvents(EventRecorder):
 
     def emit(self, event: str, payload: JsonObject, *, level: str = "info") -> None:
         with self.guard_failures():
-            self._write(event, payload, level)
+            try:
+                self._write(event, payload, level)
+            except ClosedJournalError as error:
+                raise ClosedRunError(
+                    f"the run in {printable(self.path)} is closed", hint=error.hint
+                ) from error
 
     def _write(self, event: str, payload: JsonObject, level: str) -> None:
         """Write one event at a time: lines are in the order of time, whichever thread they come from."""

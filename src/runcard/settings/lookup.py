@@ -252,8 +252,12 @@ def _invalid_value(setting: Setting[Any], raw: object, origin: Origin, reason: s
     place = printable(str(origin)) + (f": {setting.key}" if origin.kind in {FILE, USER_FILE} else "")
     because = f": {printable(reason)}" if reason else ""
     remove = {OPTION: "leave it out", VARIABLE: "unset it"}.get(origin.kind, "remove the line")
+    value, allowed = f"'{printable(str(raw))}'", setting.value_type.allowed
+    if not isinstance(raw, str):  # as a configuration file writes it
+        value = printable(str(raw)).lower() if isinstance(raw, bool) else printable(str(raw))
+        allowed = allowed.replace("a path", "a path in quotes", 1)
     return SettingsError(
-        f"{place} is '{printable(str(raw))}'{because}; allowed: {setting.value_type.allowed}",
+        f"{place} is {value}{because}; allowed: {allowed}",
         hint=f"correct it, or {remove} for the default: {setting.value_type.show(setting.default)}",
         is_in_command_line=origin.kind == OPTION,
     )

@@ -1,12 +1,12 @@
 """Finding the record that a user names.
 
-A word names a record by its path, its id, the name of its directory, a prefix of one of these that only one record has,
-or as `@latest` or `@latest~N`. A path that exists wins, except a plain directory whose name a record has, too. Everything else is looked for in the stores at hand: the
-current directory, the configured ones and those of experiments; or, for a word such as `outputs/NAME`, in that store.
+A word names a record by its path, its id, the name of its directory, a prefix of an id that only one record has, or as
+`@latest` or `@latest~N`. A path that exists wins, except a plain directory whose name a record has, too. Everything else is
+looked for in the stores at hand: the current directory, the configured ones and those of experiments; a word such as
+`outputs/NAME`, only in that store, and in full.
 
-A word is only ever compared with the names that a store has, never made into a path. Names are looked at first, then
-the indexes of archives, then ledgers; documents are read only for records that none of these know by their id. A ledger
-can come from a stranger: a directory that it names counts only if its own document has the id.
+A word is only ever compared with the names that a store has, never made into a path. Names, indexes of archives and
+ledgers can be wrong or come from a stranger: a record has an id only if its own document says so.
 
 A record that is both in its directory and in an archive is one match. Copies have the id of their original: a record
 that its store knows is preferred to its copies, and `@latest~N` counts them as one.
@@ -27,7 +27,7 @@ from runcard.files import printable
 from runcard.settings import ARTIFACTS_DIR, OUTPUTS, read_settings
 from runcard.store import layout
 from runcard.store.ledger import LedgerEntry, history_of, ledgers
-from runcard.store.record import HINT, DirectoryRecord, Record, experiment_hint, not_a_record, start_of
+from runcard.store.record import HINT, DirectoryRecord, Record, experiment_hint, id_of, not_a_record, start_of
 
 if TYPE_CHECKING:  # it takes long to load, and most commands need no archive
     from runcard.store.archives.index import ArchiveEntry
@@ -87,8 +87,7 @@ def open_archive(word: str | os.PathLike[str], advice: str = "its files are in")
     is_path = is_there and not is_other_directory(path)
     match = _find(os.path.abspath(path) if is_path else path, is_exact=is_there)
     if match.archive is None:
-        known = _Store(match.store).by_ledger(lambda text: text == match.name)
-        match = next((one for one in known if one.archive is not None), match)
+        match = next(_Store(match.store).archives_elsewhere(match.name), match)
     if match.archive is None:
         raise StoreError(
             f"{printable(match.path)} is not archived: it is a directory",
@@ -163,15 +162,21 @@ def _find(word: str, *, is_exact: bool = False) -> _Match:
     if not word:
         raise not_a_record(word)
     above, name = os.path.split(os.path.normpath(word))
-    stores = [_Store(store) for store in ([above] if above else stores_at_hand())]
+    is_path = os.sep in word
+    stores = [_Store(store) for store in ([above or os.curdir] if is_path else stores_at_hand())]
     if (latest := re.fullmatch(_LATEST, name)) is not None:
         return _latest(word, stores, int(latest[1] or 0))
-    matches = _matches(stores, name, is_exact=is_exact)
+    matches = _matches(stores, name, is_exact=is_exact or is_path)
     if not matches:
-        if (problem := next((store.problem for store in stores if store.problem), None)) is not None:
-            raise problem
+        _check_indexes(stores)
         raise _no_match(word, name, stores)
     return _only(word, matches)
+
+
+def _check_indexes(stores: "list[_Store]") -> None:
+    """Raise the error of a store whose archives could not be searched: there may be more records than were seen."""
+    if (problem := next((store.problem for store in stores if store.problem), None)) is not None:
+        raise problem
 
 
 def _only(word: str, matches: list[_Match]) -> _Match:
@@ -181,30 +186,28 @@ def _only(word: str, matches: list[_Match]) -> _Match:
 
 
 def _matches(stores: "list[_Store]", word: str, *, is_exact: bool) -> list[_Match]:
-    """The records that a word names: one that has this very name or id comes before those that begin with it."""
+    """The records that have this name or id; if there are none, those whose id begins with it.
 
-    def is_same(text: str) -> bool:
-        return text == word
+    The name or id of a record that was deleted is never taken for the beginning of another id.
+    """
+    matches = _search(stores, lambda store: store.exact(word))
+    if matches or is_exact or len(word) < _SHORTEST_PREFIX:
+        return matches
+    if any(word in {entry.id, entry.path} for store in stores for entry in store.history):
+        return []
+    matches = _search(stores, lambda store: store.by_id(lambda record_id: record_id.startswith(word)))
+    _check_indexes(stores)
+    return matches
 
-    def begins(text: str) -> bool:
-        return text.startswith(word)
 
-    searches: list[Callable[[_Store], Iterator[_Match]]] = [
-        lambda store: store.by_name(is_same),
-        lambda store: store.by_ledger(is_same),
-        lambda store: store.by_document(is_same),
-    ]
-    if not is_exact and len(word) >= _SHORTEST_PREFIX:
-        searches.append(lambda store: store.by_anything(begins))
-    for search in searches:
-        found: dict[tuple[str, str], tuple[_Match, _Store]] = {}
-        for store in stores:
-            for match in search(store):
-                key = (os.path.abspath(store.path), match.name)
-                found[key] = (found[key][0].merged(match) if key in found else match), store
-        if found:
-            return _without_copies(list(found.values()))
-    return []
+def _search(stores: "list[_Store]", search: "Callable[[_Store], Iterator[_Match]]") -> list[_Match]:
+    matches: dict[tuple[str, str], tuple[_Match, _Store]] = {}
+    for store in stores:
+        for match in search(store):
+            key = (os.path.abspath(store.path), match.name)
+            merged = matches[key][0].merged(match) if key in matches else match
+            matches[key] = merged, store
+    return _without_copies(list(matches.values()))
 
 
 def _without_copies(matches: "list[tuple[_Match, _Store]]") -> list[_Match]:
@@ -256,14 +259,39 @@ class _Store:
             self.problem = error
             return []
 
-    def by_name(self, is_meant: Callable[[str], bool]) -> Iterator[_Match]:
-        """By the names of directories, of which those of sessions have their id in them, and by indexes."""
+    def exact(self, word: str) -> Iterator[_Match]:
+        """The records that have this name or this id."""
+        if word in self.names and self._is_record(word):
+            yield self._match(word)
+        for entry in self.entries:
+            if entry.name == word:
+                yield self._with_directory(entry)
+        for past in reversed(self.history):
+            if past.path == word:
+                yield from self._by_ledger(past)
+        yield from self.by_id(lambda record_id: record_id == word)
+
+    def by_id(self, is_meant: Callable[[str], bool]) -> Iterator[_Match]:
+        """By ids: in the names of sessions, in indexes, in ledgers, and in documents that no ledger knows.
+
+        Names, indexes and ledgers can be wrong or forged: the record's own document must have the id, if it can be read.
+        """
         for name in self.names:
-            if (is_meant(name) or is_meant(layout.session_id_in(name) or "")) and self._is_record(name):
+            session_id = layout.session_id_in(name)
+            if not session_id or not is_meant(session_id) or not self._is_record(name):
+                continue
+            if self._id(name) in {session_id, None}:
                 yield self._match(name)
         for entry in self.entries:
-            if is_meant(entry.name) or is_meant(entry.id):
+            if is_meant(entry.id) and _archived_id(_Match(self.path, entry.name, archive=entry)) == entry.id:
                 yield self._with_directory(entry)
+        for past in reversed(self.history):
+            if is_meant(past.id):
+                yield from self._by_ledger(past)
+        known = {entry.path for entry in self.history}
+        for name in self.names:
+            if name not in known and is_meant(self._id(name) or ""):
+                yield self._match(name)
 
     def _with_directory(self, entry: "ArchiveEntry") -> _Match:
         """An archive, with the directory of the same record if that was restored."""
@@ -271,28 +299,25 @@ class _Store:
         directory = os.path.join(self.path, entry.name) if is_there else None
         return _Match(self.path, entry.name, directory, entry)
 
-    def by_ledger(self, is_meant: Callable[[str], bool]) -> Iterator[_Match]:
-        """By what ledgers say: the ids of runs, and archives in other folders."""
+    def _by_ledger(self, entry: LedgerEntry) -> Iterator[_Match]:
+        """The record of a ledger entry: its directory, and its archive in another folder, as far as they are there."""
+        if entry.path in self.names and self._id(entry.path) == entry.id:
+            yield self._match(entry.path)
+        match = self._archive_elsewhere(entry)
+        if match is not None and _archived_id(match) == entry.id:
+            yield match
+
+    def _archive_elsewhere(self, entry: LedgerEntry) -> _Match | None:
+        archive = entry.archive and os.path.normpath(os.path.join(self.path, entry.archive))
+        if not archive or not layout.is_archive(archive) or not os.path.isfile(archive):
+            return None
+        return _Match(self.path, entry.path, archive=archive)
+
+    def archives_elsewhere(self, record_name: str) -> Iterator[_Match]:
+        """The archives of the record that had this name, in folders that only the ledgers know."""
         for entry in reversed(self.history):
-            if not (is_meant(entry.id) or is_meant(entry.path)):
-                continue
-            if entry.path in self.names and self._id(entry.path) == entry.id:
-                yield self._match(entry.path)
-            archive = entry.archive and os.path.normpath(os.path.join(self.path, entry.archive))
-            if archive and layout.is_archive(archive) and os.path.isfile(archive):
-                yield _Match(self.path, entry.path, archive=archive)
-
-    def by_document(self, is_meant: Callable[[str], bool]) -> Iterator[_Match]:
-        """By the ids in the documents of records that no ledger knows: runs that are open, or copies."""
-        known = {entry.path for entry in self.history}
-        for name in self.names:
-            if name not in known and is_meant(self._id(name) or ""):
-                yield self._match(name)
-
-    def by_anything(self, is_meant: Callable[[str], bool]) -> Iterator[_Match]:
-        yield from self.by_name(is_meant)
-        yield from self.by_ledger(is_meant)
-        yield from self.by_document(is_meant)
+            if entry.path == record_name and (match := self._archive_elsewhere(entry)) is not None:
+                yield match
 
     def _match(self, name: str) -> _Match:
         return _Match(self.path, name, os.path.join(self.path, name))
@@ -326,11 +351,33 @@ class _Store:
 
     def starts(self) -> Iterator[tuple[datetime, int, _Match]]:
         """The records with the time of their start: by their names, and by their documents where a name has none."""
-        archived = {entry.name: entry for entry in self.entries}
-        for name in {*self.names, *archived}:
-            match = self._match(name) if name in self.names else _Match(self.path, name, None, archived[name])
+        matches = {entry.name: _Match(self.path, entry.name, archive=entry) for entry in self.entries}
+        for entry in self.history:
+            if self._is_own_archive(entry) and (match := self._archive_elsewhere(entry)) is not None:
+                matches.setdefault(entry.path, match)
+        matches |= {name: self._match(name) for name in self.names}
+        for name, match in matches.items():
             start = layout.start_in(name)
             yield *(start or (_stated_start(match), 0)), match
+
+    def _is_own_archive(self, entry: LedgerEntry) -> bool:
+        """Whether this user made the archive that an entry names: a forged entry could name an archive of another store."""
+        from runcard.store.ownership import is_own_archive  # noqa: PLC0415 - only for archives
+
+        digest = entry.archive and entry.archive_sha256
+        return bool(digest) and is_own_archive(self.path, entry.id, str(digest), entry.mac)
+
+
+def _archived_id(match: _Match) -> str | None:
+    """The id that the document of an archived record states; that of the index when the document cannot be read."""
+    try:
+        record = match.open_archive()
+        try:
+            return id_of(record.document())
+        except RuncardError:
+            return record.id
+    except RuncardError:
+        return None if isinstance(match.archive, str) or match.archive is None else match.archive.id
 
 
 def _stated_start(match: _Match) -> datetime:
@@ -359,7 +406,9 @@ def _newest(stores: "list[_Store]") -> Iterator[tuple[_Match, str]]:
 
 def _latest(word: str, stores: "list[_Store]", before: int) -> _Match:
     count = 0
-    for count, (match, key) in enumerate(_newest(stores), 1):
+    newest = list(_newest(stores))
+    _check_indexes(stores)
+    for count, (match, key) in enumerate(newest, 1):
         if count > before:
             return _only(word, _matches(stores, key, is_exact=True) or [match])
     places = ", ".join(printable(store.path) for store in stores)

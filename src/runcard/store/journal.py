@@ -52,6 +52,10 @@ class _PendingLine(NamedTuple):
     head: Head  # of the chain, once it is written
 
 
+class ClosedJournalError(StoreError):
+    """A line was added to a journal after its end."""
+
+
 class JournalWriter:
     """The journal of one process; threads may share it."""
 
@@ -127,8 +131,10 @@ class JournalWriter:
         all_fields = {"seq": seq, **fields, "writer": self.head.writer}
         return write_line(all_fields, payload, os.urandom(16).hex(), self.head.head)
 
-    def _closed_error(self) -> StoreError:
-        return StoreError(f"the journal {printable(self.path)} is closed", hint="record before the run ends")
+    def _closed_error(self) -> ClosedJournalError:
+        return ClosedJournalError(
+            f"the journal {printable(self.path)} is closed", hint="record before the run ends"
+        )
 
     def _write(self, data: bytes, start: int, head: Head) -> None:
         self._pending = _PendingLine(start, data, head)

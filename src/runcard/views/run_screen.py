@@ -5,6 +5,7 @@ Long lists are cut, so that it stays one screen; the whole record is in the file
 
 from collections.abc import Sequence
 from shlex import join
+from signal import Signals
 
 from runcard.encoding import JsonObject
 from runcard.views.formats import duration, money, source_text, token_count
@@ -60,11 +61,21 @@ def _about(path: str, document: JsonObject, status: str | None) -> list[Pair]:
         ("started", generation["timestamp_start"]),
         ("duration", None if status == "running" else seconds),
         ("command", join(generation.get("command") or [])),
-        ("exit code", generation.get("exit_code")),
+        ("exit code", _exit_code(document)),
         ("labels", key_values(generation.get("labels"))),
         ("related", ", ".join(f"{relation['type']} {relation['id']}" for relation in relations)),
         ("masking", SECRETS_KEPT if document.get("keep_secrets") else None),
     ]
+
+
+def _exit_code(document: JsonObject) -> object:
+    """The exit code; with the signal if one killed the command."""
+    code = document["generation"].get("exit_code")
+    killed = any(error.get("type") == "killed" for error in document.get("errors") or ())
+    try:
+        return f"{code} (killed by {Signals(code - 128).name})" if killed else code
+    except (TypeError, ValueError):  # not a signal
+        return code
 
 
 def _configuration(document: JsonObject) -> list[str]:

@@ -88,7 +88,7 @@ def summary(document: JsonObject, figures: SummaryFigures, producer: JsonObject)
     """The whole file."""
     sections = [
         _head(document),
-        _statistics(document["execution_summary"]),
+        _statistics(document["execution_summary"], document["instances"]),
         _breakdown(document["instances"]),
         _hierarchy(document["instances"]),
         _location(document, figures),
@@ -120,12 +120,14 @@ def _status(figures: JsonObject) -> str:
     return f"⚠️ {figures['failed_instances']} of {figures['total_instances']} instances did not complete"
 
 
-def _statistics(figures: JsonObject) -> str:
-    failed = figures["failed_instances"]
+def _statistics(figures: JsonObject, instances: Sequence[JsonObject]) -> str:
+    running = sum(instance["status"] == "running" for instance in instances)
+    failed = figures["failed_instances"] - running  # of the document: all that did not complete
     lines = [
         f"**Total Instances**: {figures['total_instances']:,}",
         f"**Completed**: {figures['completed_instances']:,} ✅",
         f"**Failed**: {failed:,}" + (" ❌" if failed else ""),
+        *([f"**Running**: {running:,} 🏃"] if running else []),
         f"**Total Tokens**: {_total(figures, 'tokens', token_count)}",
         f"**Total Cost**: {_total(figures, 'cost', money)}",
         f"**Duration**: {long_duration(figures['total_execution_time_seconds'])}",

@@ -252,7 +252,7 @@ def test_counts_that_cannot_be_are_a_warning_and_no_error(server: ModelServer, o
     assert reply.id == "msg_01"
     (call,) = calls(run)
     assert (call["tokens"], call["token_source"]) == ({}, None)
-    assert "usage.input_tokens is less than zero" in read(run.path)["warnings"][0]["message"]
+    assert "usage.input_tokens is -4; it must not be negative" in read(run.path)["warnings"][0]["message"]
 
 
 def test_a_call_that_is_cancelled(server: ModelServer, run: runcard.Run) -> None:
@@ -302,11 +302,11 @@ def test_a_call_that_cannot_be_recorded_is_a_warning(server: ModelServer, output
     with claude(server) as client:
         runcard.watch(client, run=run)
         server.says(replies.message())
-        with pytest.warns(runcard.RuncardWarning, match="recording failed: the journal .* is closed"):
+        with pytest.warns(runcard.RuncardWarning, match="the run in .* is closed: this call was not"):
             reply = client.messages.create(**CLAUDE)
         assert reply.content[0].text == replies.WORDS
         server.says(Answer(events=replies.message_events()))
-        with pytest.warns(runcard.RuncardWarning, match="recording failed"):
+        with pytest.warns(runcard.RuncardWarning, match="is closed"):
             assert len(list(client.messages.create(**CLAUDE, stream=True))) == 15
 
 
@@ -349,9 +349,9 @@ def test_a_call_that_cannot_be_recorded_raises_when_it_must_be(server: ModelServ
     with claude(server) as client:
         runcard.watch(client, run=run)
         server.says(replies.message())
-        with pytest.raises(runcard.RuncardError, match=r"journal .* is closed"):
+        with pytest.raises(runcard.RuncardError, match=r"the run in .* is closed"):
             client.messages.create(**CLAUDE)
         server.says(BROKEN)
         with pytest.raises(anthropic.InternalServerError) as caught:
             client.messages.create(**CLAUDE)
-        assert "runcard could not record this call: the journal" in caught.value.__notes__[0]
+        assert "runcard could not record this call: the run in" in caught.value.__notes__[0]

@@ -19,9 +19,12 @@ def two(project: RubyProject, old: list[Fields], new: list[Fields], **changes: A
     return before, project.write(project.plan_of(characteristics=new) | changes, "new.yml")
 
 
-def test_the_same_plan_prints_nothing(cli: Cli, project: RubyProject) -> None:
-    done = cli("plan", "diff", *two(project, BASE, list(reversed(BASE))))
-    assert (done.code, done.out, done.err) == (0, "", "")
+def test_equal_plans_print_nothing_on_stdout(cli: Cli, project: RubyProject) -> None:
+    plans = two(project, BASE, list(reversed(BASE)))
+    done = cli("plan", "diff", *plans)
+    assert (done.code, done.out, done.err) == (0, "", "no differences\n")
+    assert cli("plan", "diff", *plans, "--quiet").err == ""
+    assert cli("plan", "diff", *plans, "--json").err == ""
 
 
 def test_two_shapes_of_the_same_plan_are_the_same(cli: Cli, project: RubyProject) -> None:

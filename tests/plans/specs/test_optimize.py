@@ -142,7 +142,7 @@ def test_an_agent_before_its_turn_and_models_without_factories_are_warnings(
     project.write(data)
     done = cli("plan", "optimize", project.source)
     assert done.code == 2
-    assert "the implementer has not left its marker" in done.err
+    assert "the implementer has not reported yet" in done.err
     assert "the method uses models, but the plan has no factories" in done.err
 
 

@@ -64,13 +64,29 @@ def test_a_changed_source_is_analyzed_again_and_a_spec_only_replaced_by_force(
     spec = project.add(SPEC, b"# filled in\n")
     project.source.write_bytes(LATER)
     done = cli("plan", "pipeline", project.source, "--method", "total")
-    assert (done.code, done.out) == (1, "")
-    assert "exists and was not changed" in done.err
+    assert done.code == 1
+    assert done.out.splitlines() == [
+        f"{project.source}: analyzer done: {project.plan}",
+        f"{project.source}: validator done: valid testplan 2.0",
+    ]
+    assert "already exists; it was not changed" in done.err
     assert spec.read_bytes() == b"# filled in\n"
     assert len(project.read()["characteristics"]) == 2
     done = cli("plan", "pipeline", project.source, "--method", "total", "--force", "--json")
     assert steps(done.out)["skeleton"] == "done"
     assert "instance.total(rate)" in spec.read_text()
+
+
+def test_without_a_method_the_methods_of_the_source_are_named(cli: Cli, project: RubyProject) -> None:
+    done = cli("plan", "pipeline", project.source)
+    assert (done.code, done.out) == (64, "")
+    assert (
+        done.err
+        == "Error: Missing option '--method'.\n  hint: its methods: Billing::Invoice#total, Billing::Invoice.latest\n"
+    )
+    done = cli("plan", "pipeline", "absent.rb")
+    assert done.code == 64
+    assert done.err.endswith("hint: see `runcard plan pipeline --help`\n")
 
 
 FURTHER = b"""\

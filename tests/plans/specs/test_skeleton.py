@@ -42,7 +42,7 @@ def test_a_spec_that_is_there_is_replaced_only_by_force(cli: Cli, project: RubyP
     spec = project.add(SPEC, b"# mine\n")
     done = cli("plan", "skeleton", project.source)
     assert (done.code, done.out) == (1, "")
-    assert done.err.startswith(f"Error: {spec} exists and was not changed\n  hint: pass --force")
+    assert done.err.startswith(f"Error: {spec} already exists; it was not changed\n  hint: pass --force")
     assert spec.read_bytes() == b"# mine\n"
     assert "skeleton_generated" not in project.read().get("automation", {})
     assert cli("plan", "skeleton", project.source, "--force").code == 0
@@ -111,7 +111,7 @@ def test_a_plan_that_is_not_validated_or_old_is_a_warning(cli: Cli, project: Rub
     done = cli("plan", "skeleton", project.source)
     assert (done.code, done.out) == (2, f"{project.root / SPEC}\n")
     assert "Warning: " in done.err
-    assert "the validator has not left its marker" in done.err
+    assert "the validator has not reported yet" in done.err
     assert "the plan needs a new analysis: source file modified" in done.err
 
 

@@ -50,7 +50,7 @@ def test_a_changed_input_is_told_first_and_shows_in_the_outputs(project: Path) -
     (project / "in" / "a.md").write_text("hello world\n")
     done = runcard(project, "rerun", str(first))
     assert done.returncode == 2
-    assert done.stderr.startswith("Warning: input in/a.md was ")
+    assert done.stderr.startswith("Warning: input in/a.md has changed (sha256 ")
     assert (
         "  differs  copy.txt\n    @@ -1,3 +1,3 @@\n     first\n    -hello\n    +hello world\n     last\n"
         in done.stdout

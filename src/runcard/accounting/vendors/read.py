@@ -95,7 +95,7 @@ def _reader(reply: ReplyFields, usage: ReplyFields) -> Reader:
             return vendor.read
     if manual_counts.is_usage(usage):
         return manual_counts.read
-    raise _unknown(_described(usage.data))
+    raise _unknown_names(usage.data)
 
 
 def _without_counts(reply: ReplyFields) -> Usage:
@@ -104,9 +104,13 @@ def _without_counts(reply: ReplyFields) -> Usage:
     return replace(usage, tokens=Tokens(), source=None)
 
 
-def _described(data: Mapping[str, object]) -> str:
-    names = [str(name)[:40] for name in list(data)[:6]]
-    return f"an object with {', '.join(names)}" if names else "an empty object"
+def _unknown_names(data: Mapping[str, object]) -> UsageError:
+    names = ", ".join(repr(str(name)[:40]) for name in list(data)[:6])
+    return UsageError(
+        f"no known token counts in the usage: it {f'has {names}' if names else 'is empty'}; "
+        "expected input_tokens and output_tokens (or input and output)",
+        hint=f"pass {_EXPECTED}",
+    )
 
 
 def _unknown(what: str) -> UsageError:

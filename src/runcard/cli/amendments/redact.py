@@ -62,7 +62,6 @@ def command(record: str, yes: bool, dry_run: bool, as_json: bool, **chosen: Any)
         planned = work([record], dry_run=True)
         record = planned.path  # what was confirmed, even if the word names another record by now
         if planned.taken and not _is_agreed(planned):
-            complain("Error", "nothing was redacted")
             return ExitCode.FAILED
     done = work([record], dry_run=dry_run)
     if as_json:
@@ -99,4 +98,8 @@ def _is_agreed(planned: "Redacted") -> bool:
     """List what would be removed, and ask."""
     from runcard.cli.confirm import is_agreed  # noqa: PLC0415
 
-    return is_agreed(f"Permanently remove this from {planned.path}?", about=_lines(planned))
+    return is_agreed(
+        f"Permanently remove this from {planned.path}?",
+        otherwise="nothing was redacted",
+        about=_lines(planned),
+    )

@@ -56,6 +56,11 @@ def command(
         raise UsageError(
             "name records, or pass --older-than", hint="for example: runcard archive --older-than 30d"
         )
+    if records and (outputs or artifacts):
+        raise UsageError(
+            "--outputs and --artifacts only go with --older-than",
+            hint=f"name records of another store by their path: {outputs or artifacts}/{records[0]}",
+        )
     stores = [settings[OUTPUTS], settings[ARTIFACTS_DIR]]
     chosen = list(records if older_than is None else old_records(stores, older_than, settings.limits))
     bar = ByteProgress(lambda: measure(chosen), passes=2, everywhere=shows_progress)

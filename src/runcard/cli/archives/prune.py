@@ -82,7 +82,6 @@ def command(
         return complain_of_settings(settings, ExitCode.OK)
     sys.stdout.flush()
     if not yes and not _is_agreed(len(chosen)):
-        complain("Error", "nothing was deleted")
         return ExitCode.FAILED
     kept: list[tuple[Candidate, str]] = []
     deleted = list(
@@ -140,6 +139,7 @@ def _is_agreed(number: int) -> bool:
 
     return is_agreed(
         f"Permanently delete {'this' if number == 1 else f'these {number:,}'}?",
+        otherwise="nothing was deleted",
         hint="pass --yes, or --dry-run to only list them",
     )
 

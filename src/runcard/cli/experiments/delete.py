@@ -6,7 +6,7 @@ import click
 
 from runcard.cli.exit_codes import ExitCode
 from runcard.cli.options import json_option, yes_option
-from runcard.cli.printing import complain, say_done, say_json
+from runcard.cli.printing import say_done, say_json
 
 if TYPE_CHECKING:
     from runcard.operations.experiments.delete import ExperimentContents
@@ -30,7 +30,6 @@ def command(name: str, yes: bool, as_json: bool) -> int:
 
     doomed = examine(name)
     if doomed is not None and not yes and not _is_agreed(doomed):
-        complain("Error", "nothing was deleted")
         return ExitCode.FAILED
     deleted = delete(name)
     if as_json:
@@ -49,4 +48,4 @@ def _is_agreed(doomed: "ExperimentContents") -> bool:
     from runcard.views.formats import byte_size, counted  # noqa: PLC0415
 
     contents = f"{counted(doomed.runs, 'run')}, {counted(doomed.files, 'file')}, {byte_size(doomed.bytes)}"
-    return is_agreed(f"Permanently delete {doomed.path} ({contents})?")
+    return is_agreed(f"Permanently delete {doomed.path} ({contents})?", otherwise="nothing was deleted")

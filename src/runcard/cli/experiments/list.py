@@ -6,7 +6,7 @@ import click
 
 from runcard.cli.exit_codes import ExitCode
 from runcard.cli.options import json_option
-from runcard.cli.printing import complain, say, say_json
+from runcard.cli.printing import complain, say, say_empty, say_json
 
 
 @click.command("list")
@@ -26,6 +26,8 @@ def command(as_json: bool) -> int:
     else:
         for line in experiment_table([summary.to_dict() for summary in summaries]):
             say(line)
+        if not summaries:
+            say_empty("no experiments yet: runcard experiment create NAME")
     sys.stdout.flush()
     problems = [summary.problem for summary in summaries if summary.problem]
     for problem in problems:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from runcard.operations.plans.begin import BeginCheck
     from runcard.plans.plan_files import MethodRef
 
+_AGENT_COMMANDS = {"validator": "validate", "skeleton": "skeleton"}  # agents that are commands of runcard
+
 
 @click.command("begin", short_help="Check whether an agent may begin.")
 @agent_argument
@@ -29,7 +31,7 @@ def command(
 ) -> int:
     """Check whether AGENT may work on the plan of each source SRC, and print the path of the plan.
 
-    Its predecessor must have left its marker, and the plan must be valid. Nothing is written.
+    Its predecessor must have reported, and the plan must be valid. Nothing is written.
 
     Exit codes: 0 it may begin, 1 it may not, 2 it may, with warnings.
     """
@@ -43,11 +45,21 @@ def command(
     def work(source: str) -> "BeginCheck":
         check = begin(source, agent, root=root, method_ref=method_ref, limits=limits)
         for reason in check.missing:
-            batch.complain(f"{source}: the {agent} cannot begin: {reason}")
+            batch.complain(f"{source}: the {agent} cannot begin: {reason}", _hint(check, source))
         return check
 
     batch.each(sources, work, lambda _, check: _show(check))
     return batch.finish()
+
+
+def _hint(check: "BeginCheck", source: str) -> str | None:
+    from runcard.files import printable  # noqa: PLC0415
+
+    if check.waits_for is None:
+        return None
+    if check.waits_for in _AGENT_COMMANDS:
+        return f"run `runcard plan {_AGENT_COMMANDS[check.waits_for]} {printable(source)}`"
+    return f"when it is done: runcard plan mark {check.waits_for} {printable(source)}"
 
 
 def _show(check: "BeginCheck") -> None:

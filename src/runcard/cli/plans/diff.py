@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def command(old: str, new: str, root: str | None, batch: "Batch") -> int:
     """Show what changed from the plan OLD to the plan NEW: characteristics, states and dependencies.
 
-    Both are plans, or sources with a plan. Prints nothing if nothing changed.
+    Both are plans, or sources with a plan. If nothing changed, stdout stays empty.
 
     Exit codes: 0 success, changed or not, 1 error, 2 warnings.
     """
@@ -33,9 +33,11 @@ def command(old: str, new: str, root: str | None, batch: "Batch") -> int:
 
 
 def _show(result: "DiffResult") -> None:
-    from runcard.cli.printing import say  # noqa: PLC0415
+    from runcard.cli.printing import say, say_empty  # noqa: PLC0415
 
     diff = result.diff
+    if diff.is_same:
+        say_empty("no differences")
     for change in diff.target_changes:
         say(f"~ {_change_text(change)}")
     for sign, characteristics in (("-", diff.removed), ("+", diff.added)):

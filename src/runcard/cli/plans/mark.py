@@ -70,7 +70,7 @@ def command(  # noqa: PLR0913, PLR0917 - an option is an argument
 ) -> int:
     """Write the report of AGENT into the plan of each source SRC. An agent can only write its own keys.
 
-    Exit codes: 0 success, 1 refused, 2 written, but the previous agent has not left its marker.
+    Exit codes: 0 success, 1 refused, 2 written, but the previous agent has not reported yet.
     """
     from runcard.cli.printing import say  # noqa: PLC0415
     from runcard.operations.plans.mark import mark  # noqa: PLC0415

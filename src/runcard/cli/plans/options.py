@@ -37,13 +37,12 @@ def target_options(
     class_about: str = "The class of the method.",
     method_about: str = "The method, if a source has several plans.",
     type_about: str = "The type of the method.",
-    needs_method: bool = False,
 ) -> Callable[[Command], Command]:
     """`--class`, `--method` and `--type`; the command gets them as `method_ref`."""
 
     def decorated(command: Command) -> Command:
         @click.option("--class", "class_name", metavar="NAME", help=class_about)
-        @click.option("--method", metavar="NAME", required=needs_method, help=method_about)
+        @click.option("--method", metavar="NAME", help=method_about)
         @click.option("--type", "method_type", type=click.Choice(_METHOD_TYPES), help=type_about)
         @wraps(command)
         def call(

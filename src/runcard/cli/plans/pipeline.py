@@ -9,17 +9,18 @@ from runcard.cli.plans.options import many_options, root_option, sources_argumen
 
 if TYPE_CHECKING:
     from runcard.cli.batch import Batch
-    from runcard.operations.plans.pipeline import PipelineResult
+    from runcard.operations.plans.pipeline import PipelineResult, PipelineStep
     from runcard.plans.plan_files import MethodRef
+
+_MAX_METHODS = 30  # in a hint
 
 
 @click.command("pipeline", short_help="Run analyze, validate and skeleton for a source.")
 @sources_argument
 @target_options(
-    method_about="The method.",
+    method_about="The method; required.",
     class_about="Its class, if the name is ambiguous.",
     type_about="Its type, if the name is ambiguous.",
-    needs_method=True,
 )
 @output_option("FILE", "Write the spec to FILE; for one source only.")
 @click.option("--force", is_flag=True, help="Write the skeleton again, replacing an existing spec.")
@@ -40,20 +41,52 @@ def command(
 
     Exit codes: 0 success, 1 a step failed, 2 warnings.
     """
-    from runcard.errors import UsageError  # noqa: PLC0415
+    from runcard.errors import RuncardError, UsageError  # noqa: PLC0415
     from runcard.operations.plans.pipeline import run_pipeline  # noqa: PLC0415
 
+    if method_ref.method is None:
+        raise UsageError("Missing option '--method'.", hint=_methods_hint(sources[0], root))
     if output is not None and len(sources) > 1:
         raise UsageError("--output names one file, but several sources were given", hint="pass one source")
-    batch.each(
-        sources, lambda source: run_pipeline(source, method_ref, root=root, output=output, force=force), _show
-    )
+
+    def work(source: str) -> "PipelineResult":
+        finished: list[PipelineStep] = []
+        try:
+            return run_pipeline(
+                source, method_ref, root=root, output=output, force=force, on_step=finished.append
+            )
+        except RuncardError:
+            for step in finished:
+                batch.done(_step_line(source, step))
+            raise
+
+    batch.each(sources, work, _show)
     return batch.finish()
+
+
+def _methods_hint(source: str, root: str | None) -> str:
+    """The methods of a source, for a call without --method."""
+    from runcard.errors import RuncardError  # noqa: PLC0415
+    from runcard.files import printable  # noqa: PLC0415
+    from runcard.operations.plans.targets import list_targets  # noqa: PLC0415
+
+    try:
+        methods = [str(target) for target in list_targets(source, root=root).targets.all()]
+    except RuncardError:
+        methods = []
+    if not methods:
+        return "see `runcard plan pipeline --help`"
+    more = f" and {len(methods) - _MAX_METHODS:,} more" if len(methods) > _MAX_METHODS else ""
+    return printable(f"its methods: {', '.join(methods[:_MAX_METHODS])}{more}")
+
+
+def _step_line(source: str, step: "PipelineStep") -> str:
+    return f"{source}: {step.agent} {step.outcome}: {step.detail}"
 
 
 def _show(source: str, result: "PipelineResult") -> None:
     from runcard.cli.printing import say  # noqa: PLC0415
 
     for step in result.steps:
-        say(f"{source}: {step.agent} {step.outcome}: {step.detail}")
+        say(_step_line(source, step))
     say(f"{source}: next is the {result.next}")

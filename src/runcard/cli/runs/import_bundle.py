@@ -25,7 +25,7 @@ def command(
 
     Everything is checked before it is written: the run and its inputs must be unchanged, no path or link may lead out
     of FOLDER, and files that configure other programs, such as .git or .envrc, are refused. Nothing is overwritten. To
-    run it again: `cd FOLDER` and `runcard rerun`.
+    run it again: `cd FOLDER` and `runcard rerun @latest`.
 
     Exit codes: 0 unpacked, 1 refused, 2 unpacked with warnings.
     """

@@ -55,7 +55,6 @@ def command(run: str, outputs: str | None, dry_run: bool, yes: bool, as_json: bo
         return ExitCode.WARNINGS if _is_changed(plan) else ExitCode.OK
     _announce(plan)
     if not plan.trust.is_trusted and not yes and not _is_agreed(plan):
-        complain("Error", "nothing was run")
         return ExitCode.FAILED
     with _output_aside(wanted=as_json):
         ran, comparison = plan.rerun()
@@ -88,7 +87,7 @@ def _announce(plan: "RerunPlan") -> None:
 
     if not plan.trust.is_own:
         click.echo(
-            "runcard: you may not have recorded this run here: it was moved or changed, or is not yours",
+            "runcard: cannot tell that you recorded this run here: it was moved, changed, or made by someone else",
             err=True,
         )
     if not plan.trust.is_trusted:
@@ -108,7 +107,7 @@ def _is_agreed(plan: "RerunPlan") -> bool:
         )
     length = len(_command_line(plan))
     size = f" of {length:,} characters" if length > _LONG else ""
-    return is_agreed(f"Run this command{size} in {os.getcwd()}?")
+    return is_agreed(f"Run this command{size} in {os.getcwd()}?", otherwise="nothing was run")
 
 
 def _show_comparison(comparison: "RunComparison", plan: "RerunPlan", *, as_json: bool) -> None:

@@ -51,7 +51,7 @@ def _open(record: str, name: str | None, limits: "Limits") -> BinaryIO:
     shown = show_record(record, limits)
     if isinstance(shown, ShownRun):
         if name is not None:
-            raise UsageError("a run has no instances", hint="leave out NAME, or name a session")
+            raise UsageError("a run has no agents", hint="leave out NAME, or name a session")
         return open_output(shown.record, shown.amendments)
     if name is None:
         some = ", ".join(printable(entry["name"]) for entry in shown.document["instances"][:10])

@@ -20,6 +20,8 @@ from runcard.store.find_record import open_record
 
 KINDS = (NOTE, TAG, EVALUATION, APPROVAL)
 
+_VALUES = {NOTE: ("text", "'TEXT'"), TAG: ("name", "NAME"), EVALUATION: ("value", "NAME=VALUE")}
+
 _LONGEST = 64 * 1024  # characters of a remark; more belongs in a file
 
 
@@ -82,7 +84,10 @@ def _fields(kind: str, value: str | None) -> JsonObject:
     if kind == APPROVAL:
         return {} if value is None else {"approved_by": mask_text(value).value}
     if value is None or not value.strip():
-        raise UsageError(f"the {kind} is empty", hint=f"give it: runcard amend RECORD {kind} …")
+        part, example = _VALUES[kind]
+        raise UsageError(
+            f"the {part} of the {kind} is missing", hint=f"runcard amend RECORD {kind} {example}"
+        )
     if kind == EVALUATION:
         return _evaluation(value)
     return {"text" if kind == NOTE else "tag": mask_text(value).value}

@@ -124,9 +124,11 @@ def check_request(request: Request) -> None:
             )
     for rule in rules:
         if rule not in (names := rule_names()):
-            near = get_close_matches(rule, names, 1)
-            hint = f"did you mean {near[0]}?" if near else f"one of {', '.join(names)}"
-            raise UsageError(f"no such masking rule: {printable(rule)}", hint=hint)
+            near = get_close_matches(rule[:100], names, 1, 0.5)
+            question = f"did you mean {near[0]}? " if near else ""
+            raise UsageError(
+                f"no such masking rule: {printable(rule)}", hint=f"{question}all rules: docs/masking.md"
+            )
     for event in events:
         if not _EVENT.fullmatch(event):
             raise UsageError(f"{printable(event)!r} is not an event", hint="an event is SEQ or WRITER:SEQ")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from runcard.encoding import JsonObject, Limits
 from runcard.errors import RuncardError
 from runcard.files import json_name
-from runcard.plans.agents import agent_named
+from runcard.plans.agents import agent_named, predecessor
 from runcard.plans.freshness import status_of
 from runcard.plans.plan import Plan, find_plan
 from runcard.plans.plan_files import MethodRef
@@ -27,6 +27,14 @@ class BeginCheck:
     @property
     def warnings(self) -> tuple[str, ...]:
         return self.plan.warnings
+
+    @property
+    def waits_for(self) -> str | None:
+        """The agent before it, if the plan is valid and only that agent's report is missing."""
+        before = predecessor(agent_named(self.agent))
+        if before is None or self.ready or not self.plan.exists or not self.plan.report.valid:
+            return None
+        return before.name
 
     def to_dict(self) -> JsonObject:
         return {

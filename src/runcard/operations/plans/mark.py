@@ -38,7 +38,7 @@ def mark(
     method_ref: MethodRef | None = None,
     limits: Limits | None = None,
 ) -> MarkResult:
-    """Write an agent's report into a plan; warns if its predecessor has not left its marker."""
+    """Write an agent's report into a plan; warns if its predecessor has not reported yet."""
     plan = find_plan(path, root=root, method_ref=method_ref, limits=limits)
     use_masking_settings()
     report, masked = mask_report(report)
@@ -55,5 +55,5 @@ def mark(
     before = predecessor(agent_named(agent))
     warnings = (*written.warnings, *(f"a secret was masked: {rule}" for rule in masked))
     if before is not None and not before.is_done(data):
-        warnings = (*warnings, f"the {before.name}, which comes before the {agent}, has not left its marker")
+        warnings = (*warnings, f"the {before.name}, which comes before the {agent}, has not reported yet")
     return MarkResult(written, agent, data.get("automation") or {}, warnings)

@@ -5,7 +5,7 @@ plan records.
 """
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from runcard.documents.findings import InvalidDocument
@@ -63,13 +63,17 @@ def run_pipeline(
     root: str | None = None,
     output: str | None = None,
     force: bool = False,
+    on_step: Callable[[PipelineStep], object] = lambda _: None,
 ) -> PipelineResult:
-    """Analyze a method, validate its plan and write the skeleton of its spec; raises at the first step that fails."""
-    pipeline = _Pipeline(path, root)
+    """Analyze a method, validate its plan and write the skeleton of its spec; raises at the first step that fails.
+
+    `on_step` is called with each finished step.
+    """
+    pipeline = _Pipeline(path, root, on_step)
     method_ref = pipeline.analyze(method_ref)
     plan = pipeline.validate(method_ref)
     if _has_skeleton(plan) and not force:
-        pipeline.steps.append(PipelineStep("skeleton", KEPT, spec_of(plan)))
+        pipeline.note(PipelineStep("skeleton", KEPT, spec_of(plan)), ())
     else:
         written = write_skeleton(path, root=root, method_ref=method_ref, output=output, force=force)
         pipeline.note(PipelineStep("skeleton", DONE, written.path), written.warnings)
@@ -90,14 +94,16 @@ def _has_skeleton(plan: Plan) -> bool:
 class _Pipeline:
     """The steps so far, and all warnings without duplicates."""
 
-    def __init__(self, path: str, root: str | None) -> None:
+    def __init__(self, path: str, root: str | None, on_step: Callable[[PipelineStep], object]) -> None:
         self._path = path
         self._root = root
+        self._on_step = on_step
         self.steps: list[PipelineStep] = []
         self.warnings: dict[str, None] = {}
 
     def note(self, step: PipelineStep, warnings: Iterable[str]) -> None:
         self.steps.append(step)
+        self._on_step(step)
         self.warnings |= dict.fromkeys(warnings)
 
     def analyze(self, method_ref: MethodRef) -> MethodRef:

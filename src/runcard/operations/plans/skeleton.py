@@ -128,7 +128,7 @@ def _write(path: str, text: bytes, *, force: bool) -> bool:
 
 def _exists(path: str) -> StoreError:
     return StoreError(
-        f"{printable(path)} exists and was not changed",
+        f"{printable(path)} already exists; it was not changed",
         hint="pass --force to replace it, or --output to write another file",
     )
 

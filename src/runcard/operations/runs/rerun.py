@@ -55,7 +55,11 @@ class EnvironmentDifference(NamedTuple):
         what = f"{self.kind} {self.name}".strip()
         if self.before is None:
             return f"{what} is new: {self.now}"
-        return f"{what} is gone" if self.now is None else f"{what} was {self.before}, is {self.now}"
+        if self.now is None:
+            return f"{what} is gone"
+        if self.kind in {"input", "lockfile"}:
+            return f"{what} has changed (sha256 {self.before} → {self.now})"
+        return f"{what} was {self.before}, is {self.now}"
 
 
 @dataclass(frozen=True, slots=True)

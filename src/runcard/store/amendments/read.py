@@ -59,16 +59,27 @@ class Remark:
 
     def describe(self) -> str:
         who, why = self.payload.get("who") or "unknown", self.payload.get("why")
+        files = self._files()
+        on = f" on {files}" if files else ""
         if self.kind == NOTE:
-            return f"note by {who}: {self.payload.get('text')}"
+            return f"note{on} by {who}: {self.payload.get('text')}"
         if self.kind == APPROVAL:
             approver = self.payload.get("approved_by") or who
-            text = f"approved by {approver}" + ("" if approver == who else f", entered by {who}")
+            text = f"{files} approved by {approver}".lstrip() + (
+                "" if approver == who else f", entered by {who}"
+            )
         elif self.kind == EVALUATION:
-            text = f"evaluation {self.payload.get('name')} = {self.payload.get('value')} by {who}"
+            text = f"evaluation {self.payload.get('name')} = {self.payload.get('value')}{on} by {who}"
         else:
-            text = f"{self.kind} {self.payload.get('tag', '')}".rstrip() + f" by {who}"
+            text = f"{self.kind} {self.payload.get('tag', '')}".rstrip() + f"{on} by {who}"
         return f"{text}: {why}" if why else text
+
+    def _files(self) -> str:
+        """The files that it is about; empty for the whole record."""
+        about = self.payload.get("about")
+        parts = [part for part in about if isinstance(part, dict)] if isinstance(about, list) else []
+        paths = [path for part in parts if isinstance(path := part.get("path"), str)]
+        return ", ".join(path for path in paths if path != layout.CHECKSUMS)
 
     def to_dict(self) -> JsonObject:
         return {"kind": self.kind, **self.payload}
