@@ -126,6 +126,18 @@ def test_sessions_and_the_runs_of_experiments_are_found(cli: Cli, here: Path) ->
 
 
 @pytest.mark.usefixtures("run")
+def test_messages_name_the_record_and_not_the_word(cli: Cli) -> None:
+    path = "outputs/2026-01-03_101112"
+    assert cli("amend", "@latest", "note", "x", "--by", "ada").out == f"{path}: note by ada: x\n"
+    assert cli("redact", "@latest", "--file", "notes.txt", "--reason", "x", "--yes").out == (
+        f"{path}/notes.txt: withheld\n"
+    )
+    archive(path, force=True)
+    done = cli("close", "@latest")
+    assert done.err.startswith(f"Error: outputs/archive/2026-01/{path[8:]}.tar.gz is archived")
+
+
+@pytest.mark.usefixtures("run")
 def test_several_matches_are_an_error_that_lists_them(cli: Cli) -> None:
     done = cli("show", "run-")
     assert done.code == 1
