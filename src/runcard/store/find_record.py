@@ -406,11 +406,11 @@ def _newest(stores: "list[_Store]") -> Iterator[tuple[_Match, str]]:
 
 def _latest(word: str, stores: "list[_Store]", before: int) -> _Match:
     count = 0
-    newest = list(_newest(stores))
-    _check_indexes(stores)
-    for count, (match, key) in enumerate(newest, 1):
+    for count, (match, key) in enumerate(_newest(stores), 1):
+        _check_indexes(stores)
         if count > before:
             return _only(word, _matches(stores, key, is_exact=True) or [match])
+    _check_indexes(stores)
     places = ", ".join(printable(store.path) for store in stores)
     if not count:
         raise StoreError(
@@ -442,8 +442,10 @@ def _no_match(word: str, name: str, stores: "list[_Store]") -> StoreError:
         hint = experiment
     elif near:
         hint = f"did you mean {_path_list(list(near))}?"
-    elif len(name) < _SHORTEST_PREFIX and any(own.startswith(name) for own in (*paths, "run-")):
-        hint = f"a prefix needs at least {_SHORTEST_PREFIX} characters"
+    elif len(name) < _SHORTEST_PREFIX and any(
+        own.startswith(name) for own in ("run-", *paths) if layout.start_in(own) is None
+    ):
+        hint = f"a prefix of an id needs at least {_SHORTEST_PREFIX} characters"
     else:
         newest = [match.path for (match, _), _ in zip(_newest(stores), range(3), strict=False)]
         verb = "is" if len(newest) == 1 else "are"
