@@ -443,7 +443,7 @@ def _no_match(word: str, name: str, stores: "list[_Store]") -> StoreError:
     elif near:
         hint = f"did you mean {_path_list(list(near))}?"
     elif len(name) < _SHORTEST_PREFIX and any(
-        own.startswith(name) for own in ("run-", *paths) if layout.start_in(own) is None
+        own.startswith(name) for own in ("run-", *paths) if directory_names.start_in(own) is None
     ):
         hint = f"a prefix of an id needs at least {_SHORTEST_PREFIX} characters"
     else:
