@@ -94,7 +94,7 @@ def finished(
 _AS_USER = """\
 import io, os, sys
 import runcard.files.rename_noreplace, runcard.operations.amendments.migrate
-from runcard.cli import app, main, many
+from runcard.cli import app, main, batch
 from runcard.cli.amendments import migrate
 from runcard.documents.reader import KINDS, parse_document
 streams = sys.stdout, sys.stderr
