@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator
 from runcard.errors import RuncardError
 from runcard.files import walk_files
 from runcard.store import layout
-from runcard.store.archives.index import ArchiveFolder
 from runcard.store.find_record import open_record
 
 
@@ -40,6 +39,8 @@ def _sizes_below(folder: str) -> Iterator[int]:
 
 def _unpacked_size(archive: str) -> int:
     """The size in the index; for an archive that it does not list, the size of the file."""
+    from runcard.store.archives.index import ArchiveFolder  # noqa: PLC0415 - long to load, and most stores have no archive
+
     entry = ArchiveFolder(layout.folder_of_archive(archive)).at(archive)
     size = entry.fields.get("uncompressed_bytes") if entry else None
     return size or os.path.getsize(archive)

@@ -12,7 +12,6 @@ from runcard.documents.kinds import GENERATION, TEAM, detect
 from runcard.encoding import JsonObject, Limits
 from runcard.errors import RuncardError, StoreError
 from runcard.files import failure, printable
-from runcard.operations.checks.show import state_now
 from runcard.operations.checks.verify_result import Verified, guarded
 from runcard.store import layout
 from runcard.store.find_record import open_record
@@ -180,6 +179,8 @@ def _as_of_now(run: DirectoryRecord, verdict: Verdict) -> Verdict:
 
 
 def _open_message(run: DirectoryRecord) -> str:
+    from runcard.operations.checks.show import state_now  # noqa: PLC0415 - few runs are open
+
     status, remark = state_now(run.path, run.raw_document)
     if status == "interrupted":
         return f"the run was interrupted and is not closed: {remark}"
