@@ -95,6 +95,8 @@ class _CallRecorder:
             "streamed": facts.streamed,
             "retries": facts.retries,
         }
+        if facts.request is not None:
+            details["request"] = _valid_json(facts.request)
         if facts.streamed:
             details["time_to_first_token_seconds"] = facts.first_token
         if facts.error is not None:
