@@ -8,9 +8,11 @@ to a stream that goes on; a prompt that was refused has no candidates.
 from runcard.accounting.service_tiers import non_standard
 from runcard.accounting.tokens import Tokens
 from runcard.accounting.usage import Usage
+from runcard.accounting.vendors.known_fields import known_fields, unknown_counts
 from runcard.accounting.vendors.reply_fields import ReplyFields
 
 METADATA = ("usageMetadata", "usage_metadata")
+USAGE = (*METADATA, "usage")
 
 _PROMPT = ("promptTokenCount", "prompt_token_count", "total_input_tokens")  # the last one is of Interactions
 _TOOLS = ("toolUsePromptTokenCount", "tool_use_prompt_token_count", "total_tool_use_tokens")
@@ -26,10 +28,44 @@ _THOUGHTS = ("thoughtsTokenCount", "thoughts_token_count", "total_thought_tokens
 _TOTAL = ("totalTokenCount", "total_token_count")
 _TRAFFIC = ("trafficType", "traffic_type")
 _TIER = ("serviceTier", "service_tier")
+_BY_MODALITY = known_fields("modality", "tokenCount", "token_count", "tokens")
+_DETAILS = (
+    "promptTokensDetails",
+    "prompt_tokens_details",
+    "cacheTokensDetails",
+    "cache_tokens_details",
+    "candidatesTokensDetails",
+    "candidates_tokens_details",
+    "responseTokensDetails",
+    "response_tokens_details",
+    "toolUsePromptTokensDetails",
+    "tool_use_prompt_tokens_details",
+    "cached_tokens_by_modality",
+    "input_tokens_by_modality",
+    "output_tokens_by_modality",
+    "tool_use_tokens_by_modality",
+)
+KNOWN = known_fields(
+    *_PROMPT,
+    *_TOOLS,
+    *_CACHED,
+    *_CANDIDATES,
+    *_THOUGHTS,
+    *_TOTAL,
+    *_TRAFFIC,
+    *_TIER,
+    "total_tokens",
+    "initial_input_tokens",  # a part of the input
+    "grounding_tool_count",
+    **dict.fromkeys(_DETAILS, _BY_MODALITY),
+)
 
 
 def is_reply(reply: ReplyFields) -> bool:
-    return reply.has(*METADATA, "candidates") or reply.text("object") == "interaction"
+    if reply.has("candidates") or reply.text("object") == "interaction":
+        return True
+    metadata = reply.part(*METADATA)  # LangChain uses one of the names for its own counts
+    return reply.has(*METADATA) and (not metadata.data or is_usage(metadata))
 
 
 def is_usage(usage: ReplyFields) -> bool:
@@ -50,6 +86,7 @@ def read(reply: ReplyFields, usage: ReplyFields) -> Usage:
         stop_reason=next(filter(None, reasons), refused or reply.text("status")),
         source="partial" if None in reasons or reply.text("status") == "in_progress" else "reported",
         service_tier=_service_tier(usage),
+        unknown=unknown_counts(usage, KNOWN),
     )
 
 
