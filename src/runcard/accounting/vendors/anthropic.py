@@ -8,6 +8,7 @@ from runcard.accounting.service_tiers import non_standard
 from runcard.accounting.tokens import Tokens, split_writes
 from runcard.accounting.usage import Usage
 from runcard.accounting.vendors.reply_fields import ReplyFields
+from runcard.accounting.vendors.server_tools import anthropic_tools
 
 _USAGE_FIELDS = (
     "cache_creation_input_tokens",
@@ -38,6 +39,7 @@ def read(reply: ReplyFields, usage: ReplyFields) -> Usage:
         stop_reason=stop_reason,
         source="partial" if is_reply(reply) and stop_reason is None else "reported",
         service_tier=_service_tier(usage),
+        server_tools=anthropic_tools(reply, usage),
         also=tuple(_nested_calls(reply, usage)),
     )
 

@@ -1,14 +1,18 @@
 """OpenAI's Chat Completions and Responses: input includes what was cached, output includes reasoning.
 
 Many servers use the format of Chat Completions. Where the total shows that reasoning is not included in the output (xAI), it
-is added; where the output is missing (embeddings), it is computed from the total.
+is added; where the output is missing (embeddings), it is computed from the total. The details state audio, image and video
+tokens. The usage of an image may have that of another model beside it, which wrote an SVG.
 """
 
 from runcard.accounting.service_tiers import non_standard
 from runcard.accounting.tokens import Tokens, split_writes
 from runcard.accounting.usage import Source, Usage
 from runcard.accounting.vendors.reply_fields import ReplyFields
+from runcard.accounting.vendors.server_tools import openai_tools
 
+_INPUT_DETAILS = ("prompt_tokens_details", "input_tokens_details", "input_token_details")
+_OUTPUT_DETAILS = ("completion_tokens_details", "output_tokens_details", "output_token_details")
 _UNFINISHED = {"in_progress", "queued", "cancelled"}
 
 
@@ -35,12 +39,14 @@ def read(reply: ReplyFields, usage: ReplyFields) -> Usage:
         stop_reason=_stop_reason(reply),
         source=_source(reply),
         service_tier=non_standard(reply.text("service_tier"), "openai"),
+        server_tools=openai_tools(reply),
+        also=tuple(_svg_author(reply)),
     )
 
 
 def _tokens(usage: ReplyFields) -> Tokens:
-    inputs = usage.part("prompt_tokens_details", "input_tokens_details")
-    outputs = usage.part("completion_tokens_details", "output_tokens_details")
+    inputs = usage.part(*_INPUT_DETAILS)
+    outputs = usage.part(*_OUTPUT_DETAILS)
     short, long = _writes(inputs)
     return Tokens(
         input=usage.count("prompt_tokens", "input_tokens"),
@@ -49,7 +55,29 @@ def _tokens(usage: ReplyFields) -> Tokens:
         cache_write_5m=short,
         cache_write_1h=long,
         reasoning=outputs.count("reasoning_tokens"),
+        **_modalities(inputs, outputs),
     )
+
+
+def _modalities(inputs: ReplyFields, outputs: ReplyFields) -> dict[str, int | None]:
+    """Audio, images and video; an input of zero is left out, an output of zero says that the output is text."""
+    cached = inputs.part("cached_tokens_details")
+    counts: dict[str, int | None] = {"output_text": outputs.count("text_tokens")}
+    for kind in ("audio", "image", "video"):
+        counts[f"input_{kind}"] = inputs.count(f"{kind}_tokens") or None
+        counts[f"cache_read_{kind}"] = cached.count(f"{kind}_tokens") if counts[f"input_{kind}"] else None
+        counts[f"output_{kind}"] = outputs.count(f"{kind}_tokens")
+    return counts
+
+
+def _svg_author(reply: ReplyFields) -> list[Usage]:
+    svg = reply.optional_part("svg_usage")
+    if not svg.data:
+        return []
+    tokens = Tokens(
+        svg.count("input_tokens"), svg.count("output_tokens"), reasoning=svg.count("reasoning_tokens")
+    )
+    return [Usage(tokens, provider="openai", model=svg.text("model"), source="reported")]
 
 
 def _output(usage: ReplyFields, reasoning: int | None) -> int | None:
