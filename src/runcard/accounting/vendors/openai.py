@@ -2,7 +2,8 @@
 
 Many servers use the format of Chat Completions, and add fields of their own: LiteLLM and DeepSeek for the cache, Perplexity
 for searches, OpenRouter, Perplexity and xAI for the cost. Where the total shows that reasoning is not included in the output
-(xAI), it is added; where the output is missing (embeddings), it is computed from the total.
+(xAI), it is added; where the output is missing (embeddings), it is computed from the total. The details state audio, image
+and video tokens. The usage of an image may have that of another model beside it, which wrote an SVG.
 """
 
 from decimal import Decimal
@@ -13,9 +14,12 @@ from runcard.accounting.tokens import Tokens, split_writes
 from runcard.accounting.usage import Source, Usage
 from runcard.accounting.vendors.known_fields import known_fields, unknown_counts
 from runcard.accounting.vendors.reply_fields import ReplyFields, as_mapping
+from runcard.accounting.vendors.server_tools import openai_tools
 
 USAGE = ("usage",)
 
+_INPUT_DETAILS = ("prompt_tokens_details", "input_tokens_details", "input_token_details")
+_OUTPUT_DETAILS = ("completion_tokens_details", "output_tokens_details", "output_token_details")
 _UNFINISHED = {"in_progress", "queued", "cancelled"}
 _INPUT = ("prompt_tokens", "input_tokens")
 _OUTPUT = ("completion_tokens", "output_tokens")
@@ -107,7 +111,8 @@ def read(reply: ReplyFields, usage: ReplyFields) -> Usage:
         stop_reason=_stop_reason(reply),
         source=_source(reply),
         service_tier=non_standard(tier, "openai"),
-        also=tuple(read(ReplyFields({}), part) for part in [reply.part("svg_usage")] if part.data),
+        server_tools=openai_tools(reply),
+        also=tuple(_svg_author(reply)),
         reported_cost=_reported_cost(usage),
         unpriced=_billed_apart(usage),
         unknown=unknown_counts(usage, KNOWN),
@@ -128,7 +133,29 @@ def _tokens(usage: ReplyFields) -> Tokens:
         cache_write_5m=short,
         cache_write_1h=long,
         reasoning=reasoning,
+        **_modalities(inputs, outputs),
     )
+
+
+def _modalities(inputs: ReplyFields, outputs: ReplyFields) -> dict[str, int | None]:
+    """Audio, images and video; an input of zero is left out, an output of zero says that the output is text."""
+    cached = inputs.part("cached_tokens_details")
+    counts: dict[str, int | None] = {"output_text": outputs.count("text_tokens")}
+    for kind in ("audio", "image", "video"):
+        counts[f"input_{kind}"] = inputs.count(f"{kind}_tokens") or None
+        counts[f"cache_read_{kind}"] = cached.count(f"{kind}_tokens") if counts[f"input_{kind}"] else None
+        counts[f"output_{kind}"] = outputs.count(f"{kind}_tokens")
+    return counts
+
+
+def _svg_author(reply: ReplyFields) -> list[Usage]:
+    svg = reply.optional_part("svg_usage")
+    if not svg.data:
+        return []
+    tokens = Tokens(
+        svg.count("input_tokens"), svg.count("output_tokens"), reasoning=svg.count("reasoning_tokens")
+    )
+    return [Usage(tokens, provider="openai", model=svg.text("model"), source="reported")]
 
 
 def _output(usage: ReplyFields, reasoning: int | None) -> int | None:
