@@ -23,9 +23,10 @@ from runcard.files import failure, printable, read_file
 from runcard.observe.clock import Clock
 from runcard.observe.ids import new_id
 from runcard.observe.process import resources
-from runcard.recording.closing import RecorderState, close_dead_run, seal_run
+from runcard.recording.closing import close_dead_run, seal_run
 from runcard.recording.events import ClosedRunError, EventRecorder
 from runcard.recording.recorder import Recorder
+from runcard.recording.run_closer import RecorderState
 from runcard.recording.start_document import cut_start_document, start_document
 from runcard.settings.apply import use_masking_settings
 from runcard.store import layout
