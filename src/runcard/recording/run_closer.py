@@ -20,7 +20,7 @@ from runcard.checksums.unstable_directory import GONE_ERRNOS, snapshot, walk_uns
 from runcard.digests import sha256_bytes
 from runcard.documents import chain
 from runcard.documents.run import fold
-from runcard.documents.run.events import WARNING_ADDED
+from runcard.documents.run.events import RUN_ENDED, RUN_HEARTBEAT, WARNING_ADDED
 from runcard.documents.run.fields import RunFields
 from runcard.documents.run.size_limit import is_too_large
 from runcard.documents.symlinks import symlink_entry
@@ -32,6 +32,7 @@ from runcard.store import layout
 from runcard.store.ledger import CLOSED, Ledger, entry_payload
 from runcard.store.ownership import own_mac
 from runcard.store.runs.directory import remove_open_mark
+from runcard.store.runs.heartbeat import read_heartbeat
 from runcard.store.runs.open_journals import read_open_journals
 from runcard.store.runs.run_files import move_user_files, user_file_moves, write_run_file
 from runcard.views.run_readme import is_readme_of, readme
@@ -66,7 +67,7 @@ class RunCloser:
         document = self._current_document()
         open_id = run_id_in(document) if document is not None and status_in(document) == "running" else None
         self._journals = read_open_journals(run, run_id_in(state.start) if state else None, open_id)
-        self._warnings: list[chain.JournalEntry] = []  # of the closing itself
+        self._added: list[chain.JournalEntry] = []  # by the closing itself
         self._entries = self._journals.merged()
         start = state.start if state else self._find_start(document if open_id is not None else None)
         if start is None:
@@ -129,17 +130,27 @@ class RunCloser:
         return start if isinstance(start, dict) and _generation_class().check(start).valid else None
 
     def _add_warning(self, kind: str, message: str, **more: str) -> None:
-        """Add a warning about the run as an event; it is the same event whichever process closes the run."""
         payload = {"type": kind, "message": message, **more}
+        self._add_event(WARNING_ADDED, payload, self._last_time(), "warning")
+
+    def _add_last_heartbeat(self) -> None:
+        """Add the last sign of life of a run whose end no event tells."""
+        heartbeat = read_heartbeat(self.run, self._run_id)
+        has_ended = any(entry.line.get("event") == RUN_ENDED for entry in self._entries)
+        if heartbeat is not None and not has_ended and heartbeat > self._last_time():
+            self._add_event(RUN_HEARTBEAT, {}, heartbeat, "info")
+
+    def _add_event(self, event: str, payload: JsonObject, timestamp: str, level: str) -> None:
+        """Add an event of the closing itself; it is the same whichever process closes the run."""
         own_lines = [entry.line for entry in self._entries if entry.line["writer"] == self._writer]
         if payload in [line.get("payload") for line in own_lines]:
             return  # added by an earlier closing that was killed
         prev = own_lines[-1]["hash"] if own_lines else chain.first_link(self._run_id, self._writer)
         fields = {
             "seq": len(own_lines) + 1,
-            "timestamp": self._last_time(),
-            "level": "warning",
-            "event": WARNING_ADDED,
+            "timestamp": timestamp,
+            "level": level,
+            "event": event,
             "experiment_id": self.start["generation"]["experiment_id"],
             "run_id": self._run_id,
             "elapsed": None,
@@ -147,8 +158,8 @@ class RunCloser:
         }
         salt = sha256_bytes(prev.encode() + canonical_json(payload)).hex[:32]
         raw = chain.write_line(fields, payload, salt, prev).raw.rstrip(b"\n")
-        self._warnings.append(chain.JournalEntry(0, raw, decode_json(raw)))
-        self._entries = self._journals.merged(self._warnings)
+        self._added.append(chain.JournalEntry(0, raw, decode_json(raw)))
+        self._entries = self._journals.merged(self._added)
 
     def _last_time(self) -> str:
         times = (entry.line.get("timestamp") for entry in self._entries)
@@ -167,6 +178,8 @@ class RunCloser:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(os.path.join(self.run, name))
             del self._kinds[name]
+        if self._state is None:
+            self._add_last_heartbeat()
         moves = user_file_moves(self.run, list(self._clashing_names()))
         for name, path in moves.items():
             self._add_warning(
@@ -198,7 +211,7 @@ class RunCloser:
     def _is_merged(self) -> bool:
         """Whether the journal holds all lines, each of them once, and no other file does."""
         files = [(file.path, file.journal.entries) for file in self._journals.files]
-        return not self._warnings and files == [(os.path.join(self.run, layout.JOURNAL), self._entries)]
+        return not self._added and files == [(os.path.join(self.run, layout.JOURNAL), self._entries)]
 
     def _merge_journals(self, moves: dict[str, str]) -> None:
         """Write all lines to one journal, move user files, and remove the other journals."""
@@ -256,7 +269,7 @@ class RunCloser:
             if file.journal.torn:
                 torn = f"the last line was torn, {len(file.journal.torn)} bytes were dropped"
                 self._add_warning("torn-tail", f"{file.name}: {torn}")
-        if self._state and not self._warnings:
+        if self._state and not self._added:
             self._journal_is_ours = sha256_bytes(self._journal_data()).hex == self._state.journal_sha256
         if self._journal_is_ours:
             return

@@ -191,6 +191,7 @@ class _CommandRun:
         signals.begin(relay.receive)
         try:
             child.release()
+            self._events.start_heartbeat()
             tree.sample()
             status = relay.run()
         finally:
