@@ -36,9 +36,15 @@ def test_what_would_go_is_told_and_nothing_else_goes(here: Path, cli: Cli) -> No
     data = json.loads(cli("prune", "--older-than", "0s", "--dry-run", "--json").out)
     assert (len(data["candidates"]), data["deleted"], data["dry_run"]) == (2, [], True)
     assert cli("prune", "--older-than", "0s").code == 64  # nobody can be asked here
-    assert cli("prune", "--older-than", "1d", "--yes").out == "nothing to delete\n"
+    assert cli("prune", "--older-than", "9999w", "--yes").out == "nothing to delete\n"
     assert state(here) == before
     assert cli("prune").code == cli("prune", "--retention", "--max-size", "1GB").code == 64
+
+
+def test_a_session_is_as_old_as_its_work(here: Path, cli: Cli) -> None:
+    run, session = make_run(here / "outputs"), make_session(here)  # of November 2025, collected now
+    assert cli("prune", "--older-than", "1d", "--yes").code == 0
+    assert (run.exists(), session.exists()) == (True, False)
 
 
 def test_what_goes_leaves_a_tombstone(here: Path, cli: Cli) -> None:
@@ -117,7 +123,7 @@ def test_retention_comes_from_the_settings_when_asked_for(
     for words in (("--retention",), ()):
         outcome = cli("prune", *words, "--yes")
         assert (outcome.code, "no retention is configured" in outcome.err) == (64, True)
-    monkeypatch.setenv("ARTIFACTS_RETENTION_DAYS", "1")
+    monkeypatch.setenv("ARTIFACTS_RETENTION_DAYS", "99999")
     for words in (("--retention",), ()):
         assert cli("prune", *words, "--yes").out == "nothing to delete\n"
     assert cli("prune", "--retention", "--older-than", "1d", "--yes").code == 64

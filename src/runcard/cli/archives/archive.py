@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @click.command("archive")
 @click.argument("records", nargs=-1, metavar="[RECORD]...", type=PATH)
 @click.option(
-    "--older-than", type=Age(), help="Archive closed records that started this long ago: 30d, 12h, 2w."
+    "--older-than", type=Age(), help="Archive closed records whose work ended this long ago: 30d, 12h, 2w."
 )
 @click.option(
     "--to", metavar="DIR", type=PATH, help="Folder for the archives. Default: `archive` in the store."

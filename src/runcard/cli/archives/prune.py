@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @click.command("prune")
-@click.option("--older-than", type=Age(), help="Delete what started this long ago: 90d, 12h, 52w.")
+@click.option("--older-than", type=Age(), help="Delete records whose work ended this long ago: 90d, 12h, 52w.")
 @click.option(
     "--max-size", type=Size(), help="Delete the oldest until each store is this small: 500MB, 20GiB."
 )

@@ -21,7 +21,16 @@ from runcard.store.archives.replace_directory import NewArchive, finish_removals
 from runcard.store.find_record import is_other_directory, open_record
 from runcard.store.ledger import ARCHIVED, Ledger, entry_payload
 from runcard.store.ownership import own_archive_mac
-from runcard.store.record import DirectoryRecord, Progress, Record, id_of, kind_of, not_a_record, start_of
+from runcard.store.record import (
+    DirectoryRecord,
+    Progress,
+    Record,
+    id_of,
+    kind_of,
+    not_a_record,
+    recorded_at,
+    work_ended_at,
+)
 from runcard.store.verification import Verdict, verify_record
 
 _READERS = 0o666  # modes of files in a folder of archives, as far as the record allows
@@ -125,7 +134,7 @@ def _pack(
     """Make the archive, and enter it in the index and the ledger."""
     path, store, name, now = record.path, record.store, record.name, Clock().timestamp()
     document = record.closed_document(limits)
-    file = layout.archive_file(name, start_of(document) or datetime.now(UTC))
+    file = layout.archive_file(name, recorded_at(document) or datetime.now(UTC))
     target = os.path.join(folder, file)
     mode = os.stat(path).st_mode & _READERS
     kind = kind_of(document)
@@ -157,7 +166,7 @@ def is_archive_of(archive: str, document: Team | Generation, folder: ArchiveFold
     """Whether an existing archive is that of this record: two records can have had the same name, one after the other."""
     with contextlib.suppress(RuncardError):
         other = _archived_document(archive)
-        return (id_of(other), start_of(other)) == (id_of(document), start_of(document))
+        return (id_of(other), recorded_at(other)) == (id_of(document), recorded_at(document))
     entry = folder.at(archive)
     return entry is not None and entry.id == id_of(document)
 
@@ -171,13 +180,13 @@ def _archived_document(archive: str) -> Team | Generation:
 
 
 def old_records(stores: list[str], age: timedelta, limits: Limits | None = None) -> Iterator[str]:
-    """The closed records of stores that started at least so long ago, oldest first."""
+    """The closed records of stores whose work ended at least so long ago, oldest first."""
     limit = time_before(age)
     dated_paths = []
     for store in stores:
         for path in layout.records(store):
             try:
-                moment = start_of(DirectoryRecord(path).closed_document(limits))
+                moment = work_ended_at(DirectoryRecord(path).closed_document(limits))
             except RuncardError:
                 continue  # open, or not a record of ours
             if moment is not None and moment <= limit:

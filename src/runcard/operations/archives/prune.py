@@ -26,7 +26,7 @@ from runcard.store.archives.record import ArchivedRecord
 from runcard.store.archives.replace_directory import finish_removals, held, take_away, tidy_archives
 from runcard.store.ledger import ARCHIVE_DELETED, ARCHIVED, DELETED, Ledger, entries, entry_payload, ledgers
 from runcard.store.own_directories import own_entry
-from runcard.store.record import DirectoryRecord, id_of, kind_of, start_of
+from runcard.store.record import DirectoryRecord, id_of, kind_of, work_ended_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Candidate:
     kind: str  # session or run
     id: str
     name: str
-    start: datetime
+    ended: datetime  # its work
     bytes: int  # that it takes
     sha256: str  # of its metadata document
     store: str
@@ -70,9 +70,9 @@ def candidates(
         tidy_archives(store)
         of_kind = (candidate for candidate in _find_candidates(store) if kind in {None, candidate.kind})
         by_age = sorted(
-            of_kind, key=lambda candidate: (candidate.start, not _is_outdated(candidate), candidate.path)
+            of_kind, key=lambda candidate: (candidate.ended, not _is_outdated(candidate), candidate.path)
         )
-        old = [candidate for candidate in by_age if limit is not None and candidate.start <= limit]
+        old = [candidate for candidate in by_age if limit is not None and candidate.ended <= limit]
         rest = [candidate for candidate in by_age if candidate not in old]
         bytes_left = store_size(store) - sum(candidate.bytes for candidate in old)
         while max_size is not None and bytes_left > max_size and rest:
@@ -116,7 +116,7 @@ def _candidate(
     path: str, document: Team | Generation, size: int, store: str, entry: ArchiveEntry | None
 ) -> Candidate:
     name = entry.name if entry else os.path.basename(path)
-    moment = start_of(document) or datetime.now(UTC)
+    moment = work_ended_at(document) or datetime.now(UTC)
     digest = sha256_bytes(document.to_bytes()).hex
     return Candidate(path, kind_of(document), id_of(document), name, moment, size, digest, store, entry)
 
