@@ -214,6 +214,52 @@ def test_a_session_without_a_summary_of_times_is_as_old_as_its_instances(here: P
     assert f"artifacts/archive/{datetime.now(UTC):%Y-%m}/theirs.tar.gz" in done.out
 
 
+def test_a_dry_run_of_archiving_lists_and_writes_nothing(here: Path, cli: Cli) -> None:
+    run, session = make_run(here / "outputs"), make_session(here)
+    (here / "outputs/.runcard/archived-old").mkdir()
+    before = state(here)
+    month = session.name[:7]
+    done = cli("archive", "--older-than", "0s", "--dry-run")
+    lines = done.out.splitlines()
+    assert done.code == 0
+    assert lines[0].startswith(f"{session}: ")
+    assert lines[0].endswith(f", to {here}/artifacts/archive/{month}/{session.name}.tar.gz")
+    assert lines[1] == f"{run}: 3.2 MB, to {here}/outputs/archive/{month}/{run.name}.tar.gz"
+    assert lines[2] == "2 to archive, 3.2 MB unpacked"
+    data = json.loads(cli("archive", run, "--to", "elsewhere", "--dry-run", "--json").out)
+    (planned,) = data.pop("candidates")
+    size = sum(path.lstat().st_size for path in run.rglob("*") if path.is_file() and not path.is_symlink())
+    assert data == {"dry_run": True, "bytes": size, "archived": []}
+    assert planned == {
+        "record": str(run),
+        "archive": str(here / "elsewhere" / month / f"{run.name}.tar.gz"),
+        "is_archived": False,
+        "uncompressed_bytes": size,
+        "findings": [],
+    }
+    assert cli("archive", "--older-than", "9999w", "--dry-run").out.startswith("nothing to archive")
+    assert state(here) == before
+
+
+def test_a_dry_run_of_archiving_ends_like_the_real_one(here: Path, cli: Cli) -> None:
+    bad, kept = make_run(here / "outputs"), make_run(here / "outputs")
+    archive(kept)
+    (bad / "a.txt").write_text("forged")
+    with runcard.record(here / "outputs", model="m", provider="p") as run:
+        before = state(here)
+        for words in ([bad], [run.path], ["nothing"], [kept.name], [bad, kept.name], [bad, "--force"]):
+            planned = cli("archive", *words, "--dry-run")
+            assert state(here) == before
+            if "--force" not in words:
+                done = cli("archive", *words)
+                assert (planned.code, planned.err) == (done.code, done.err)
+    assert planned.code == 0
+    assert "already archived" in cli("archive", kept.name, "--dry-run").out
+    Path(archives(bad.parent)[0]).rename(bad.parent / "archive" / bad.name[:7] / f"{bad.name}.tar.gz")
+    clash = cli("archive", bad, "--force", "--dry-run")
+    assert (clash.code, "exists already, as the archive of another record" in clash.err) == (1, True)
+
+
 def test_archives_can_lie_elsewhere(record: Path, here: Path, cli: Cli) -> None:
     before = state(record)
     assert cli("archive", record, "--to", "elsewhere").code == 0

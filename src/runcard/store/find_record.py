@@ -27,7 +27,15 @@ from runcard.files import printable
 from runcard.settings import ARTIFACTS_DIR, OUTPUTS, read_settings
 from runcard.store import directory_names, layout
 from runcard.store.ledger import LedgerEntry, history_of, ledgers
-from runcard.store.record import HINT, DirectoryRecord, Record, experiment_hint, id_of, not_a_record, recorded_at
+from runcard.store.record import (
+    HINT,
+    DirectoryRecord,
+    Record,
+    experiment_hint,
+    id_of,
+    not_a_record,
+    recorded_at,
+)
 
 if TYPE_CHECKING:  # it takes long to load, and most commands need no archive
     from runcard.store.archives.index import ArchiveEntry

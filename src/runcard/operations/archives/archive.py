@@ -17,7 +17,13 @@ from runcard.observe.clock import Clock, time_before
 from runcard.store import layout
 from runcard.store.archives.index import ArchiveFolder, index_fields
 from runcard.store.archives.record import ArchivedRecord
-from runcard.store.archives.replace_directory import NewArchive, finish_removals, held, take_away
+from runcard.store.archives.replace_directory import (
+    NewArchive,
+    finish_removals,
+    held,
+    other_archive,
+    take_away,
+)
 from runcard.store.find_record import is_other_directory, open_record
 from runcard.store.ledger import ARCHIVED, Ledger, entry_payload
 from runcard.store.ownership import own_archive_mac
@@ -70,6 +76,26 @@ class Archived:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class ArchivePreview:
+    """A record that `archive` would put into an archive."""
+
+    record: Path
+    archive: Path
+    uncompressed_bytes: int | None  # None if it is not known
+    verdict: Verdict
+    is_new: bool = True  # false if it is archived already
+
+    def to_dict(self) -> JsonObject:
+        return {
+            "record": printable(str(self.record)),
+            "archive": printable(str(self.archive)),
+            "is_archived": not self.is_new,
+            "uncompressed_bytes": self.uncompressed_bytes,
+            "findings": [finding.to_dict() for finding in self.verdict.findings],
+        }
+
+
 def archive(
     record: str | os.PathLike[str],
     *,
@@ -84,6 +110,8 @@ def archive(
     """
     source = _find(os.fspath(record))
     if isinstance(source, ArchivedRecord):
+        if source.store is not None:
+            finish_removals(source.store)
         return _archived_before(source, to)
     path = os.path.abspath(source.path)
     store = layout.store_of(path)
@@ -97,6 +125,37 @@ def archive(
     return archived
 
 
+def preview_archive(
+    record: str | os.PathLike[str],
+    *,
+    to: str | os.PathLike[str] | None = None,
+    force: bool = False,
+    limits: Limits | None = None,
+    progress: Progress | None = None,
+) -> ArchivePreview:
+    """What `archive` would do with a record; it raises the same errors. Nothing is written, and nothing is locked."""
+    source = _find(os.fspath(record))
+    if isinstance(source, ArchivedRecord):
+        before = _archived_before(source, to)
+        return ArchivePreview(
+            before.record, before.archive, before.uncompressed_bytes, before.verdict, is_new=False
+        )
+    path = os.path.abspath(source.path)
+    store = layout.store_of(path)
+    folder = ArchiveFolder.of_store(store).folder if to is None else os.path.abspath(os.fspath(to))
+    directory = DirectoryRecord(path, limits)
+    document = directory.closed_document(limits)
+    target = os.path.join(folder, _archive_file(directory.name, document))
+    verdict = verify_record(directory, progress=progress, limits=limits)
+    _check_verdict(path, verdict, force=force)
+    archives = ArchiveFolder(folder)
+    list(archives)  # raises the error of an index that cannot be read
+    if os.path.lexists(target) and not is_archive_of(target, document, archives):
+        raise other_archive(target)
+    size = sum(size for _, size in directory.sizes())
+    return ArchivePreview(Path(path), Path(target), size, verdict)
+
+
 def _find(word: str) -> Record:
     """The record to archive; a directory that is there is not looked into before it is locked."""
     path = os.path.dirname(word) if os.path.basename(word) == layout.METADATA else word
@@ -107,8 +166,6 @@ def _find(word: str) -> Record:
 def _archived_before(record: ArchivedRecord, to: str | os.PathLike[str] | None) -> Archived:
     """The result for a record that is archived already; raises StoreError when it is to go to another folder."""
     folder = layout.folder_of_archive(record.path)
-    if record.store is not None:
-        finish_removals(record.store)
     if to is not None and os.path.realpath(to) != os.path.realpath(folder):
         raise StoreError(
             f"{printable(record.path)} is an archive already",
@@ -134,7 +191,7 @@ def _pack(
     """Make the archive, and enter it in the index and the ledger."""
     path, store, name, now = record.path, record.store, record.name, Clock().timestamp()
     document = record.closed_document(limits)
-    file = layout.archive_file(name, recorded_at(document) or datetime.now(UTC))
+    file = _archive_file(name, document)
     target = os.path.join(folder, file)
     mode = os.stat(path).st_mode & _READERS
     kind = kind_of(document)
@@ -143,8 +200,7 @@ def _pack(
         verdict = verify_record(
             ArchivedRecord(target, kind=kind, contents=contents).in_store(store), limits=limits
         )
-        if not force and not (verdict.intact and verdict.complete):
-            raise ChangedRecordError(path, verdict)
+        _check_verdict(path, verdict, force=force)
         archives = ArchiveFolder(folder)
         list(archives)  # an index that cannot be read stops the work before anything has a name
         metadata = contents.documents[layout.METADATA]
@@ -160,6 +216,16 @@ def _pack(
         digest = sha256_bytes(metadata).hex
         ledger.append(ARCHIVED, now, entry_payload(kind, record_id, name, digest, now, **more))
     return Archived(Path(path), Path(target), contents.file_bytes, contents.bytes, verdict)
+
+
+def _archive_file(name: str, document: Team | Generation) -> str:
+    """The path of the archive of a record in a folder of archives."""
+    return layout.archive_file(name, recorded_at(document) or datetime.now(UTC))
+
+
+def _check_verdict(path: str, verdict: Verdict, *, force: bool) -> None:
+    if not force and not (verdict.intact and verdict.complete):
+        raise ChangedRecordError(path, verdict)
 
 
 def is_archive_of(archive: str, document: Team | Generation, folder: ArchiveFolder) -> bool:
