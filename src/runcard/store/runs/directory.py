@@ -22,6 +22,7 @@ from runcard.store import directory_names, layout
 from runcard.store.journal import EVENT_LIMIT, JournalWriter, new_writer
 from runcard.store.locks import lock_folder
 from runcard.store.own_directories import list_own, open_own, own_entry
+from runcard.store.runs.heartbeat import remove_heartbeat
 from runcard.store.runs.owner import is_abandoned
 
 _NEW = "new-"
@@ -156,7 +157,8 @@ def is_sealed(run: str) -> bool:
 
 
 def remove_open_mark(run: str) -> None:
-    """Take a run off the list of open runs."""
+    """Take a run off the list of open runs; its heartbeat is not needed any more."""
+    remove_heartbeat(run)
     with (
         contextlib.suppress(FileNotFoundError),
         own_entry(layout.store_of(run), layout.open_mark(run)) as (folder, name),
