@@ -281,6 +281,16 @@ class ModelCall:
         if not self.pulling:
             self._finish()
 
+    @property
+    def is_in_progress(self) -> bool:
+        """Whether the client still waits for the reply."""
+        return not (self._finished or self.waiting or self._reply)
+
+    @_last
+    def abandon(self) -> None:
+        """The run of the call ends, also if the reply is being read in another thread."""
+        self._finish()
+
     def _finish(self) -> None:
         if self._pid != os.getpid():
             return  # in a forked child: the parent still reads the reply
