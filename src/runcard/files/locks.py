@@ -50,7 +50,7 @@ class _ThreadQueue:
         turns = -1
         while not self.turn.acquire(timeout=-1 if timeout is None else timeout):
             if turns == self.turns or timeout == 0:
-                raise _busy(path, "another thread of this process")
+                raise _busy(path, _process(str(os.getpid())))
             turns = self.turns
 
 
