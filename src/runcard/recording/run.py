@@ -37,7 +37,7 @@ from runcard.settings.apply import use_masking_settings
 from runcard.store import layout
 from runcard.store.experiments import experiment_id, store_experiment_id
 from runcard.store.journal import EVENT_LIMIT, ClosedJournalError, JournalWriter, new_writer
-from runcard.store.runs.directory import NewRun, join_run, open_runs
+from runcard.store.runs.directory import NewRun, is_owned, join_run, open_runs
 from runcard.store.runs.heartbeat import write_heartbeat
 
 if TYPE_CHECKING:
@@ -162,6 +162,11 @@ class JournalEvents(EventRecorder):
             self._journal = join_run(self.path, self.run_id, self._event_limit)
             self._journal_pid = os.getpid()
         return self._journal
+
+    @property
+    def is_open(self) -> bool:
+        """Whether this process has started the run, and not ended it yet."""
+        return self._journal is not None and self._journal_pid == os.getpid() and not self._journal.is_closed
 
     def join_on_first_event(self) -> None:
         """Start a journal with the first event: the run belongs to another process."""
@@ -447,8 +452,10 @@ def _experiment_id(
 
 def _close_abandoned(store: str, warn: Callable[[str], None]) -> None:
     """Close the runs whose recorders died. One that cannot be closed does not stop the recording."""
-    for run in open_runs(store):
+    own = {events.path for events in list(_journal_events) if events.is_open}
+    for run in open_runs(store, besides=own):
         try:
-            close_dead_run(run)
+            if not is_owned(run):
+                close_dead_run(run)
         except (RuncardError, OSError) as error:
             warn(f"an earlier run could not be closed: {error}")
