@@ -9,11 +9,13 @@ as an image, and what has no modality is text.
 from runcard.accounting.service_tiers import non_standard
 from runcard.accounting.tokens import Tokens
 from runcard.accounting.usage import Usage
+from runcard.accounting.vendors.known_fields import known_fields, unknown_counts
 from runcard.accounting.vendors.reply_fields import ReplyFields
 from runcard.accounting.vendors.server_tools import google_tools
 from runcard.errors import UsageError
 
 METADATA = ("usageMetadata", "usage_metadata")
+USAGE = (*METADATA, "usage")
 
 _PROMPT = ("promptTokenCount", "prompt_token_count", "total_input_tokens")  # the last one is of Interactions
 _TOOLS = ("toolUsePromptTokenCount", "tool_use_prompt_token_count", "total_tool_use_tokens")
@@ -49,10 +51,28 @@ _MODALITIES = {
 }
 _TRAFFIC = ("trafficType", "traffic_type")
 _TIER = ("serviceTier", "service_tier")
+_BY_MODALITY = known_fields("modality", "tokenCount", "token_count", "tokens")
+KNOWN = known_fields(
+    *_PROMPT,
+    *_TOOLS,
+    *_CACHED,
+    *_CANDIDATES,
+    *_THOUGHTS,
+    *_TOTAL,
+    *_TRAFFIC,
+    *_TIER,
+    "total_tokens",
+    "initial_input_tokens",  # a part of the input
+    "grounding_tool_count",
+    **dict.fromkeys((name for names in _DETAILS.values() for name in names), _BY_MODALITY),
+)
 
 
 def is_reply(reply: ReplyFields) -> bool:
-    return reply.has(*METADATA, "candidates") or reply.text("object") == "interaction"
+    if reply.has("candidates") or reply.text("object") == "interaction":
+        return True
+    metadata = reply.part(*METADATA)  # LangChain uses one of the names for its own counts
+    return reply.has(*METADATA) and (not metadata.data or is_usage(metadata))
 
 
 def is_usage(usage: ReplyFields) -> bool:
@@ -74,6 +94,7 @@ def read(reply: ReplyFields, usage: ReplyFields) -> Usage:
         source="partial" if None in reasons or reply.text("status") == "in_progress" else "reported",
         service_tier=_service_tier(usage),
         server_tools=google_tools(reply, usage),
+        unknown=unknown_counts(usage, KNOWN),
     )
 
 
