@@ -9,6 +9,7 @@ from runcard.accounting.tokens import Tokens, split_writes
 from runcard.accounting.usage import Usage
 from runcard.accounting.vendors.known_fields import known_fields, unknown_counts
 from runcard.accounting.vendors.reply_fields import ReplyFields
+from runcard.accounting.vendors.server_tools import anthropic_tools
 
 USAGE = ("usage",)
 
@@ -66,6 +67,7 @@ def read(reply: ReplyFields, usage: ReplyFields) -> Usage:
         stop_reason=stop_reason,
         source="partial" if is_reply(reply) and stop_reason is None else "reported",
         service_tier=_service_tier(usage),
+        server_tools=anthropic_tools(reply, usage),
         also=tuple(_nested_calls(reply, usage)),
         unknown=unknown_counts(usage, KNOWN),
     )

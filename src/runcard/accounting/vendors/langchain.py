@@ -20,7 +20,8 @@ _READ = tuple(f"{tier}cache_read" for tier in _TIERS)
 _WRITTEN = tuple(f"{tier}cache_creation" for tier in _TIERS)
 _REASONING = tuple(f"{tier}reasoning" for tier in _TIERS)
 _SHORT, _LONG = "ephemeral_5m_input_tokens", "ephemeral_1h_input_tokens"
-_PARTS = ("audio", "image", "video", "text", "document", "priority", "flex")  # of all input, or all output
+_MODALITIES = ("audio", "image", "video")
+_PARTS = (*_MODALITIES, "text", "document", "priority", "flex")  # of all input, or all output
 _REASONS = ("finish_reason", "stop_reason", "stopReason", "done_reason")
 _OWN_IDS = ("run-", "lc_", "lc-")
 KNOWN = known_fields(
@@ -72,6 +73,8 @@ def _tokens(usage: ReplyFields) -> Tokens:
         cache_write_5m=short,
         cache_write_1h=long,
         reasoning=outputs.count(*_REASONING),
+        **{f"input_{kind}": inputs.count(kind) or None for kind in _MODALITIES},
+        **{f"output_{kind}": outputs.count(kind) for kind in _MODALITIES},
     )
 
 

@@ -2,7 +2,8 @@
 
 Many servers use the format of Chat Completions, and add fields of their own: LiteLLM and DeepSeek for the cache, Perplexity
 for searches, OpenRouter, Perplexity and xAI for the cost. Where the total shows that reasoning is not included in the output
-(xAI), it is added; where the output is missing (embeddings), it is computed from the total.
+(xAI), it is added; where the output is missing (embeddings), it is computed from the total. The details state audio, image and
+video tokens. The usage of an image may have that of another model beside it, which wrote an SVG.
 """
 
 from decimal import Decimal
@@ -13,6 +14,7 @@ from runcard.accounting.tokens import Tokens, split_writes
 from runcard.accounting.usage import Source, Usage
 from runcard.accounting.vendors.known_fields import known_fields, unknown_counts
 from runcard.accounting.vendors.reply_fields import ReplyFields, as_mapping
+from runcard.accounting.vendors.server_tools import openai_tools
 
 USAGE = ("usage",)
 
@@ -107,9 +109,9 @@ def read(reply: ReplyFields, usage: ReplyFields) -> Usage:
         stop_reason=_stop_reason(reply),
         source=_source(reply),
         service_tier=non_standard(tier, "openai"),
-        also=tuple(read(ReplyFields({}), part) for part in [reply.part("svg_usage")] if part.data),
+        server_tools=openai_tools(reply) | _billed_apart(usage),
+        also=tuple(_svg_author(reply)),
         reported_cost=_reported_cost(usage),
-        unpriced=_billed_apart(usage),
         unknown=unknown_counts(usage, KNOWN),
     )
 
@@ -128,7 +130,29 @@ def _tokens(usage: ReplyFields) -> Tokens:
         cache_write_5m=short,
         cache_write_1h=long,
         reasoning=reasoning,
+        **_modalities(inputs, outputs),
     )
+
+
+def _modalities(inputs: ReplyFields, outputs: ReplyFields) -> dict[str, int | None]:
+    """Audio, images and video; an input of zero is left out, an output of zero says that the output is text."""
+    cached = inputs.part("cached_tokens_details")
+    counts: dict[str, int | None] = {"output_text": outputs.count("text_tokens")}
+    for kind in ("audio", "image", "video"):
+        counts[f"input_{kind}"] = inputs.count(f"{kind}_tokens") or None
+        counts[f"cache_read_{kind}"] = cached.count(f"{kind}_tokens") if counts[f"input_{kind}"] else None
+        counts[f"output_{kind}"] = outputs.count(f"{kind}_tokens")
+    return counts
+
+
+def _svg_author(reply: ReplyFields) -> list[Usage]:
+    svg = reply.optional_part("svg_usage")
+    if not svg.data:
+        return []
+    tokens = Tokens(
+        svg.count("input_tokens"), svg.count("output_tokens"), reasoning=svg.count("reasoning_tokens")
+    )
+    return [Usage(tokens, provider="openai", model=svg.text("model"), source="reported")]
 
 
 def _output(usage: ReplyFields, reasoning: int | None) -> int | None:
@@ -155,11 +179,15 @@ def _is_apart(usage: ReplyFields) -> bool:
     return bool(reasoning) and total not in {counted, counted + reasoning}
 
 
-def _billed_apart(usage: ReplyFields) -> tuple[str, ...]:
-    """Counts that are billed beside the tokens."""
-    names = tuple(name for name in _BILLED_APART if usage.count(name))
+def _billed_apart(usage: ReplyFields) -> dict[str, int]:
+    """What is billed beside the tokens: tools that a gateway counts, and counts of its own."""
+    tools = usage.optional_part("server_tool_use")
+    counts = {name.removesuffix("_requests"): tools.count(name) for name in map(str, tools.data)}
+    counts |= {name: usage.count(name) for name in _BILLED_APART}
     is_detailed = usage.part(*_OUTPUT_DETAILS).count("reasoning_tokens") is not None
-    return names if is_detailed or not _is_apart(usage) else (*names, "reasoning_tokens")
+    if _is_apart(usage) and not is_detailed:
+        counts["reasoning_tokens"] = usage.count("reasoning_tokens")
+    return {name: count for name, count in counts.items() if count}
 
 
 def _reported_cost(usage: ReplyFields) -> Decimal | None:

@@ -83,6 +83,16 @@ class ReplyFields:
             return []
         return [self._part(value, f"{self._path_of(names[0])}[{n}]") for n, value in enumerate(values)]
 
+    def optional_part(self, *names: str) -> "ReplyFields":
+        """The object in the first of these fields; an empty one for anything else. For fields beside the counts."""
+        return ReplyFields(as_mapping(self.get(*names)) or {}, self._path_of(names[0]))
+
+    def optional_parts(self, *names: str) -> list["ReplyFields"]:
+        """The objects of a list, without anything else in it. For fields beside the counts."""
+        values = self.get(*names)
+        maps = [as_mapping(value) for value in values] if isinstance(values, list | tuple) else []
+        return [ReplyFields(data, self._path_of(names[0])) for data in maps if data is not None]
+
     def _part(self, value: object, path: str) -> "ReplyFields":
         data = as_mapping(value)
         if data is None:

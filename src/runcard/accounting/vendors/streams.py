@@ -1,7 +1,7 @@
 """Joining the events of a stream into a reply, in the format of a reply without a stream.
 
 Events come as they are sent, or as a vendor's library parses them. Only the fields about usage are kept: names, counts, stop
-reasons; no text. A stream that was cut gives a reply without a stop reason, which is read as partial.
+reasons, tools that the vendor runs; no text. A stream that was cut gives a reply without a stop reason, which is read as partial.
 
 To add a vendor, choose a handler in `_handler` and add it below.
 """
@@ -16,6 +16,7 @@ from runcard.accounting.vendors.reply_fields import ReplyFields, as_mapping
 _KEPT_FIELDS = ("id", "model", "service_tier", "modelVersion", "model_version", "responseId", "response_id")
 _LAST_EVENTS = {"response.completed", "response.incomplete", "response.failed", "response.cancelled"}
 _REASON = ("finishReason", "finish_reason")
+_GROUNDING = ("groundingMetadata", "grounding_metadata")
 _FEEDBACK = ("promptFeedback", "prompt_feedback")
 _BEDROCK_EVENTS = (
     "messageStart",
@@ -36,6 +37,7 @@ class StreamedReply:
         self.complete = False  # whether the stream ended
         self.error: ReplyFields | None = None  # the error that ended it
         self._reasons: dict[int, str | None] = {}
+        self._grounding: dict[int, dict[str, Any]] = {}  # of each candidate
 
     def add(self, event: ReplyFields) -> bool:
         """Add an event; False when it is not the event of any vendor."""
@@ -52,6 +54,8 @@ class StreamedReply:
             return self._add_openai_response
         if kind.startswith("interaction."):
             return self._add_google_interaction
+        if kind == "content_block_start":
+            return self._add_anthropic_block
         if kind.startswith("message_"):
             return {
                 "message_start": self._start_anthropic,
@@ -97,6 +101,13 @@ class StreamedReply:
             "stop_reason": stop_reason or self.reply.get("stop_reason"),
         }
 
+    def _add_anthropic_block(self, event: ReplyFields) -> None:
+        """The start of a block: of a tool that the vendor runs, its name."""
+        block = event.optional_part("content_block")
+        if block.text("type") == "server_tool_use":
+            tool = {"type": "server_tool_use", "name": block.text("name")}
+            self.reply["content"] = [*(self.reply.get("content") or []), tool]
+
     def _stop_anthropic(self, _: ReplyFields) -> None:
         self.complete = True
 
@@ -128,7 +139,11 @@ class StreamedReply:
         for name in (*METADATA, *_FEEDBACK):
             if event.get(name) is not None:
                 self.reply[name] = event.get(name)
-        self.reply["candidates"] = [{"finish_reason": reason} for reason in self._reasons.values()]
+        self._add_grounding(event.parts("candidates"))
+        self.reply["candidates"] = [
+            {"finish_reason": reason, "grounding_metadata": self._grounding.get(index)}
+            for index, reason in self._reasons.items()
+        ]
         reply = ReplyFields(self.reply)
         stopped = all(self._reasons.values()) and (self._reasons or reply.has(*_FEEDBACK))
         self.complete = bool(stopped) and reply.has(*METADATA)
@@ -159,11 +174,17 @@ class StreamedReply:
         self.reply |= {**event.part("messageStop").data, **event.part("metadata").data}
         self.complete = self.complete or event.has("metadata")
 
+    def _add_grounding(self, candidates: list[ReplyFields]) -> None:
+        """The grounding of each candidate: what later chunks say of it is added."""
+        for position, candidate in enumerate(candidates):
+            grounding = candidate.optional_part(*_GROUNDING).data
+            known = self._grounding.setdefault(_index(candidate, position), {})
+            known |= {name: value for name, value in grounding.items() if value}
+
     def _add_reasons(self, parts: list[ReplyFields]) -> None:
         """The stop reasons of the alternatives that ended."""
         for position, part in enumerate(parts):
-            index = part.count("index")
-            index = position if index is None else index
+            index = _index(part, position)
             self._reasons[index] = part.text(*_REASON) or self._reasons.get(index)
 
 
@@ -177,6 +198,11 @@ def _sum_counts(before: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str,
         elif value is not None:
             counts[name] = value + known if isinstance(known, int) and isinstance(value, int) else value
     return counts
+
+
+def _index(part: ReplyFields, position: int) -> int:
+    index = part.count("index")
+    return position if index is None else index
 
 
 def join_events(events: Iterable[object]) -> StreamedReply | None:
