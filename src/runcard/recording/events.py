@@ -153,13 +153,13 @@ class EventRecorder(ABC):
 
     def _price(self, usage: "Usage", provider: str | None, requested_model: str | None) -> JsonObject:
         charge = self._price_table().charge(usage, provider, model=requested_model)
-        if charge.cost is None or charge.row is None:
+        if charge.cost is None:
             self._warn_unpriced(usage.model or requested_model, has_price=charge.row is not None)
             return dict(_UNPRICED)
         return {
             "cost_usd": plain_number(charge.cost),
-            "cost_source": "priced",
-            "price_row": charge.row.to_dict(),
+            "cost_source": charge.source,
+            "price_row": charge.row and charge.row.to_dict(),
         }
 
     def _warn_unpriced(self, model: str | None, *, has_price: bool) -> None:
