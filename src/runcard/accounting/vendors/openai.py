@@ -34,9 +34,16 @@ _BILLED_APART = (
     "citation_tokens",  # Perplexity
     "num_search_queries",
     "num_sources_used",  # xAI
+    "num_server_side_tools_used",
     "connector_tokens",  # Mistral
     "prompt_audio_seconds",
 )
+_BILLED_APART_INPUT = (
+    "google_maps_grounding_requests",
+    "image_count",
+    "character_count",
+    "query_count",
+)  # LiteLLM
 _TICKS = Decimal(10) ** 10  # of xAI, in a dollar
 
 _KNOWN_INPUT = known_fields(
@@ -45,12 +52,9 @@ _KNOWN_INPUT = known_fields(
     "cached_tokens_details",
     "tool_use_tokens",
     "web_search_requests",
-    "google_maps_grounding_requests",
-    "character_count",
-    "image_count",
+    *_BILLED_APART_INPUT,
     "video_length_seconds",
     "audio_length_seconds",
-    "query_count",
     **dict.fromkeys(_WRITTEN_DETAILS, known_fields(*_SHORT, *_LONG)),
 )
 _KNOWN_OUTPUT = known_fields(
@@ -73,7 +77,6 @@ KNOWN = known_fields(
     "model",
     "type",
     "server_tool_use",
-    "num_server_side_tools_used",
     "server_side_tool_usage_details",
     "connectors",
     **dict.fromkeys(_INPUT_DETAILS, _KNOWN_INPUT),
@@ -181,9 +184,11 @@ def _is_apart(usage: ReplyFields) -> bool:
 
 def _billed_apart(usage: ReplyFields) -> dict[str, int]:
     """What is billed beside the tokens: tools that a gateway counts, and counts of its own."""
-    tools = usage.optional_part("server_tool_use")
-    counts = {name.removesuffix("_requests"): tools.count(name) for name in map(str, tools.data)}
+    inputs, tools = usage.part(*_INPUT_DETAILS), usage.optional_part("server_tool_use", "connectors")
+    counts = {"web_search": inputs.count("web_search_requests")}
+    counts |= {name.removesuffix("_requests"): tools.count(name) for name in map(str, tools.data)}
     counts |= {name: usage.count(name) for name in _BILLED_APART}
+    counts |= {name: inputs.count(name) for name in _BILLED_APART_INPUT}
     is_detailed = usage.part(*_OUTPUT_DETAILS).count("reasoning_tokens") is not None
     if _is_apart(usage) and not is_detailed:
         counts["reasoning_tokens"] = usage.count("reasoning_tokens")
