@@ -8,7 +8,7 @@ from shlex import join
 from signal import Signals
 
 from runcard.encoding import JsonObject
-from runcard.views.formats import duration, money, source_text, token_count
+from runcard.views.formats import duration, money, source_text, token_count, total_or_known
 from runcard.views.run_readme import problem_text, total_cost
 from runcard.views.screen_parts import (
     MAX_LINES,
@@ -123,7 +123,8 @@ def _cost(document: JsonObject) -> list[str]:
 
 def _cost_part(part: JsonObject, name: str) -> str:
     counts = f"{token_count(part.get('input'))} in, {token_count(part.get('output'))} out"
-    return f"    {one_line(part.get(name) or f'(no {name})')}: {money(part.get('cost_usd'))}, {counts}"
+    cost = total_or_known(part.get("cost_usd"), part.get("known_cost_usd"), money)
+    return f"    {one_line(part.get(name) or f'(no {name})')}: {cost}, {counts}"
 
 
 def _cached(costs: JsonObject) -> str:

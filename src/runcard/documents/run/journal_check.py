@@ -68,9 +68,32 @@ def compare_with_journal(document: JsonObject, lines: Sequence[Line]) -> Journal
         folded = _cut_like(fold.fold_events(start, lines), document)
         exempt = {*_NOT_FOLDED, *withheld, *_free_estimates(folded, document)}
         differing = tuple(differences(folded, document, exempt))
+        if differing and not _has_known_costs(document):
+            earlier = _without_known_costs(fold.fold_events(start, lines, with_repeats=True))
+            differing = min(
+                differing, tuple(differences(_cut_like(earlier, document), document, exempt)), key=len
+            )
     except _FOREIGN:
         return JournalComparison(is_foreign=True)
     return JournalComparison(differing, tuple(withheld))
+
+
+def _has_known_costs(document: JsonObject) -> bool:
+    """Whether the document has a field of those that earlier versions of runcard did not write."""
+    return fold.KNOWN_COST in document["costs"] or "repeated_reports" in (document.get("token_usage") or {})
+
+
+def _without_known_costs(folded: JsonObject) -> JsonObject:
+    """The document as earlier versions of runcard folded it."""
+    usage = {
+        name: [_without_known_cost(part) for part in value] if isinstance(value, list) else value
+        for name, value in folded["token_usage"].items()
+    }
+    return folded | {"costs": _without_known_cost(folded["costs"]), "token_usage": usage}
+
+
+def _without_known_cost(fields: JsonObject) -> JsonObject:
+    return {name: value for name, value in fields.items() if name != fold.KNOWN_COST}
 
 
 def _free_estimates(folded: JsonObject, document: JsonObject) -> list[str]:

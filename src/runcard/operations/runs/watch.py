@@ -118,7 +118,7 @@ class _CallRecorder:
     def _warn_unknown_counts(self, names: list[str]) -> None:
         if names:
             counts = ", ".join(printable(name[:80]) for name in names[:5])
-            message = f"a reply has unknown counts ({counts}): its tokens may be incomplete, and its cost is unknown"
+            message = f"a reply has unknown counts ({counts}): its tokens may be incomplete"
             self._warn_once(message, "unknown-count")
 
     def _prompt_digest(self, facts: CallFacts) -> str | None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from runcard.accounting import Prices, Tokens, cost, read_usage
+from runcard.accounting import Prices, Tokens, Usage, read_usage
 from runcard.documents.exact_sums import plain_number
 from runcard.documents.findings import Finding, display_value, finding
 from runcard.documents.session.build import InstanceUsage
@@ -36,7 +36,8 @@ class UsageReader:
 
     def _usage(self, instance: InstanceSpec, at: str, findings: list[Finding]) -> InstanceUsage:
         given = instance.fields
-        tokens = read_usage(given["usage"]).tokens if "usage" in given else None
+        reported = read_usage(given["usage"]) if "usage" in given else None
+        tokens = reported.tokens if reported else None
         used = _total_tokens(given, tokens, at, findings)
         usage = InstanceUsage(
             tokens=_by_class(tokens) if tokens else None,
@@ -45,27 +46,36 @@ class UsageReader:
         )
         if "cost" in given:
             return replace(usage, cost=given["cost"], cost_source="given")
-        return usage if tokens is None else self._priced(usage, instance, tokens, at, findings)
+        if reported is not None:
+            return self._priced(usage, instance, reported, at, findings)
+        if used is not None:
+            findings.append(_only_total(at))
+        return usage
 
     def _priced(
-        self, usage: InstanceUsage, instance: InstanceSpec, tokens: Tokens, at: str, findings: list[Finding]
+        self, usage: InstanceUsage, instance: InstanceSpec, reported: Usage, at: str, findings: list[Finding]
     ) -> InstanceUsage:
         """The usage with its cost by the price table.
 
         The tokens are those of many calls of unknown sizes, so that prices for very long calls do not apply.
         """
         model, provider = instance.fields.get("model"), instance.fields.get("provider")
-        row = self._table.find(model, provider, instance.created) if model else None
-        amount = None if row is None else cost(tokens, replace(row, tiers=()))
-        if row is None or amount is None:
-            findings.append(_unpriced(model, at, has_price=row is not None))
+        service_tier = instance.fields.get("service_tier") or reported.service_tier
+        row = self._table.find(model, provider, instance.created, service_tier) if model else None
+        if row is None:
+            findings.append(_unpriced(model, service_tier, (), at))
             return usage
-        return replace(
-            usage,
-            cost=plain_number(amount),
-            cost_source="priced",
-            price_row=replace(row, tiers=()).to_dict(),
-        )
+        row = replace(row, tiers=())
+        known, unpriced = row.charge(reported.tokens, reported.server_tools)
+        price_row = row.applied(reported.tokens, reported.server_tools).to_dict()
+        if unpriced:
+            findings.append(_unpriced(model, service_tier, unpriced, at))
+        if known is None:
+            return usage
+        amount = plain_number(known)
+        if unpriced:
+            return replace(usage, known_cost=amount, price_row=price_row)
+        return replace(usage, cost=amount, cost_source="priced", price_row=price_row)
 
 
 def usage_findings(given: JsonObject, at: str) -> Iterator[Finding]:
@@ -115,13 +125,26 @@ def _cache_written(tokens: Tokens) -> int | None:
     return sum(parts) if parts else None
 
 
-def _unpriced(model: str | None, at: str, *, has_price: bool) -> Finding:
+def _unpriced(model: str | None, service_tier: str | None, parts: tuple[str, ...], at: str) -> Finding:
     name = f"the model {display_value(model)}" if model else "an instance without a model"
-    problem = "tokens unknown or without a price for" if has_price else "no price for"
+    if service_tier is not None:
+        name += f" in the service tier {display_value(service_tier)}"
+    problem = (
+        f"no count or no price for {', '.join(map(display_value, parts))} of" if parts else "no price for"
+    )
     return finding(
         "spec.price",
         f"{at}/usage",
         f"{problem} {name}: the cost stays unknown",
         hint="add 'cost' if it is known, or 'provider'",
         found=model,
+    )
+
+
+def _only_total(at: str) -> Finding:
+    return finding(
+        "spec.price",
+        f"{at}/tokens_used",
+        "tokens_used has no price, because input and output cost different amounts: the cost stays unknown",
+        hint="add 'usage' with input and output, or 'cost'",
     )
