@@ -162,13 +162,13 @@ class EventRecorder(ABC):
 
     def _price(self, usage: "Usage", provider: str | None, requested_model: str | None) -> JsonObject:
         charge = self._price_table().charge(usage, provider, model=requested_model)
-        if charge.cost is None or charge.row is None:
+        if charge.cost is None:
             self._warn_unpriced(usage.model or requested_model, usage.service_tier, charge)
             return _UNPRICED | _known_part(charge)
         return {
             "cost_usd": plain_number(charge.cost),
-            "cost_source": "priced",
-            "price_row": charge.row.to_dict(),
+            "cost_source": charge.source,
+            "price_row": charge.row and charge.row.to_dict(),
         }
 
     def _warn_unpriced(self, model: str | None, service_tier: str | None, charge: "Charge") -> None:

@@ -74,7 +74,7 @@ class Recorder:
         Of `prompt` and `template` only the digests are kept. A `cost` in dollars is recorded as given; without it the
         cost is computed from the price table, and stays unknown where that has no price. `service_tier` (batch, flex, …)
         counts over the one in the reply: batches do not state theirs. A response that was recorded before, by its id,
-        counts once; that of a watched client is already recorded.
+        counts once; that of a watched client is already recorded, and only a given `cost` is added.
         """
         events = self._events
         amount = None if cost is None else check_cost(cost)
@@ -83,9 +83,8 @@ class Recorder:
         from runcard.accounting import read_usage  # noqa: PLC0415 - long to load: only for those who need it
 
         usage = read_usage(reply)
-        adds_facts = amount is not None or any((step, prompt, template))
         is_watched = usage.response_id is not None and events.is_watched(usage.response_id, reply)
-        if is_watched and not adds_facts:
+        if is_watched and amount is None:
             return
         details: JsonObject = {
             "step": step,

@@ -298,10 +298,11 @@ def _total_cost(calls: list[JsonObject]) -> float | int | None:
 
 
 def _cost_source(calls: list[JsonObject]) -> str | None:
+    """`priced` when a part of the total was computed, else `reported` when a part was, else `given`."""
     sources = {call.get("cost_source") for call in calls}
     if not sources or None in sources:
         return None
-    return "given" if sources == {"given"} else "priced"
+    return "given" if sources == {"given"} else "priced" if "priced" in sources else "reported"
 
 
 def _price_rows(calls: list[JsonObject]) -> list[JsonObject]:

@@ -32,7 +32,7 @@ class InstanceUsage:
     cost: float | None = None
     cost_source: str | None = None
     known_cost: float | None = None  # the part of an unknown cost that is known
-    price_row: JsonObject | None = None
+    price_rows: tuple[JsonObject, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ def instance_document(
     document["environment"] = member.environment
     document |= _performance_and_resources(member, entry["execution_time_seconds"])
     document |= {name: member.spec.fields[name] for name in ("labels", "trace") if name in member.spec.fields}
-    document["price_rows"] = [member.usage.price_row] if member.usage.price_row else []
+    document["price_rows"] = list(member.usage.price_rows)
     document["checksums"] = {"output": None, "workspace": None, **member.stored.checksums}
     return migrate("instance", document, LATEST, version).data
 
@@ -117,7 +117,7 @@ def team_document(
             entries, [_performance_and_resources(member, 0) for member in members]
         ),
         "token_source": weakest_token_source(entries),
-        "price_rows": distinct_price_rows(member.usage.price_row for member in members),
+        "price_rows": distinct_price_rows(row for member in members for row in member.usage.price_rows),
         "labels": session.fields.get("labels", {}),
         "trace": session.fields.get("trace"),
         "relations": session.fields.get("relations", []),
