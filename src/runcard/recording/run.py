@@ -26,15 +26,18 @@ from runcard.observe.clock import Clock
 from runcard.observe.ids import new_id
 from runcard.observe.notebook import notebook_path
 from runcard.observe.process import resources
-from runcard.recording.closing import RecorderState, close_dead_run, seal_run
+from runcard.recording.closing import close_dead_run, seal_run
 from runcard.recording.events import ClosedRunError, EventRecorder
+from runcard.recording.heartbeat import HEARTBEAT
 from runcard.recording.recorder import Recorder
+from runcard.recording.run_closer import RecorderState
 from runcard.recording.start_document import cut_start_document, start_document
 from runcard.settings.apply import use_masking_settings
 from runcard.store import layout
 from runcard.store.experiments import experiment_id, store_experiment_id
 from runcard.store.journal import EVENT_LIMIT, ClosedJournalError, JournalWriter, new_writer
-from runcard.store.runs.directory import NewRun, join_run, open_runs
+from runcard.store.runs.directory import NewRun, is_owned, join_run, open_runs
+from runcard.store.runs.heartbeat import write_heartbeat
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -158,6 +161,11 @@ class JournalEvents(EventRecorder):
             self._journal_pid = os.getpid()
         return self._journal
 
+    @property
+    def is_open(self) -> bool:
+        """Whether this process has started the run, and not ended it yet."""
+        return self._journal is not None and self._journal_pid == os.getpid() and not self._journal.is_closed
+
     def join_on_first_event(self) -> None:
         """Start a journal with the first event: the run belongs to another process."""
         self._journal_pid, self.status = 0, "running"
@@ -178,6 +186,14 @@ class JournalEvents(EventRecorder):
         trace = (self.document.get("trace") or {}).get("traceparent")
         return variables | ({"TRACEPARENT": trace} if trace else {})
 
+    def start_heartbeat(self) -> None:
+        """Note every few seconds, in a thread, that the run is alive; `end` stops it."""
+        if self._journal is not None:
+            HEARTBEAT.begin(self.run_id, self._beat)
+
+    def _beat(self) -> None:
+        write_heartbeat(self.path, self.run_id, self._clock.timestamp())
+
     def add_environment(self, environment: JsonObject) -> None:
         """Record the facts about the environment as soon as they are known; raises when they cannot be written."""
         self._write(ENVIRONMENT_OBSERVED, {"environment": environment}, "info")
@@ -197,6 +213,7 @@ class JournalEvents(EventRecorder):
         journal = self._journal
         if journal is None:
             return None
+        HEARTBEAT.end(self.run_id)
         self.end_token_counts(BACKGROUND_TIMEOUT)
         try:
             self.end_calls()
@@ -399,8 +416,10 @@ def _experiment_id(
 
 def _close_abandoned(store: str, warn: Callable[[str], None]) -> None:
     """Close the runs whose recorders died. One that cannot be closed does not stop the recording."""
-    for run in open_runs(store):
+    own = {events.path for events in list(_journal_events) if events.is_open}
+    for run in open_runs(store, besides=own):
         try:
-            close_dead_run(run)
+            if not is_owned(run):
+                close_dead_run(run)
         except (RuncardError, OSError) as error:
             warn(f"an earlier run could not be closed: {error}")

@@ -11,6 +11,7 @@ from runcard.documents.exact_sums import exact_sum, plain_number
 from runcard.documents.run.program import ProgramKind, is_recorded_by_program, program_kind
 from runcard.encoding import JsonObject
 from runcard.files import printable
+from runcard.views.call_times import call_count, call_times
 from runcard.views.formats import byte_size, duration, money, source_text, token_count, truncated
 from runcard.views.markdown import code, escape
 
@@ -127,7 +128,23 @@ def _cost(document: JsonObject) -> str:
     ]
     if costs.get("token_source"):
         lines.append(f"* **Token counts**: {source_text(costs['token_source'])}")
+    if models := _models(document):
+        lines.append(f"* **Models**: {models}")
+    if times := call_times(document):
+        lines.append(f"* **Calls**: {times}")
     return "## Cost\n\n" + "\n".join(lines)
+
+
+def _models(document: JsonObject) -> str:
+    """All models that were called, each with its number of calls."""
+    parts = (document.get("token_usage") or {}).get("breakdown_by_model") or []
+    names = [
+        (code(truncated(part["model"], 120)) if part.get("model") else "a model without a name")
+        + (f" ({calls})" if (calls := call_count(part)) else "")
+        for part in parts[:_MAX_ROWS]
+    ]
+    hidden = len(parts) - _MAX_ROWS
+    return ", ".join([*names, f"and {hidden:,} more"] if hidden > 0 else names)
 
 
 def _problems(document: JsonObject) -> str:

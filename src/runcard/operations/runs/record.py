@@ -127,6 +127,7 @@ class Recording:
         self._background = EnvironmentGatherer(
             ".", ignore=[options.outputs], on_complete=events.add_environment
         )
+        events.start_heartbeat()
         self._signals.begin()
         if options.inputs:
             try:

@@ -23,8 +23,8 @@ from runcard.observe.environment import EnvironmentGatherer
 from runcard.observe.inputs import InputWatch, inputs
 from runcard.observe.paths import absolute_path
 from runcard.observe.process_tree import ProcessTree
-from runcard.recording.closing import CHANGING
 from runcard.recording.run import BACKGROUND_TIMEOUT, JournalEvents, RecordOptions, Run, start_run
+from runcard.recording.run_closer import CHANGING
 from runcard.recording.start_document import start_settings, traceparent
 from runcard.recording.termination import status_of
 from runcard.settings import OUTPUTS, read_settings
@@ -193,6 +193,7 @@ class _CommandRun:
         signals.begin(relay.receive)
         try:
             child.release()
+            self._events.start_heartbeat()
             tree.sample()
             status = relay.run()
         finally:
