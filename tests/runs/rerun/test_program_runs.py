@@ -122,7 +122,7 @@ def test_only_another_configuration_is_a_difference_too(project: Path) -> None:
 def test_a_program_that_recorded_several_runs_is_not_run_unasked(
     project: Path, variables: dict[str, str], cost: str
 ) -> None:
-    runs = recorded(project, **variables)
+    runs = recorded(project, 3, "outputs", **variables)
     done = runcard(project, "rerun", str(runs[1]))
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.splitlines()[1:] == [
