@@ -26,7 +26,7 @@ from runcard.errors import RuncardError, StoreError
 from runcard.files import printable
 from runcard.settings import ARTIFACTS_DIR, OUTPUTS, read_settings
 from runcard.store import directory_names, layout
-from runcard.store.ledger import LedgerEntry, history_of, ledgers
+from runcard.store.ledger import LedgerEntry, entries_about, history_of, ledgers
 from runcard.store.record import (
     HINT,
     DirectoryRecord,
@@ -102,6 +102,16 @@ def open_archive(word: str | os.PathLike[str], advice: str = "its files are in")
             hint=f"{advice} {printable(match.path)}",
         )
     return match.open_archive()
+
+
+def sessions_with_id(store: str, session_id: str) -> Iterator[Record]:
+    """The sessions of a store with this id, archived or not, newest first; those that cannot be read are left out."""
+    matches: dict[str, _Match] = {}
+    for match in _Store(store).sessions(session_id):
+        matches[match.name] = matches[match.name].merged(match) if match.name in matches else match
+    for _, match in sorted(matches.items(), reverse=True):
+        with contextlib.suppress(RuncardError):
+            yield match.open(None)
 
 
 def stores_at_hand() -> list[str]:
@@ -300,6 +310,17 @@ class _Store:
         for name in self.names:
             if name not in known and is_meant(self._id(name) or ""):
                 yield self._match(name)
+
+    def sessions(self, session_id: str) -> Iterator[_Match]:
+        """The sessions with this id; a large ledger is not read for them as a whole."""
+        for name in self.names:
+            if directory_names.session_id_in(name) == session_id == self._id(name):
+                yield self._match(name)
+        for entry in self.entries:
+            if entry.id == session_id:
+                yield self._with_directory(entry)
+        for past in entries_about(self.path, session_id):
+            yield from self._by_ledger(past)
 
     def _with_directory(self, entry: "ArchiveEntry") -> _Match:
         """An archive, with the directory of the same record if that was restored."""
