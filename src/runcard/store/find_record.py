@@ -21,6 +21,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from runcard.documents.kinds import GENERATION, TEAM, detect
+from runcard.documents.session.team import Team, work_end, work_start
 from runcard.encoding import Limits
 from runcard.errors import RuncardError, StoreError
 from runcard.files import printable
@@ -44,12 +45,19 @@ if TYPE_CHECKING:  # it takes long to load, and most commands need no archive
 _LATEST_WORD = "@latest"
 _LATEST = r"@latest(?:~([0-9]{1,9}))?"
 _SHORTEST_PREFIX = 4  # characters
-_MOST_LISTED = 5  # candidates in a message
+_MOST_LISTED = 5  # similar names in a hint
+_MOST_CANDIDATES = 10  # records that match a word
 _NEVER = datetime.min.replace(tzinfo=UTC)
 
 
 class AmbiguousRecordError(StoreError):
-    """A word names more than one record."""
+    """A word names more than one record; the details list them, each with its times."""
+
+    def __init__(self, word: str, candidates: list[str], more: int) -> None:
+        super().__init__(
+            f"{len(candidates) + more:,} records match {printable(word)}", hint="name one by its path"
+        )
+        self.details = (*candidates, *([f"… and {more:,} more"] if more else []))
 
 
 def open_record(word: str | os.PathLike[str], limits: Limits | None = None) -> Record:
@@ -199,7 +207,8 @@ def _check_indexes(stores: "list[_Store]") -> None:
 
 def _only(word: str, matches: list[_Match]) -> _Match:
     if len(matches) > 1:
-        raise _several(word, sorted(match.path for match in matches))
+        shown = sorted(matches, key=lambda match: match.path)[:_MOST_CANDIDATES]
+        raise AmbiguousRecordError(word, [*map(_candidate, shown)], len(matches) - len(shown))
     return matches[0]
 
 
@@ -482,10 +491,18 @@ def _no_match(word: str, name: str, stores: "list[_Store]") -> StoreError:
     return StoreError(f"{printable(word)} does not exist", hint=hint)
 
 
-def _several(word: str, paths: list[str]) -> AmbiguousRecordError:
-    return AmbiguousRecordError(
-        f"{len(paths)} records match {printable(word)}", hint=f"name one by its path: {_path_list(paths, 10)}"
-    )
+def _candidate(match: _Match) -> str:
+    """The path of a match, and its times if they can be read."""
+    try:
+        document = match.open(None).document()
+    except RuncardError:
+        return printable(match.path)
+    if isinstance(document, Team):
+        data = document.to_dict()
+        times = f"worked {work_start(data)} to {work_end(data)}, collected {data['created_at']}"
+    else:
+        times = f"started {document.timestamp_start}, {document.status}"
+    return f"{printable(match.path)}: {times}"
 
 
 def _path_list(paths: list[str], most: int = _MOST_LISTED) -> str:
