@@ -256,7 +256,7 @@ def test_long_lists_are_cut(cli: Cli, tmp_path: Path) -> None:
             run.add_warning(f"warning {number}")
     done = cli("show", run.path)
     lines = done.out.splitlines()
-    assert len(lines) <= 60
+    assert len(lines) <= 62
     assert max(map(len, lines)) <= 140
     assert sum("and 22 more" in line for line in lines) == 4
 
