@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from runcard.operations.checks.validate import validate
     from runcard.operations.checks.verify import verify
     from runcard.operations.plans.open import open_plan
-    from runcard.operations.runs.record import record
+    from runcard.operations.runs.record import record, start
     from runcard.operations.runs.watch import watch
     from runcard.operations.sessions.collect import collect
     from runcard.plans.plan import Plan
@@ -86,6 +86,7 @@ _HOMES = {
     "record": "operations.runs.record",
     "redact": "operations.amendments.redact",
     "restore": "operations.archives.restore",
+    "start": "operations.runs.record",
     "validate": "operations.checks.validate",
     "verify": "operations.checks.verify",
     "watch": "operations.runs.watch",
@@ -121,6 +122,7 @@ __all__ = [
     "record",
     "redact",
     "restore",
+    "start",
     "validate",
     "verify",
     "watch",
