@@ -243,7 +243,7 @@ class Worker:
     def of_class(cls) -> str:
         return f"{cls.__name__} {current().id}"
 
-    @runcard.record  # type: ignore[arg-type]
+    @runcard.record
     @classmethod
     def wrapped_classmethod(cls) -> str:
         return f"{cls.__name__} {current().id}"
@@ -266,7 +266,7 @@ def test_no_parentheses_are_needed(outputs: Path) -> None:
     @runcard.record
     def function(one: int, *, other: int = 2) -> int:
         """Adds."""
-        assert current()
+        assert current().id
         return one + other
 
     @runcard.record

@@ -59,7 +59,7 @@ def test_ids_have_the_promised_form_and_sort_by_time(outputs: Path) -> None:
 
 
 def test_labels_are_texts_and_can_be_added(outputs: Path) -> None:
-    with runcard.record(outputs, labels={"team": "ux", "round": 3}, strict=True) as run:  # type: ignore[dict-item]
+    with runcard.record(outputs, labels={"team": "ux", "round": 3}, strict=True) as run:
         run.set_labels(round="4", stage="draft")
     assert read(run.path)["generation"]["labels"] == {"team": "ux", "round": "4", "stage": "draft"}
 

@@ -111,7 +111,7 @@ def _fields(value: Any) -> Mapping[Any, Any] | None:  # noqa: ANN401
         return value
     if isinstance(value, type):
         return None
-    if hasattr(kind, "__fields__") and not hasattr(kind, "model_fields"):  # pydantic 1
+    if not hasattr(kind, "model_fields") and hasattr(kind, "__fields__"):  # pydantic 1
         return dict(value.dict())
     if hasattr(kind, "__dataclass_fields__"):
         return _present(value, (field.name for field in sys.modules["dataclasses"].fields(value)))

@@ -186,7 +186,7 @@ class JournalEvents(EventRecorder):
             "configuration": self.configuration,
             "trace": self.document.get("trace"),
         }
-        options = self._options._replace(settings={}, inputs=(), prices=self._prices)
+        options = self._options._replace(settings={}, inputs=())
         return PickledRun(self.path, self.directory, document, options, self.status != "not recorded")
 
     def reset_after_fork(self) -> None:
