@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from runcard.accounting.price_file import read_table
-from runcard.accounting.price_rows import PriceRow, cost
+from runcard.accounting.price_rows import PriceRow
 from runcard.accounting.price_table import PriceMatch, PriceTable
 from runcard.accounting.providers import canonical_name
 from runcard.accounting.service_tiers import priced_tier
@@ -27,10 +27,15 @@ _PACKAGED = Path(__file__).with_name("prices.json")
 
 
 class Charge(NamedTuple):
-    """The cost of a call, and the price row to record with it; None where unknown."""
+    """The cost of a call, and the price row to record with it; None where unknown.
+
+    Where a part of a call has no price, its `cost` is unknown, and `known_cost` is that of the other parts.
+    """
 
     cost: Decimal | None
     row: PriceRow | None
+    known_cost: Decimal | None = None
+    unpriced: tuple[str, ...] = ()  # the token classes and server tools without a price
 
 
 class Prices:
@@ -81,7 +86,13 @@ class Prices:
                 row = PriceRow(
                     matches[0].entry.model, matches[0].provider, table.source, table.as_of, price.rates
                 )
-                return replace(row, tiers=price.tiers, service_tier=tier)
+                return replace(
+                    row,
+                    tiers=price.tiers,
+                    service_tier=tier,
+                    tool_rates=price.tool_rates,
+                    charged_as_text=table.providers[matches[0].provider].charged_as_text,
+                )
         return None
 
     def charge(
@@ -100,7 +111,9 @@ class Prices:
         row = self.find(name, provider, when, usage.service_tier) if name else None
         if row is None:
             return Charge(None, None)
-        return Charge(cost(usage.tokens, row), row.applied(usage.tokens))
+        known, unpriced = row.charge(usage.tokens, usage.server_tools)
+        total = None if unpriced else known
+        return Charge(total, row.applied(usage.tokens, usage.server_tools), known, unpriced)
 
     def _lookup(self, model: str, provider: str | None) -> list[tuple[PriceMatch, ...]]:
         """What each table has for this name; cached, because the same few names come again and again."""

@@ -83,24 +83,19 @@ def _members_of(container: object, place: _ValuePath | None) -> Callable[[str | 
 
 def _converted(value: Any, place: _ValuePath | None, counts: dict[str, int]) -> Any:  # noqa: ANN401
     """A value as plain data, or as a dict or list whose members are converted later."""
-    try:
-        if callable(getattr(type(value), "get_secret_value", None)):
-            add_counts(counts, {_SECRET_RULE: 1})
-            return mark(_SECRET_RULE)
-        fields = _fields(value)
-        if fields is not None:
-            return _with_text_keys(fields, place)
-        data = _stand_in(value)
-        if data is not value:
-            return data if type(data) in _PLAIN else _plain(data, place, counts)
-        if isinstance(value, AbstractSet):
-            return sorted((_plain(member, place, counts) for member in value), key=canonical_json)
-        if isinstance(value, Sequence) and not isinstance(value, _NOT_LISTS):
-            return list(value)
-    except EncodingError:
-        raise
-    except Exception as error:
-        raise _refused(f"{_name_of(type(value))} cannot be read: {error}", place, None) from error
+    if callable(getattr(type(value), "get_secret_value", None)):
+        add_counts(counts, {_SECRET_RULE: 1})
+        return mark(_SECRET_RULE)
+    fields = _fields(value)
+    if fields is not None:
+        return _with_text_keys(fields, place)
+    data = _stand_in(value)
+    if data is not value:
+        return data if type(data) in _PLAIN else _plain(data, place, counts)
+    if isinstance(value, AbstractSet):
+        return sorted((_plain(member, place, counts) for member in value), key=canonical_json)
+    if isinstance(value, Sequence) and not isinstance(value, _NOT_LISTS):
+        return list(value)
     raise _refused(f"{_name_of(type(value))} cannot be recorded", place, _hint(value))
 
 

@@ -175,6 +175,11 @@ class JournalEvents(EventRecorder):
             finalize(self, self._journal.close)  # a worker process may join many runs
         return self._journal
 
+    @property
+    def is_open(self) -> bool:
+        """Whether this process has started the run, and not ended it yet."""
+        return self._journal is not None and self._journal_pid == os.getpid() and not self._journal.is_closed
+
     def join_on_first_event(self) -> None:
         """Start a journal with the first event: the run belongs to another process."""
         self._journal_pid, self.status = 0, "running"
@@ -256,6 +261,11 @@ class JournalEvents(EventRecorder):
         finally:
             journal.close()
         return None
+
+
+def open_journal_events() -> list[JournalEvents]:
+    """Those of the runs that this process has started and not ended."""
+    return [events for events in list(_journal_events) if events.is_open]
 
 
 def _reset_after_fork() -> None:

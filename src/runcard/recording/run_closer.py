@@ -100,7 +100,7 @@ class RunCloser:
         if self._state is not None and (mac := own_mac(self.run, entry["id"], entry["sha256"])) is not None:
             entry["mac"] = mac
         with ledger:
-            ledger.append(CLOSED, document["generation"]["timestamp_end"], entry)
+            ledger.append(CLOSED, document["generation"]["timestamp_end"], entry, sync=False)
         remove_open_mark(self.run)
         return document
 

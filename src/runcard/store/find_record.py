@@ -27,7 +27,15 @@ from runcard.files import printable
 from runcard.settings import ARTIFACTS_DIR, OUTPUTS, read_settings
 from runcard.store import directory_names, layout
 from runcard.store.ledger import LedgerEntry, history_of, ledgers
-from runcard.store.record import HINT, DirectoryRecord, Record, experiment_hint, id_of, not_a_record, start_of
+from runcard.store.record import (
+    HINT,
+    DirectoryRecord,
+    Record,
+    experiment_hint,
+    id_of,
+    not_a_record,
+    recorded_at,
+)
 
 if TYPE_CHECKING:  # it takes long to load, and most commands need no archive
     from runcard.store.archives.index import ArchiveEntry
@@ -101,6 +109,13 @@ def stores_at_hand() -> list[str]:
     settings = read_settings()
     stores = [os.curdir, settings[OUTPUTS], settings[ARTIFACTS_DIR], *layout.experiment_outputs()]
     return list({os.path.realpath(store): store for store in reversed(stores)}.values())[::-1]
+
+
+def records_of(store: str) -> Iterator[Record]:
+    """All records of a store, in directories and archives; those that cannot be opened are left out."""
+    for _, _, match in _Store(store).starts():
+        with contextlib.suppress(RuncardError):
+            yield match.open(None)
 
 
 def _without_document(path: str) -> str:
@@ -385,7 +400,7 @@ def _stated_start(match: _Match) -> datetime:
     with contextlib.suppress(RuncardError):
         is_live = match.directory is not None
         record = DirectoryRecord(match.path) if is_live else match.open_archive()
-        return start_of(record.document()) or _NEVER
+        return recorded_at(record.document()) or _NEVER
     return _NEVER
 
 

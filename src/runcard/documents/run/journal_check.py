@@ -29,7 +29,10 @@ _FIELDS_OF: dict[str, tuple[str, ...]] = {
     events.INPUTS_ADDED: ("/data_sources", "/checksums/data"),
     events.INPUTS_COUNTED: ("/data_sources",),
     events.ENVIRONMENT_OBSERVED: ("/environment",),
-    events.MODEL_CALLED: ("/costs", "/token_usage"),
+    events.MODEL_CALLED: (
+        *("/costs", "/token_usage", "/performance"),
+        *("/configuration/model", "/configuration/provider", "/checksums/config"),
+    ),
     events.COSTS_SET: ("/costs", "/token_usage"),
     events.LABELS_SET: ("/generation/labels",),
     events.RELATION_ADDED: ("/relations",),
@@ -65,9 +68,12 @@ def compare_with_journal(document: JsonObject, lines: Sequence[Line]) -> Journal
         return JournalComparison(obstacle="a newer version of runcard recorded the run")
     withheld = sorted({pointer for name in withheld_events for pointer in _FIELDS_OF.get(str(name), ())})
     try:
-        folded = _cut_like(fold.fold_events(start, lines), document)
+        folded = fold.fold_events(start, lines)
         exempt = {*_NOT_FOLDED, *withheld, *_free_estimates(folded, document)}
-        differing = tuple(differences(folded, document, exempt))
+        differing = tuple(differences(_cut_like(folded, document), document, exempt))
+        if differing and "performance" not in document:
+            earlier = _cut_like(fold.without_call_facts(folded, start, lines), document)
+            differing = min(differing, tuple(differences(earlier, document, exempt)), key=len)
     except _FOREIGN:
         return JournalComparison(is_foreign=True)
     return JournalComparison(differing, tuple(withheld))
