@@ -52,8 +52,9 @@ if TYPE_CHECKING:
     from runcard.operations.runs.watch import watch
     from runcard.operations.sessions.collect import collect
     from runcard.plans.plan import Plan
+    from runcard.recording.current_run import current_run
     from runcard.recording.metadata_recorder import MetadataRecorder
-    from runcard.recording.run import Run, current_run
+    from runcard.recording.run import Run
     from runcard.store.find_record import open_record
     from runcard.store.record import Record
 
@@ -78,7 +79,7 @@ _HOMES = {
     "amend": "operations.amendments.amend",
     "archive": "operations.archives.archive",
     "collect": "operations.sessions.collect",
-    "current_run": "recording.run",
+    "current_run": "recording.current_run",
     "load": "operations.checks.load",
     "migrate": "operations.amendments.migrate",
     "open_plan": "operations.plans.open",

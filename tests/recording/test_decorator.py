@@ -47,8 +47,11 @@ def test_a_generator_is_recorded_while_it_is_consumed(outputs: Path) -> None:
     assert not outputs.exists()  # nothing has happened yet
     run = next(generator)
     assert is_open(run)
-    assert runcard.current_run() is None  # the consumer does not belong to the run
-    assert list(generator) == [run]
+    with runcard.record(outputs.parent / "other", strict=True) as own:
+        assert next(generator) is run
+        assert runcard.current_run() is own  # the consumer does not belong to the run
+    assert read(own.path)["relations"] == []
+    assert list(generator) == []
     assert endings(outputs) == ["completed"]
     lines = (run.path / "experiment.jsonl").read_text()
     assert lines.count('"event":"counted"') == 2
@@ -157,9 +160,10 @@ def test_an_async_generator_is_recorded_while_it_is_consumed(outputs: Path) -> N
             yield current()
 
     async def consume() -> runcard.Run:
-        async for run in count(3):
-            assert is_open(run)
-            assert runcard.current_run() is None
+        async with runcard.record(outputs.parent / "other", strict=True) as own:
+            async for run in count(3):
+                assert is_open(run)
+                assert runcard.current_run() is own
         return run
 
     run = asyncio.run(consume())

@@ -99,9 +99,13 @@ class EventRecorder(ABC):
         return response_id in self.watched_replies
 
     def end_calls(self) -> None:
-        """Record the calls whose replies were not read to the end."""
+        """Record the calls whose replies were not read to the end, or are still in progress in another thread."""
         for call in list(self.open_calls):
-            call.close()
+            if call.is_in_progress:
+                model = display_value(call.requested_model) if call.requested_model else "a model"
+                message = f"a call of {model} was in progress when the run ended: what it used is not known"
+                self.add_warning(message, "call-in-progress")
+            call.abandon()
 
     def add_call(
         self,
@@ -111,6 +115,7 @@ class EventRecorder(ABC):
         provider: str | None,
         model: str | None,
         cost: float | None = None,
+        event: str = MODEL_CALLED,
     ) -> None:
         """Record what a call of a model used and cost, besides its `details`."""
         is_failed = details.get("error") is not None
@@ -133,7 +138,7 @@ class EventRecorder(ABC):
             else:
                 payload |= {"cost_usd": cost, "cost_source": "given", "price_row": None}
             level = "error" if is_failed else "info"
-            self.emit(MODEL_CALLED, self.mask(plain_copy(payload), "events"), level=level)
+            self.emit(event, self.mask(plain_copy(payload), "events"), level=level)
             # Further calls inside this one: cost and time are those of the whole, recorded once.
             cost, is_failed = None if cost is None else 0, False
             details = {"step": details.get("step")}

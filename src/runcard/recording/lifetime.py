@@ -11,7 +11,9 @@ from runcard.errors import RuncardError
 from runcard.observe.clock import Clock
 from runcard.observe.environment import EnvironmentGatherer
 from runcard.observe.ids import new_id
+from runcard.recording.current_run import enclosing_run
 from runcard.recording.off_loop import run_off_loop, warn_caller
+from runcard.recording.open_runs import add_open_run, remove_open_run
 from runcard.recording.run import BACKGROUND_TIMEOUT, JournalEvents, RecordOptions, Run
 from runcard.recording.start_document import start_document
 from runcard.recording.start_run import start_run
@@ -23,6 +25,7 @@ _TEMPORARY = ("/tmp", "/var/tmp", ".")  # noqa: S108 - a directory of its own is
 class RunLifetime:
     """Begins one run and ends it."""
 
+    _run: Run | None = None
     _events: JournalEvents  # once it has begun
     _background: EnvironmentGatherer
 
@@ -64,6 +67,8 @@ class RunLifetime:
             warn_caller(f"this run is not recorded: {error}")
             self._events = _unrecorded(options)
         events = self._events
+        self._run = run = Run(events, self)
+        add_open_run(run, enclosing_run())
         # Only now: it would slow down the start.
         self._background = EnvironmentGatherer(
             ".", ignore=[options.outputs], on_complete=events.add_environment
@@ -73,7 +78,7 @@ class RunLifetime:
         for kind, message in events.setup_warnings:
             events.add_warning(message, kind)
             warn_caller(message)
-        return Run(events, self)
+        return run
 
     def _add_inputs(self, run: Run) -> None:
         if self._options.inputs:
@@ -92,6 +97,7 @@ class RunLifetime:
     def end(self, error: BaseException | None = None, status: str | None = None) -> None:
         """End the run, once; `status` is given by the user, or follows from the exception that ended it."""
         if not self.is_open:
+            self._leave()
             return
         with self._ending(error):
             try:
@@ -102,6 +108,7 @@ class RunLifetime:
     async def end_off_loop(self, error: BaseException | None = None) -> None:
         """The same; files are hashed beside the event loop."""
         if not self.is_open:
+            self._leave()
             return
         with self._ending(error):
             try:
@@ -119,7 +126,13 @@ class RunLifetime:
                 raise
             error.add_note(f"runcard could not record this run: {failure}")  # and the user's own error passes
         finally:
+            self._leave()  # not before: what a thread records while the run is closed gives a warning
             self._signals.end()
+
+    def _leave(self) -> None:
+        """Code that is in no block does not belong to the run any more: it has ended, or it is that of the parent process."""
+        if self._run is not None:
+            remove_open_run(self._run)
 
     def _add_error(self, error: BaseException | None) -> None:
         if error is not None and status_of(error)[0] == "failed":

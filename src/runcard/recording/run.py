@@ -5,10 +5,8 @@ of its own, and never closes the run.
 """
 
 import contextlib
-import functools
 import os
 import threading
-import warnings
 from collections import deque
 from collections.abc import Callable
 from contextvars import ContextVar
@@ -16,11 +14,10 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 from weakref import WeakSet, WeakValueDictionary, finalize
 
 from runcard.documents.run.events import ENVIRONMENT_OBSERVED, RUN_ENDED, WARNING_ADDED
-from runcard.documents.run.fields import RunFields
 from runcard.documents.run.size_limit import TRUNCATED
-from runcard.encoding import JsonObject, Limits
-from runcard.errors import RuncardError, RuncardWarning, StoreError, UsageError
-from runcard.files import printable, read_file
+from runcard.encoding import JsonObject
+from runcard.errors import RuncardError, UsageError
+from runcard.files import printable
 from runcard.observe.clock import Clock
 from runcard.observe.process import resources
 from runcard.recording.argument_checks import check_status
@@ -29,10 +26,10 @@ from runcard.recording.events import ClosedRunError, EventRecorder
 from runcard.recording.heartbeat import HEARTBEAT
 from runcard.recording.load_modules import load_modules
 from runcard.recording.off_loop import warn_caller
+from runcard.recording.open_runs import add_open_run, remove_open_run
 from runcard.recording.recorder import Recorder
 from runcard.recording.run_closer import RecorderState
 from runcard.settings.apply import use_masking_settings
-from runcard.store import layout
 from runcard.store.journal import EVENT_LIMIT, ClosedJournalError, JournalWriter
 from runcard.store.runs.directory import join_run
 from runcard.store.runs.heartbeat import write_heartbeat
@@ -344,12 +341,8 @@ class Run(Recorder):
 
     def _leave(self) -> None:
         """Make the run before this one the current one again, where this one is."""
-        if self in STARTED_RUNS:
-            STARTED_RUNS.remove(self)
         for token in reversed(self._tokens):
-            with contextlib.suppress(
-                ValueError
-            ):  # entered in another context: that of a generator, of another thread
+            with contextlib.suppress(ValueError):  # entered in another context: a generator's, a thread's
                 CURRENT_RUN.reset(token)
                 self._tokens.remove(token)
                 return
@@ -361,32 +354,6 @@ class Run(Recorder):
 def lifetime_of(run: Run) -> "RunLifetime | None":
     """What ends a run of this process; None for a run that another process started."""
     return run._lifetime  # noqa: SLF001 - of this module
-
-
-def current_run() -> Run | None:
-    """The run that this code belongs to: that of the enclosing block, of `runcard.start`, or of the parent process."""
-    run = CURRENT_RUN.get() or next(reversed(STARTED_RUNS), None)
-    if run is None and (path := os.environ.get("RUNCARD_RUN_DIR")):
-        run = _join(os.path.abspath(path))
-    return run
-
-
-@functools.lru_cache(maxsize=8)
-def _join(path: str) -> Run | None:
-    """The run that the parent process names, to which this one adds events; None when it is closed."""
-    load_modules()
-    try:
-        use_masking_settings()
-        document = _load_document(os.path.join(path, layout.METADATA))
-        if RunFields(document).status != "running":
-            raise StoreError(f"the run in {path} is closed", hint="unset RUNCARD_RUN_DIR")
-    except RuncardError as error:
-        warnings.warn(f"this process is not recorded: {error}", RuncardWarning, stacklevel=3)
-        return None
-    options = RecordOptions(layout.store_of(path), {}, (), None, keep_secrets=False, strict=False)
-    events = JournalEvents(path, document, Clock(), None, options)
-    events.join_on_first_event()
-    return Run(events)
 
 
 def _unpickled(pickled: PickledRun) -> Run:
@@ -403,15 +370,8 @@ def _unpickled(pickled: PickledRun) -> Run:
             events.join_on_first_event()
     except RuncardError as error:
         warn_caller(f"this process is not recorded: {error}")
+    for earlier in _last_unpickled:
+        remove_open_run(earlier)  # the code of a worker belongs to the run that it got last
     _last_unpickled.append(run := Run(events))
+    add_open_run(run, None)
     return run
-
-
-def _load_document(path: str) -> JsonObject:
-    from runcard.documents import reader  # noqa: PLC0415 - long to load
-    from runcard.documents.findings import InvalidDocument  # noqa: PLC0415
-
-    try:
-        return reader.load_document(read_file(path, Limits().size), kind="generation").to_dict()
-    except InvalidDocument as error:
-        raise InvalidDocument(error.report, printable(path)) from None

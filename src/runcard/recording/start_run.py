@@ -14,9 +14,8 @@ from runcard.observe.clock import Clock
 from runcard.observe.ids import new_id
 from runcard.observe.notebook import notebook_path
 from runcard.recording.closing import close_dead_run
+from runcard.recording.current_run import enclosing_run
 from runcard.recording.run import (
-    CURRENT_RUN,
-    STARTED_RUNS,
     JournalEvents,
     RecordOptions,
     open_journal_events,
@@ -45,7 +44,7 @@ def start_run(options: RecordOptions, warn: Callable[[str], None]) -> JournalEve
     _close_abandoned(store, warn)
     identity, setup_warnings = _experiment_id(options, store, warn)
     clock, run_id = Clock(), new_id("run")
-    enclosing = CURRENT_RUN.get() or next(reversed(STARTED_RUNS), None)
+    enclosing = enclosing_run()
     parent = settings["parent"] or (enclosing.id if enclosing else os.environ.get("RUNCARD_PARENT"))
     document, masked_counts = start_document(
         clock, run_id, identity, settings, parent, keep_secrets=options.keep_secrets

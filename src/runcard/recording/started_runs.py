@@ -1,6 +1,6 @@
 """Runs that `runcard.start` began, and the end of those that were not finished.
 
-Such a run is current in the whole program, whatever the context: the cells of a notebook do not share one.
+Such a run is current whatever the context: the cells of a notebook do not share one. See `open_runs.py`.
 """
 
 import atexit
@@ -8,20 +8,21 @@ import sys
 
 from runcard.recording.lifetime import RunLifetime
 from runcard.recording.off_loop import warn_caller
-from runcard.recording.run import STARTED_RUNS, RecordOptions, Run, lifetime_of
+from runcard.recording.open_runs import add_started_run, started_runs
+from runcard.recording.run import RecordOptions, Run, lifetime_of
 from runcard.recording.termination import received_signal
 
 
 def begin_started_run(options: RecordOptions) -> Run:
     run = RunLifetime(options).begin()
-    STARTED_RUNS.append(run)
+    add_started_run(run)
     return run
 
 
 def _end_unfinished() -> None:
     """End the runs that are open when the program ends. What it ended with is not known, unless it was an exception."""
     error = _uncaught_exception()
-    for run in reversed(STARTED_RUNS.copy()):
+    for run in reversed(started_runs()):
         lifetime = lifetime_of(run)
         if lifetime is None or not lifetime.is_open:  # a forked child does not end the run of its parent
             continue
