@@ -11,6 +11,7 @@ import threading
 import warnings
 from collections.abc import Callable
 from contextvars import ContextVar, copy_context
+from types import FrameType
 from typing import Any, TypeVar
 
 from runcard.errors import RuncardWarning
@@ -81,8 +82,9 @@ def warn_caller(message: str) -> None:
 
 
 def _callers_level() -> int:
-    """The `stacklevel` of the first line outside of runcard, for a warning of the calling function."""
-    level, frame = 1, sys._getframe(1)  # noqa: SLF001 - as `warnings` does it
-    while frame.f_code.co_filename.startswith(_INTERNAL) and frame.f_back is not None:
+    """The `stacklevel` of the first line outside of runcard; beyond the last one, if there is none, at the end of a program."""
+    level = 1
+    frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 - as `warnings` does it
+    while frame is not None and frame.f_code.co_filename.startswith(_INTERNAL):
         level, frame = level + 1, frame.f_back
     return level

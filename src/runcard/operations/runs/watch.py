@@ -15,6 +15,7 @@ from runcard.digests import sha256_bytes
 from runcard.documents.run.events import CALL_UNATTRIBUTED, MODEL_CALLED
 from runcard.encoding import JsonObject, canonical_json, encode_json
 from runcard.errors import EncodingError, UsageError
+from runcard.files import printable
 from runcard.masking import mask_data
 from runcard.observe.clients.call import CallFacts, ModelCall
 from runcard.observe.clients.supported_clients import attach
@@ -139,13 +140,20 @@ class _CallRecorder:
 
     def _usage(self, facts: CallFacts) -> Usage:
         try:
-            usage = Usage(Tokens()) if facts.reply is None else read_usage(facts.reply)
+            usage = Usage(Tokens()) if facts.reply is None else read_usage(facts.reply, allow_unknown=True)
         except UsageError as error:
             self.events.add_warning(f"the token counts of a reply cannot be read: {error}", "usage")
             usage = Usage(Tokens())
+        self._warn_unknown_counts([name for call in usage.calls for name in call.unknown])
         if usage.source is None and facts.reply_began and not facts.complete:
             return replace(usage, source="partial")
         return usage
+
+    def _warn_unknown_counts(self, names: list[str]) -> None:
+        if names:
+            counts = ", ".join(printable(name[:80]) for name in names[:5])
+            message = f"a reply has unknown counts ({counts}): its tokens may be incomplete"
+            _warn_once(self.events, message, "unknown-count")
 
     def _prompt_digest(self, facts: CallFacts) -> str | None:
         """The digest of the masked prompt: a secret in it cannot be guessed from the digest."""
