@@ -372,7 +372,8 @@ def test_claude_code_counts_each_model_once() -> None:
 
 
 def test_claude_code_without_models_has_the_counts_of_the_main_agent_and_the_cost_of_all() -> None:
-    for models in (None, {}):
+    empty: list[Reply | None] = [None, {}]
+    for models in empty:
         found = read_usage({**CLAUDE_CODE, "modelUsage": models})
         assert (found.tokens.input, found.also) == (189_137, ())
         assert found.reported_cost == Decimal("0.0694963")
