@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from runcard.documents.session.team import work_end, work_start
 from runcard.documents.times import parse_time
 from runcard.encoding import JsonObject
 from runcard.files import printable
@@ -73,13 +74,25 @@ def _about(path: str, document: JsonObject) -> list[tuple[str, object]]:
     seconds = summary.get("total_execution_time_seconds")
     return [
         location(path),
-        ("collected", document["created_at"] + (f" by {by}" if by else "")),
+        ("started", work_start(document)),
+        ("ended", _end(document)),
         ("duration", None if seconds is None else duration(seconds)),
-        ("stored", None if stored is None else byte_size(stored)),
+        ("collected", document["created_at"] + (f" by {by}" if by else "")),
+        ("stored", None if stored is None else f"{byte_size(stored)} of workspaces and transcripts"),
         ("labels", key_values(document.get("labels"))),
         ("related", ", ".join(f"{other['type']} {other['id']}" for other in document.get("relations") or ())),
         ("masking", SECRETS_KEPT if (audit.get("options") or {}).get("keep_secrets") else None),
     ]
+
+
+def _end(document: JsonObject) -> str | None:
+    """When the work of a session ended, as far as that was observed."""
+    instances = document["instances"]
+    if any(entry["status"] == "running" for entry in instances):
+        return "still running when it was collected"
+    if any(entry.get("terminated_at_source") == "collected" for entry in instances):
+        return "unknown: not every end was observed"
+    return work_end(document)
 
 
 def _team(instances: Sequence[JsonObject]) -> list[str]:

@@ -48,6 +48,10 @@ class RunProperties:
         return parse_time(self.timestamp_start)
 
     @property
+    def ended(self) -> datetime | None:
+        return parse_time(self.timestamp_end)
+
+    @property
     def command(self) -> list[str] | None:
         command: list[str] | None = self._data["generation"].get("command")
         return command

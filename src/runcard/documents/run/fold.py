@@ -15,6 +15,7 @@ from typing import NamedTuple
 from runcard.checksums import Listing
 from runcard.documents.chain import Head, Line
 from runcard.documents.exact_sums import all_known, exact_sum, money_agrees, plain_number
+from runcard.documents.run.call_facts import performance, with_model_of_calls
 from runcard.documents.run.config_digest import config_digest
 from runcard.documents.run.estimated_end import estimated_end
 from runcard.documents.run.events import (
@@ -111,17 +112,16 @@ def fold_events(
     events = _events_by_name(journal)
     times = [newest_file, *(line.get("timestamp") for line in journal)]
     generation = _generation(start["generation"], events, times)
-    configuration = dict(start["configuration"])
-    for payload in _payloads(events, CONFIG_SET):
-        configuration |= payload["configuration"]
     sources = _data_sources(start["data_sources"], events)
     environment = dict(start["environment"])
     for payload in _payloads(events, ENVIRONMENT_OBSERVED):
         environment |= payload["environment"]
-    calls = [call for call in _payloads(events, MODEL_CALLED) if not _is_unanswered(call)]
+    all_calls = list(_payloads(events, MODEL_CALLED))
+    calls = [call for call in all_calls if not _is_unanswered(call)]
     repeats = 0
     if not with_repeats:
         calls, repeats = count_once(calls)
+    configuration = with_model_of_calls(_given_configuration(start, events), calls or all_calls)
     costs = _costs(calls, list(_payloads(events, COSTS_SET)))
     document: JsonObject = {
         "metadata_version": start["metadata_version"],
@@ -134,6 +134,8 @@ def fold_events(
         "token_usage": _token_usage(calls, costs) | ({"repeated_reports": repeats} if repeats else {}),
     }
     document["resources"] = _last(events, RUN_ENDED).get("resources")
+    if (call_times := performance(calls)) is not None:
+        document["performance"] = call_times
     document["relations"] = [*start.get("relations", []), *_payloads(events, RELATION_ADDED)]
     document["trace"] = start.get("trace")
     document["errors"] = _problems(events, ERROR_ADDED)
@@ -148,6 +150,21 @@ def fold_events(
         "output": None,
     }
     return document
+
+
+def without_call_facts(document: JsonObject, start: JsonObject, lines: Iterable[Line]) -> JsonObject:
+    """A folded document as earlier versions of runcard folded it: calls filled in no model and had no times."""
+    configuration = _given_configuration(start, _events_by_name(list(lines)))
+    checksums = document["checksums"] | {"config": config_digest(configuration)}
+    earlier = document | {"configuration": configuration, "checksums": checksums}
+    return {name: value for name, value in earlier.items() if name != "performance"}
+
+
+def _given_configuration(start: JsonObject, events: EventsByName) -> JsonObject:
+    configuration = dict(start["configuration"])
+    for payload in _payloads(events, CONFIG_SET):
+        configuration |= payload["configuration"]
+    return configuration
 
 
 def data_digest(files: list[JsonObject] | None) -> str | None:

@@ -33,6 +33,7 @@ class Generation(RunProperties, Document):
         yield from _configuration(document)
         yield from _inputs(document.get("data_sources") or {})
         yield from _costs(document.get("costs") or {})
+        yield from _performance(document.get("performance") or {})
         yield from _usage(document.get("token_usage") or {}, document.get("costs") or {})
 
 
@@ -198,6 +199,23 @@ def _known_parts(breakdown: str, parts: list[JsonObject], costs: JsonObject) -> 
         hint="correct one of the two",
         expected=f"<= {display_value(whole)}",
     )
+
+
+def _performance(section: JsonObject) -> Findings:
+    for name in ("latency_seconds", "time_to_first_token_seconds"):
+        times = section.get(name) or {}
+        pairs = [(times, low, times, high) for low, high in (("p50", "p95"), ("p95", "max"), ("mean", "max"))]
+        for smaller, low, larger, high in [*pairs, (times, "count", section, "calls")]:
+            below, above = smaller.get(low), larger.get(high)
+            if below is not None and above is not None and below > above:
+                yield finding(
+                    "time.summary",
+                    f"/performance/{name}/{low}",
+                    f"{low} is {display_value(below)}, above {high}, which is {display_value(above)}",
+                    hint="correct one of the two",
+                    expected=f"<= {display_value(above)}",
+                    found=below,
+                )
 
 
 def _usage(usage: JsonObject, costs: JsonObject) -> Findings:

@@ -29,7 +29,10 @@ _FIELDS_OF: dict[str, tuple[str, ...]] = {
     events.INPUTS_ADDED: ("/data_sources", "/checksums/data"),
     events.INPUTS_COUNTED: ("/data_sources",),
     events.ENVIRONMENT_OBSERVED: ("/environment",),
-    events.MODEL_CALLED: ("/costs", "/token_usage"),
+    events.MODEL_CALLED: (
+        *("/costs", "/token_usage", "/performance"),
+        *("/configuration/model", "/configuration/provider", "/checksums/config"),
+    ),
     events.COSTS_SET: ("/costs", "/token_usage"),
     events.LABELS_SET: ("/generation/labels",),
     events.RELATION_ADDED: ("/relations",),
@@ -65,26 +68,28 @@ def compare_with_journal(document: JsonObject, lines: Sequence[Line]) -> Journal
         return JournalComparison(obstacle="a newer version of runcard recorded the run")
     withheld = sorted({pointer for name in withheld_events for pointer in _FIELDS_OF.get(str(name), ())})
     try:
-        folded = _cut_like(fold.fold_events(start, lines), document)
+        folded = fold.fold_events(start, lines)
         exempt = {*_NOT_FOLDED, *withheld, *_free_estimates(folded, document)}
-        differing = tuple(differences(folded, document, exempt))
-        if differing and not _has_known_costs(document):
-            earlier = _without_known_costs(fold.fold_events(start, lines, with_repeats=True))
-            differing = min(
-                differing, tuple(differences(_cut_like(earlier, document), document, exempt)), key=len
-            )
+        differing = tuple(differences(_cut_like(folded, document), document, exempt))
+        if differing:
+            earlier = _cut_like(_as_earlier_versions(document, start, lines), document)
+            differing = min(differing, tuple(differences(earlier, document, exempt)), key=len)
     except _FOREIGN:
         return JournalComparison(is_foreign=True)
     return JournalComparison(differing, tuple(withheld))
 
 
-def _has_known_costs(document: JsonObject) -> bool:
-    """Whether the document has a field of those that earlier versions of runcard did not write."""
-    return fold.KNOWN_COST in document["costs"] or "repeated_reports" in (document.get("token_usage") or {})
+def _as_earlier_versions(document: JsonObject, start: JsonObject, lines: Sequence[Line]) -> JsonObject:
+    """The document folded as earlier versions of runcard did, as far as it lacks the fields that were added since."""
+    is_counted_once = "repeated_reports" in (document.get("token_usage") or {})
+    folded = fold.fold_events(start, lines, with_repeats=not is_counted_once)
+    if fold.KNOWN_COST not in document["costs"]:
+        folded = _without_known_costs(folded)
+    return folded if "performance" in document else fold.without_call_facts(folded, start, lines)
 
 
 def _without_known_costs(folded: JsonObject) -> JsonObject:
-    """The document as earlier versions of runcard folded it."""
+    """A folded document without what is known of unknown costs."""
     usage = {
         name: [_without_known_cost(part) for part in value] if isinstance(value, list) else value
         for name, value in folded["token_usage"].items()

@@ -1,8 +1,8 @@
 """Count a response once, however often it is reported: by a watched client, by `add_usage`, again by a child process.
 
 Reports with the same response id are of one response. The most complete one counts: reported before given before partial,
-then the one with more counts and larger ones. What it leaves open is taken from the others, and a cost that the caller gave
-is kept. The journal keeps all reports.
+then the one with more counts and larger ones. What it leaves open is taken from the others, and a cost that the caller or the
+vendor stated is kept. The journal keeps all reports.
 
 Some servers use an id again. So reports are of different responses if a client was watched for each of them, if their
 providers differ, or if both are final and their counts differ: the final counts of a response do not change.
@@ -17,6 +17,7 @@ from runcard.encoding import JsonObject
 _MOST_WITH_ONE_ID = 100  # responses that a report is compared with: the newest ones
 _SOURCES = ("partial", "given", "reported")  # the more reliable, the later
 _COST = ("cost_usd", "cost_source", "price_row", "known_cost_usd", "unpriced")
+_STATED = ("reported", "given")
 _WATCHED = "api"  # a field that only calls of watched clients have
 
 
@@ -61,7 +62,7 @@ def _is_same(first: JsonObject, second: JsonObject) -> bool:
 def _merged(first: JsonObject, second: JsonObject) -> JsonObject:
     """The more complete report, with what only the other one states."""
     best, other = (first, second) if _completeness(first) >= _completeness(second) else (second, first)
-    cost_of = other if _has_given_cost(other) and not _has_given_cost(best) else best
+    cost_of = other if _cost_rank(other) > _cost_rank(best) else best
     facts = other | {name: value for name, value in best.items() if value is not None or name not in other}
     return {name: value for name, value in facts.items() if name not in _COST} | {
         name: cost_of[name] for name in _COST if name in cost_of
@@ -85,5 +86,7 @@ def _counts(call: JsonObject) -> dict[str, int]:
     return {name: count for name, count in counts.items() if type(count) is int}
 
 
-def _has_given_cost(call: JsonObject) -> bool:
-    return call.get("cost_source") == "given"
+def _cost_rank(call: JsonObject) -> int:
+    """A cost that somebody stated counts more than one that was computed."""
+    source = call.get("cost_source")
+    return _STATED.index(source) if source in _STATED else -1
