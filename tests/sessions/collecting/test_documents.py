@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import runcard
+from accounting.wire_forms import CLAUDE_CODE, CODEX_EVENT, GEMINI_CLI_JSON
 from runcard.documents.schema import schema_bytes
 from runcard.documents.session.roles import SYNONYMS
 from sessions.collecting.teams import KEY, assert_tidy, document, everything, instance, state, team
@@ -223,6 +224,36 @@ def test_usage_as_a_vendor_reports_it_is_read_as_well() -> None:
     }
     (entry,) = collected(instance(model="claude-sonnet-4-5", usage=usage))["instances"]
     assert (entry["tokens"]["input"], entry["tokens_used"]) == (100, 105)
+
+
+def test_totals_of_codex_are_read_with_their_cache() -> None:
+    (entry,) = collected(instance(model="gpt-5", usage=CODEX_EVENT["payload"]["info"]))["instances"]
+    assert (entry["tokens_used"], entry["tokens"]["cache_read"]) == (101_000, 90_000)
+    assert (entry["cost"], entry["cost_source"]) == (0.03375, "priced")
+
+
+def test_all_models_of_claude_code_are_added_up_with_the_cost_that_it_states() -> None:
+    result = runcard.collect(team(instance(model="claude-sonnet-4-5", usage=CLAUDE_CODE)))
+    (entry,) = result.document.to_dict()["instances"]
+    assert (entry["tokens"]["input"], entry["tokens_used"]) == (189_637, 190_130)
+    assert (entry["cost"], entry["cost_source"]) == (0.0694963, "reported")
+    assert result.findings == ()
+    assert next(runcard.verify(result.path)).verdict.findings == ()
+
+
+def test_each_model_of_a_usage_has_its_own_price() -> None:
+    document = collected(instance(usage=GEMINI_CLI_JSON))
+    assert document["instances"][0]["cost_source"] == "priced"
+    assert [row["model"] for row in document["price_rows"]] == ["gemini-2.5-pro", "gemini-2.5-flash"]
+
+
+def test_an_unknown_count_in_a_usage_is_an_error() -> None:
+    with pytest.raises(runcard.InvalidDocument) as error:
+        runcard.collect(
+            team(instance(usage={**CODEX_EVENT["payload"]["info"]["total_token_usage"], "foo": 1}))
+        )
+    (found,) = error.value.report.findings
+    assert (found.rule, found.message.partition(":")[0]) == ("spec.usage", "foo")
 
 
 def test_tokens_of_many_calls_are_not_priced_as_one_long_call() -> None:
