@@ -42,7 +42,9 @@ def is_reply(reply: ReplyFields) -> bool:
 
 
 def is_usage(usage: ReplyFields) -> bool:
-    return usage.has(_INPUTS, _OUTPUTS)
+    """OpenAI's transcriptions have details of the same name, whose counts end in `_tokens`."""
+    details = {*usage.part(_INPUTS).data, *usage.part(_OUTPUTS).data} - {_SHORT, _LONG}
+    return usage.has(_INPUTS, _OUTPUTS) and not any(str(name).endswith("_tokens") for name in details)
 
 
 def read(reply: ReplyFields, usage: ReplyFields) -> Usage:
