@@ -119,7 +119,7 @@ class Batch:
             reason = {"error": error.message, "hint": error.hint} if self._key else {}
             self._add_json(self._named(item) | reason)
         for text, hint in messages or [(error.message, error.hint)]:
-            self._errors.append(_Message(text, hint, (), error))
+            self._errors.append(_Message(text, hint, error.details, error))
         self._is_misused |= isinstance(error, UsageError)
 
     def _add_json(self, data: JsonObject) -> None:

@@ -70,7 +70,7 @@ class EventRecorder(ABC):
                 raise
             is_late = isinstance(error, ClosedRunError)
             message = f"{error}: this call was not recorded" if is_late else f"recording failed: {error}"
-            warnings.warn(message, RuncardWarning, stacklevel=_callers_level())
+            warnings.warn(message, RuncardWarning, stacklevel=callers_level())
 
     def add_inputs(self, files: list[JsonObject]) -> None:
         """Record inputs in as many events as needed, so that none is so long that it is cut."""
@@ -102,9 +102,13 @@ class EventRecorder(ABC):
         return response_id in self.watched_replies
 
     def end_calls(self) -> None:
-        """Record the calls whose replies were not read to the end."""
+        """Record the calls whose replies were not read to the end, or are still in progress in another thread."""
         for call in list(self.open_calls):
-            call.close()
+            if call.is_in_progress:
+                model = display_value(call.requested_model) if call.requested_model else "a model"
+                message = f"a call of {model} was in progress when the run ended: what it used is not known"
+                self.add_warning(message, "call-in-progress")
+            call.abandon()
 
     def add_call(
         self,
@@ -115,6 +119,7 @@ class EventRecorder(ABC):
         model: str | None,
         cost: float | None = None,
         service_tier: str | None = None,
+        event: str = MODEL_CALLED,
     ) -> None:
         """Record what a call of a model used and cost, besides its `details`.
 
@@ -145,7 +150,7 @@ class EventRecorder(ABC):
             else:
                 payload |= {"cost_usd": cost, "cost_source": "given", "price_row": None}
             level = "error" if is_failed else "info"
-            self.emit(MODEL_CALLED, self.mask(plain_copy(payload), "events"), level=level)
+            self.emit(event, self.mask(plain_copy(payload), "events"), level=level)
             # Further calls inside this one: cost and time are those of the whole, recorded once.
             cost, is_failed = None if cost is None else 0, False
             details = {"step": details.get("step")}
@@ -276,7 +281,7 @@ def _message(error: BaseException | str) -> str:
     return text.encode("utf-8", "backslashreplace").decode()
 
 
-def _callers_level() -> int:
+def callers_level() -> int:
     """The `stacklevel` of the first line outside of runcard, for a warning of the calling function."""
     level, frame = 1, sys._getframe(1)  # noqa: SLF001 - as `warnings` does it
     while frame.f_code.co_filename.startswith(_INTERNAL) and frame.f_back is not None:

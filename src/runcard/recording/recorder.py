@@ -12,6 +12,7 @@ from runcard.recording.argument_checks import (
     check_cost,
     check_labels,
     check_relation,
+    check_seconds,
     check_text,
     plain_copy,
 )
@@ -68,18 +69,22 @@ class Recorder:
         latency: float | None = None,
         prompt: str | None = None,
         template: str | None = None,
+        request: Mapping[str, Any] | None = None,
     ) -> None:
         """Record a call of a model by the usage that its vendor reports: a reply, or a plain dict.
 
-        Of `prompt` and `template` only the digests are kept. A `cost` in dollars is recorded as given; without it the
-        cost is computed from the price table, and stays unknown where that has no price. `service_tier` (batch, flex, …)
-        counts over the one in the reply: batches do not state theirs. A response that was recorded before, by its id,
-        counts once; that of a watched client is already recorded, and only a given `cost` is added.
+        `request` is what the call was made with, such as `{"temperature": 0.2, "max_tokens": 1024}`, or all of its
+        arguments: only the parameters are kept. Of `prompt` and `template` only the digests are kept. A `cost` in dollars is
+        recorded as given; without it the cost is computed from the price table, and stays unknown where that has no price.
+        `service_tier` (batch, flex, …) counts over the one in the reply: batches do not state theirs. A response that was
+        recorded before, by its id, counts once; that of a watched client is already recorded, and only a given `cost` is added.
         """
         events = self._events
         amount = None if cost is None else check_cost(cost)
+        seconds = None if latency is None else check_seconds(latency)
         tier = None if service_tier is None else check_text(service_tier, "the service tier")
-        requested_model = model or events.configuration.get("model")
+        asked, parameters = _request_facts(request)
+        requested_model = model or asked or events.configuration.get("model")
         from runcard.accounting import read_usage  # noqa: PLC0415 - long to load: only for those who need it
 
         usage = read_usage(reply)
@@ -91,8 +96,10 @@ class Recorder:
             "prompt_sha256": events.text_digest(prompt),
             "template_sha256": events.text_digest(template),
             "requested_model": requested_model,
-            "latency_seconds": latency,
+            "latency_seconds": seconds,
         }
+        if parameters is not None:
+            details["request"] = parameters
         events.add_call(
             usage, details, provider=provider, model=requested_model, cost=amount, service_tier=tier
         )
@@ -143,6 +150,20 @@ class Recorder:
             raise UsageError(f"{name} is an event of runcard's own", hint="choose another name")
         events = self._events
         events.emit(events.mask_text(name, "events"), events.mask(plain_copy(payload), "events"))
+
+
+def _request_facts(request: object) -> "tuple[str | None, JsonObject | None]":
+    """The model that a request names, and its parameters."""
+    if request is None:
+        return None, None
+    if not isinstance(request, Mapping):
+        raise UsageError(
+            f"request is a {type(request).__name__}", hint="pass a dict with the arguments of the call"
+        )
+    from runcard.observe.clients.request_parameters import request_parameters  # noqa: PLC0415 - only for those who need it
+
+    model = request.get("model")
+    return model if isinstance(model, str) else None, request_parameters(request)
 
 
 def events_of(recorder: Recorder) -> EventRecorder:

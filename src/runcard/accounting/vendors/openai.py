@@ -178,8 +178,9 @@ def _writes(inputs: ReplyFields, usage: ReplyFields) -> tuple[int | None, int | 
 def _is_apart(usage: ReplyFields) -> bool:
     """Whether `reasoning_tokens` beside the details, or without them, is neither in the output nor in the total."""
     reasoning, total = usage.count("reasoning_tokens") or 0, usage.count("total_tokens") or 0
-    counted = (usage.count(*_INPUT) or 0) + (usage.count(*_OUTPUT) or 0)
-    return bool(reasoning) and total not in {counted, counted + reasoning}
+    sent, output = usage.count(*_INPUT) or 0, usage.count(*_OUTPUT) or 0
+    is_part = reasoning <= output and total == sent + output
+    return bool(reasoning) and not is_part and total != sent + output + reasoning
 
 
 def _billed_apart(usage: ReplyFields) -> dict[str, int]:

@@ -142,7 +142,7 @@ def _announce(plan: "RerunPlan") -> None:
         _tell(f"it recorded {_program_runs(plan)}, which it makes again")
     elif position is not None and plan.repeats_others:
         _tell(
-            f"its program recorded {_program_runs(plan)}, all made again now; this is number {position + 1}"
+            f"it recorded {_program_runs(plan)}, and makes all of them again; this is number {position + 1}"
         )
 
 

@@ -19,6 +19,8 @@ from tempfile import NamedTemporaryFile
 from typing import NamedTuple
 
 from runcard.digests import sha256_bytes
+from runcard.documents.chain import parse
+from runcard.documents.run.events import RUN_STARTED
 from runcard.documents.run.fields import RunFields
 from runcard.documents.run.inputs import input_entries, input_path
 from runcard.documents.run.program import ProgramKind, is_recorded_by_program, program_kind
@@ -50,6 +52,8 @@ from runcard.store import layout
 from runcard.store.find_record import open_record
 from runcard.store.ownership import is_own_run
 from runcard.store.record import Record
+
+_LONGEST_LINE = 64 << 20  # bytes of a journal's first line
 
 
 class RecordTrust(NamedTuple):
@@ -168,11 +172,11 @@ class RerunPlan:
         """The options that only a trusted record decides. Those of a program's own run are the program's to give."""
         if not self.trust.is_trusted or self.program.position is not None:
             return {}
-        generation = self.old.document["generation"]
+        start = _start_document(self.old)
         return {
             "config": self.configuration,
-            "experiment": generation.get("experiment_name"),
-            "labels": generation.get("labels") or {},
+            "experiment": start["generation"].get("experiment_name"),
+            "labels": start["generation"].get("labels") or {},
             "keep_secrets": bool(self.old.document.get("keep_secrets")),
         }
 
@@ -202,7 +206,7 @@ def plan_rerun(path: str | os.PathLike[str], *, outputs: str | None = None) -> R
     return RerunPlan(
         shown,
         tuple(command),
-        document["configuration"] if trust.is_trusted else {},
+        _start_document(shown)["configuration"] if trust.is_trusted else {},
         tuple(paths),
         outputs or (store if trust.is_trusted else read_settings()[OUTPUTS]),
         tuple(environment_differences(document, paths, store)),
@@ -246,6 +250,22 @@ def _damage(path: str) -> str | None:
         if not (result.verdict.intact and result.verdict.complete):
             return next((found.message for found in result.verdict.findings if found.breaks), "it is damaged")
     return None
+
+
+def _start_document(run: ShownRun) -> JsonObject:
+    """The document of a run as it was started, without what its command and the calls added; as it is now if that is unknown."""
+    journal = run.record.open(layout.JOURNAL)
+    if journal is None:
+        return run.document
+    with journal:
+        entries = parse(journal.readline(_LONGEST_LINE)).entries
+    line = entries[0].line if entries else {}
+    start = line.get("payload") if line.get("event") == RUN_STARTED and "truncated" not in line else None
+    if not isinstance(start, dict) or not all(
+        isinstance(start.get(section), dict) for section in ("configuration", "generation")
+    ):
+        return run.document
+    return start
 
 
 def _check_can_run(shown: ShownRun) -> None:
