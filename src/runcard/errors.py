@@ -8,10 +8,16 @@ stop the work. `hint` says what to do.
 class RuncardError(Exception):
     """The base class of all errors that runcard raises on purpose."""
 
-    def __init__(self, message: str, *, hint: str | None = None) -> None:
+    def __init__(self, message: str, *, hint: str | None = None, details: tuple[str, ...] = ()) -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint
+        self.details = details  # lines between the two, such as the candidates for a name
+
+    @property
+    def one_line_hint(self) -> str | None:
+        """The hint with the details, for reports that have no lines for them."""
+        return f"{self.hint}: {', '.join(self.details)}" if self.details else self.hint
 
 
 class DocumentError(RuncardError):

@@ -143,9 +143,15 @@ def test_several_matches_are_an_error_that_lists_them(cli: Cli) -> None:
     assert done.code == 1
     assert done.err == (
         "Error: 2 records match run-\n"
-        "  hint: name one by its path: outputs/2026-01-02_101112, outputs/2026-01-03_101112\n"
+        "  outputs/2026-01-02_101112\n"
+        "  outputs/2026-01-03_101112\n"
+        "  hint: name one by its path\n"
     )
-    assert "2 records match" in cli("validate", "run-").err
+    paths = "name one by its path: outputs/2026-01-02_101112, outputs/2026-01-03_101112"
+    for command in ("validate", "verify"):
+        assert f"  hint: {paths}\n" in cli(command, "run-").err
+    assert json.loads(cli("show", "--json", "run-").out)["hint"] == paths
+    assert cli("archive", "run-").err == done.err
     with pytest.raises(AmbiguousRecordError):
         open_archive("run-")
 
@@ -219,7 +225,8 @@ def test_a_record_in_its_directory_and_in_an_archive_is_one_match_the_directory(
     restore(packed)
     for word in (run.name, run_id(run.name), "@latest", run_id(run.name)[:-1]):
         assert Path(open_record(word).path).name == run.name
-        assert open_archive(word).path.endswith(packed.name) if word != "@latest" else True
+        if word != "@latest":
+            assert open_archive(word).path.endswith(packed.name)
 
 
 @pytest.mark.parametrize("is_closed", [True, False])

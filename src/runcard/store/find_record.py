@@ -44,7 +44,8 @@ if TYPE_CHECKING:  # it takes long to load, and most commands need no archive
 _LATEST_WORD = "@latest"
 _LATEST = r"@latest(?:~([0-9]{1,9}))?"
 _SHORTEST_PREFIX = 4  # characters
-_MOST_LISTED = 5  # candidates in a message
+_MOST_LISTED = 5  # candidates in a hint
+_MOST_MATCHES = 10  # records that a word matches, one on each line
 _NEVER = datetime.min.replace(tzinfo=UTC)
 
 
@@ -469,11 +470,14 @@ def _no_match(word: str, name: str, stores: "list[_Store]") -> StoreError:
 
 
 def _several(word: str, paths: list[str]) -> AmbiguousRecordError:
+    more = (f"and {len(paths) - _MOST_MATCHES:,} more",) if len(paths) > _MOST_MATCHES else ()
     return AmbiguousRecordError(
-        f"{len(paths)} records match {printable(word)}", hint=f"name one by its path: {_path_list(paths, 10)}"
+        f"{len(paths)} records match {printable(word)}",
+        details=(*paths[:_MOST_MATCHES], *more),
+        hint="name one by its path",
     )
 
 
-def _path_list(paths: list[str], most: int = _MOST_LISTED) -> str:
-    more = f" and {len(paths) - most:,} more" if len(paths) > most else ""
-    return ", ".join(map(printable, paths[:most])) + more
+def _path_list(paths: list[str]) -> str:
+    more = f" and {len(paths) - _MOST_LISTED:,} more" if len(paths) > _MOST_LISTED else ""
+    return ", ".join(map(printable, paths[:_MOST_LISTED])) + more
