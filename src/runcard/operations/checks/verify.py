@@ -55,7 +55,10 @@ def damage_of(path: str | os.PathLike[str]) -> str | None:
     """Why a record fails verification; None if it does not."""
     for result in verify(path):
         if not (result.verdict.intact and result.verdict.complete):
-            return next((found.message for found in result.verdict.findings if found.breaks), "it is damaged")
+            found = next((found for found in result.verdict.findings if found.breaks), None)
+            if found is None:
+                return "it is damaged"
+            return f"{printable(found.path)}: {found.message}" if found.path else found.message
     return None
 
 
