@@ -127,7 +127,7 @@ def test_a_cost_that_is_partly_known_is_said_to_be_and_models_are_told_apart() -
     ]
     usage = {"breakdown_by_model": parts, "breakdown_by_step": parts[:1]}
     lines = screen(run(costs={"total_cost_usd": None}, token_usage=usage))
-    assert "  total   unknown; at least $0.25" in lines
+    assert "  total   ≥ $0.25 (a part is unknown)" in lines
     place = lines.index("  by model")
     assert lines[place + 1 : place + 3] == [
         "    a: $0.25, 1 in, unknown out",

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from runcard.accounting.price_file import read_table
 from runcard.accounting.price_rows import PriceRow
@@ -35,7 +35,8 @@ class Charge(NamedTuple):
     cost: Decimal | None
     row: PriceRow | None
     known_cost: Decimal | None = None
-    unpriced: tuple[str, ...] = ()  # the token classes and server tools without a price
+    unpriced: tuple[str, ...] = ()  # the token classes, server tools and unknown counts without a price
+    source: Literal["priced", "reported"] | None = None  # the `cost_source` in documents
 
 
 class Prices:
@@ -102,18 +103,23 @@ class Prices:
         when: datetime | None = None,
         model: str | None = None,
     ) -> Charge:
-        """The cost of one call, for the model in its reply, or else `model`.
+        """The cost of one call: as its reply states it, or by the price of the model in its reply, or else `model`.
 
         The format of a reply does not prove who sent it: only a provider that the caller gave is used.
         """
+        if usage.reported_cost is not None:
+            return Charge(usage.reported_cost, None, source="reported")
         name = usage.model or model
         provider = provider or (usage.provider if usage.source == "given" else None)
         row = self.find(name, provider, when, usage.service_tier) if name else None
         if row is None:
             return Charge(None, None)
-        known, unpriced = row.charge(usage.tokens, usage.server_tools)
+        row = replace(row, tiers=()) if usage.is_total else row
+        tokens = usage.billed or usage.tokens
+        known, unpriced = row.charge(tokens, usage.server_tools)
+        unpriced += usage.unknown
         total = None if unpriced else known
-        return Charge(total, row.applied(usage.tokens, usage.server_tools), known, unpriced)
+        return Charge(total, row.applied(tokens, usage.server_tools), known, unpriced, "priced")
 
     def _lookup(self, model: str, provider: str | None) -> list[tuple[PriceMatch, ...]]:
         """What each table has for this name; cached, because the same few names come again and again."""

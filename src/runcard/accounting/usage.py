@@ -30,9 +30,6 @@ class Usage:
     ] = ()  # calls within this one that `tokens` does not include, perhaps of other models
     reported_cost: Decimal | None = None  # in US dollars, as the reply states it
     billed: Tokens | None = None  # the tokens that are charged, where the reply has others than `tokens`
-    unpriced: tuple[
-        str, ...
-    ] = ()  # what the reply counts that is billed beside the tokens, without a known price
     unknown: tuple[str, ...] = ()  # counts in the reply that may be tokens beside these: the cost is unknown
     is_total: bool = False  # the counts are of several calls: prices for large calls do not apply
 

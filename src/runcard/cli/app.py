@@ -94,8 +94,9 @@ def _call(context: click.Context) -> int:
         if context.meta.get(AS_JSON) and code_for_error(error) != ExitCode.USAGE:
             from runcard.files import printable  # noqa: PLC0415
 
-            hint = error.one_line_hint
-            say_json({"error": printable(error.message), "hint": hint and printable(hint)})
+            details = {"details": [*map(printable, error.details)]} if error.details else {}
+            hint = error.hint and printable(error.hint)
+            say_json({"error": printable(error.message), "hint": hint, **details})
         raise
 
 

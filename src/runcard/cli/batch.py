@@ -116,11 +116,10 @@ class Batch:
         if self._as_json and self._refusal:
             self._add_json(self._refusal(item, error))
         elif self._as_json:
-            reason = {"error": error.message, "hint": error.one_line_hint} if self._key else {}
+            reason = {"error": error.message, "hint": error.hint} if self._key else {}
             self._add_json(self._named(item) | reason)
-        details = () if messages else error.details
         for text, hint in messages or [(error.message, error.hint)]:
-            self._errors.append(_Message(text, hint, details, error))
+            self._errors.append(_Message(text, hint, error.details, error))
         self._is_misused |= isinstance(error, UsageError)
 
     def _add_json(self, data: JsonObject) -> None:

@@ -29,6 +29,7 @@ from runcard.observe.process import resources
 from runcard.recording.closing import close_dead_run, seal_run
 from runcard.recording.events import ClosedRunError, EventRecorder
 from runcard.recording.heartbeat import HEARTBEAT
+from runcard.recording.open_runs import common_run, open_runs_here
 from runcard.recording.recorder import Recorder
 from runcard.recording.run_closer import RecorderState
 from runcard.recording.start_document import cut_start_document, start_document
@@ -50,6 +51,7 @@ RUN_LIST = "RUNCARD_RUN_LIST"  # the variable with the path of the list of runs 
 
 BACKGROUND_TIMEOUT = 2.0  # seconds that ending a run waits for git, packages and token counts
 
+_MAX_CANDIDATES = 4  # runs that a warning names
 _LONGEST_NAME = 100  # characters of an event's name in a message
 
 CURRENT_RUN: ContextVar["Run | None"] = ContextVar("runcard_run", default=None)
@@ -274,12 +276,46 @@ class Run(Recorder):
         return self._events.environ
 
 
+class RunMatch(NamedTuple):
+    """The run that code belongs to."""
+
+    run: Run | None
+    candidates: tuple[Run, ...] = ()  # if it is uncertain: the open runs that it may belong to as well
+
+    def describe(self) -> str:
+        """Why it is uncertain, and what to do, for a warning."""
+        names = ", ".join(run.id for run in self.candidates[:_MAX_CANDIDATES])
+        more = ", …" if self.candidates[_MAX_CANDIDATES:] else ""
+        return (
+            f"{len(self.candidates)} runs are open in this process ({names}{more}), and this thread is in none of them; "
+            "pass run= to runcard.watch, or the context to the thread"
+        )
+
+
 def current_run() -> Run | None:
-    """The run that this code belongs to: that of the enclosing `with` block, or of the parent process."""
+    """The run that this code belongs to: that of the enclosing `with` block, or of the parent process.
+
+    A thread is in no block. There it is the only open run of this process; if several are open, the one that encloses all
+    others, with a warning.
+    """
+    match = find_run()
+    if match.candidates:
+        warnings.warn(f"the current run is uncertain: {match.describe()}", RuncardWarning, stacklevel=2)
+    return match.run
+
+
+def find_run(preferred: Run | None = None) -> RunMatch:
+    """The run that the calling code belongs to; `preferred` is the one to choose among several open ones."""
     run = CURRENT_RUN.get()
-    if run is None and (path := os.environ.get("RUNCARD_RUN_DIR")):
-        run = _join(os.path.abspath(path))
-    return run
+    if run is not None:
+        return RunMatch(run)
+    runs = open_runs_here()
+    if preferred in runs:
+        return RunMatch(preferred)
+    if len(runs) == 1:
+        return RunMatch(runs[0])
+    path = os.environ.get("RUNCARD_RUN_DIR")
+    return RunMatch(common_run(runs) or (_join(os.path.abspath(path)) if path else None), runs)
 
 
 @functools.lru_cache(maxsize=8)

@@ -16,7 +16,7 @@ from typing import NamedTuple, Self
 from runcard.documents.chain import ChainCheck, Head, Journal, check, first_link, parse, write_line
 from runcard.documents.times import parse_time
 from runcard.encoding import JsonObject
-from runcard.files import NotRegularFileError, failure, locked
+from runcard.files import NotRegularFileError, failure, locked, read_regular
 from runcard.store import layout
 from runcard.store.append_only import append_lines, read_tail
 from runcard.store.journal import read_journal
@@ -189,6 +189,16 @@ def entries(journal: Journal) -> Iterator[LedgerEntry]:
             time, end = str(entry.line.get("timestamp")), _end(payload.get("amendments"))
             texts = (_text(payload.get(key)) for key in ("archive", "archive_sha256", "mac"))
             yield LedgerEntry(str(entry.line.get("event")), *facts, entry.line["hash"], time, end, *texts)
+
+
+def entries_about(store: str, record_id: str) -> Iterator[LedgerEntry]:
+    """The entries about one record. Only these are parsed, and no chain is checked."""
+    word = record_id.encode()
+    with contextlib.suppress(OSError):  # as if there were none; `verify` reports it
+        for path in layout.ledger_paths(store):
+            lines = (read_regular(path) or b"").split(b"\n")
+            journal = parse(b"".join(line + b"\n" for line in lines if word in line))
+            yield from (entry for entry in entries(journal) if entry.id == record_id)
 
 
 def in_order(books: Iterable[Iterable[LedgerEntry]]) -> list[LedgerEntry]:

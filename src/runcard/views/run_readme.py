@@ -7,12 +7,20 @@ can break a table or become markup.
 from shlex import join
 from typing import Any
 
-from runcard.documents.exact_sums import exact_sum, plain_number
+from runcard.documents.run.fields import known_cost
 from runcard.documents.run.program import ProgramKind, is_recorded_by_program, program_kind
 from runcard.encoding import JsonObject
 from runcard.files import printable
 from runcard.views.call_times import call_count, call_times
-from runcard.views.formats import byte_size, duration, money, source_text, token_count, truncated
+from runcard.views.formats import (
+    byte_size,
+    duration,
+    money,
+    source_text,
+    token_count,
+    total_or_known,
+    truncated,
+)
 from runcard.views.markdown import code, escape
 
 _MAX_ROWS = 30  # of files, settings and problems
@@ -112,9 +120,7 @@ def total_cost(document: JsonObject) -> str:
     source, total = costs.get("cost_source"), costs["total_cost_usd"]
     if total is not None:
         return money(total) + (f" ({source_text(source)})" if source else "")
-    models = (document.get("token_usage") or {}).get("breakdown_by_model") or []
-    known = [model["cost_usd"] for model in models if model.get("cost_usd") is not None]
-    return f"unknown; at least {money(plain_number(exact_sum(known)))}" if known else "unknown"
+    return total_or_known(None, known_cost(document), money)
 
 
 def _cost(document: JsonObject) -> str:

@@ -9,7 +9,7 @@ from signal import Signals
 
 from runcard.encoding import JsonObject
 from runcard.views.call_times import call_count, call_times
-from runcard.views.formats import duration, money, source_text, token_count
+from runcard.views.formats import duration, money, source_text, token_count, total_or_known
 from runcard.views.run_readme import problem_text, total_cost
 from runcard.views.screen_parts import (
     MAX_LINES,
@@ -135,7 +135,8 @@ def _only_model(document: JsonObject) -> str | None:
 def _cost_part(part: JsonObject, name: str) -> str:
     calls = f"{count}, " if (count := call_count(part)) else ""
     counts = f"{token_count(part.get('input'))} in, {token_count(part.get('output'))} out"
-    return f"    {one_line(part.get(name) or f'(no {name})')}: {calls}{money(part.get('cost_usd'))}, {counts}"
+    cost = total_or_known(part.get("cost_usd"), part.get("known_cost_usd"), money)
+    return f"    {one_line(part.get(name) or f'(no {name})')}: {calls}{cost}, {counts}"
 
 
 def _cached(costs: JsonObject) -> str:

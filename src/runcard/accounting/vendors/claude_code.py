@@ -64,6 +64,7 @@ def read(reply: ReplyFields, usage: ReplyFields) -> Usage:
 def _read_model(name: str, usage: ReplyFields) -> Usage:
     uncached, read = usage.count(_INPUT), usage.count(_READ)
     short, long = split_writes(usage.count(_WRITTEN), usage.count(_SHORT), usage.count(_LONG), _WRITTEN)
+    searches = usage.count("webSearchRequests")
     is_guess = usage.text("costBasis") == "unknown"
     return Usage(
         tokens=Tokens(
@@ -78,6 +79,7 @@ def _read_model(name: str, usage: ReplyFields) -> Usage:
         model=name,
         source="reported",
         reported_cost=None if is_guess else usage.amount("costUSD"),
+        server_tools={"web_search": searches} if searches else {},
         unknown=unknown_counts(usage, KNOWN),
         is_total=True,
     )

@@ -35,29 +35,31 @@ def is_usage(usage: ReplyFields) -> bool:
 
 def read(reply: ReplyFields, usage: ReplyFields) -> Usage:
     """A reply of Chat or Embed, the end of a stream, or usage alone."""
+    cached = ReplyFields(_whole(usage.data), usage.path).count("cached_tokens")
     billed = _part(usage, _BILLED)
-    used = _part(usage, _TOKENS) or billed
-    cached = _whole(usage.data).get("cached_tokens")
+    used = _part(usage, _TOKENS) if usage.get(_TOKENS) is not None else billed
     is_embedding = reply.has("embeddings")
-    tokens = _tokens(used, cached, is_embedding=is_embedding)
-    apart = ReplyFields(billed, _BILLED)
+    tools = {name: count for name in _BILLED_APART if (count := billed.count(name))}
+    is_charged = cached is None or not billed.data or cached <= (billed.count("input_tokens") or 0)
+    if not is_charged:  # how much of it is billed?
+        tools["cached_tokens"] = cached or 0
     return Usage(
-        tokens=tokens,
+        tokens=_tokens(used, cached, is_embedding=is_embedding),
         provider="cohere",
         response_id=reply.text("response_id", "id", "generation_id"),
         stop_reason=reply.text("finish_reason"),
         source="reported",
-        billed=_tokens(billed, None, is_embedding=is_embedding) if billed and billed != used else None,
-        unpriced=(
-            *(f"{_BILLED}.{name}" for name in _BILLED_APART if apart.count(name)),
-            *(["cached_tokens"] if cached and billed and billed != used else []),  # at which price?
-        ),
+        billed=_tokens(billed, cached if is_charged else None, is_embedding=is_embedding)
+        if billed.data
+        else None,
+        server_tools=tools,
         unknown=unknown_counts(usage, KNOWN),
     )
 
 
-def _part(usage: ReplyFields, name: str) -> Mapping[str, Any]:
-    return _whole(usage.part(name).data)
+def _part(usage: ReplyFields, name: str) -> ReplyFields:
+    part = usage.part(name)
+    return ReplyFields(_whole(part.data), part.path)
 
 
 def _whole(data: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -68,11 +70,10 @@ def _whole(data: Mapping[str, Any]) -> Mapping[str, Any]:
     }
 
 
-def _tokens(counts: Mapping[str, Any], cached: int | None, *, is_embedding: bool) -> Tokens:
-    fields = ReplyFields(counts, _TOKENS)
-    output = fields.count("output_tokens")
+def _tokens(counts: ReplyFields, cached: int | None, *, is_embedding: bool) -> Tokens:
+    output = counts.count("output_tokens")
     return Tokens(
-        input=fields.count("input_tokens"),
+        input=counts.count("input_tokens"),
         output=0 if output is None and is_embedding else output,
         cache_read=cached,
     )

@@ -64,7 +64,8 @@ KNOWN = known_fields(
     "total_tokens",
     "initial_input_tokens",  # a part of the input
     "grounding_tool_count",
-    **dict.fromkeys((name for names in _DETAILS.values() for name in names), _BY_MODALITY),
+    "groundingToolCount",
+    **{name: _BY_MODALITY for names in _DETAILS.values() for name in names},
 )
 
 

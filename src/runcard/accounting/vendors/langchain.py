@@ -9,7 +9,8 @@ from runcard.accounting.service_tiers import non_standard
 from runcard.accounting.tokens import Tokens, split_writes
 from runcard.accounting.usage import Source, Usage
 from runcard.accounting.vendors.known_fields import known_fields, unknown_counts
-from runcard.accounting.vendors.reply_fields import ReplyFields, as_mapping
+from runcard.accounting.vendors.reply_fields import ReplyFields
+from runcard.accounting.vendors.server_tools import anthropic_tools, google_tools, openai_tools
 
 USAGE = ("usage_metadata",)
 CHUNK = "AIMessageChunk"
@@ -20,8 +21,16 @@ _READ = tuple(f"{tier}cache_read" for tier in _TIERS)
 _WRITTEN = tuple(f"{tier}cache_creation" for tier in _TIERS)
 _REASONING = tuple(f"{tier}reasoning" for tier in _TIERS)
 _SHORT, _LONG = "ephemeral_5m_input_tokens", "ephemeral_1h_input_tokens"
-_PARTS = ("audio", "image", "video", "text", "document", "priority", "flex")  # of all input, or all output
+_MODALITIES = ("audio", "image", "video")
+_PARTS = (*_MODALITIES, "text", "document", "priority", "flex")  # of all input, or all output
+_OPENAI_REALTIME = {
+    "cached_tokens",
+    "text_tokens",
+    "audio_tokens",
+    "image_tokens",
+}  # other details, same name
 _REASONS = ("finish_reason", "stop_reason", "stopReason", "done_reason")
+_TOOL_CALL = "server_tool_call"
 _OWN_IDS = ("run-", "lc_", "lc-")
 KNOWN = known_fields(
     "input_tokens",
@@ -39,7 +48,8 @@ def is_reply(reply: ReplyFields) -> bool:
 
 
 def is_usage(usage: ReplyFields) -> bool:
-    return usage.has(_INPUTS, _OUTPUTS)
+    details = {*usage.part(_INPUTS).data, *usage.part(_OUTPUTS).data}
+    return usage.has(_INPUTS, _OUTPUTS) and not details & _OPENAI_REALTIME
 
 
 def read(reply: ReplyFields, usage: ReplyFields) -> Usage:
@@ -54,6 +64,7 @@ def read(reply: ReplyFields, usage: ReplyFields) -> Usage:
         stop_reason=facts.text(*_REASONS),
         source=_source(reply, facts),
         service_tier=_service_tier(facts, usage),
+        server_tools=_server_tools(reply, facts),
         unknown=unknown_counts(usage, KNOWN),
     )
 
@@ -72,16 +83,32 @@ def _tokens(usage: ReplyFields) -> Tokens:
         cache_write_5m=short,
         cache_write_1h=long,
         reasoning=outputs.count(*_REASONING),
+        **{f"input_{kind}": inputs.count(kind) or None for kind in _MODALITIES},
+        **{f"output_{kind}": outputs.count(kind) for kind in _MODALITIES},
     )
 
 
 def _service_tier(facts: ReplyFields, usage: ReplyFields) -> str | None:
     """From OpenAI's facts, from Anthropic's usage among them, or from the names of the details."""
-    raw = as_mapping(facts.get("usage")) or {}
-    if tier := facts.text("service_tier") or ReplyFields(raw).text("service_tier"):
+    if tier := facts.text("service_tier") or facts.optional_part("usage").text("service_tier"):
         return non_standard(tier, "openai")
     names = {*usage.part(_INPUTS).data, *usage.part(_OUTPUTS).data}
     return next((tier for tier in ("priority", "flex") if tier in names), None)
+
+
+def _server_tools(reply: ReplyFields, facts: ReplyFields) -> dict[str, int]:
+    """As each vendor reports them, or as LangChain's own blocks of a message."""
+    outputs = reply.optional_part("additional_kwargs").optional_parts("tool_outputs")
+    items = [
+        {**item.data, "type": f"{item.text('name')}_call"} if item.text("type") == _TOOL_CALL else item.data
+        for item in (*reply.optional_parts("content"), *outputs)
+        if item.text("type") != "tool_call"  # the user's program carries it out
+    ]
+    return {
+        **anthropic_tools(reply, facts.optional_part("usage")),
+        **openai_tools(ReplyFields({"output": items})),
+        **google_tools(ReplyFields({"candidates": [facts.data]}), ReplyFields({})),
+    }
 
 
 def _response_id(reply: ReplyFields, facts: ReplyFields) -> str | None:

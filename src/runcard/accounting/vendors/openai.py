@@ -2,8 +2,8 @@
 
 Many servers use the format of Chat Completions, and add fields of their own: LiteLLM and DeepSeek for the cache, Perplexity
 for searches, OpenRouter, Perplexity and xAI for the cost. Where the total shows that reasoning is not included in the output
-(xAI), it is added; where the output is missing (embeddings), it is computed from the total. The details state audio, image
-and video tokens. The usage of an image may have that of another model beside it, which wrote an SVG.
+(xAI), it is added; where the output is missing (embeddings), it is computed from the total. The details state audio, image and
+video tokens. The usage of an image may have that of another model beside it, which wrote an SVG.
 """
 
 from decimal import Decimal
@@ -18,8 +18,6 @@ from runcard.accounting.vendors.server_tools import openai_tools
 
 USAGE = ("usage",)
 
-_INPUT_DETAILS = ("prompt_tokens_details", "input_tokens_details", "input_token_details")
-_OUTPUT_DETAILS = ("completion_tokens_details", "output_tokens_details", "output_token_details")
 _UNFINISHED = {"in_progress", "queued", "cancelled"}
 _INPUT = ("prompt_tokens", "input_tokens")
 _OUTPUT = ("completion_tokens", "output_tokens")
@@ -36,9 +34,16 @@ _BILLED_APART = (
     "citation_tokens",  # Perplexity
     "num_search_queries",
     "num_sources_used",  # xAI
+    "num_server_side_tools_used",
     "connector_tokens",  # Mistral
     "prompt_audio_seconds",
 )
+_BILLED_APART_INPUT = (
+    "google_maps_grounding_requests",
+    "image_count",
+    "character_count",
+    "query_count",
+)  # LiteLLM
 _TICKS = Decimal(10) ** 10  # of xAI, in a dollar
 
 _KNOWN_INPUT = known_fields(
@@ -47,12 +52,9 @@ _KNOWN_INPUT = known_fields(
     "cached_tokens_details",
     "tool_use_tokens",
     "web_search_requests",
-    "google_maps_grounding_requests",
-    "character_count",
-    "image_count",
+    *_BILLED_APART_INPUT,
     "video_length_seconds",
     "audio_length_seconds",
-    "query_count",
     **dict.fromkeys(_WRITTEN_DETAILS, known_fields(*_SHORT, *_LONG)),
 )
 _KNOWN_OUTPUT = known_fields(
@@ -75,7 +77,6 @@ KNOWN = known_fields(
     "model",
     "type",
     "server_tool_use",
-    "num_server_side_tools_used",
     "server_side_tool_usage_details",
     "connectors",
     **dict.fromkeys(_INPUT_DETAILS, _KNOWN_INPUT),
@@ -111,10 +112,9 @@ def read(reply: ReplyFields, usage: ReplyFields) -> Usage:
         stop_reason=_stop_reason(reply),
         source=_source(reply),
         service_tier=non_standard(tier, "openai"),
-        server_tools=openai_tools(reply),
+        server_tools=openai_tools(reply) | _billed_apart(usage),
         also=tuple(_svg_author(reply)),
         reported_cost=_reported_cost(usage),
-        unpriced=_billed_apart(usage),
         unknown=unknown_counts(usage, KNOWN),
     )
 
@@ -178,15 +178,22 @@ def _writes(inputs: ReplyFields, usage: ReplyFields) -> tuple[int | None, int | 
 def _is_apart(usage: ReplyFields) -> bool:
     """Whether `reasoning_tokens` beside the details, or without them, is neither in the output nor in the total."""
     reasoning, total = usage.count("reasoning_tokens") or 0, usage.count("total_tokens") or 0
-    counted = (usage.count(*_INPUT) or 0) + (usage.count(*_OUTPUT) or 0)
-    return bool(reasoning) and total not in {counted, counted + reasoning}
+    sent, output = usage.count(*_INPUT) or 0, usage.count(*_OUTPUT) or 0
+    is_part = reasoning <= output and total == sent + output
+    return bool(reasoning) and not is_part and total != sent + output + reasoning
 
 
-def _billed_apart(usage: ReplyFields) -> tuple[str, ...]:
-    """Counts that are billed beside the tokens."""
-    names = tuple(name for name in _BILLED_APART if usage.count(name))
+def _billed_apart(usage: ReplyFields) -> dict[str, int]:
+    """What is billed beside the tokens: tools that a gateway counts, and counts of its own."""
+    inputs, tools = usage.part(*_INPUT_DETAILS), usage.optional_part("server_tool_use", "connectors")
+    counts = {"web_search": inputs.count("web_search_requests")}
+    counts |= {name.removesuffix("_requests"): tools.count(name) for name in map(str, tools.data)}
+    counts |= {name: usage.count(name) for name in _BILLED_APART}
+    counts |= {name: inputs.count(name) for name in _BILLED_APART_INPUT}
     is_detailed = usage.part(*_OUTPUT_DETAILS).count("reasoning_tokens") is not None
-    return names if is_detailed or not _is_apart(usage) else (*names, "reasoning_tokens")
+    if _is_apart(usage) and not is_detailed:
+        counts["reasoning_tokens"] = usage.count("reasoning_tokens")
+    return {name: count for name, count in counts.items() if count}
 
 
 def _reported_cost(usage: ReplyFields) -> Decimal | None:

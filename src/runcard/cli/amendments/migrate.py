@@ -103,7 +103,7 @@ def _refusal(path: str, error: RuncardError) -> JsonObject:
     return {
         "path": json_name(path).text,
         "error": error.message,
-        "hint": error.one_line_hint,
+        "hint": error.hint,
         "errors": [finding.to_dict() for finding in errors],
     }
 
@@ -113,7 +113,7 @@ def _messages(path: str, error: RuncardError) -> list[tuple[str, str | None]]:
     from runcard.documents.findings import InvalidDocument  # noqa: PLC0415
 
     if not isinstance(error, InvalidDocument):
-        return [(error.message, error.one_line_hint)]
+        return [(error.message, error.hint)]
     return [(finding_line(finding, path), finding.hint) for finding in error.report.errors]
 
 

@@ -11,7 +11,7 @@ from runcard.encoding import JsonObject
 FILLED = ("model", "provider")  # the settings that the calls fill in when the user gave none
 
 _LATENCY, _FIRST_TOKEN = "latency_seconds", "time_to_first_token_seconds"
-_LONGEST = 1e9  # seconds; a longer time is a mistake
+_LONGEST = 10**9  # seconds; a longer time is a mistake
 
 
 def with_model_of_calls(configuration: JsonObject, calls: Sequence[JsonObject]) -> JsonObject:

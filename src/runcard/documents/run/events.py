@@ -15,6 +15,9 @@ INPUTS_ADDED = "inputs.added"  # files
 INPUTS_COUNTED = "inputs.counted"  # files: path, sha256, tokens, token_source, tokenizer
 ENVIRONMENT_OBSERVED = "environment.observed"  # environment
 MODEL_CALLED = "model.called"  # one model call: tokens, cost, step, …
+CALL_UNATTRIBUTED = (
+    "model.called.unattributed"  # the same, of a call that may belong to another run: no part of the totals
+)
 COSTS_SET = "costs.set"  # totals stated by the caller
 LABELS_SET = "labels.set"  # labels
 RELATION_ADDED = "relation.added"  # type, id, sha256
@@ -32,6 +35,7 @@ PAYLOADS: dict[str, dict[str, type | tuple[type, ...]]] = {
     INPUTS_COUNTED: {"files": list},
     ENVIRONMENT_OBSERVED: {"environment": dict},
     MODEL_CALLED: {"tokens": dict},
+    CALL_UNATTRIBUTED: {"tokens": dict},
     COSTS_SET: {},
     LABELS_SET: {"labels": dict},
     RELATION_ADDED: {"type": str, "id": str},

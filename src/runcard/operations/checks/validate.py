@@ -308,11 +308,11 @@ def unread(error: RuncardError) -> Finding:
     """The finding for a file that could not be read; its file is named when it is printed."""
     match error.__cause__:
         case FileNotFoundError():
-            return finding("file.missing", "", "it does not exist", hint=error.one_line_hint)
+            return finding("file.missing", "", "it does not exist", hint=error.hint)
         case OSError(errno=int(number)):
             message = f"it cannot be read: {os.strerror(number)}"
-            return finding("file.unreadable", "", message, hint=error.one_line_hint)
-    return finding("file.unreadable", "", error.message, hint=error.one_line_hint)
+            return finding("file.unreadable", "", message, hint=error.hint)
+    return finding("file.unreadable", "", error.message, hint=error.full_hint)
 
 
 def _unread_folder(error: OSError, folder: str) -> CheckedDocument:
