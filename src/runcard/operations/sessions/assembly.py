@@ -207,7 +207,7 @@ class SessionAssembler:
         files = self._copier.workspace_files
         return SummaryFigures(
             self._directory.final,
-            sum(each.size for each in stored),
+            sum(each.size or 0 for each in stored),
             sum(map(len, files.values())),
             self._copier.transcript_lines,
             {own: notable_files((file.path, file.size) for file in files[own]) for own in files},
