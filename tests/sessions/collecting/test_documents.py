@@ -14,6 +14,7 @@ import runcard
 from conftest import Cli
 from runcard.documents.schema import schema_bytes
 from runcard.documents.session.roles import SYNONYMS
+from runcard.views.formats import byte_size
 from sessions.collecting.teams import KEY, assert_tidy, document, everything, instance, state, team
 
 SUMMARY = {
@@ -419,6 +420,33 @@ def test_bytes_that_were_not_stored_are_unknown(spec: Path) -> None:
         own = document(result.path, "instances/coordinator-1/metadata.json")
         sizes = [data["resources"]["disk_bytes"] for data in (own, document(result.path))]
         assert [size is not None for size in sizes] == [is_known] * 2
+
+
+@pytest.mark.parametrize("schema", ["2.0.0", "1.0.0"])
+def test_the_summary_has_the_size_of_all_files(here: Path, spec: Path, schema: str) -> None:
+    (here / "workspaces/coordinator" / "odd\nname").write_text("x" * 100_000)
+    for number in range(2):  # without an entry in the ledger, and with one
+        session = runcard.collect(spec, schema=schema, again=True).path
+        total = sum(
+            path.stat().st_size for path in session.rglob("*") if not path.is_symlink() and path.is_file()
+        )
+        assert f"- **Size**: {byte_size(total)}\n" in (session / "summary.md").read_text(), number
+
+
+def test_the_summary_describes_files_by_their_titles_and_keeps_no_secret(here: Path, spec: Path) -> None:
+    workspace = here / "workspaces/coordinator"
+    (workspace / "tool.py").write_text('"""Counts the users."""\n')
+    (workspace / "a.md").write_text("# The password is hunter2-and-more\n")
+    (workspace / "secrets.md").write_text("# It is Mimi's name\n")
+    (workspace / "latest.md").symlink_to("report.md")
+    session = runcard.collect(spec, exclude=["!secrets.md"]).path
+    page = (session / "summary.md").read_text()
+    assert "- `report.md` - What coordinator found (Markdown, 25 B)\n" in page
+    assert "- `tool.py` - Counts the users. (Python, 24 B)\n" in page
+    assert "- `secrets.md` - Markdown, 20 B\n" in page
+    assert "hunter2" not in page
+    assert "Mimi" not in page
+    assert "latest.md" not in page
 
 
 def test_documents_of_1_0_0_have_neither(spec: Path) -> None:
