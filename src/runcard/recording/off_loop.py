@@ -11,10 +11,12 @@ import threading
 import warnings
 from collections.abc import Callable
 from contextvars import ContextVar, copy_context
-from types import FrameType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from runcard.errors import RuncardWarning
+
+if TYPE_CHECKING:
+    from types import FrameType
 
 T = TypeVar("T")
 
