@@ -57,7 +57,8 @@ def watch(
 
     def call_recorder() -> _CallRecorder | None:
         match = None if run else find_run(watched_in() if watched_in else None)
-        recorder = run or (match and (match.run or next(iter(match.candidates), None)))
+        # The newest one will be open longest.
+        recorder = run or (match and (match.run or next(reversed(match.candidates), None)))
         if recorder is None:
             return None
         return _CallRecorder(events_of(recorder), step, digest, keep_content, match)
