@@ -46,7 +46,7 @@ from runcard.operations.runs.program_runs import (
     read_run_list,
 )
 from runcard.operations.runs.run import CommandResult, run
-from runcard.recording.run import RUN_LIST
+from runcard.recording.start_run import RUN_LIST
 from runcard.settings import OUTPUTS, read_settings
 from runcard.store import layout
 from runcard.store.find_record import open_record
