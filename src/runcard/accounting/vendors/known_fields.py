@@ -1,7 +1,7 @@
 """Counts in a usage that no reader knows: they may be tokens that would be lost, so they are named and never ignored.
 
-Each vendor's module lists the fields of its usage. A name that is not listed is a count if it has a whole number, or any number
-where the name mentions tokens; also deeper inside. Zero, null, texts, and times are no counts.
+Each vendor's module lists the fields of its usage. A name that is not listed is a count if it has a whole number (written as a
+float only where the name mentions tokens), also deeper inside. Zero, null, texts, times and rates are no counts.
 """
 
 import re
@@ -13,7 +13,8 @@ from runcard.accounting.vendors.reply_fields import ReplyFields, as_mapping
 KnownFields = Mapping[str, Optional["KnownFields"]]  # None: everything inside is known
 
 _TIMES = re.compile(
-    r"(^|_)(ms|ns|at|sec|seconds|time|timestamp|duration|latency)$|Ms$|Time$|Duration$|Latency$"
+    r"(^|_)(ms|ns|at|sec|seconds|time|timestamp|duration|latency|rate)$"
+    r"|(Ms|Time|Duration|Latency|Rate)$|per_sec|time_to_"
 )
 _MAX_DEPTH = 4  # of a usage; deeper ones have no counts
 
@@ -41,12 +42,12 @@ def _unknown(data: Mapping[str, object], known: KnownFields, prefix: str, depth:
 
 
 def _has_count(name: str, value: object, depth: int) -> bool:
-    if isinstance(value, bool):
+    if isinstance(value, bool) or _TIMES.search(name):
         return False
     if isinstance(value, int):
-        return value != 0 and not _TIMES.search(name)
+        return value != 0
     if isinstance(value, float):
-        return value != 0 and "token" in name.lower()
+        return value != 0 and value.is_integer() and "token" in name.lower()
     if depth >= _MAX_DEPTH:
         return False
     if isinstance(value, list | tuple):
