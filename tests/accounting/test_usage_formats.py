@@ -545,6 +545,13 @@ def test_totals_of_many_calls_do_not_get_the_price_of_a_large_call() -> None:
     )
 
 
+def test_a_field_of_a_tool_among_counts_does_not_hide_them() -> None:
+    with pytest.raises(UsageError, match="total_cost_usd: unknown name of a token count"):
+        read_usage({"input_tokens": 5, "output_tokens": 3, "total_cost_usd": 0.1})
+    usage = {"prompt_tokens": 9, "completion_tokens": 5}
+    assert read_usage({"model": "m", "done": True, "eval_count": 1, "usage": usage}).tokens == Tokens(9, 5)
+
+
 @pytest.mark.parametrize("deep", [{"a": 1}, [{"a": {"b": {"c": {"d": {"e": {"f": 1}}}}}}]])
 def test_data_of_any_depth_is_read(deep: Any) -> None:
     for _ in range(2000):
