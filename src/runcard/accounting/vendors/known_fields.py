@@ -26,10 +26,12 @@ def known_fields(*names: str, **parts: KnownFields) -> KnownFields:
 
 def unknown_counts(usage: ReplyFields, known: KnownFields) -> tuple[str, ...]:
     """The paths of the counts in a usage that are not listed in `known`."""
-    return tuple(_unknown(usage.data, known, f"{usage.path}." if usage.path else "", 0))
+    return tuple(_unlisted_counts(usage.data, known, f"{usage.path}." if usage.path else "", 0))
 
 
-def _unknown(data: Mapping[str, object], known: KnownFields, prefix: str, depth: int) -> Iterator[str]:
+def _unlisted_counts(
+    data: Mapping[str, object], known: KnownFields, prefix: str, depth: int
+) -> Iterator[str]:
     for name, value in data.items():
         path = f"{prefix}{name}"
         if name not in known:
@@ -38,7 +40,7 @@ def _unknown(data: Mapping[str, object], known: KnownFields, prefix: str, depth:
         elif (inner := known[name]) is not None:
             for part in value if isinstance(value, list | tuple) else [value]:
                 if (fields := as_mapping(part)) is not None:
-                    yield from _unknown(fields, inner, f"{path}.", depth + 1)
+                    yield from _unlisted_counts(fields, inner, f"{path}.", depth + 1)
 
 
 def _has_count(name: str, value: object, depth: int) -> bool:
