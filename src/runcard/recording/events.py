@@ -179,9 +179,12 @@ class EventRecorder(ABC):
             name += f" in the service tier {display_value(service_tier)}"
         if charge.unpriced:
             parts = ", ".join(display_value(part).strip("'") for part in charge.unpriced)
-            message = f"no count or no price is known for {parts} of {name}: the cost stays unknown"
+            message = f"no count or no price is known for {parts} of {name}"
         else:
-            message = f"no price is known for {name}: the cost stays unknown"
+            message = f"no price is known for {name}"
+        message += (
+            ": the cost stays unknown" if charge.known_cost is None else ": the cost is known only in part"
+        )
         if message not in self._unpriced:
             self._unpriced.add(message)
             self.add_warning(message, "unknown-price")
