@@ -24,9 +24,8 @@ from runcard.recording.argument_checks import check_status
 from runcard.recording.closing import seal_run
 from runcard.recording.events import ClosedRunError, EventRecorder
 from runcard.recording.heartbeat import HEARTBEAT
-from runcard.recording.load_modules import load_modules
 from runcard.recording.off_loop import warn_caller
-from runcard.recording.open_runs import add_open_run, remove_open_run
+from runcard.recording.open_runs import add_open_run, remove_open_run, started_run
 from runcard.recording.recorder import Recorder
 from runcard.recording.run_closer import RecorderState
 from runcard.settings.apply import use_masking_settings
@@ -356,11 +355,18 @@ def lifetime_of(run: Run) -> "RunLifetime | None":
     return run._lifetime  # noqa: SLF001 - of this module
 
 
+def enclosing_run() -> Run | None:
+    """The run that the calling code certainly belongs to: that of its block, or of `runcard.start`."""
+    return CURRENT_RUN.get() or started_run()
+
+
 def _unpickled(pickled: PickledRun) -> Run:
     """The run that was pickled: in a process that has it, the same object; in another one, another writer."""
     run = _runs.get(pickled.document["generation"]["run_id"])
     if run is not None:
         return run
+    from runcard.recording.load_modules import load_modules  # noqa: PLC0415 - few processes get a run in this way
+
     load_modules()
     events = JournalEvents(pickled.path, pickled.document, Clock(), None, pickled.options)
     events.directory = pickled.directory

@@ -39,11 +39,10 @@ def start_settings(
             raise UsageError(
                 f"{name} {value!r} is not a valid name", hint="use letters, digits, dots, dashes, underscores"
             )
-    check_config({"model": model, "provider": provider})
+    named = check_config({"model": model, "provider": provider}).value
     configuration = check_config({} if config is None else config)
     return {
-        "model": model,
-        "provider": provider,
+        **named,
         "config": configuration.value,
         "masked": configuration.counts,
         "experiment": experiment,
@@ -72,7 +71,7 @@ def start_document(
         labels, counts["labels"] = masked.value, dict(masked.counts)
         masked_command = mask_command(command)
         command, counts["command"] = masked_command.value, dict(masked_command.counts)
-    add_counts(counts.setdefault("configuration", {}), settings["masked"])
+    add_counts(counts.setdefault("configuration", {}), settings.get("masked", {}))
     document: JsonObject = {
         "metadata_version": "1.0",
         "producer": {"name": "runcard", "version": __version__},
