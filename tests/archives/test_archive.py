@@ -8,6 +8,7 @@ import zlib
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -246,10 +247,15 @@ def test_a_dry_run_of_archiving_ends_like_the_real_one(here: Path, cli: Cli) -> 
     archive(kept)
     (bad / "a.txt").write_text("forged")
     with runcard.record(here / "outputs", model="m", provider="p") as run:
-        before = state(here)
+        name = run.path.name
+
+        def others() -> Any:  # the run itself is still written to
+            return {path: facts for path, facts in state(here).items() if name not in path}
+
         for words in ([bad], [run.path], ["nothing"], [kept.name], [bad, kept.name], [bad, "--force"]):
+            before = others()
             planned = cli("archive", *words, "--dry-run")
-            assert state(here) == before
+            assert others() == before
             if "--force" not in words:
                 done = cli("archive", *words)
                 assert (planned.code, planned.err) == (done.code, done.err)
@@ -369,7 +375,7 @@ def test_collections_in_one_second_are_archived_under_names_of_their_own(
 ) -> None:
     monkeypatch.setenv("ARTIFACTS_COMPRESS", "yes")
     spec = lay_out(here)
-    results = [runcard.collect(spec) for _ in range(3)]
+    results = [runcard.collect(spec, again=True) for _ in range(3)]
     assert [result.remarks for result in results] == [(), (), ()]
     assert len(archives(here / "artifacts")) == 3
     assert judged(here / "artifacts")["findings"] == []
