@@ -129,6 +129,13 @@ def stores_at_hand() -> list[str]:
     return list({os.path.realpath(store): store for store in reversed(stores)}.values())[::-1]
 
 
+def records_of(store: str) -> Iterator[Record]:
+    """All records of a store, in directories and archives; those that cannot be opened are left out."""
+    for _, _, match in _Store(store).starts():
+        with contextlib.suppress(RuncardError):
+            yield match.open(None)
+
+
 def _without_document(path: str) -> str:
     """The record's directory, when its metadata document was named."""
     return os.path.dirname(path) or os.curdir if os.path.basename(path) == layout.METADATA else path

@@ -265,6 +265,11 @@ def open_mark(run: str) -> str:
     return os.path.join(open_folder(store_of(run)), os.path.basename(run))
 
 
+def heartbeat(run: str) -> str:
+    """The file that says when the owner of an open run was last alive."""
+    return os.path.join(store_of(run), _STORE, "heartbeats", os.path.basename(run))
+
+
 def originals(store: str) -> str:
     """Where a store keeps the bytes that amendments replaced."""
     return os.path.join(store, _STORE, "originals")

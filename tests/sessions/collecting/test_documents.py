@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import runcard
+from accounting.wire_forms import CLAUDE_CODE, CODEX_EVENT, GEMINI_CLI_JSON
 from conftest import Cli
 from runcard.documents.schema import schema_bytes
 from runcard.documents.session.roles import SYNONYMS
@@ -237,6 +238,36 @@ def test_usage_as_a_vendor_reports_it_is_read_as_well() -> None:
     }
     (entry,) = collected(instance(model="claude-sonnet-4-5", usage=usage))["instances"]
     assert (entry["tokens"]["input"], entry["tokens_used"]) == (100, 105)
+
+
+def test_totals_of_codex_are_read_with_their_cache() -> None:
+    (entry,) = collected(instance(model="gpt-5", usage=CODEX_EVENT["payload"]["info"]))["instances"]
+    assert (entry["tokens_used"], entry["tokens"]["cache_read"]) == (101_000, 90_000)
+    assert (entry["cost"], entry["cost_source"]) == (0.03375, "priced")
+
+
+def test_all_models_of_claude_code_are_added_up_with_the_cost_that_it_states() -> None:
+    result = runcard.collect(team(instance(model="claude-sonnet-4-5", usage=CLAUDE_CODE)))
+    (entry,) = result.document.to_dict()["instances"]
+    assert (entry["tokens"]["input"], entry["tokens_used"]) == (189_637, 190_130)
+    assert (entry["cost"], entry["cost_source"]) == (0.0694963, "reported")
+    assert result.findings == ()
+    assert next(runcard.verify(result.path)).verdict.findings == ()
+
+
+def test_each_model_of_a_usage_has_its_own_price() -> None:
+    document = collected(instance(usage=GEMINI_CLI_JSON))
+    assert document["instances"][0]["cost_source"] == "priced"
+    assert [row["model"] for row in document["price_rows"]] == ["gemini-2.5-pro", "gemini-2.5-flash"]
+
+
+def test_an_unknown_count_in_a_usage_is_an_error() -> None:
+    with pytest.raises(runcard.InvalidDocument) as error:
+        runcard.collect(
+            team(instance(usage={**CODEX_EVENT["payload"]["info"]["total_token_usage"], "foo": 1}))
+        )
+    (found,) = error.value.report.findings
+    assert (found.rule, found.message.partition(":")[0]) == ("spec.usage", "foo")
 
 
 def test_tokens_of_many_calls_are_not_priced_as_one_long_call() -> None:
@@ -525,3 +556,64 @@ def test_a_price_file_of_the_settings_counts(here: Path, monkeypatch: pytest.Mon
     usage = {"input": 1, "output": 1}
     (entry,) = collected(instance(model="mystery-1", provider="acme", usage=usage))["instances"]
     assert (entry["cost"], entry["cost_source"]) == (0.00002, "priced")
+
+
+def test_a_service_tier_has_its_own_price_in_a_session() -> None:
+    made = {"created_at": "2026-11-01T14:00:00Z", "terminated_at": "2026-11-01T14:10:00Z"}
+    usage = {"input": 1_000_000, "output": 0}
+    reported = {
+        "input_tokens": 1_000_000,
+        "output_tokens": 0,
+        "cache_read_input_tokens": 0,
+        "service_tier": "batch",
+    }
+    standard, batch, by_vendor, by_hand, unknown = runcard.collect(
+        team(
+            instance("a", model="claude-haiku-4-5", usage=usage, **made),
+            instance("b", model="claude-haiku-4-5", usage=usage, service_tier="batch", **made),
+            instance("c", model="claude-haiku-4-5", usage=reported, **made),
+            instance("d", model="claude-haiku-4-5", usage=usage | {"service_tier": "batch"}, **made),
+            instance("e", model="claude-haiku-4-5", usage=usage, service_tier="priority", **made),
+        )
+    ).document.instances
+    assert [entry["cost"] for entry in (standard, batch, by_vendor, by_hand)] == [1, 0.5, 0.5, 0.5]
+    assert "cost" not in unknown
+    assert "known_cost" not in unknown
+
+
+def test_a_tier_without_a_price_is_named() -> None:
+    usage = {"input": 5, "output": 3}
+    result = runcard.collect(team(instance(model="claude-haiku-4-5", usage=usage, service_tier="priority")))
+    (finding,) = result.findings
+    assert (finding.rule, finding.path) == ("spec.price", "/instances/0/usage")
+    assert "'claude-haiku-4-5' in the service tier 'priority'" in finding.message
+
+
+def test_a_total_of_tokens_alone_has_an_unknown_cost_and_a_warning() -> None:
+    result = runcard.collect(team(instance(model="claude-haiku-4-5", tokens_used=500), instance("b", cost=1)))
+    entry, _ = result.document.instances
+    assert entry["tokens_used"] == 500
+    assert "cost" not in entry
+    summary = result.document.to_dict()["execution_summary"]
+    assert "total_cost" not in summary
+    assert summary["known_cost"] == 1
+    assert [(each.rule, each.path) for each in result.findings] == [
+        ("spec.price", "/instances/0/tokens_used")
+    ]
+
+
+def test_what_is_known_of_a_cost_counts_in_a_session() -> None:
+    usage = {"input": 1_000_000, "output": 0, "server_tools": {"code_execution": 1}}
+    result = runcard.collect(
+        team(instance(model="claude-haiku-4-5", usage=usage), instance("b", cost=2)), schema="2.0.0"
+    )
+    entry, _ = result.document.instances
+    assert (entry.get("cost"), entry["known_cost"]) == (None, 1)
+    own = document(result.path / "instances" / entry["instance_id"])
+    assert (own.get("cost"), own["known_cost"]) == (None, 1)
+    assert own["price_rows"][0]["usd_per_million"]["input"] == 1
+    data = result.document.to_dict()["execution_summary"]
+    assert (data.get("total_cost"), data["known_cost"]) == (None, 3)
+    assert "code_execution" in result.findings[0].message
+    page = (result.path / "summary.md").read_text()
+    assert "**Total Cost**: ≥ $3.00 (a part is unknown)" in page

@@ -362,8 +362,12 @@ def _costs(summary: JsonObject, instances: list[JsonObject]) -> Findings:
     if total is not None and not money_agrees(costs, total, at_least=not is_complete):
         yield _wrong_sum("sum.cost", "total_cost", total, exact_sum(costs), "dollars")
     yield from _unknown_parts(summary, "total_cost", "known_cost", len(instances) - len(costs), "cost")
-    if summary.get("known_cost") is not None and not money_agrees(costs, summary["known_cost"]):
-        yield _wrong_sum("sum.cost", "known_cost", summary["known_cost"], exact_sum(costs), "dollars")
+    partly = [
+        each["known_cost"] for each in instances if "cost" not in each and each.get("known_cost") is not None
+    ]
+    known = [*costs, *partly]
+    if summary.get("known_cost") is not None and not money_agrees(known, summary["known_cost"]):
+        yield _wrong_sum("sum.cost", "known_cost", summary["known_cost"], exact_sum(known), "dollars")
 
 
 def _unknown_parts(summary: JsonObject, total: str, subtotal: str, unknown: int, part: str) -> Findings:
