@@ -223,8 +223,10 @@ def rerun_directory(path: str | os.PathLike[str]) -> str | None:
     None if it is another one: then the command runs there. Raises StoreError if the directory is not known.
     """
     record = open_record(path)
-    inside = os.path.realpath(record.directory)
-    here = os.path.realpath(os.curdir)
+    try:
+        inside, here = os.path.realpath(record.directory), os.path.realpath(os.curdir)
+    except FileNotFoundError:  # the current directory was removed; running the command reports it
+        return None
     if os.path.commonpath([inside, here]) != inside:
         return None
     document = show(record).document
