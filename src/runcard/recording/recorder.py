@@ -40,7 +40,9 @@ class Recorder:
     def set_config(self, config: Mapping[str, Any] | None = None, /, **more: Any) -> None:  # noqa: ANN401
         """Add to the configuration, or change it."""
         events = self._events
-        configuration = events.mask(check_config({**(config or {}), **more}), "configuration")
+        given = check_config({**(config or {}), **more})
+        events.given_configuration |= given
+        configuration = events.mask(given, "configuration")
         events.configuration |= configuration
         events.emit(CONFIG_SET, {"configuration": configuration})
 

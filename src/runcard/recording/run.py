@@ -23,14 +23,16 @@ from runcard.files import failure, printable, read_file
 from runcard.observe.clock import Clock
 from runcard.observe.ids import new_id
 from runcard.observe.process import resources
+from runcard.recording.argument_checks import plain_copy
 from runcard.recording.closing import RecorderState, close_dead_run, seal_run
 from runcard.recording.events import ClosedRunError, EventRecorder
 from runcard.recording.recorder import Recorder
-from runcard.recording.start_document import cut_start_document, start_document
+from runcard.recording.start_document import cut_start_document, given_configuration, start_document
 from runcard.settings.apply import use_masking_settings
 from runcard.store import layout
 from runcard.store.experiments import experiment_id, store_experiment_id
 from runcard.store.journal import EVENT_LIMIT, ClosedJournalError, JournalWriter, new_writer
+from runcard.store.runs.config_file import read_config
 from runcard.store.runs.directory import NewRun, join_run, open_runs
 
 if TYPE_CHECKING:
@@ -78,6 +80,7 @@ class JournalEvents(EventRecorder):
         self.document = document
         self.written_document = b""  # the start document as it was written
         self.configuration = dict(document["configuration"])
+        self.given_configuration = given_configuration(options.settings) if options.settings else {}
         self.status = "running" if journal is not None else "not recorded"
         self.setup_warnings: list[tuple[str, str]] = []  # type and message, to be recorded and shown
         self._clock = clock
@@ -247,6 +250,15 @@ class Run(Recorder):
         return Path(self._events.path)
 
     @property
+    def config(self) -> "JsonObject":
+        """A copy of the configuration, secrets included: as given, with what `set_config` of this process added.
+
+        A child of `runcard run` reads it from the file that RUNCARD_CONFIG names. Another process that joined the run
+        gets it as it was recorded at the start: with its secrets masked.
+        """
+        return plain_copy(self._events.given_configuration)
+
+    @property
     def environ(self) -> dict[str, str]:
         """The environment variables that let a child process find this run."""
         return self._events.environ
@@ -274,6 +286,8 @@ def _join(path: str) -> Run | None:
         return None
     options = RecordOptions(layout.store_of(path), {}, (), None, keep_secrets=False, strict=False)
     events = JournalEvents(path, document, Clock(), None, options)
+    given = read_config(events.run_id)
+    events.given_configuration = dict(document["configuration"]) if given is None else given
     events.join_on_first_event()
     return Run(events)
 

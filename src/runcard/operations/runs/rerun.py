@@ -112,7 +112,18 @@ class RerunPlan:
             "experiment": generation.get("experiment_name"),
             "labels": generation.get("labels") or {},
             "keep_secrets": bool(self._document.get("keep_secrets")),
+            "output_patterns": _output_patterns(self._document),
         }
+
+
+def _output_patterns(document: JsonObject) -> list[str]:
+    """The patterns of the files that were copied into the record from elsewhere."""
+    patterns = (document.get("reproduce") or {}).get("outputs")
+    return (
+        [pattern for pattern in patterns if pattern and isinstance(pattern, str)]
+        if isinstance(patterns, list)
+        else []
+    )
 
 
 def plan_rerun(path: str | os.PathLike[str], *, outputs: str | None = None) -> RerunPlan:
