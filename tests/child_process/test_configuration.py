@@ -11,6 +11,7 @@ import pytest
 
 import runcard
 from child_process.commands import Done, Runner, is_intact, runs, wait_until
+from runcard.operations.runs.rerun import plan_rerun
 from runcard.operations.runs.run import run
 from runcard.store.runs import config_file
 
@@ -249,3 +250,15 @@ def test_secrets_of_the_configuration_are_masked_in_the_log(runner: Runner) -> N
     assert done.out == f"it: {PASSWORD}!\n{PASSWORD[:5]}\n".encode()
     assert PASSWORD.encode() not in done.log
     assert done.log.endswith(f"!\n{PASSWORD[:5]}\n".encode())
+
+
+def test_running_again_gives_the_command_the_same_configuration(
+    runner: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = runner("--set", "seed=7", "--set", "a.b=1", "--template-args", "--", "sh", "-c", SHOW, "{seed}")
+    monkeypatch.chdir(runner.place)
+    monkeypatch.setenv("HOME", str(runner.place))
+    rerun = plan_rerun(done.run).rerun()
+    assert rerun.comparison is not None
+    assert rerun.comparison.identical
+    assert (Path(rerun.command.path) / "output.log").read_bytes() == done.out

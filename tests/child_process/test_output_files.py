@@ -307,11 +307,11 @@ def test_running_again_copies_the_same_files(runner: Runner, monkeypatch: pytest
     monkeypatch.setenv("HOME", str(runner.place))
     plan = plan_rerun(done.run)
     assert plan.trust.is_trusted
-    result, comparison = plan.rerun()
-    assert sorted(copies_in(Path(result.path))) == ["a.json", "b.json"]
-    assert comparison is not None
-    assert "outputs/a.json" in comparison.same
-    assert [file.path for file in comparison.differing] == ["outputs/b.json"]
+    rerun = plan.rerun()
+    assert sorted(copies_in(Path(rerun.command.path))) == ["a.json", "b.json"]
+    assert rerun.comparison is not None
+    assert "outputs/a.json" in rerun.comparison.same
+    assert [file.path for file in rerun.comparison.differing] == ["outputs/b.json"]
 
 
 def test_the_names_that_a_warning_lists_are_limited() -> None:

@@ -119,7 +119,7 @@ def test_what_is_not_known_is_unknown_and_not_zero() -> None:
     del document["execution_summary"]["total_cost"], document["execution_summary"]["total_tokens"]
     page = summary(document, SummaryFigures("/", 0, 0, 0), PRODUCER)
     assert "**Total Tokens**: unknown\n" in page
-    assert "**Total Cost**: unknown (at least $0.50)\n" in page
+    assert "**Total Cost**: ≥ $0.50 (a part is unknown)\n" in page
     assert "| a | architect | ✅ | unknown | unknown | 32m |" in page
 
 

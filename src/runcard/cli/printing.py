@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +44,11 @@ def is_dumb() -> bool:
 def say(text: str) -> None:
     """Print a line of data to stdout."""
     click.echo(_printable(text), color=colour())
+
+
+def say_lines(lines: Iterable[str]) -> None:
+    """Print many lines of data to stdout at once."""
+    click.echo("\n".join(map(_printable, lines)), color=colour())
 
 
 def say_done(text: str) -> None:

@@ -9,12 +9,13 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from runcard.documents import reader
 from runcard.documents.findings import Finding, InvalidDocument, Report
 from runcard.documents.kinds import TESTPLAN
 from runcard.documents.testplan.plan import TestPlan
-from runcard.encoding import JsonObject, Limits, encode_json
+from runcard.encoding import BOM, JsonObject, Limits, as_text, encode_json
 from runcard.errors import DocumentError, StoreError
 from runcard.files import failure, locked, printable, write_atomic
 from runcard.files.temporary_files import remove_temporary_files_for
@@ -36,7 +37,43 @@ class Plan:
     """The plan of one method, as it was when it was read."""
 
     location: PlanLocation
-    report: Report
+
+    @cached_property
+    def report(self) -> Report:
+        """All findings, with their positions in the text."""
+        plan_file = self.location.plan_file
+        if plan_file.content is None:
+            return Report(kind=TESTPLAN.name)
+        return reader.parse_document(plan_file.content, kind=TESTPLAN.name, limits=plan_file.limits).report
+
+    @cached_property
+    def errors(self) -> list[Finding]:
+        """The errors of the report. A valid plan is not searched for the positions of its warnings."""
+        from runcard.documents.testplan.unquoted_scalars import may_be_unquoted  # noqa: PLC0415 - imports YAML
+
+        data, plan_file = self._yaml_data, self.location.plan_file
+        if data is None or not self._quick_report.valid or plan_file.content is None:
+            return self.report.errors
+        text = as_text(plan_file.content, plan_file.limits)
+        return self.report.errors if may_be_unquoted(data, text) else []
+
+    @cached_property
+    def _quick_report(self) -> Report:
+        """The findings about the data, without positions, which take ten times as long."""
+        data = self._yaml_data
+        return self.report if data is None else TestPlan.check(data)
+
+    @property
+    def _yaml_data(self) -> JsonObject | None:
+        """The data, if they are surely those of the report: a text in JSON is not always read as YAML."""
+        plan_file = self.location.plan_file
+        content = plan_file.content or b""
+        return None if content.startswith(BOM) or content.lstrip()[:1] == b"{" else plan_file.data
+
+    @property
+    def _newer_version(self) -> Finding | None:
+        """The finding that this version cannot write the plan, if there is one."""
+        return next((each for each in self._quick_report.findings if each.rule in _NEWER), None)
 
     @property
     def path(self) -> str:
@@ -113,7 +150,7 @@ class Plan:
             return []
         if self.location.is_other_method or not self.exists:
             return [f"no plan yet: the {before.name} comes before the {agent}"]
-        errors = [_error_line(error) for error in self.report.errors]
+        errors = [_error_line(error) for error in self.errors]
         reasons = [] if writer.name in _MAY_BE_INVALID else errors
         if self.location.plan_file.data is None:
             reasons = errors
@@ -127,13 +164,13 @@ class Plan:
             self.check_valid()
 
     def check_valid(self) -> None:
-        if not self.report.valid:
+        if self.errors:
             raise InvalidDocument(self.report, printable(self.path))
 
     def with_validation(self, section: JsonObject) -> "Plan":
         """Write the validator's section; returns this plan if nothing can or need be written."""
         data = self.location.plan_file.data
-        if data is None or any(finding.rule in _NEWER for finding in self.report.findings):
+        if data is None or self._newer_version:
             return self
         automation = data.get("automation")
         if (
@@ -165,7 +202,7 @@ class Plan:
         except OSError as error:
             raise failure(error, folder, "make the directory") from error
         with locked(folder):
-            yield plan_at(
+            yield Plan(
                 replace(self.location, plan_file=read_plan_file(self.path, self.location.plan_file.limits))
             )
 
@@ -187,8 +224,8 @@ class Plan:
         after = _encode(plan_file.content, old, _in_order(old, data))
         if after == plan_file.content:
             return self
-        written = plan_at(replace(self.location, plan_file=replace(plan_file, content=after)))
-        _check_no_new_errors(self.report, written.report, agent, self.path)
+        written = Plan(replace(self.location, plan_file=replace(plan_file, content=after)))
+        _check_no_new_errors(self, written, agent)
         check_inside(self.location.project, self.path)
         try:
             write_atomic(self.path, after)
@@ -199,11 +236,8 @@ class Plan:
         return written
 
     def _check_rewritable(self) -> None:
-        for finding in self.report.findings:
-            if finding.rule in _NEWER:
-                raise DocumentError(
-                    f"{printable(self.path)} is not rewritten: {finding.message}", hint=finding.hint
-                )
+        if newer := self._newer_version:
+            raise DocumentError(f"{printable(self.path)} is not rewritten: {newer.message}", hint=newer.hint)
 
 
 def find_plan(
@@ -214,30 +248,21 @@ def find_plan(
     limits: Limits | None = None,
 ) -> Plan:
     """The plan of a source, or the plan at a path; it need not exist."""
-    return plan_at(locate_plan(path, root=root, method_ref=method_ref, limits=limits))
-
-
-def plan_at(location: PlanLocation) -> Plan:
-    """The plan at a location, with its findings."""
-    content = location.plan_file.content
-    report = Report(kind=TESTPLAN.name)
-    if content is not None:
-        report = reader.parse_document(content, kind=TESTPLAN.name, limits=location.plan_file.limits).report
-    return Plan(location, report)
+    return Plan(locate_plan(path, root=root, method_ref=method_ref, limits=limits))
 
 
 def _encode(content: bytes | None, old: JsonObject, new: JsonObject) -> bytes:
     return TestPlan.edit(content, old, new) if content and old else TestPlan.encode(new)
 
 
-def _check_no_new_errors(before: Report, after: Report, agent: Agent, path: str) -> None:
+def _check_no_new_errors(before: Plan, after: Plan, agent: Agent) -> None:
     """Refuse a write that adds errors; the validator may write down the errors it found."""
-    if agent.name == "validator":
+    if agent.name == "validator" or not after.errors:
         return
     known = {(error.rule, error.path) for error in before.errors}
     new = [error for error in after.errors if (error.rule, error.path) not in known]
     if new:
-        raise InvalidDocument(replace(after, findings=tuple(new)), f"the new {printable(path)}")
+        raise InvalidDocument(replace(after.report, findings=tuple(new)), f"the new {printable(before.path)}")
 
 
 def _error_line(error: Finding) -> str:

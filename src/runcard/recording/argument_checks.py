@@ -16,6 +16,7 @@ RELATIONS = ("parent", "resumes", "derived-from", "plan", "session", "commit")
 
 _HEX_DIGEST = re.compile("[0-9a-f]{64}")
 _MAX_COST = 10**12  # dollars
+_MAX_SECONDS = 10**9
 _ANY_SIZE = Limits(size=maxsize)
 
 
@@ -46,6 +47,15 @@ def check_cost(cost: object) -> float | int:
     if isinstance(amount, int | float) and not isinstance(amount, bool) and 0 <= amount <= _MAX_COST:
         return amount
     raise UsageError(f"{display_value(str(cost))} is not a cost", hint="pass a number of dollars, 0 or more")
+
+
+def check_seconds(seconds: object) -> float | int:
+    """A time that a call can take."""
+    if isinstance(seconds, int | float) and not isinstance(seconds, bool) and 0 <= seconds <= _MAX_SECONDS:
+        return seconds
+    raise UsageError(
+        f"{display_value(str(seconds))} is not a latency", hint="pass a number of seconds, 0 or more"
+    )
 
 
 def check_prices(prices: object) -> "Prices | None":

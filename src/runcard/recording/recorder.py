@@ -12,6 +12,7 @@ from runcard.recording.argument_checks import (
     check_cost,
     check_labels,
     check_relation,
+    check_seconds,
     check_text,
     plain_copy,
 )
@@ -58,7 +59,7 @@ class Recorder:
         for problem in problems:
             events.add_warning(problem, "input")
 
-    def add_usage(
+    def add_usage(  # noqa: PLR0913 - one for each fact about the call
         self,
         reply: Any,  # noqa: ANN401 - whatever a vendor's package returns
         *,
@@ -66,32 +67,44 @@ class Recorder:
         model: str | None = None,
         provider: str | None = None,
         cost: "float | Decimal | None" = None,
+        service_tier: str | None = None,
         latency: float | None = None,
         prompt: str | None = None,
         template: str | None = None,
+        request: Mapping[str, Any] | None = None,
     ) -> None:
         """Record a call of a model by the usage that its vendor reports: a reply, or a plain dict.
 
-        Of `prompt` and `template` only the digests are kept. A `cost` in dollars is recorded as given; without it the
-        cost is computed from the price table, and stays unknown where that has no price. The reply of a watched client
-        is already recorded, and ignored here.
+        `request` is what the call was made with, such as `{"temperature": 0.2, "max_tokens": 1024}`, or all of its
+        arguments: only the parameters are kept. Of `prompt` and `template` only the digests are kept. A `cost` in dollars is
+        recorded as given; without it the cost is computed from the price table, and stays unknown where that has no price.
+        `service_tier` (batch, flex, …) counts over the one in the reply: batches do not state theirs. A response that was
+        recorded before, by its id, counts once; that of a watched client is already recorded, and only a given `cost` is added.
         """
         events = self._events
         amount = None if cost is None else check_cost(cost)
-        requested_model = model or events.configuration.get("model")
+        seconds = None if latency is None else check_seconds(latency)
+        tier = None if service_tier is None else check_text(service_tier, "the service tier")
+        asked, parameters = _request_facts(request)
+        requested_model = model or asked or events.configuration.get("model")
         from runcard.accounting import read_usage  # noqa: PLC0415 - long to load: only for those who need it
 
         usage = read_usage(reply)
-        if usage.response_id is not None and events.is_watched(usage.response_id, reply):
+        is_watched = usage.response_id is not None and events.is_watched(usage.response_id, reply)
+        if is_watched and amount is None:
             return
         details: JsonObject = {
             "step": step,
             "prompt_sha256": events.text_digest(prompt),
             "template_sha256": events.text_digest(template),
             "requested_model": requested_model,
-            "latency_seconds": latency,
+            "latency_seconds": seconds,
         }
-        events.add_call(usage, details, provider=provider, model=requested_model, cost=amount)
+        if parameters is not None:
+            details["request"] = parameters
+        events.add_call(
+            usage, details, provider=provider, model=requested_model, cost=amount, service_tier=tier
+        )
 
     def set_costs(self, **totals: Any) -> None:  # noqa: ANN401
         """State totals that you know better: `input_tokens`, `output_tokens`, `total_cost_usd`, …"""
@@ -139,6 +152,20 @@ class Recorder:
             raise UsageError(f"{name} is an event of runcard's own", hint="choose another name")
         events = self._events
         events.emit(events.mask_text(name, "events"), events.mask(plain_copy(payload), "events"))
+
+
+def _request_facts(request: object) -> "tuple[str | None, JsonObject | None]":
+    """The model that a request names, and its parameters."""
+    if request is None:
+        return None, None
+    if not isinstance(request, Mapping):
+        raise UsageError(
+            f"request is a {type(request).__name__}", hint="pass a dict with the arguments of the call"
+        )
+    from runcard.observe.clients.request_parameters import request_parameters  # noqa: PLC0415 - only for those who need it
+
+    model = request.get("model")
+    return model if isinstance(model, str) else None, request_parameters(request)
 
 
 def events_of(recorder: Recorder) -> EventRecorder:

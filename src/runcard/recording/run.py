@@ -4,6 +4,7 @@ A run belongs to the process that started it. Another process, forked or started
 of its own, and never closes the run.
 """
 
+import contextlib
 import functools
 import os
 import threading
@@ -19,21 +20,27 @@ from runcard.documents.run.fields import RunFields
 from runcard.documents.run.size_limit import TRUNCATED
 from runcard.encoding import JsonObject, Limits, encode_json
 from runcard.errors import RuncardError, RuncardWarning, StoreError
-from runcard.files import failure, printable, read_file
+from runcard.files import failure, json_name, printable, read_file
+from runcard.masking import mask_data
 from runcard.observe.clock import Clock
 from runcard.observe.ids import new_id
+from runcard.observe.notebook import notebook_path
 from runcard.observe.process import resources
 from runcard.recording.argument_checks import plain_copy
-from runcard.recording.closing import RecorderState, close_dead_run, seal_run
+from runcard.recording.closing import close_dead_run, seal_run
 from runcard.recording.events import ClosedRunError, EventRecorder
+from runcard.recording.heartbeat import HEARTBEAT
+from runcard.recording.open_runs import common_run, open_runs_here
 from runcard.recording.recorder import Recorder
+from runcard.recording.run_closer import RecorderState
 from runcard.recording.start_document import cut_start_document, given_configuration, start_document
 from runcard.settings.apply import use_masking_settings
 from runcard.store import layout
 from runcard.store.experiments import experiment_id, store_experiment_id
 from runcard.store.journal import EVENT_LIMIT, ClosedJournalError, JournalWriter, new_writer
 from runcard.store.runs.config_file import read_config
-from runcard.store.runs.directory import NewRun, join_run, open_runs
+from runcard.store.runs.directory import NewRun, is_owned, join_run, open_runs
+from runcard.store.runs.heartbeat import write_heartbeat
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,8 +49,11 @@ if TYPE_CHECKING:
 
 NO_LOCKS = "the file system of the store does not support file locks (flock); runcard uses lock files and process ids instead"
 
+RUN_LIST = "RUNCARD_RUN_LIST"  # the variable with the path of the list of runs that `runcard rerun` keeps
+
 BACKGROUND_TIMEOUT = 2.0  # seconds that ending a run waits for git, packages and token counts
 
+_MAX_CANDIDATES = 4  # runs that a warning names
 _LONGEST_NAME = 100  # characters of an event's name in a message
 
 CURRENT_RUN: ContextVar["Run | None"] = ContextVar("runcard_run", default=None)
@@ -156,6 +166,11 @@ class JournalEvents(EventRecorder):
             self._journal_pid = os.getpid()
         return self._journal
 
+    @property
+    def is_open(self) -> bool:
+        """Whether this process has started the run, and not ended it yet."""
+        return self._journal is not None and self._journal_pid == os.getpid() and not self._journal.is_closed
+
     def join_on_first_event(self) -> None:
         """Start a journal with the first event: the run belongs to another process."""
         self._journal_pid, self.status = 0, "running"
@@ -176,6 +191,14 @@ class JournalEvents(EventRecorder):
         trace = (self.document.get("trace") or {}).get("traceparent")
         return variables | ({"TRACEPARENT": trace} if trace else {})
 
+    def start_heartbeat(self) -> None:
+        """Note every few seconds, in a thread, that the run is alive; `end` stops it."""
+        if self._journal is not None:
+            HEARTBEAT.begin(self.run_id, self._beat)
+
+    def _beat(self) -> None:
+        write_heartbeat(self.path, self.run_id, self._clock.timestamp())
+
     def add_environment(self, environment: JsonObject) -> None:
         """Record the facts about the environment as soon as they are known; raises when they cannot be written."""
         self._write(ENVIRONMENT_OBSERVED, {"environment": environment}, "info")
@@ -195,6 +218,7 @@ class JournalEvents(EventRecorder):
         journal = self._journal
         if journal is None:
             return None
+        HEARTBEAT.end(self.run_id)
         self.end_token_counts(BACKGROUND_TIMEOUT)
         try:
             self.end_calls()
@@ -264,12 +288,46 @@ class Run(Recorder):
         return self._events.environ
 
 
+class RunMatch(NamedTuple):
+    """The run that code belongs to."""
+
+    run: Run | None
+    candidates: tuple[Run, ...] = ()  # if it is uncertain: the open runs that it may belong to as well
+
+    def describe(self) -> str:
+        """Why it is uncertain, and what to do, for a warning."""
+        names = ", ".join(run.id for run in self.candidates[:_MAX_CANDIDATES])
+        more = ", …" if self.candidates[_MAX_CANDIDATES:] else ""
+        return (
+            f"{len(self.candidates)} runs are open in this process ({names}{more}), and this thread is in none of them; "
+            "pass run= to runcard.watch, or the context to the thread"
+        )
+
+
 def current_run() -> Run | None:
-    """The run that this code belongs to: that of the enclosing `with` block, or of the parent process."""
+    """The run that this code belongs to: that of the enclosing `with` block, or of the parent process.
+
+    A thread is in no block. There it is the only open run of this process; if several are open, the one that encloses all
+    others, with a warning.
+    """
+    match = find_run()
+    if match.candidates:
+        warnings.warn(f"the current run is uncertain: {match.describe()}", RuncardWarning, stacklevel=2)
+    return match.run
+
+
+def find_run(preferred: Run | None = None) -> RunMatch:
+    """The run that the calling code belongs to; `preferred` is the one to choose among several open ones."""
     run = CURRENT_RUN.get()
-    if run is None and (path := os.environ.get("RUNCARD_RUN_DIR")):
-        run = _join(os.path.abspath(path))
-    return run
+    if run is not None:
+        return RunMatch(run)
+    runs = open_runs_here()
+    if preferred in runs:
+        return RunMatch(preferred)
+    if len(runs) == 1:
+        return RunMatch(runs[0])
+    path = os.environ.get("RUNCARD_RUN_DIR")
+    return RunMatch(common_run(runs) or (_join(os.path.abspath(path)) if path else None), runs)
 
 
 @functools.lru_cache(maxsize=8)
@@ -341,6 +399,7 @@ def start_run(options: RecordOptions, warn: Callable[[str], None]) -> JournalEve
     document, masked_counts = start_document(
         clock, run_id, identity, settings, parent, keep_secrets=options.keep_secrets
     )
+    document["generation"] |= _origin(store, settings)
     setup_warnings += [(TRUNCATED, message) for message in cut_start_document(document, options.event_limit)]
     new_run = NewRun(store, run_id, new_writer(), options.event_limit)
     try:
@@ -350,6 +409,7 @@ def start_run(options: RecordOptions, warn: Callable[[str], None]) -> JournalEve
             events.add_masked(counts, where)
         events.written_document = encode_json(document)
         events.path = new_run.place(clock.started, events.written_document)
+        _add_to_run_list(events.path)
         if not new_run.has_locks:
             setup_warnings.append(("no-locks", NO_LOCKS))
         events.setup_warnings = setup_warnings
@@ -357,6 +417,34 @@ def start_run(options: RecordOptions, warn: Callable[[str], None]) -> JournalEve
         new_run.discard()
         raise
     return events
+
+
+def _origin(store: str, settings: JsonObject) -> JsonObject:
+    """Where a run was started, as far as that is known and can be written: for running it again.
+
+    The paths are relative, so that a project can be moved: the directory to that of the run, the notebook to the directory.
+    """
+    try:
+        directory = os.getcwd()
+    except OSError:  # it was removed
+        return {}
+    paths = {"directory": os.path.join(os.pardir, os.path.relpath(directory, store))}
+    is_command = "trace" in settings  # then a notebook started it, at most
+    if not is_command and (notebook := notebook_path()):
+        paths["notebook"] = os.path.relpath(notebook, directory)
+    is_written = all(json_name(path).base64 is None for path in paths.values())
+    return paths if is_written and not mask_data(paths).counts else {}
+
+
+def _add_to_run_list(run: str) -> None:
+    """Add a run to the list that `runcard rerun` keeps of the runs that are recorded under it."""
+    if path := os.environ.get(RUN_LIST):
+        with contextlib.suppress(OSError):  # that rerun has ended
+            descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC)
+            try:
+                os.write(descriptor, os.fsencode(run) + b"\0")
+            finally:
+                os.close(descriptor)
 
 
 def _experiment_id(
@@ -378,8 +466,10 @@ def _experiment_id(
 
 def _close_abandoned(store: str, warn: Callable[[str], None]) -> None:
     """Close the runs whose recorders died. One that cannot be closed does not stop the recording."""
-    for run in open_runs(store):
+    own = {events.path for events in list(_journal_events) if events.is_open}
+    for run in open_runs(store, besides=own):
         try:
-            close_dead_run(run)
+            if not is_owned(run):
+                close_dead_run(run)
         except (RuncardError, OSError) as error:
             warn(f"an earlier run could not be closed: {error}")

@@ -17,7 +17,15 @@ from typing import Any, NamedTuple
 
 from runcard.encoding import JsonObject
 from runcard.files import encode_name, file_type, printable
-from runcard.views.formats import byte_size, long_duration, money, short_duration, token_count, truncated
+from runcard.views.formats import (
+    byte_size,
+    long_duration,
+    money,
+    short_duration,
+    token_count,
+    total_or_known,
+    truncated,
+)
 from runcard.views.markdown import code, escape
 from runcard.views.team_tree import branches
 
@@ -136,10 +144,7 @@ def _statistics(figures: JsonObject, instances: Sequence[JsonObject]) -> str:
 
 
 def _total(figures: JsonObject, what: str, format_amount: Callable[[Any], str]) -> str:
-    total, known = figures.get(f"total_{what}"), figures.get(f"known_{what}")
-    if total is not None:
-        return format_amount(total)
-    return f"unknown (at least {format_amount(known)})" if known else "unknown"
+    return total_or_known(figures.get(f"total_{what}"), figures.get(f"known_{what}"), format_amount)
 
 
 def _breakdown(instances: Sequence[JsonObject]) -> str:
@@ -154,7 +159,7 @@ _COLUMNS: dict[str, Callable[[JsonObject], str]] = {
     "Role": lambda entry: str(entry["role"]),
     "Status": lambda entry: _STATUS[entry["status"]],
     "Tokens": lambda entry: token_count(entry.get("tokens_used")),
-    "Cost": lambda entry: money(entry.get("cost")),
+    "Cost": lambda entry: total_or_known(entry.get("cost"), entry.get("known_cost"), money),
     "Duration": lambda entry: short_duration(entry["execution_time_seconds"]),
 }
 

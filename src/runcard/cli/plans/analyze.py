@@ -41,15 +41,21 @@ def command(
     """
     from runcard.errors import RuncardError  # noqa: PLC0415
     from runcard.operations.plans.analyze import analyze_methods, analyze_source, write_analysis  # noqa: PLC0415
+    from runcard.plans.analysis import ProjectFiles  # noqa: PLC0415
 
     if all_methods == (method_ref.method is not None):
         raise click.UsageError("Pass either --method or --all-methods.")
+    files = ProjectFiles()  # of all sources
     if method_ref.method is not None:
-        batch.each(sources, lambda source: analyze_source(source, method_ref, root=root, write=writes), _show)
+        batch.each(
+            sources,
+            lambda source: analyze_source(source, method_ref, root=root, write=writes, files=files),
+            _show,
+        )
         return batch.finish()
     for source in sources:
         try:
-            analyses = analyze_methods(source, root=root)
+            analyses = analyze_methods(source, root=root, files=files)
         except RuncardError as error:
             batch.refuse(source, error)
             continue
@@ -71,10 +77,9 @@ def _show_one_of_many(source: str, analyzed: "AnalysisResult") -> None:
 
 
 def _show(_: str, analyzed: "AnalysisResult") -> None:
-    from runcard.cli.printing import say  # noqa: PLC0415
+    from runcard.cli.printing import say, say_lines  # noqa: PLC0415
 
     if analyzed.plan is not None:
         say(analyzed.plan.path)
         return
-    for line in analyzed.text.splitlines():
-        say(line)
+    say_lines(analyzed.text.splitlines())

@@ -31,7 +31,8 @@ class InstanceUsage:
     token_source: str | None = None
     cost: float | None = None
     cost_source: str | None = None
-    price_row: JsonObject | None = None
+    known_cost: float | None = None  # the part of an unknown cost that is known
+    price_rows: tuple[JsonObject, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +88,7 @@ def instance_document(
     document["environment"] = member.environment
     document |= _performance_and_resources(member, entry["execution_time_seconds"])
     document |= {name: member.spec.fields[name] for name in ("labels", "trace") if name in member.spec.fields}
-    document["price_rows"] = [member.usage.price_row] if member.usage.price_row else []
+    document["price_rows"] = list(member.usage.price_rows)
     document["checksums"] = {"output": None, "workspace": None, **member.stored.checksums}
     return migrate("instance", document, LATEST, version).data
 
@@ -116,7 +117,7 @@ def team_document(
             entries, [_performance_and_resources(member, 0) for member in members]
         ),
         "token_source": weakest_token_source(entries),
-        "price_rows": distinct_price_rows(member.usage.price_row for member in members),
+        "price_rows": distinct_price_rows(row for member in members for row in member.usage.price_rows),
         "labels": session.fields.get("labels", {}),
         "trace": session.fields.get("trace"),
         "relations": session.fields.get("relations", []),
@@ -208,6 +209,7 @@ def _entry(member: TeamMember, children: int, facts: CollectionFacts) -> JsonObj
         "tokens": usage.tokens,
         "cost": usage.cost,
         "cost_source": usage.cost_source,
+        "known_cost": usage.known_cost,
     }
     entry = {name: value for name, value in fields.items() if value is not None}
     entry |= {"parent_instance_id": spec.parent_id, "children_count": children}
@@ -242,14 +244,15 @@ def execution_summary(entries: Sequence[JsonObject]) -> JsonObject:
     start = min(entries, key=_created)["created_at"]
     end = max(entries, key=_terminated)["terminated_at"]
     known_tokens = [entry["tokens_used"] for entry in entries if "tokens_used" in entry]
-    known_cost = [entry["cost"] for entry in entries if "cost" in entry]
+    costs = [entry["cost"] for entry in entries if "cost" in entry]
+    partly = [entry["known_cost"] for entry in entries if "cost" not in entry and "known_cost" in entry]
     tokens = sum(known_tokens) if len(known_tokens) == len(entries) else None
     fields: JsonObject = {
         "total_instances": len(entries),
         "completed_instances": completed,
         "failed_instances": len(entries) - completed,
         "total_tokens": tokens,
-        "total_cost": _exact_total(known_cost) if len(known_cost) == len(entries) else None,
+        "total_cost": _exact_total(costs) if len(costs) == len(entries) else None,
         "execution_start": start,
         "execution_end": end,
         "total_execution_time_seconds": whole_seconds(
@@ -258,7 +261,7 @@ def execution_summary(entries: Sequence[JsonObject]) -> JsonObject:
         "average_tokens_per_instance": None if tokens is None else _average(tokens, len(entries)),
         "all_completed": completed == len(entries),
         "status_counts": dict(Counter(entry["status"] for entry in entries)),
-        "known_cost": _exact_total(known_cost),
+        "known_cost": _exact_total([*costs, *partly]),
         "known_tokens": sum(known_tokens),
     }
     return {name: value for name, value in fields.items() if value is not None}

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 
 from runcard.documents.findings import Finding, finding
 from runcard.encoding import JsonObject
-from runcard.encoding.yaml import YamlPosition, yaml_1_1_type
+from runcard.encoding.yaml import YamlPosition, may_have_marks, plain_value, yaml_1_1_type
 from runcard.files import printable
 
 _LISTS = ("states", "terminal_states", "when_parent")
@@ -33,22 +33,39 @@ _READINGS = {
 
 def suspects(plan: JsonObject) -> Iterator[str]:
     """The pointers of values that YAML 1.1 does not read as text if they are unquoted."""
+    return (pointer for pointer, value in _checked_values(plan) if _is_suspicious(value))
+
+
+def may_be_unquoted(plan: JsonObject, text: str) -> bool:
+    """Whether `unquoted` may find anything in the plan with this text, without the positions that it needs.
+
+    A text that would be a number, a boolean or null without its quotes has quotes, or a tag.
+    """
+    values = [value for _, value in _checked_values(plan) if _is_suspicious(value)]
+    return bool(values) and (may_have_marks(text) or not all(map(_needs_quotes, values)))
+
+
+def _checked_values(plan: JsonObject) -> Iterator[tuple[str, object]]:
+    """The names and states of characteristics, with their pointers."""
     listed = plan.get("characteristics")
     for index, characteristic in enumerate(listed if isinstance(listed, list) else ()):
         if not isinstance(characteristic, dict):
             continue
         at = f"/characteristics/{index}"
         yield from (
-            f"{at}/{field}"
+            (f"{at}/{field}", characteristic[field])
             for field in _TEXTS
-            if characteristic.get(field) is not None and _is_suspicious(characteristic[field])
+            if characteristic.get(field) is not None
         )
         for field in _LISTS:
             values = characteristic.get(field)
             if isinstance(values, list):
-                yield from (
-                    f"{at}/{field}/{item}" for item, value in enumerate(values) if _is_suspicious(value)
-                )
+                yield from ((f"{at}/{field}/{item}", value) for item, value in enumerate(values))
+
+
+def _needs_quotes(value: object) -> bool:
+    """Whether a value is a text that would be another value without quotes."""
+    return isinstance(value, str) and plain_value(value) != value
 
 
 def _is_suspicious(value: object) -> bool:

@@ -18,6 +18,12 @@ _DEPTH = 128  # of the fast path
 _BRACKETS = 32  # nested brackets up to which it is fast
 # An anchor, alias, tag or directive; a merge key.
 _MARKS = re.compile(r"(?:^|[\s\[{,:])[&*!%]|<<")
+# A line that is a key and a text in quotes, or a list of such texts: marks in quotes mean nothing.
+_QUOTED = r"'(?:[^'\n]|'')*+'"
+_ITEM = rf"(?:{_QUOTED}|[A-Za-z0-9_.-]++)"
+_QUOTED_LINE = re.compile(
+    rf"^ *+(?:- )?[A-Za-z0-9_]++: (?:{_QUOTED}|\[{_ITEM}(?:, {_ITEM})*+\])$", re.MULTILINE
+)
 # Numbers beyond 64 bits or beyond a float: first a quick check, then an exact one that ignores ids and digests.
 _MAYBE_LONG = re.compile(r"[0-9.](?:[0-9]{18}|x[0-9a-fA-F]{16}|[eE][-+]?[0-9]{3,}+(?![^\s\]},:]))")
 _LONG = re.compile(
@@ -25,6 +31,7 @@ _LONG = re.compile(
     r"(?:[0-9.]{19,}+(?:[eE][-+]?[0-9]++)?|0x[0-9a-fA-F]{16,}+|0[ob][0-7]{17,}+|[0-9.]++[eE][-+]?[0-9]{3,}+)"
     r"(?![^\s\]},:])"
 )
+_TEXT, _CHECKED = frozenset({str}), frozenset({dict, list, float})
 _NO_BRACKETS = re.compile(r"[^\[\]{}]++")
 
 
@@ -48,11 +55,23 @@ def decode_yaml(data: bytes, limits: Limits = DEFAULT) -> Any:  # noqa: ANN401 -
 def _is_simple(text: str, limits: Limits) -> bool:
     if limits.depth < _DEPTH or limits.digits < 20 or "\ufeff" in text:
         return False
-    if any(mark in text for mark in "&*!%<") and _MARKS.search(text):
+    if may_have_marks(text):
         return False
     if _MAYBE_LONG.search(text) and _LONG.search(text):
         return False
     return not _is_deep(text)
+
+
+def may_have_marks(text: str) -> bool:
+    """Whether there may be an anchor, alias, tag, directive or merge key.
+
+    Marks in quotes mean nothing. If no quote is left after the lines with texts in quotes are removed, every text in quotes
+    ends on its own line. So these lines begin outside of quotes, and the quote after a key and a colon does begin a text.
+    """
+    if not any(mark in text for mark in "&*!%<") or not _MARKS.search(text):
+        return False
+    rest = _QUOTED_LINE.sub("", text)
+    return "'" in rest or '"' in rest or _MARKS.search(rest) is not None
 
 
 def _is_deep(text: str) -> bool:
@@ -72,12 +91,13 @@ def _is_plain_data(value: object) -> bool:
     todo = [value]
     while todo:
         item = todo.pop()
-        if type(item) is dict:
-            if not all(type(key) is str for key in item):
-                return False
-            todo += item.values()
-        elif type(item) is list:
-            todo += item
-        elif type(item) is float and not math.isfinite(item):
+        if type(item) is float and not math.isfinite(item):
             return False
+        if type(item) is dict:
+            if not _TEXT.issuperset(map(type, item)):
+                return False
+            item = item.values()
+        elif type(item) is not list:
+            continue
+        todo += [part for part in item if type(part) in _CHECKED]
     return True

@@ -11,6 +11,7 @@ _WORDS: dict[str, bool | None] = {
     **dict.fromkeys(("true", "True", "TRUE"), True),
     **dict.fromkeys(("false", "False", "FALSE"), False),
 }
+_MANY_DIGITS = 20
 _BASES = {"x": 16, "o": 8, "b": 2}
 
 _INTEGER = re.compile(r"[-+]?(?:0|[1-9][0-9]*+)")
@@ -75,6 +76,14 @@ def read_plain(text: str, digits: int) -> str | float | bool | None:
             raise NotFiniteError
         return value
     return text
+
+
+def plain_value(text: str) -> str | float | bool | None:
+    """The value of an unquoted text; None for a number that is refused."""
+    try:
+        return read_plain(text, _MANY_DIGITS)
+    except ValueError:
+        return None
 
 
 def _based(text: str, digits: int) -> int:

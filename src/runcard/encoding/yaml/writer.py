@@ -8,6 +8,7 @@ import math
 import re
 import sys
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from json.encoder import encode_basestring as quoted
 from typing import Any
 
@@ -20,6 +21,7 @@ from runcard.errors import EncodingError
 INDENT = 2
 
 _WIDTH = 80  # of a list in brackets
+_SHORT = 64  # characters of a text that is likely to be repeated
 _LONG_KEY = 1_000  # characters: longer keys need a `?`
 # A text that needs no quotes, unless YAML 1.1 takes it for another type: a word, a path, a few words.
 _WORDS = re.compile(r"[A-Za-z0-9_/.](?:[A-Za-z0-9_/.()+@=-]| (?=[A-Za-z0-9_/.(]))*+")
@@ -137,6 +139,16 @@ def encode_key(key: object) -> str:
 
 
 def _text(text: str) -> str:
+    return _short_text(text) if len(text) <= _SHORT else _any_text(text)
+
+
+@lru_cache(maxsize=4096)
+def _short_text(text: str) -> str:
+    """The same for keys and other words: documents repeat them."""
+    return _any_text(text)
+
+
+def _any_text(text: str) -> str:
     if _WORDS.fullmatch(text) and yaml_1_1_type(text) == "text":
         return text
     if "\\" not in text and _PRINTABLE.fullmatch(text):

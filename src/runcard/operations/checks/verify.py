@@ -73,7 +73,7 @@ def _named(word: str, progress: Progress | None, limits: Limits | None) -> Itera
     try:
         record = open_record(word, limits)
     except StoreError as error:
-        yield Verified(word, replace(unreadable(word, error), records=0), hint=error.hint)
+        yield Verified(word, replace(unreadable(word, error), records=0), hint=error.full_hint)
         return
     if not record.is_archived:
         yield replace(

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from runcard.documents.testplan.plan import TestPlan
 from runcard.encoding import JsonObject
 from runcard.files import json_name
-from runcard.plans.analysis import Analysis, analyze, analyze_all
-from runcard.plans.plan import Plan, StaleError, plan_at
+from runcard.plans.analysis import Analysis, ProjectFiles, analyze, analyze_all
+from runcard.plans.plan import Plan, StaleError
 from runcard.plans.plan_files import MethodRef, locate_plan
 
 _TRIES = 20  # to write while others write
@@ -35,15 +35,26 @@ class AnalysisResult:
 
 
 def analyze_source(
-    path: str, method_ref: MethodRef, *, root: str | None = None, write: bool = False
+    path: str,
+    method_ref: MethodRef,
+    *,
+    root: str | None = None,
+    write: bool = False,
+    files: ProjectFiles | None = None,
 ) -> AnalysisResult:
-    """Analyze one method of a source; with `write`, also write its plan."""
-    return write_analysis(path, analyze(path, method_ref, root=root), root=root, write=write)
+    """Analyze one method of a source; with `write`, also write its plan.
+
+    For many sources, pass the same `files`: then the models and factories of their project are read once.
+    """
+    analysis = analyze(path, method_ref, root=root, files=files)
+    return write_analysis(path, analysis, root=root, write=write)
 
 
-def analyze_methods(path: str, *, root: str | None = None) -> list[Analysis]:
+def analyze_methods(
+    path: str, *, root: str | None = None, files: ProjectFiles | None = None
+) -> list[Analysis]:
     """Analyze all methods of a source that have a body."""
-    return analyze_all(path, root=root)
+    return analyze_all(path, root=root, files=files)
 
 
 def write_analysis(
@@ -64,7 +75,7 @@ def write_analysis(
 
 def _write(path: str, analysis: Analysis, root: str | None) -> AnalysisResult:
     method_ref = MethodRef.of(analysis.plan["target"])
-    plan = plan_at(locate_plan(path, root=root, method_ref=method_ref, is_resolved=True))
+    plan = Plan(locate_plan(path, root=root, method_ref=method_ref, is_resolved=True))
     return AnalysisResult(analysis, plan.write("analyzer", _merged(plan.to_dict(), analysis.plan)))
 
 

@@ -32,7 +32,7 @@ class BeginCheck:
     def waits_for(self) -> str | None:
         """The agent before it, if the plan is valid and only that agent's report is missing."""
         before = predecessor(agent_named(self.agent))
-        if before is None or self.ready or not self.plan.exists or not self.plan.report.valid:
+        if before is None or self.ready or not self.plan.exists or self.plan.errors:
             return None
         return before.name
 

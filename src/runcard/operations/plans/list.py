@@ -9,7 +9,7 @@ from runcard.errors import RuncardError, StoreError
 from runcard.files import failure, json_name, printable
 from runcard.plans.agents import next_agent
 from runcard.plans.freshness import CORRUPTED, FAILED, INCOMPLETE, status_of
-from runcard.plans.plan import plan_at
+from runcard.plans.plan import Plan
 from runcard.plans.plan_files import PlanLocation, is_plan_name, no_project_warning, read_plan_file
 from runcard.plans.project import Project, check_folder, project_at
 
@@ -93,7 +93,7 @@ def _summary(project: Project, name: str, limits: Limits) -> PlanSummary:
 
 
 def _state(location: PlanLocation) -> tuple[str, str | None]:
-    errors = plan_at(location).report.errors
+    errors = Plan(location).errors
     if errors:
         return INVALID, f"{errors[0].message} [{errors[0].rule}]"
     try:

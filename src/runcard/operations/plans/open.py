@@ -3,7 +3,7 @@
 import os
 
 from runcard.encoding import Limits
-from runcard.plans.plan import Plan, plan_at
+from runcard.plans.plan import Plan
 from runcard.plans.plan_files import MethodRef, locate_plan
 
 
@@ -23,4 +23,4 @@ def open_plan(
     """
     method_ref = MethodRef(class_name, method, method_type)
     project = None if root is None else os.fspath(root)
-    return plan_at(locate_plan(os.fspath(path), root=project, method_ref=method_ref, limits=limits))
+    return Plan(locate_plan(os.fspath(path), root=project, method_ref=method_ref, limits=limits))

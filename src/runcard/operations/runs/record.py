@@ -17,6 +17,7 @@ from runcard.observe.clock import Clock
 from runcard.observe.environment import EnvironmentGatherer
 from runcard.observe.ids import new_id
 from runcard.recording.argument_checks import check_prices
+from runcard.recording.open_runs import add_open_run, remove_open_run
 from runcard.recording.run import (
     BACKGROUND_TIMEOUT,
     CURRENT_RUN,
@@ -118,7 +119,8 @@ class Recording:
                 raise
             warnings.warn(f"this run is not recorded: {error}", RuncardWarning, stacklevel=2)
             events = _unrecorded(options)
-        run = Run(events)
+        self._run = run = Run(events)
+        add_open_run(run, CURRENT_RUN.get())
         self._events, self._token = events, CURRENT_RUN.set(run)
         for kind, message in events.setup_warnings:
             events.add_warning(message, kind)
@@ -127,6 +129,7 @@ class Recording:
         self._background = EnvironmentGatherer(
             ".", ignore=[options.outputs], on_complete=events.add_environment
         )
+        events.start_heartbeat()
         self._signals.begin()
         if options.inputs:
             try:
@@ -145,6 +148,7 @@ class Recording:
         with contextlib.suppress(ValueError):  # a generator is closed in another context than it started in
             CURRENT_RUN.reset(token)
         if self._pid != os.getpid():
+            remove_open_run(self._run)
             return  # a forked child on its way out: the run is its parent's
         try:
             self._end(events, error)
@@ -153,6 +157,9 @@ class Recording:
                 raise
             error.add_note(f"runcard could not record this run: {failure}")  # and the user's own error passes
         finally:
+            remove_open_run(
+                self._run
+            )  # not before: what a thread records while the run is closed gives a warning
             self._signals.end()
 
     def _end(self, events: JournalEvents, error: BaseException | None) -> None:

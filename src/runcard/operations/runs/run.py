@@ -24,8 +24,8 @@ from runcard.observe.inputs import InputWatch, inputs
 from runcard.observe.paths import absolute_path
 from runcard.observe.process_tree import ProcessTree
 from runcard.operations.runs.command_files import CommandFiles
-from runcard.recording.closing import CHANGING
 from runcard.recording.run import BACKGROUND_TIMEOUT, JournalEvents, RecordOptions, Run, start_run
+from runcard.recording.run_closer import CHANGING
 from runcard.recording.start_document import given_configuration, start_settings, traceparent
 from runcard.recording.termination import status_of
 from runcard.settings import OUTPUTS, read_settings
@@ -72,10 +72,12 @@ def run(  # noqa: PLR0913 - each is a thing to say about a run
     output_patterns: Iterable[str] = (),
     template_args: bool = False,
     find_changes: bool = False,
+    variables: Mapping[str, str] | None = None,
 ) -> CommandResult:
     """Run a command and record it; raises when it cannot be recorded, and then the command was not run.
 
-    `patterns` select its inputs; a relation is a type, the id of the other record, and the digest of its document.
+    `patterns` select its inputs; a relation is a type, the id of the other record, and the digest of its document;
+    `variables` are added to the environment of the command.
     `output_patterns` select the files that are copied into the record if the command creates or changes them.
     With `template_args`, `{name}` in the command stands for a value of the configuration. With `find_changes`, the result
     names files of the working directory that changed and are not in the record, unless there are output patterns.
@@ -107,7 +109,7 @@ def run(  # noqa: PLR0913 - each is a thing to say about a run
         for message, hint in configured.warnings(OUTPUTS):
             command_run.warn("settings", f"{message}; {hint}")
         with Signals() as signals:
-            command_run.run(arguments, signals, {"TRACEPARENT": passed_on})
+            command_run.run(arguments, signals, {"TRACEPARENT": passed_on, **(variables or {})})
             return command_run.close()
     except (RuncardError, OSError, KeyboardInterrupt) as error:
         command_run.abandon(error)
@@ -258,6 +260,7 @@ class _CommandRun:
         signals.begin(relay.receive)
         try:
             child.release()
+            self._events.start_heartbeat()
             tree.sample()
             status = relay.run()
         finally:

@@ -14,6 +14,7 @@ from runcard.digests import sha256_bytes
 from runcard.documents.kinds import TEAM
 from runcard.documents.session import build
 from runcard.documents.session.build import CollectionFacts, StoredSections, TeamMember
+from runcard.documents.session.content import content_of
 from runcard.documents.session.events import COLLECTION_ENDED, COLLECTION_STARTED, FILE_OMITTED
 from runcard.documents.session.instance import Instance
 from runcard.documents.session.journal_check import section_digests
@@ -26,6 +27,7 @@ from runcard.files import Sync, failure, open_regular, sync_filesystem
 from runcard.observe.clock import Clock
 from runcard.observe.process import this_process
 from runcard.observe.user_and_host import locality, system_info, user_and_host
+from runcard.operations.sessions.earlier_sessions import EarlierSessions
 from runcard.operations.sessions.spec_file import CheckedSpec
 from runcard.parallel.progress import Amount
 from runcard.store import layout
@@ -64,14 +66,20 @@ class SessionAssembler:
         self._spec_redactions = [
             {"rule": rule, "where": "SPEC", "count": count} for rule, count in spec.redactions.items()
         ]
+        self._earlier: EarlierSessions | None = None
         self.remarks: tuple[str, ...] = ()
 
-    def run(self, progress: Progress | None) -> Team:
-        """Copy all files, write all documents, and give the session its final name; returns the team document."""
+    def run(self, progress: Progress | None, *, again: bool = False) -> Team:
+        """Copy all files, write all documents, and give the session its final name; returns the team document.
+
+        Unless `again` is given, raises SameContentError if the same content was collected before.
+        """
         self._add_start_event()
         members = self._copy_instances(progress)
         facts = self._end_collection(members)
-        hexes = self._copier.hexes | self._write_documents(members, facts)
+        instances = self._instance_documents(members, facts)
+        self._earlier = None if again else self._find_earlier(members, facts, instances)
+        hexes = self._copier.hexes | self._write_documents(members, facts, instances)
         listing = Listing.from_hex(hexes).to_bytes()
         self._directory.write(layout.CHECKSUMS, listing)
         try:
@@ -156,17 +164,35 @@ class SessionAssembler:
         self._add_event(COLLECTION_ENDED, payload | {"sections": section_digests(team)})
         return facts
 
-    def _write_documents(self, members: list[TeamMember], facts: CollectionFacts) -> dict[str, str]:
+    def _instance_documents(self, members: list[TeamMember], facts: CollectionFacts) -> dict[str, JsonObject]:
+        """The documents of the instances, by id."""
+        children, version = build.children_of(members), self._options.schema
+        return {
+            member.spec.instance_id: build.instance_document(
+                member, children[member.spec.instance_id], facts, version
+            )
+            for member in members
+        }
+
+    def _find_earlier(
+        self, members: list[TeamMember], facts: CollectionFacts, instances: dict[str, JsonObject]
+    ) -> EarlierSessions:
+        """Compare the new session with earlier ones; raises SameContentError."""
+        seal = {"symlinks": self._copier.symlinks}
+        team = build.team_document(self._spec.session, members, facts, seal, self._options.schema)
+        content = content_of(team, instances.values(), self._copier.hexes)
+        earlier = EarlierSessions(self._directory.store, self._spec.session.session_id, content)
+        earlier.check()
+        return earlier
+
+    def _write_documents(
+        self, members: list[TeamMember], facts: CollectionFacts, instances: dict[str, JsonObject]
+    ) -> dict[str, str]:
         """Write all documents but the team document; returns the digests of the files, by path."""
         version = self._options.schema
         team = build.team_document(self._spec.session, members, facts, {}, version)
-        children = build.children_of(members)
-        paths = {own: layout.instance_file(own, layout.METADATA) for own in children}
-        documents = {}
-        for member in members:
-            own = member.spec.instance_id
-            document = build.instance_document(member, children[own], facts, version)
-            documents[paths[own]] = Instance.from_dict(document).to_bytes()
+        paths = {own: layout.instance_file(own, layout.METADATA) for own in instances}
+        documents = {paths[own]: Instance.from_dict(instances[own]).to_bytes() for own in instances}
         producer = PRODUCER if version == TEAM.latest else None
         documents[layout.MANIFEST] = Manifest.from_dict(build.manifest(team, producer, paths)).to_bytes()
         documents[layout.SUMMARY] = summary(
@@ -190,6 +216,8 @@ class SessionAssembler:
     def _close(self, members: list[TeamMember], facts: CollectionFacts, listing: bytes) -> Team:
         """Write the team document, give the session its final name, and add it to the ledger."""
         with Ledger(self._directory.store, self._directory.modes.file) as ledger:
+            if self._earlier is not None:
+                self._earlier.check()  # another collection may have been faster
             seal = {
                 "symlinks": self._copier.symlinks,
                 "event_chains": [self._directory.journal.head.to_dict()],

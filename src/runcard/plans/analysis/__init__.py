@@ -1,10 +1,12 @@
 """The analyzer: from the source of a Ruby method to its plan, by parsing. The same source gives the same bytes.
 
-    analyze(path, method_ref, root=None) -> Analysis
+    analyze(path, method_ref, root=None, files=None) -> Analysis
         path            the Ruby file
         method_ref      `MethodRef(class_name, method, method_type)`; only the method is required, if it is unambiguous
         root            the project; by default the nearest directory above with `.git` or a `Gemfile`
-    analyze_all(path, root=None) -> list[Analysis]       every method of the file that has a body, in the order of the text
+        files           `ProjectFiles()`, shared by many sources: the models and factories of their project are read once
+    analyze_all(path, root=None, files=None) -> list[Analysis]
+                        every method of the file that has a body, in the order of the text
 
     Analysis
         .plan           the whole plan as data, version 2.0, valid
@@ -21,12 +23,13 @@ A file that cannot be read and a method that does not exist raise RuncardError; 
     subjects         what a condition is about, and its name
     questions        questions, their answers, and paths
     declared_values  enums and state machines of a class
-    project_context  models of the project, level of the test
+    project_context  models and factories of the project, level of the test
     states           questions → characteristics with types and states; `ranges` for comparisons
     dependency_tree  paths → parents, levels, terminal states
     characteristics  all of it as a plan lists it
 """
 
 from runcard.plans.analysis.analyzer import VERSION, Analysis, analyze, analyze_all
+from runcard.plans.analysis.project_context import ProjectFiles
 
-__all__ = ["VERSION", "Analysis", "analyze", "analyze_all"]
+__all__ = ["VERSION", "Analysis", "ProjectFiles", "analyze", "analyze_all"]

@@ -17,12 +17,11 @@ from runcard.plans.analysis.conditions import Conditions
 from runcard.plans.analysis.control_flow import Walker
 from runcard.plans.analysis.declared_values import ConditionContext, Declarations, read_declarations
 from runcard.plans.analysis.method_source import Method, find_method, local_names, private_methods
-from runcard.plans.analysis.project_context import Models, TestLevel, remember_constants
+from runcard.plans.analysis.project_context import ProjectFiles, TestLevel, remember_constants
 from runcard.plans.analysis.questions import MethodFlow
 from runcard.plans.plan_files import MethodRef
 from runcard.plans.project import project_of
 from runcard.plans.ruby.definitions import read_definitions
-from runcard.plans.ruby.factories import Factories, read_factories
 from runcard.plans.ruby.literals import Literals
 from runcard.plans.ruby.source_text import MAX_SIZE, source_of
 from runcard.plans.ruby.syntax_tree import Node, read_code
@@ -42,23 +41,25 @@ class Analysis:
     warnings: tuple[str, ...]
 
 
-def analyze(path: str, method_ref: MethodRef, *, root: str | None = None) -> Analysis:
-    """Analyze one method of a Ruby file."""
-    source = _SourceAnalyzer(path, root)
+def analyze(
+    path: str, method_ref: MethodRef, *, root: str | None = None, files: ProjectFiles | None = None
+) -> Analysis:
+    """Analyze one method of a Ruby file; `files` are shared by the sources of one command."""
+    source = _SourceAnalyzer(path, root, files or ProjectFiles())
     target = source.find(method_ref)
     return source.analyze(target, source.method(target))
 
 
-def analyze_all(path: str, *, root: str | None = None) -> list[Analysis]:
+def analyze_all(path: str, *, root: str | None = None, files: ProjectFiles | None = None) -> list[Analysis]:
     """Analyze every method of a Ruby file that has a body, in the order of the text."""
-    source = _SourceAnalyzer(path, root)
+    source = _SourceAnalyzer(path, root, files or ProjectFiles())
     return list(source.analyze_all())
 
 
 class _SourceAnalyzer:
     """A Ruby file, read once, and the project around it."""
 
-    def __init__(self, path: str, root: str | None) -> None:
+    def __init__(self, path: str, root: str | None, files: ProjectFiles) -> None:
         project, self.file = project_of(path, root)
         self.path = os.path.join(project.root, self.file)
         self.stamp, data = _read(self.path)
@@ -67,10 +68,7 @@ class _SourceAnalyzer:
         self.targets = Targets(classes, (*warnings, *left_out))
         self.literals = Literals(self.code)
         remember_constants(self.code, self.literals)
-        self.models = Models(project.root)
-        self.factories = (
-            read_factories(project.root, project.root) if project.is_marked else Factories(project.root)
-        )
+        self.models, self.factories = files.models(project), files.factories(project)
         self.file_warnings = tuple(self._file_warnings())  # about the whole file, reported once
         self._classes: dict[int, tuple[Declarations, dict[str, Node]]] = {}
 

@@ -1,4 +1,4 @@
-"""The project around a method: its models, and the level on which the method is tested."""
+"""The project around a method: its models and factories, and the level on which the method is tested."""
 
 import os
 import re
@@ -8,6 +8,8 @@ from runcard.files import resolve_below
 from runcard.plans.analysis.declared_values import Declarations, DeclarationSource, read_declarations
 from runcard.plans.analysis.method_source import Method, superclass_of
 from runcard.plans.analysis.vocabulary import OWN_ACTIONS
+from runcard.plans.project import Project
+from runcard.plans.ruby.factories import Factories, read_factories
 from runcard.plans.ruby.literals import Literals
 from runcard.plans.ruby.rails import camelize, underscore
 from runcard.plans.ruby.source_text import read_source
@@ -104,6 +106,29 @@ class Models(DeclarationSource):
         literals = Literals(code)
         remember_constants(code, literals)
         return read_declarations(code, _class_body(code, class_name), literals)
+
+
+class ProjectFiles:
+    """The models and the factories of projects, each read once.
+
+    It does not notice that a file changes, so it is for one command: the next one makes a new one.
+    """
+
+    def __init__(self) -> None:
+        self._models: dict[str, Models] = {}
+        self._factories: dict[Project, Factories] = {}
+
+    def models(self, project: Project) -> Models:
+        if project.root not in self._models:
+            self._models[project.root] = Models(project.root)
+        return self._models[project.root]
+
+    def factories(self, project: Project) -> Factories:
+        """All factories of a project; none of a directory that is not a project."""
+        if project not in self._factories:
+            root = project.root
+            self._factories[project] = read_factories(root, root) if project.is_marked else Factories(root)
+        return self._factories[project]
 
 
 def remember_constants(code: Code, literals: Literals) -> None:

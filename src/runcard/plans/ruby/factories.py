@@ -43,7 +43,7 @@ class Factories:
     def to_dict(self) -> JsonObject:
         """Each factory as a plan lists it."""
         return {
-            name: {"file": json_name(factory.file).text, "traits": factory.traits}
+            name: {"file": json_name(factory.file).text, "traits": list(factory.traits)}
             for name, factory in self.known.items()
         }
 
