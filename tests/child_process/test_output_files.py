@@ -40,7 +40,7 @@ def shell(runner: Runner, script: str, *patterns: str, code: int = 0) -> Done:
 def messages(done: Done) -> list[str]:
     """The warnings about output files: the same on stderr and in the document."""
     found = [warning["message"] for warning in done.document["warnings"] if warning["type"] == "output-file"]
-    shown = [line for line in done.err.decode().splitlines() if line.startswith("Warning: ")]
+    shown = [line for line in done.err.decode().splitlines() if line.startswith("Warning: --output")]
     assert [f"Warning: {message}" for message in found] == shown
     return found
 
@@ -299,6 +299,15 @@ def test_a_full_disk_costs_the_copies_and_not_the_record(runner: Runner) -> None
         assert not (run / "outputs").exists()
         assert b"Warning: the files of --output were not copied: " in done.err
         assert is_intact(run)
+
+
+def test_patterns_that_are_too_long_for_the_record_are_not_recorded_in_part(runner: Runner) -> None:
+    patterns = [f"{number}{'x' * 100_000}" for number in range(6)]
+    options = [word for pattern in patterns for word in ("--output", pattern)]
+    done = runner(*options, "--", "true")
+    assert "reproduce" not in done.document
+    assert "truncated" in done.warnings
+    assert is_intact(done.run)
 
 
 def test_running_again_copies_the_same_files(runner: Runner, monkeypatch: pytest.MonkeyPatch) -> None:

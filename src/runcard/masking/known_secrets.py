@@ -14,6 +14,7 @@ from runcard.masking.pattern_safety import MAX_PATTERN
 from runcard.masking.user_patterns import UserPattern, active_patterns, use_patterns
 
 _SHORTEST = 8  # characters
+_MOST = 100  # values: each takes time wherever something is masked
 
 
 def use_secrets_of(data: Any) -> None:  # noqa: ANN401
@@ -21,7 +22,7 @@ def use_secrets_of(data: Any) -> None:  # noqa: ANN401
     masked = mask_data(data)
     if masked.counts:
         found = dict.fromkeys(_patterns(data, masked.value))
-        use_patterns([*active_patterns(), *found])
+        use_patterns([*active_patterns(), *list(found)[:_MOST]])
 
 
 def _patterns(data: Any, masked: Any) -> list[UserPattern]:  # noqa: ANN401

@@ -10,13 +10,18 @@ read, the result says so.
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Collection
-from stat import S_ISREG
+from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
+from stat import S_ISDIR, S_ISREG
 from typing import NamedTuple
 
 _MOST_ENTRIES = 100_000
 _CLOCK_TICK = 10_000_000  # nanoseconds by which the times of files may lag behind the clock
 _ENVIRONMENT = "pyvenv.cfg"  # in the top directory of a virtual environment
+
+
+class _LimitReachedError(Exception):
+    """The search has taken long enough."""
 
 
 class ChangedFiles(NamedTuple):
@@ -55,40 +60,44 @@ class ChangeSearch:
     def run(self, seconds: float) -> ChangedFiles:
         """Search for at most this time."""
         paths: list[str] = []
-        pending, end, left = deque([""]), time.monotonic() + seconds, _MOST_ENTRIES
-        redirected, is_complete = _redirected_files(), True
+        pending, is_complete, redirected = deque([""]), True, _redirected_files()
+        self._left, self._end = _MOST_ENTRIES, time.monotonic() + seconds
         while pending:
             folder = pending.popleft()
             try:
-                entries = self._entries(folder)
-            except FileNotFoundError:
+                for name, status in self._statuses(folder):
+                    if S_ISDIR(status.st_mode):
+                        if status.st_dev == self._device and name not in self._skip:
+                            pending.append(f"{folder}{name}/")
+                    elif self._is_changed(status) and (status.st_dev, status.st_ino) not in redirected:
+                        paths.append(f"{folder}{name}")
+            except _LimitReachedError:
+                return ChangedFiles(paths, is_complete=False)
+            except FileNotFoundError:  # it was removed
                 continue
             except OSError:  # it may not be read
                 is_complete = False
-                continue
-            for entry in entries:
-                left -= 1
-                if left < 0 or time.monotonic() > end:
-                    return ChangedFiles(paths, is_complete=False)
-                path = f"{folder}{entry.name}"
-                try:
-                    status = entry.stat(follow_symlinks=False)
-                    if entry.is_dir(follow_symlinks=False):
-                        if status.st_dev == self._device and entry.name not in self._skip:
-                            pending.append(f"{path}/")
-                    elif self._is_changed(status) and (status.st_dev, status.st_ino) not in redirected:
-                        paths.append(path)
-                except FileNotFoundError:
-                    continue
         return ChangedFiles(paths, is_complete)
 
-    def _entries(self, folder: str) -> list[os.DirEntry[str]]:
-        """The entries of a folder that are searched."""
+    def _statuses(self, folder: str) -> Iterator[tuple[str, os.stat_result]]:
+        """The entries of a folder that are searched, in the order of their names."""
+        entries: dict[str, os.DirEntry[str]] = {}
         with os.scandir(os.path.join(self._directory, folder)) as scan:
-            entries = {entry.name: entry for entry in scan}
+            for entry in scan:
+                self._left -= 1
+                self._check_limits()
+                entries[entry.name] = entry
         if folder and (_ENVIRONMENT in entries or self._is_own(entries)):
-            return []
-        return [entries[name] for name in sorted(entries) if not name.startswith(".")]
+            return
+        for name in sorted(entries):
+            if not name.startswith("."):
+                self._check_limits()
+                with suppress(FileNotFoundError):
+                    yield name, entries[name].stat(follow_symlinks=False)
+
+    def _check_limits(self) -> None:
+        if self._left < 0 or time.monotonic() > self._end:
+            raise _LimitReachedError
 
     def _is_changed(self, status: os.stat_result) -> bool:
         return S_ISREG(status.st_mode) and status.st_ctime_ns >= self._since

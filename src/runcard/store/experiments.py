@@ -110,7 +110,8 @@ def no_experiment(name: str) -> StoreError:
 def experiment_names() -> list[str]:
     """The names of the experiments that have a folder."""
     try:
-        return sorted(entry.name for entry in os.scandir(layout.EXPERIMENTS) if entry.is_dir())
+        with os.scandir(layout.EXPERIMENTS) as scan:
+            return sorted(entry.name for entry in scan if is_safe_id(entry.name) and entry.is_dir())
     except OSError:
         return []
 
