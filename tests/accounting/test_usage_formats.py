@@ -1,11 +1,16 @@
 """Usage of tools, gateways and further vendors: each in its own format, each with the right cost."""
 
+import contextlib
+from copy import deepcopy
 from datetime import UTC, datetime
 from decimal import Decimal
+from random import Random
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from accounting.replies import ANTHROPIC, CHAT, GEMINI, RESPONSE, Reply, changed
 from accounting.wire_forms import (
@@ -27,6 +32,7 @@ from accounting.wire_forms import (
     OLLAMA,
     OPENROUTER,
 )
+from encoding.plain_data import values
 from runcard.accounting import Prices, Tokens, read_usage
 from runcard.errors import UsageError
 
@@ -372,7 +378,8 @@ def test_claude_code_counts_each_model_once() -> None:
 
 
 def test_claude_code_without_models_has_the_counts_of_the_main_agent_and_the_cost_of_all() -> None:
-    for models in (None, {}):
+    empty: list[Reply | None] = [None, {}]
+    for models in empty:
         found = read_usage({**CLAUDE_CODE, "modelUsage": models})
         assert (found.tokens.input, found.also) == (189_137, ())
         assert found.reported_cost == Decimal("0.0694963")
@@ -525,3 +532,28 @@ def test_data_of_any_depth_is_read(deep: Any) -> None:
         deep = {"message": deep, "data": deep}
     with pytest.raises(UsageError, match="no known token counts"):
         read_usage(deep)
+
+
+FORMS = [
+    *(AI_MESSAGE, BEDROCK, CLAUDE_CODE, CODEX_EVENT, COHERE, COHERE_V1, GEMINI_CLI, GEMINI_CLI_JSON),
+    *(GEMINI_CLI_STREAM, LITELLM, OLLAMA, OPENROUTER, ANTHROPIC, CHAT, GEMINI, RESPONSE),
+]
+
+
+def places(data: object, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    items = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
+    return [place for key, value in items for place in ((*path, key), *places(value, (*path, key)))]
+
+
+@given(st.sampled_from(FORMS), st.randoms(use_true_random=False), values)
+def test_a_reply_with_anything_in_it_is_read_or_refused(form: Reply, random: Random, value: object) -> None:
+    reply = deepcopy(form)
+    *path, last = random.choice(places(reply))
+    part: Any = reply
+    for key in path:
+        part = part[key]
+    part[last] = value
+    for data in (reply, [reply]):
+        with contextlib.suppress(UsageError):
+            for call in read_usage(data, allow_unknown=True).calls:
+                Prices.packaged().charge(call, None, AUTUMN, "gpt-5")

@@ -124,6 +124,25 @@ def test_a_python_program_finds_it_in_the_current_run(runner: Runner) -> None:
     assert given(done) == {"password": PASSWORD, "n": 3}
 
 
+def test_a_python_program_finds_an_empty_one_too(runner: Runner) -> None:
+    assert given(runner.python(PRINT)) == {}
+
+
+def test_a_worker_that_gets_the_run_finds_it_too(runner: Runner) -> None:
+    code = """
+import json, multiprocessing, runcard
+def work(run):
+    print(json.dumps([run.config, runcard.current_run().config]))
+if __name__ == "__main__":
+    worker = multiprocessing.get_context("spawn").Process(target=work, args=(runcard.current_run(),))
+    worker.start()
+    worker.join()
+"""
+    (runner.place / "workers.py").write_text(code)
+    done = runner("--set", "n=3", "--", "python", "workers.py")
+    assert (done.code, json.loads(done.out)) == (0, [{"n": 3}, {"n": 3}])
+
+
 def test_a_run_recorded_inside_has_its_own_configuration(runner: Runner) -> None:
     code = """
 import json, os, subprocess, sys, runcard

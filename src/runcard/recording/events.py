@@ -4,10 +4,7 @@ Where the events go is up to the subclass: a journal, or memory. Secrets are mas
 rule, never kept.
 """
 
-import contextlib
 import os
-import sys
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -24,17 +21,17 @@ from runcard.documents.run.events import (
     WARNING_ADDED,
 )
 from runcard.encoding import JsonObject
-from runcard.errors import RuncardError, RuncardWarning, StoreError
+from runcard.errors import RuncardError, StoreError
 from runcard.masking import mask_data, mask_text
 from runcard.observe.input_tokens import TokenCounter
 from runcard.recording.argument_checks import display_value, plain_copy
+from runcard.recording.off_loop import warn_caller
 from runcard.settings.apply import configured_prices
 
 if TYPE_CHECKING:
     from runcard.accounting import Charge, Prices, Usage
 
 _UNPRICED: JsonObject = {"cost_usd": None, "cost_source": None, "price_row": None}
-_INTERNAL = (os.path.join(os.path.dirname(os.path.dirname(__file__)), ""), contextlib.__file__)
 _INPUTS_PER_EVENT = 1 << 19  # bytes of inputs in one event
 
 
@@ -71,7 +68,7 @@ class EventRecorder(ABC):
                 raise
             is_late = isinstance(error, ClosedRunError)
             message = f"{error}: this call was not recorded" if is_late else f"recording failed: {error}"
-            warnings.warn(message, RuncardWarning, stacklevel=callers_level())
+            warn_caller(message)
 
     def add_inputs(self, files: list[JsonObject]) -> None:
         """Record inputs in as many events as needed, so that none is so long that it is cut."""
@@ -280,11 +277,3 @@ def _message(error: BaseException | str) -> str:
     except Exception:  # noqa: BLE001 - an exception of the user's that cannot be printed
         text = f"an exception that cannot be shown as text: {error.__class__.__name__}"
     return text.encode("utf-8", "backslashreplace").decode()
-
-
-def callers_level() -> int:
-    """The `stacklevel` of the first line outside of runcard, for a warning of the calling function."""
-    level, frame = 1, sys._getframe(1)  # noqa: SLF001 - as `warnings` does it
-    while frame.f_code.co_filename.startswith(_INTERNAL) and frame.f_back is not None:
-        level, frame = level + 1, frame.f_back
-    return level

@@ -2,8 +2,12 @@
 
 Python does not pass the context of a `with` block on to the threads that are started in it. If one run is open, the code
 belongs to it. If several are, nobody can tell; but a run that encloses all others encloses what happens in them.
+
+A run of `runcard.start` has no block: in its thread, code that is in no block belongs to it. So it does in other threads, unless a
+block is open anywhere.
 """
 
+import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -15,17 +19,39 @@ _enclosing_runs: dict[
 ] = {}  # the open runs, oldest first; each with the one that it was started in
 
 
+_started_runs: dict[
+    "Run", int
+] = {}  # those of `runcard.start`, oldest first; each with the thread that started it
+
+
 def add_open_run(run: "Run", enclosing: "Run | None") -> None:
     _enclosing_runs[run] = enclosing
 
 
+def add_started_run(run: "Run") -> None:
+    _started_runs[run] = threading.get_ident()
+
+
 def remove_open_run(run: "Run") -> None:
     _enclosing_runs.pop(run, None)
+    _started_runs.pop(run, None)
 
 
 def open_runs_here() -> tuple["Run", ...]:
     """The open runs of this process, oldest first."""
     return tuple(_enclosing_runs)
+
+
+def started_runs() -> tuple["Run", ...]:
+    """Those of them that `runcard.start` began."""
+    return tuple(_started_runs)
+
+
+def started_run() -> "Run | None":
+    """The newest run of `runcard.start` that code of this thread belongs to, if it is in no block."""
+    thread, all_started = threading.get_ident(), _started_runs.keys() >= _enclosing_runs.keys()
+    runs = (run for run, starter in _started_runs.items() if all_started or starter == thread)
+    return max(runs, key=list(_started_runs).index, default=None)
 
 
 def common_run(runs: Sequence["Run"]) -> "Run | None":

@@ -17,6 +17,7 @@ from runcard.recording.argument_checks import (
     plain_copy,
 )
 from runcard.recording.events import EventRecorder, current_directory
+from runcard.recording.plain_data import plain_data
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -38,12 +39,15 @@ class Recorder:
 
     _events: EventRecorder
 
-    def set_config(self, config: Mapping[str, Any] | None = None, /, **more: Any) -> None:  # noqa: ANN401
-        """Add to the configuration, or change it."""
+    def set_config(self, config: object = None, /, **more: object) -> None:
+        """Add to the configuration, or change it; `config` has names and values: a dict, a dataclass, a model, …"""
         events = self._events
-        given = check_config({**(config or {}), **more})
-        events.given_configuration |= given
-        configuration = events.mask(given, "configuration")
+        given = [check_config(part) for part in ({} if config is None else config, more)]
+        for part in given:
+            events.add_masked(part.counts, "configuration")
+        values = given[0].value | given[1].value
+        events.given_configuration |= values
+        configuration = events.mask(values, "configuration")
         events.configuration |= configuration
         events.emit(CONFIG_SET, {"configuration": configuration})
 
@@ -134,7 +138,7 @@ class Recorder:
         """Record a warning."""
         self._events.add_warning(message, type)
 
-    def set_labels(self, **labels: str) -> None:
+    def set_labels(self, **labels: object) -> None:
         """Label the run."""
         self._events.emit(LABELS_SET, {"labels": self._events.mask(check_labels(labels), "labels")})
 
@@ -145,13 +149,15 @@ class Recorder:
         payload = {"type": type, "id": self._events.mask_text(name, "relations")}
         self._events.emit(RELATION_ADDED, payload | ({"sha256": sha256} if sha256 else {}))
 
-    def log(self, event: str, /, **payload: Any) -> None:  # noqa: ANN401
+    def log(self, event: str, /, **payload: object) -> None:
         """Write an event of your own."""
         name = check_text(event, "the name of an event")
         if name in EVENTS:
             raise UsageError(f"{name} is an event of runcard's own", hint="choose another name")
-        events = self._events
-        events.emit(events.mask_text(name, "events"), events.mask(plain_copy(payload), "events"))
+        events, plain = self._events, plain_data(payload)
+        data = plain_copy(plain.value)
+        events.add_masked(plain.counts, "events")
+        events.emit(events.mask_text(name, "events"), events.mask(data, "events"))
 
 
 def _request_facts(request: object) -> "tuple[str | None, JsonObject | None]":

@@ -4,7 +4,6 @@ import os
 import re
 import sys
 from collections.abc import Mapping
-from typing import Any
 
 from runcard.encoding import JsonObject
 from runcard.encoding.shorten import fitted, size
@@ -29,9 +28,9 @@ def start_settings(
     *,
     model: str | None = None,
     provider: str | None = None,
-    config: Mapping[str, Any] | None = None,
+    config: object = None,
     experiment: str | None = None,
-    labels: Mapping[str, str] | None = None,
+    labels: Mapping[str, object] | None = None,
     parent: str | None = None,
 ) -> JsonObject:
     """The arguments that describe a run, checked; raises UsageError for what a record cannot hold."""
@@ -41,10 +40,12 @@ def start_settings(
                 f"{name} {value!r} is not a valid name", hint="use letters, digits, dots, dashes, underscores"
             )
     check_config({"model": model, "provider": provider})
+    configuration = check_config({} if config is None else config)
     return {
         "model": model,
         "provider": provider,
-        "config": check_config(config or {}),
+        "config": configuration.value,
+        "masked": configuration.counts,
         "experiment": experiment,
         "labels": check_labels(labels or {}),
         "parent": parent,
@@ -77,6 +78,7 @@ def start_document(
         if reproduce is not None:
             masked = mask_data(reproduce)
             reproduce, counts["reproduce"] = masked.value, dict(masked.counts)
+    add_counts(counts.setdefault("configuration", {}), settings["masked"])
     document: JsonObject = {
         "metadata_version": "1.0",
         "producer": {"name": "runcard", "version": __version__},

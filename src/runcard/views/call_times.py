@@ -7,7 +7,7 @@ _TIMES = {"p50": "median", "p95": "p95", "max": "longest"}
 
 
 def call_times(document: JsonObject) -> str | None:
-    """`3 calls; median 1.2 s, p95 3.1 s, longest 3.4 s; first token after 0.4 s (median)`; None without calls."""
+    """`3; median 1.2 s, p95 3.1 s, longest 3.4 s; first token after 0.4 s (median)`; None without calls."""
     section = document.get("performance") or {}
     if not section.get("calls"):
         return None
@@ -20,7 +20,7 @@ def call_times(document: JsonObject) -> str | None:
     if times and latency.get("count") is not None:
         times[0] = f"of {latency['count']:,} with a known time: {times[0]}"
     first = (section.get("time_to_first_token_seconds") or {}).get("p50")
-    parts = [counted(section["calls"], "call"), ", ".join(times)]
+    parts = [f"{section['calls']:,}", ", ".join(times)]
     parts.append("" if first is None else f"first token after {duration(first)} (median)")
     return "; ".join(part for part in parts if part)
 

@@ -23,12 +23,6 @@ _REASONING = tuple(f"{tier}reasoning" for tier in _TIERS)
 _SHORT, _LONG = "ephemeral_5m_input_tokens", "ephemeral_1h_input_tokens"
 _MODALITIES = ("audio", "image", "video")
 _PARTS = (*_MODALITIES, "text", "document", "priority", "flex")  # of all input, or all output
-_OPENAI_REALTIME = {
-    "cached_tokens",
-    "text_tokens",
-    "audio_tokens",
-    "image_tokens",
-}  # other details, same name
 _REASONS = ("finish_reason", "stop_reason", "stopReason", "done_reason")
 _TOOL_CALL = "server_tool_call"
 _OWN_IDS = ("run-", "lc_", "lc-")
@@ -48,8 +42,9 @@ def is_reply(reply: ReplyFields) -> bool:
 
 
 def is_usage(usage: ReplyFields) -> bool:
-    details = {*usage.part(_INPUTS).data, *usage.part(_OUTPUTS).data}
-    return usage.has(_INPUTS, _OUTPUTS) and not details & _OPENAI_REALTIME
+    """OpenAI's transcriptions have details of the same name, whose counts end in `_tokens`."""
+    details = {*usage.part(_INPUTS).data, *usage.part(_OUTPUTS).data} - {_SHORT, _LONG}
+    return usage.has(_INPUTS, _OUTPUTS) and not any(str(name).endswith("_tokens") for name in details)
 
 
 def read(reply: ReplyFields, usage: ReplyFields) -> Usage:

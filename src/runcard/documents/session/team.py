@@ -13,6 +13,7 @@ from runcard.documents.document import Document
 from runcard.documents.exact_sums import exact_sum, money_agrees, whole_sum
 from runcard.documents.findings import Finding, display_value, finding
 from runcard.documents.kinds import TEAM
+from runcard.documents.session.performance import team_section_rules
 from runcard.documents.times import parse_time, whole_seconds
 from runcard.encoding import JsonObject
 from runcard.files import is_safe_id
@@ -65,6 +66,8 @@ class Team(Document):
                 yield from lifetime_rules(instance, lifetime, f"/instances/{index}")
         if summary is not None:
             yield from _summary(summary, instances, lifetimes, adds_up=adds_up)
+        if adds_up:
+            yield from team_section_rules(document, instances)
 
 
 def work_start(document: JsonObject) -> str | None:

@@ -29,7 +29,7 @@ from runcard.errors import RuncardError, StoreError
 from runcard.files import printable
 from runcard.observe.notebook import NOTEBOOK
 from runcard.operations.checks.show import ShownRun, show
-from runcard.operations.checks.verify import verify
+from runcard.operations.checks.verify import damage_of
 from runcard.operations.runs.compare import RunComparison, compare
 from runcard.operations.runs.environment_differences import (
     EnvironmentDifference,
@@ -46,7 +46,7 @@ from runcard.operations.runs.program_runs import (
     read_run_list,
 )
 from runcard.operations.runs.run import CommandResult, run
-from runcard.recording.run import RUN_LIST
+from runcard.recording.start_run import RUN_LIST
 from runcard.settings import OUTPUTS, read_settings
 from runcard.store import layout
 from runcard.store.find_record import open_record
@@ -120,7 +120,7 @@ class RerunPlan:
     def damaged_runs(self) -> list[tuple[str, str]]:
         """The other runs of the program that fail verification, with the reason."""
         paths = [run.record.path for run in self.program.runs if run.record.path != self.path]
-        return [(path, damage) for path in paths if (damage := _damage(path)) is not None]
+        return [(path, damage) for path in paths if (damage := damage_of(path)) is not None]
 
     def rerun(self, *, compare_all: bool = False) -> RerunResult:
         """Run the command again and compare the run; with `compare_all`, also the other runs of its program."""
@@ -235,8 +235,10 @@ def rerun_directory(path: str | os.PathLike[str]) -> str | None:
     None if it is another one: then the command runs there. Raises StoreError if the directory is not known.
     """
     record = open_record(path)
-    inside = os.path.realpath(record.directory)
-    here = os.path.realpath(os.curdir)
+    try:
+        inside, here = os.path.realpath(record.directory), os.path.realpath(os.curdir)
+    except FileNotFoundError:  # the current directory was removed; running the command reports it
+        return None
     if os.path.commonpath([inside, here]) != inside:
         return None
     document = show(record).document
@@ -253,15 +255,7 @@ def rerun_directory(path: str | os.PathLike[str]) -> str | None:
 
 def _trust(record: Record, document: JsonObject, sha256: str) -> RecordTrust:
     is_own = is_own_run(record.directory, str(RunFields(document).run_id), sha256)
-    return RecordTrust(is_own, _damage(record.path))
-
-
-def _damage(path: str) -> str | None:
-    """Why a record fails verification; None if it does not."""
-    for result in verify(path):
-        if not (result.verdict.intact and result.verdict.complete):
-            return next((found.message for found in result.verdict.findings if found.breaks), "it is damaged")
-    return None
+    return RecordTrust(is_own, damage_of(record.path))
 
 
 def _start_document(run: ShownRun) -> JsonObject:

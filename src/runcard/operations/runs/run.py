@@ -24,9 +24,10 @@ from runcard.observe.inputs import InputWatch, inputs
 from runcard.observe.paths import absolute_path
 from runcard.observe.process_tree import ProcessTree
 from runcard.operations.runs.command_files import CommandFiles
-from runcard.recording.run import BACKGROUND_TIMEOUT, JournalEvents, RecordOptions, Run, start_run
+from runcard.recording.run import BACKGROUND_TIMEOUT, JournalEvents, RecordOptions, Run
 from runcard.recording.run_closer import CHANGING
 from runcard.recording.start_document import given_configuration, start_settings, traceparent
+from runcard.recording.start_run import start_run
 from runcard.recording.termination import status_of
 from runcard.settings import OUTPUTS, read_settings
 from runcard.settings.apply import use_masking_settings

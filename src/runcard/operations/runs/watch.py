@@ -6,7 +6,6 @@ stay as they are.
 """
 
 import json
-import warnings
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary, ref
@@ -15,14 +14,15 @@ from runcard.accounting import Tokens, Usage, read_usage
 from runcard.digests import sha256_bytes
 from runcard.documents.run.events import CALL_UNATTRIBUTED, MODEL_CALLED
 from runcard.encoding import JsonObject, canonical_json, encode_json
-from runcard.errors import EncodingError, RuncardWarning, UsageError
+from runcard.errors import EncodingError, UsageError
 from runcard.files import printable
 from runcard.masking import mask_data
 from runcard.observe.clients.call import CallFacts, ModelCall
 from runcard.observe.clients.supported_clients import attach
-from runcard.recording.events import EventRecorder, callers_level
+from runcard.recording.current_run import RunMatch, enclosing_run, find_run
+from runcard.recording.events import EventRecorder
+from runcard.recording.off_loop import warn_caller
 from runcard.recording.recorder import Recorder, events_of
-from runcard.recording.run import CURRENT_RUN, RunMatch, find_run
 
 Client = TypeVar("Client")
 
@@ -52,7 +52,7 @@ def watch(
         raise UsageError(f"run is a {type(run).__name__}", hint="pass the run of runcard.record, or nothing")
     digest = None if template is None else sha256_bytes(template.encode("utf-8", "surrogatepass")).hex
 
-    here = CURRENT_RUN.get()
+    here = enclosing_run()
     watched_in = here and ref(here)
 
     def call_recorder() -> _CallRecorder | None:
@@ -96,7 +96,7 @@ class _CallRecorder:
         runs = [run for run in (match.run, *match.candidates) if run is not None]
         is_new = [_warn_once(events_of(run), message, _UNCERTAIN, key=_UNCERTAIN) for run in runs]
         if any(is_new):
-            warnings.warn(message, RuncardWarning, stacklevel=callers_level())
+            warn_caller(message)
 
     def call_finished(self, call: ModelCall, facts: CallFacts) -> None:
         usage = self._usage(facts)

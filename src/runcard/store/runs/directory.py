@@ -20,7 +20,7 @@ from runcard.files.opening import list_directory
 from runcard.files.rename_noreplace import rename_noreplace
 from runcard.files.temporary_files import is_temporary_file, remove_temporary_files_in
 from runcard.store import directory_names, layout
-from runcard.store.journal import EVENT_LIMIT, JournalWriter, new_writer, try_lock
+from runcard.store.journal import EVENT_LIMIT, ClosedJournalError, JournalWriter, new_writer, try_lock
 from runcard.store.locks import lock_folder
 from runcard.store.own_directories import list_own, open_own, own_entry
 from runcard.store.runs.heartbeat import remove_heartbeat
@@ -138,7 +138,7 @@ def _create_open_mark(run: str) -> bool:
 def join_run(run: str, run_id: str, limit: int = EVENT_LIMIT) -> JournalWriter:
     """Start another journal in a run; raises StoreError when the run is closed or being closed."""
     writer = new_writer()
-    closed = StoreError(f"the run in {printable(run)} is closed", hint="record before the run ends")
+    closed = ClosedJournalError(f"the run in {printable(run)} is closed", hint="record before the run ends")
     with contextlib.ExitStack() as stack:
         try:
             stack.enter_context(lock_folder(run, shared=True, timeout=0))
