@@ -45,7 +45,8 @@ class EventRecorder(ABC):
     def __init__(self, *, strict: bool, prices: "Prices | None", keep_secrets: bool) -> None:
         self.strict = strict
         self.keep_secrets = keep_secrets
-        self.configuration: JsonObject = {}
+        self.configuration: JsonObject = {}  # as it is recorded
+        self.given_configuration: JsonObject = {}  # with its secrets
         self.directory = current_directory()  # where the run was started: inputs are named relative to it
         self.watched_replies: set[str] = set()  # ids of the replies that watched clients got
         self.open_calls: set[Any] = set()  # calls of watched clients whose replies are still being read
