@@ -19,10 +19,11 @@ from runcard.files import printable
 from runcard.masking import mask_data
 from runcard.observe.clients.call import CallFacts, ModelCall
 from runcard.observe.clients.supported_clients import attach
-from runcard.recording.current_run import RunMatch, enclosing_run, find_run
+from runcard.recording.current_run import RunMatch, find_run
 from runcard.recording.events import EventRecorder
 from runcard.recording.off_loop import warn_caller
 from runcard.recording.recorder import Recorder, events_of
+from runcard.recording.run import enclosing_run
 
 Client = TypeVar("Client")
 
