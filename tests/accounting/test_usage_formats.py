@@ -97,6 +97,12 @@ def charged(reply: object, model: str | None = None, provider: str | None = None
             Tokens(9, 5, 8),
         ),
         ({"prompt_tokens": 9, "completion_tokens": 5, "cached_tokens": 8}, Tokens(9, 5, 8)),
+        # `UsageMetrics` of CrewAI; Nova by InvokeModel.
+        (
+            {"prompt_tokens": 9, "cached_prompt_tokens": 8, "completion_tokens": 5, "successful_requests": 2},
+            Tokens(9, 5, 8),
+        ),
+        ({"inputTokens": 4, "outputTokens": 3, "cacheReadInputTokenCount": 5}, Tokens(9, 3, 5)),
     ],
 )
 def test_all_input_and_all_output_are_counted_once(reply: object, expected: Tokens) -> None:
@@ -439,10 +445,15 @@ def test_a_cost_in_the_reply_is_the_cost(usage: Reply, expected: str | None) -> 
         assert charge.source == "priced"
 
 
-@pytest.mark.parametrize("cost", [-1, float("nan"), float("inf"), 1e300, True, "0.5", [1]])
-def test_a_cost_that_is_none_is_refused_by_its_name(cost: object) -> None:
-    with pytest.raises(UsageError, match=r"^usage\.cost is "):
+@pytest.mark.parametrize("cost", [-1, float("nan"), float("inf"), 1e300])
+def test_an_impossible_cost_is_refused_by_its_name(cost: float) -> None:
+    with pytest.raises(UsageError, match=r"^usage\.cost is not a possible amount of money"):
         read_usage(changed(OPENROUTER, {"cost": cost}))
+
+
+@pytest.mark.parametrize("cost", [True, "0.5", [1]])
+def test_what_is_no_number_is_no_cost(cost: object) -> None:
+    assert read_usage(changed(OPENROUTER, {"cost": cost})).reported_cost is None
 
 
 def test_searches_of_perplexity_without_a_cost_are_named_as_unpriced() -> None:
@@ -510,7 +521,8 @@ def test_an_unknown_count_that_is_allowed_leaves_the_cost_unknown(usage: Reply) 
         {"foo": True},
         {"foo": {"bar": 0}},
         {"foo": []},
-        {"queue_time": 0.03, "prompt_time": 1, "total_latency_ms": 12, "tokens_per_second_at": 3},  # Groq's
+        {"queue_time": 0.03, "prompt_time": 1, "total_latency_ms": 12},  # Groq
+        {"completion_tokens_per_sec": 400.0, "time_to_first_token": 1, "acceptance_rate": 4.5},  # SambaNova
     ],
 )
 def test_what_is_no_count_does_no_harm(fields: Reply) -> None:
@@ -521,9 +533,23 @@ def test_totals_of_many_calls_do_not_get_the_price_of_a_large_call() -> None:
     stats = {"tokens": {"prompt": 300_000, "candidates": 0, "total": 300_000, "cached": 0}}
     totals = {"stats": {"models": {"gemini-2.5-pro": stats}}}
     assert charged(totals) == Decimal("0.375")
+    several = {
+        "requests": 4,
+        "input_tokens": 300_000,
+        "output_tokens": 0,
+        "total_tokens": 300_000,
+    }  # Agents SDK
+    assert charged(several, "gemini-2.5-pro") == Decimal("0.375")
     assert charged({"promptTokenCount": 300_000, "candidatesTokenCount": 0}, "gemini-2.5-pro") == Decimal(
         "0.75"
     )
+
+
+def test_a_field_of_a_tool_among_counts_does_not_hide_them() -> None:
+    with pytest.raises(UsageError, match="total_cost_usd: unknown name of a token count"):
+        read_usage({"input_tokens": 5, "output_tokens": 3, "total_cost_usd": 0.1})
+    usage = {"prompt_tokens": 9, "completion_tokens": 5}
+    assert read_usage({"model": "m", "done": True, "eval_count": 1, "usage": usage}).tokens == Tokens(9, 5)
 
 
 @pytest.mark.parametrize("deep", [{"a": 1}, [{"a": {"b": {"c": {"d": {"e": {"f": 1}}}}}}]])

@@ -155,10 +155,10 @@ def _input_counts(tokens: Tokens, rates: Rates, as_text: tuple[str, ...]) -> dic
     counts: dict[str, int | None] = {}
     for kind in ("audio", "image", "video"):
         sent, read = getattr(tokens, f"input_{kind}"), getattr(tokens, f"cache_read_{kind}")
-        if not sent or (kind in as_text and getattr(rates, f"input_{kind}") is None):
+        if not (sent or read) or (kind in as_text and getattr(rates, f"input_{kind}") is None):
             continue
         read = read if all_cached else 0
-        if read is None or tokens.cache_write_5m or tokens.cache_write_1h:
+        if None in (sent, read) or tokens.cache_write_5m or tokens.cache_write_1h:
             return {"input": None}  # how much of what was cached is audio, an image, a video?
         counts |= {f"input_{kind}": sent - read, f"cache_read_{kind}": read}
         plain -= sent - read

@@ -23,6 +23,7 @@ from runcard.encoding import Limits, decode_json
 from runcard.errors import DocumentError, EncodingError, UsageError
 from runcard.files import failure, open_regular, printable, read_stream
 
+_REST = "the rest of the output"  # of a stream that was cut: it is charged, and not counted
 _PACKAGED = Path(__file__).with_name("prices.json")
 
 
@@ -117,7 +118,7 @@ class Prices:
         row = replace(row, tiers=()) if usage.is_total else row
         tokens = usage.billed or usage.tokens
         known, unpriced = row.charge(tokens, usage.server_tools)
-        unpriced += usage.unknown
+        unpriced += usage.unknown + ((_REST,) if usage.source == "partial" else ())
         total = None if unpriced else known
         return Charge(total, row.applied(tokens, usage.server_tools), known, unpriced, "priced")
 

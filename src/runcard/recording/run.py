@@ -20,7 +20,7 @@ from runcard.errors import RuncardError, UsageError
 from runcard.files import printable
 from runcard.observe.clock import Clock
 from runcard.observe.process import resources
-from runcard.recording.argument_checks import check_status
+from runcard.recording.argument_checks import check_status, plain_copy
 from runcard.recording.closing import seal_run
 from runcard.recording.events import ClosedRunError, EventRecorder
 from runcard.recording.heartbeat import HEARTBEAT
@@ -28,8 +28,10 @@ from runcard.recording.off_loop import warn_caller
 from runcard.recording.open_runs import add_open_run, remove_open_run, started_run
 from runcard.recording.recorder import Recorder
 from runcard.recording.run_closer import RecorderState
+from runcard.recording.start_document import given_configuration
 from runcard.settings.apply import use_masking_settings
 from runcard.store.journal import EVENT_LIMIT, ClosedJournalError, JournalWriter
+from runcard.store.runs.config_file import read_config
 from runcard.store.runs.directory import join_run
 from runcard.store.runs.heartbeat import write_heartbeat
 
@@ -95,6 +97,9 @@ class JournalEvents(EventRecorder):
         self.document = document
         self.written_document = b""  # the start document as it was written
         self.configuration = dict(document["configuration"])
+        # Without settings, another process started the run.
+        given = given_configuration(options.settings) if options.settings else read_config(self.run_id)
+        self.given_configuration = dict(self.configuration) if given is None else given
         self.status = "running" if journal is not None else "not recorded"
         self.setup_warnings: list[tuple[str, str]] = []  # type and message, to be recorded and shown
         self._clock = clock
@@ -299,6 +304,15 @@ class Run(Recorder):
         from pathlib import Path  # noqa: PLC0415 - longer to load than a run takes to begin
 
         return Path(self._events.path)
+
+    @property
+    def config(self) -> "JsonObject":
+        """A copy of the configuration, secrets included: as given, with what `set_config` of this process added.
+
+        A child of `runcard run` reads it from the file that RUNCARD_CONFIG names. Another process that joined the run
+        gets it as it was recorded at the start: with its secrets masked.
+        """
+        return plain_copy(self._events.given_configuration)
 
     @property
     def environ(self) -> dict[str, str]:

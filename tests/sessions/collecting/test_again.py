@@ -56,11 +56,11 @@ def test_the_library_returns_the_earlier_session(spec: Path) -> None:
 def test_an_archived_session_counts_wherever_the_archive_is(here: Path, spec: Path) -> None:
     for target in (None, here / "elsewhere"):
         shutil.rmtree(here / "artifacts", ignore_errors=True)
-        archived = archive(runcard.collect(spec).path, to=target)
+        archived = archive(runcard.collect(spec).path, to=target).archive
         again = runcard.collect(spec)
-        assert (again.is_new, again.path) == (False, archived.archive)
-    archived.archive.unlink()
-    assert runcard.collect(spec).is_new
+        assert (again.is_new, again.path) == (False, archived)
+        archived.unlink()
+        assert runcard.collect(spec).is_new
 
 
 def test_a_session_that_was_deleted_or_lost_a_file_is_collected_again(

@@ -28,8 +28,8 @@ def content_of(team: JsonObject, instances: Iterable[JsonObject], files: Mapping
     links = sorted((link["path"], link["target"]) for link in team.get("symlinks") or ())
     members = {document["instance_id"]: _instance(document, team["created_at"]) for document in instances}
     return {
-        **_known(team, _TEAM_FACTS),
-        **_known(system, ("madrox_version",)),
+        **_facts(team, _TEAM_FACTS),
+        **_facts(system, ("madrox_version",)),
         "symlinks": links,
         "instances": members,
         "files": dict(files),
@@ -37,13 +37,13 @@ def content_of(team: JsonObject, instances: Iterable[JsonObject], files: Mapping
 
 
 def _instance(document: JsonObject, collected: str) -> JsonObject:
-    facts = _known(document, _INSTANCE_FACTS)
+    facts = _facts(document, _INSTANCE_FACTS)
     if _has_observed_end(document, collected):
-        facts |= _known(document, _END_FACTS)
+        facts |= _facts(document, _END_FACTS)
     if document.get("cost_source") != "priced":
-        facts |= _known(document, ("cost",))
-    facts |= _known(document.get("performance") or {}, _PERFORMANCE_FACTS)
-    return facts | _known(document.get("resources") or {}, _RESOURCE_FACTS)
+        facts |= _facts(document, ("cost",))
+    facts |= _facts(document.get("performance") or {}, _PERFORMANCE_FACTS)
+    return facts | _facts(document.get("resources") or {}, _RESOURCE_FACTS)
 
 
 def _has_observed_end(document: JsonObject, collected: str) -> bool:
@@ -54,7 +54,7 @@ def _has_observed_end(document: JsonObject, collected: str) -> bool:
     return status != "running" and end != collected if source is None else source == "observed"
 
 
-def _known(data: JsonObject, names: Iterable[str]) -> JsonObject:
+def _facts(data: JsonObject, names: Iterable[str]) -> JsonObject:
     """The fields that are there and known."""
     return {
         name: value for name in names if (value := _without_unknown(data.get(name))) not in (None, {}, [])

@@ -58,7 +58,8 @@ def watch(
 
     def call_recorder() -> _CallRecorder | None:
         match = None if run else find_run(watched_in() if watched_in else None)
-        recorder = run or (match and (match.run or next(iter(match.candidates), None)))
+        # The newest one will be open longest.
+        recorder = run or (match and (match.run or next(reversed(match.candidates), None)))
         if recorder is None:
             return None
         return _CallRecorder(events_of(recorder), step, digest, keep_content, match)
@@ -91,13 +92,18 @@ class _CallRecorder:
             self._warn_uncertain(self.match)
 
     def _warn_uncertain(self, match: RunMatch) -> None:
-        """Warn in all runs that the call may belong to: their totals may lack it."""
-        kept = "kept in none of their totals" if match.run is None else f"recorded in {match.run.id}"
-        message = f"it is uncertain to which run a call belongs, so it was {kept}: {match.describe()}"
-        runs = [run for run in (match.run, *match.candidates) if run is not None]
-        is_new = [_warn_once(events_of(run), message, _UNCERTAIN, key=_UNCERTAIN) for run in runs]
+        """Warn in all runs that the call may belong to, and in the program."""
+        kept = "is in no totals" if match.run is None else f"was recorded in {match.run.id}"
+        texts = dict.fromkeys(match.candidates, f"a model call may belong to this run and {kept}")
+        if match.run is not None:
+            texts[match.run] = "a model call was recorded here that may belong to another run"
+        reason = match.describe()
+        is_new = [
+            _warn_once(events_of(run), f"{text}: {reason}", _UNCERTAIN, key=_UNCERTAIN)
+            for run, text in texts.items()
+        ]
         if any(is_new):
-            warn_caller(message)
+            warn_caller(f"it is uncertain to which run a model call belongs; it {kept}: {reason}")
 
     def call_finished(self, call: ModelCall, facts: CallFacts) -> None:
         usage = self._usage(facts)
