@@ -115,6 +115,18 @@ def test_another_fact_is_another_session(here: Path, spec: Path, change: Fields)
     assert len(sessions(here / "artifacts")) == 3
 
 
+def test_a_corrected_price_is_another_session(here: Path, spec: Path) -> None:
+    """Documents do not state the tier, only the cost that follows from it."""
+    assert runcard.collect(spec).is_new
+    other = write_spec(here, team(COORDINATOR | {"service_tier": "batch"}, RESEARCHER))
+    corrected = runcard.collect(other)
+    assert corrected.is_new
+    assert not runcard.collect(other).is_new
+    spaced = here / "spaced.json"
+    spaced.write_bytes(other.read_bytes() + b"\n")
+    assert runcard.collect(spaced).path == corrected.path
+
+
 @pytest.mark.parametrize("change", ["changed", "added", "removed", "renamed", "link", "transcript"])
 def test_other_files_are_another_session(here: Path, spec: Path, change: str) -> None:
     runcard.collect(spec)
