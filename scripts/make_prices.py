@@ -3,9 +3,9 @@
 Only this script needs genai-prices installed. The package has no date for its prices, so `--as-of` gives it: the day the
 installed version was published. The same version and day give the same bytes.
 
-Included are prices of text tokens, with their tiers, dates, hours and service tiers, and the clauses by which the package
-finds a model. Prices of images, sound, searches and pages are not: they cannot be applied to token counts. A model that
-always charges for more than tokens keeps its name and has no price.
+Included are prices of tokens by class and modality, with their tiers, dates, hours and service tiers, those of searches, and
+the clauses by which the package finds a model. Prices of hours, characters and pages are not: they cannot be applied to
+token counts. A model that always charges for more than tokens keeps its name and has no price.
 """  # noqa: INP001 - a standalone script
 
 import argparse
@@ -18,14 +18,31 @@ from pathlib import Path
 from typing import Any
 
 TARGET = Path(__file__).parents[1] / "src" / "runcard" / "accounting" / "prices.json"
-ABOUT = "US dollars for a million text tokens. Made by scripts/make_prices.py: do not edit"
+ABOUT = "US dollars for a million tokens, and for a thousand uses of a tool. Made by scripts/make_prices.py: do not edit"
 CLASSES = {
     "input": "input_mtok",
     "output": "output_mtok",
     "cache_read": "cache_read_mtok",
     "cache_write_5m": "cache_write_mtok",
     "cache_write_1h": "cache_write_1h_mtok",
+    "input_audio": "input_audio_mtok",
+    "input_image": "input_image_mtok",
+    "input_video": "input_video_mtok",
+    "cache_read_audio": "cache_audio_read_mtok",
+    "cache_read_image": "cache_image_read_mtok",
+    "cache_read_video": "cache_video_read_mtok",
+    "output_audio": "output_audio_mtok",
+    "output_image": "output_image_mtok",
+    "output_video": "output_video_mtok",
 }
+TEXT_CLASSES = tuple(CLASSES)[:5]
+# Searches on the web and in the user's files. Google's are left out: a part of them is free for each account.
+TOOLS = {"web_search": "web_searches_kcount", "file_search": "storage_searches_kcount"}
+WITHOUT_TOOLS = ("google",)
+# Google's price list has one input price for "text / image / video", and another one for audio where that differs.
+CHARGED_AS_TEXT = {"google": ["image", "video"]}
+# All output of these models is an image, or speech, so that their price of output is that of this modality.
+ONLY_OUTPUT = {"gpt-image-": "output_image", "-tts": "output_audio"}
 # Charged for every call beside its tokens: a price without them would be too low.
 EXTRA_CHARGES = ("requests_kcount", "output_reasoning_mtok", "output_citation_mtok")
 CONTEXTS = {"processing", "service_tier"}
@@ -53,12 +70,15 @@ def _provider(provider: Any) -> str:  # noqa: ANN401 - the package has no types 
     also = (
         f', "also": {_text(provider.fallback_model_providers)}' if provider.fallback_model_providers else ""
     )
-    models = ",\n".join(_text(_model(model)) for model in provider.models)
+    as_text = CHARGED_AS_TEXT.get(provider.id)
+    also += f', "charged_as_text": {_text(as_text)}' if as_text else ""
+    tools = {} if provider.id in WITHOUT_TOOLS else TOOLS
+    models = ",\n".join(_text(_model(model, tools)) for model in provider.models)
     return f'{_text(provider.id)}: {{"owns": {_text(owns)}{also}, "models": [\n{models}]}}'
 
 
-def _model(model: Any) -> Plain:  # noqa: ANN401
-    prices = [*_standard_prices(model), *_tier_prices(model)]
+def _model(model: Any, tools: dict[str, str]) -> Plain:  # noqa: ANN401
+    prices = [*_standard_prices(model, tools), *_tier_prices(model, tools)]
     entry: Plain = {"model": model.id}
     if (match := _clause(model.match)) != model.id.lower():
         entry["match"] = match
@@ -79,10 +99,10 @@ def _clause(clause: Any) -> Any:  # noqa: ANN401
     return {kind: value if kind == "regex" else value.lower()}
 
 
-def _standard_prices(model: Any) -> list[Plain]:  # noqa: ANN401
+def _standard_prices(model: Any, tools: dict[str, str]) -> list[Plain]:  # noqa: ANN401
     prices = []
     for condition, source in _conditions(model):
-        if (price := _price(model, source)) is None:
+        if (price := _price(model, source, tools)) is None:
             return []
         prices.append(price | condition)
     return prices
@@ -111,7 +131,7 @@ def _utc(moment: time) -> str:
     return moment.isoformat("auto").removesuffix(":00")
 
 
-def _tier_prices(model: Any) -> list[Plain]:  # noqa: ANN401
+def _tier_prices(model: Any, tools: dict[str, str]) -> list[Plain]:  # noqa: ANN401
     """The prices of service tiers, combined with the standard ones as the package does it, for each day of change."""
     prices: list[Plain] = []
     for context in _contexts(model):
@@ -121,7 +141,7 @@ def _tier_prices(model: Any) -> list[Plain]:  # noqa: ANN401
             when = datetime.combine(day, time(12), UTC)
             if not any(_active(variant, when, context) for variant in model.price_variants):
                 continue
-            price = _price(model, model.get_prices(when, {key: tier}))
+            price = _price(model, model.get_prices(when, {key: tier}), tools)
             if price is None:
                 continue
             price |= {"from": day.isoformat(), "service_tier": tier}
@@ -152,19 +172,24 @@ def _same(first: Plain, second: Plain) -> bool:
     return {**first, "from": None} == {**second, "from": None}
 
 
-def _price(model: Any, source: Any) -> Plain | None:  # noqa: ANN401
-    """The rates of text tokens and their tiers; None for a price that is not, or not only, by token."""
+def _price(model: Any, source: Any, tools: dict[str, str]) -> Plain | None:  # noqa: ANN401
+    """The rates of tokens and their tiers, and those of tools; None for a price that is not, or not only, by token."""
     values = {key: value for key, value in vars(source).items() if value is not None}
     if not values and model.id.endswith(":free"):
-        return {"usd_per_million": dict.fromkeys(CLASSES, 0)}
+        return {"usd_per_million": dict.fromkeys(TEXT_CLASSES, 0)}
     rates = {name: values[key] for name, key in CLASSES.items() if key in values}
     if not rates or any(key in values for key in EXTRA_CHARGES):
         return None
+    for name, modality in ONLY_OUTPUT.items():
+        if name in model.id and "output" in rates:
+            rates.setdefault(modality, rates["output"])
     price: Plain = {"usd_per_million": {name: _number(_base(value)) for name, value in rates.items()}}
     tiers = [
         _tier(start, rates)
         for start in sorted({tier.start for value in rates.values() for tier in _tiers(value)})
     ]
+    searches = {name: _number(values[key]) for name, key in tools.items() if key in values}
+    price |= {"usd_per_thousand": searches} if searches else {}
     return price | {"tiers": tiers} if tiers else price
 
 

@@ -48,12 +48,13 @@ if TYPE_CHECKING:
     from runcard.operations.checks.validate import validate
     from runcard.operations.checks.verify import verify
     from runcard.operations.plans.open import open_plan
-    from runcard.operations.runs.record import record
+    from runcard.operations.runs.record import record, start
     from runcard.operations.runs.watch import watch
     from runcard.operations.sessions.collect import collect
     from runcard.plans.plan import Plan
+    from runcard.recording.current_run import current_run
     from runcard.recording.metadata_recorder import MetadataRecorder
-    from runcard.recording.run import Run, current_run
+    from runcard.recording.run import Run
     from runcard.store.find_record import open_record
     from runcard.store.record import Record
 
@@ -78,7 +79,7 @@ _HOMES = {
     "amend": "operations.amendments.amend",
     "archive": "operations.archives.archive",
     "collect": "operations.sessions.collect",
-    "current_run": "recording.run",
+    "current_run": "recording.current_run",
     "load": "operations.checks.load",
     "migrate": "operations.amendments.migrate",
     "open_plan": "operations.plans.open",
@@ -86,6 +87,7 @@ _HOMES = {
     "record": "operations.runs.record",
     "redact": "operations.amendments.redact",
     "restore": "operations.archives.restore",
+    "start": "operations.runs.record",
     "validate": "operations.checks.validate",
     "verify": "operations.checks.verify",
     "watch": "operations.runs.watch",
@@ -121,6 +123,7 @@ __all__ = [
     "record",
     "redact",
     "restore",
+    "start",
     "validate",
     "verify",
     "watch",

@@ -8,10 +8,17 @@ stop the work. `hint` says what to do.
 class RuncardError(Exception):
     """The base class of all errors that runcard raises on purpose."""
 
+    details: tuple[str, ...] = ()  # lines to print below the message
+
     def __init__(self, message: str, *, hint: str | None = None) -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint
+
+    @property
+    def full_hint(self) -> str | None:
+        """The hint with the details, where there is room for one line only."""
+        return f"{self.hint}: {'; '.join(self.details)}" if self.hint and self.details else self.hint
 
 
 class DocumentError(RuncardError):

@@ -22,7 +22,7 @@ def test_anthropic_leaves_what_the_cache_had_a_part_in_out_of_its_input_count() 
 
 def test_chat_completions_count_cached_input_and_reasoning_within() -> None:
     assert read_usage(CHAT) == Usage(
-        tokens=Tokens(2006, 300, 1920, None, None, 192),
+        tokens=Tokens(2006, 300, 1920, None, None, 192, output_audio=0),
         provider="openai",
         model="gpt-5-2025-08-07",
         response_id="chatcmpl-B9MBs8CjcvOU2jLn4n570S5qMJKcT",

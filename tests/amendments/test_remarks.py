@@ -152,3 +152,16 @@ def test_json_has_the_entry(cli: Cli, run: Path) -> None:
 def test_a_metadata_document_may_stand_for_its_record(run: Path) -> None:
     amend(run / "metadata.json", "note", "x")
     assert len(entries(run)) == 1
+
+
+def test_a_remark_about_a_record_that_was_changed_before_is_a_warning(cli: Cli, run: Path) -> None:
+    assert cli("amend", run, "approval", "ada").code == 0
+    (run / "notes.txt").write_text("forged")
+    before = f"Warning: {run} failed verification before: "
+    done = cli("amend", run, "approval", "ada")
+    assert (done.code, done.err.startswith(before)) == (2, True)
+    assert "notes.txt" in done.err
+    planned = cli("redact", run, "--file", "plain.txt", "--reason", "x", "--dry-run")
+    assert (planned.code, planned.err.startswith(before)) == (2, True)
+    withheld = cli("redact", run, "--file", "plain.txt", "--reason", "x", "--yes")
+    assert (withheld.code, withheld.err.startswith(before)) == (2, True)

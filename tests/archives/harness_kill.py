@@ -37,7 +37,7 @@ def restore_all(store: Path) -> None:
 
 
 def prune_all(store: Path) -> None:
-    for _ in prune(candidates([str(store)], max_size=1), on_kept=print):
+    for _ in prune(candidates([str(store)], max_size=1).records, on_kept=print):
         pass
 
 

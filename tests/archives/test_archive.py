@@ -5,8 +5,10 @@ import os
 import shutil
 import subprocess
 import zlib
+from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,7 +22,8 @@ from runcard.operations.archives.extract import extract
 from runcard.operations.archives.restore import restore
 from runcard.operations.checks.show import show_record
 from runcard.store.archives import deflate, scan
-from sessions.collecting.teams import lay_out
+from sessions.build import team_document
+from sessions.collecting.teams import instance, lay_out, team, write_spec
 
 
 @pytest.fixture(params=["run", "session"])
@@ -174,12 +177,94 @@ def test_open_records_are_not_archived(here: Path, cli: Cli) -> None:
 
 def test_only_old_records_are_archived(here: Path, cli: Cli) -> None:
     run, session = make_run(here / "outputs"), make_session(here)
-    assert cli("archive", "--older-than", "30d").out == "nothing to archive: no closed record is that old\n"
+    assert cli("archive", "--older-than", "9999w").out == "nothing to archive: no closed record is that old\n"
     assert cli("archive").code == cli("archive", run, "--older-than", "1d").code == 64
     assert cli("archive", "--older-than", "soon").code == 64
     outcome = cli("archive", "--older-than", "0s", "--json")
     told = [entry["record"] for entry in json.loads(outcome.out)["archived"]]
     assert (sorted(told), outcome.code) == (sorted(map(str, (run, session))), 0)
+
+
+def test_a_session_is_as_old_as_its_work(here: Path, cli: Cli) -> None:
+    run, session = make_run(here / "outputs"), make_session(here)  # of November 2025, collected now
+    assert cli("archive", "--older-than", "30d").code == 0
+    assert (run.exists(), session.exists()) == (True, False)
+    assert [path.parent.name for path in archives(here / "artifacts")] == [session.name[:7]]
+
+
+def test_a_session_is_as_old_as_the_end_of_its_work(here: Path, cli: Cli) -> None:
+    lay_out(here)
+    long = instance(created_at="2025-11-06T14:00:00Z", terminated_at=f"{datetime.now(UTC):%FT%TZ}")
+    running = {"name": "a", "status": "running", "created_at": "2025-11-06T14:00:00Z"}
+    for each in (long, running):
+        runcard.collect(write_spec(here, team(each)))
+    assert cli("archive", "--older-than", "1d").out == "nothing to archive: no closed record is that old\n"
+
+
+def test_a_session_without_a_summary_of_times_is_as_old_as_its_instances(here: Path, cli: Cli) -> None:
+    """As another program may write it."""
+    session = here / "artifacts" / "theirs"
+    session.mkdir(parents=True)
+    document = team_document()
+    for name in ("execution_start", "execution_end"):
+        del document["execution_summary"][name]
+    document["created_at"] = f"{datetime.now(UTC):%FT%TZ}"
+    (session / "metadata.json").write_text(json.dumps(document))
+    assert "started    2025-11-06T14:00:00Z" in cli("show", session).out
+    done = cli("archive", "--older-than", "30d", "--force")
+    assert f"artifacts/archive/{datetime.now(UTC):%Y-%m}/theirs.tar.gz" in done.out
+
+
+def test_a_dry_run_of_archiving_lists_and_writes_nothing(here: Path, cli: Cli) -> None:
+    run, session = make_run(here / "outputs"), make_session(here)
+    (here / "outputs/.runcard/archived-old").mkdir()
+    before = state(here)
+    month = session.name[:7]
+    done = cli("archive", "--older-than", "0s", "--dry-run")
+    lines = done.out.splitlines()
+    assert done.code == 0
+    assert lines[0].startswith(f"{session}: ")
+    assert lines[0].endswith(f", to {here}/artifacts/archive/{month}/{session.name}.tar.gz")
+    assert lines[1] == f"{run}: 3.2 MB, to {here}/outputs/archive/{month}/{run.name}.tar.gz"
+    assert lines[2] == "2 to archive, 3.2 MB unpacked"
+    data = json.loads(cli("archive", run, "--to", "elsewhere", "--dry-run", "--json").out)
+    (planned,) = data.pop("candidates")
+    size = sum(path.lstat().st_size for path in run.rglob("*") if path.is_file() and not path.is_symlink())
+    assert data == {"dry_run": True, "bytes": size, "archived": []}
+    assert planned == {
+        "record": str(run),
+        "archive": str(here / "elsewhere" / month / f"{run.name}.tar.gz"),
+        "is_archived": False,
+        "uncompressed_bytes": size,
+        "findings": [],
+    }
+    assert cli("archive", "--older-than", "9999w", "--dry-run").out.startswith("nothing to archive")
+    assert state(here) == before
+
+
+def test_a_dry_run_of_archiving_ends_like_the_real_one(here: Path, cli: Cli) -> None:
+    bad, kept = make_run(here / "outputs"), make_run(here / "outputs")
+    archive(kept)
+    (bad / "a.txt").write_text("forged")
+    with runcard.record(here / "outputs", model="m", provider="p") as run:
+        name = run.path.name
+
+        def others() -> Any:  # the run itself is still written to
+            return {path: facts for path, facts in state(here).items() if name not in path}
+
+        for words in ([bad], [run.path], ["nothing"], [kept.name], [bad, kept.name]):
+            before = others()
+            planned = cli("archive", *words, "--dry-run")
+            assert others() == before
+            done = cli("archive", *words)
+            assert (planned.code, planned.err) == (done.code, done.err)
+        before = others()
+        assert cli("archive", bad, "--force", "--dry-run").code == 0
+        assert others() == before
+    assert "already archived" in cli("archive", kept.name, "--dry-run").out
+    Path(archives(bad.parent)[0]).rename(bad.parent / "archive" / bad.name[:7] / f"{bad.name}.tar.gz")
+    clash = cli("archive", bad, "--force", "--dry-run")
+    assert (clash.code, "exists already, as the archive of another record" in clash.err) == (1, True)
 
 
 def test_archives_can_lie_elsewhere(record: Path, here: Path, cli: Cli) -> None:
@@ -291,7 +376,7 @@ def test_collections_in_one_second_are_archived_under_names_of_their_own(
 ) -> None:
     monkeypatch.setenv("ARTIFACTS_COMPRESS", "yes")
     spec = lay_out(here)
-    results = [runcard.collect(spec) for _ in range(3)]
+    results = [runcard.collect(spec, again=True) for _ in range(3)]
     assert [result.remarks for result in results] == [(), (), ()]
     assert len(archives(here / "artifacts")) == 3
     assert judged(here / "artifacts")["findings"] == []

@@ -36,9 +36,15 @@ def test_what_would_go_is_told_and_nothing_else_goes(here: Path, cli: Cli) -> No
     data = json.loads(cli("prune", "--older-than", "0s", "--dry-run", "--json").out)
     assert (len(data["candidates"]), data["deleted"], data["dry_run"]) == (2, [], True)
     assert cli("prune", "--older-than", "0s").code == 64  # nobody can be asked here
-    assert cli("prune", "--older-than", "1d", "--yes").out == "nothing to delete\n"
+    assert cli("prune", "--older-than", "9999w", "--yes").out == "nothing to delete\n"
     assert state(here) == before
     assert cli("prune").code == cli("prune", "--retention", "--max-size", "1GB").code == 64
+
+
+def test_a_session_is_as_old_as_its_work(here: Path, cli: Cli) -> None:
+    run, session = make_run(here / "outputs"), make_session(here)  # of November 2025, collected now
+    assert cli("prune", "--older-than", "1d", "--yes").code == 0
+    assert (run.exists(), session.exists()) == (True, False)
 
 
 def test_what_goes_leaves_a_tombstone(here: Path, cli: Cli) -> None:
@@ -72,6 +78,34 @@ def test_the_oldest_go_until_a_store_is_small_enough(here: Path, cli: Cli) -> No
     assert cli("prune", "--max-size", "4MB", "--yes").code == 0
     assert (first.exists(), second.exists()) == (False, True)
     assert judged(here / "outputs")["findings"] == []
+
+
+def test_a_size_limit_is_shown_with_the_sizes_of_the_stores(here: Path, cli: Cli) -> None:
+    first, second = make_run(here / "outputs"), make_run(here / "outputs")
+    with runcard.record(here / "outputs", model="m", provider="p") as run:
+        (run.path / "large").write_bytes(b"x" * 5_000_000)
+        *_, count, size = cli("prune", "--max-size", "9MB", "--dry-run").out.splitlines()
+        assert count.startswith("1 to delete, 3.2 MB")
+        assert size == "outputs: 11.3 MB now, 8.2 MB then, within the limit of 9.0 MB"
+        *_, size = cli("prune", "--max-size", "4MB", "--dry-run").out.splitlines()
+        assert size == (
+            "outputs: 11.3 MB now, 5.0 MB then, above the limit of 4.0 MB: open records and other files stay"
+        )
+        *_, size = cli("prune", "--max-size", "20MB", "--dry-run").out.splitlines()
+        assert size == "outputs: 11.3 MB, within the limit of 20.0 MB"
+        data = json.loads(cli("prune", "--max-size", "4MB", "--dry-run", "--json").out)
+        (outputs, _) = data["stores"]
+        assert outputs["bytes"] - outputs["bytes_after"] == data["bytes"]
+    assert first.exists()
+    assert second.exists()
+
+
+def test_a_dry_run_also_leaves_the_remains_of_killed_commands(here: Path, cli: Cli) -> None:
+    make_run(here / "outputs")
+    (here / "outputs/.runcard/pruned-old").mkdir()
+    before = state(here)
+    assert cli("prune", "--older-than", "0s", "--dry-run").code == 0
+    assert state(here) == before
 
 
 def test_of_a_restored_record_both_can_go_one_after_the_other(here: Path, cli: Cli) -> None:
@@ -117,7 +151,7 @@ def test_retention_comes_from_the_settings_when_asked_for(
     for words in (("--retention",), ()):
         outcome = cli("prune", *words, "--yes")
         assert (outcome.code, "no retention is configured" in outcome.err) == (64, True)
-    monkeypatch.setenv("ARTIFACTS_RETENTION_DAYS", "1")
+    monkeypatch.setenv("ARTIFACTS_RETENTION_DAYS", "99999")
     for words in (("--retention",), ()):
         assert cli("prune", *words, "--yes").out == "nothing to delete\n"
     assert cli("prune", "--retention", "--older-than", "1d", "--yes").code == 64

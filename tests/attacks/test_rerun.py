@@ -68,7 +68,7 @@ def test_a_changed_record_that_the_user_agrees_to_is_run_with_a_warning(project:
     (run / "same.txt").write_text("forged\n")
     done = runcard(project, "rerun", "--yes", str(run))
     assert done.returncode == 2
-    assert "fails verification: " in done.stderr
+    assert f"Warning: {run} fails verification: same.txt: the file was changed\n" in done.stderr
 
 
 def test_an_imported_record_is_not_run(project: Path, tmp_path: Path) -> None:

@@ -137,15 +137,24 @@ def test_messages_name_the_record_and_not_the_word(cli: Cli) -> None:
     assert done.err.startswith(f"Error: outputs/archive/2026-01/{path[8:]}.tar.gz is archived")
 
 
+def _started(run: str) -> str:
+    return str(json.loads((Path(run) / "metadata.json").read_bytes())["generation"]["timestamp_start"])
+
+
 @pytest.mark.usefixtures("run")
 def test_several_matches_are_an_error_that_lists_them(cli: Cli) -> None:
     done = cli("show", "run-")
     assert done.code == 1
     assert done.err == (
         "Error: 2 records match run-\n"
-        "  hint: name one by its path: outputs/2026-01-02_101112, outputs/2026-01-03_101112\n"
+        f"  outputs/2026-01-02_101112: started {_started('outputs/2026-01-02_101112')}, completed\n"
+        f"  outputs/2026-01-03_101112: started {_started('outputs/2026-01-03_101112')}, completed\n"
+        "  hint: name one by its path\n"
     )
-    assert "2 records match" in cli("validate", "run-").err
+    for command in ("validate", "verify"):
+        err = cli(command, "run-").err
+        assert all(f"outputs/2026-01-{day}_101112" in err for day in ("02", "03"))
+    assert cli("archive", "run-").err == done.err
     with pytest.raises(AmbiguousRecordError):
         open_archive("run-")
 
@@ -219,7 +228,8 @@ def test_a_record_in_its_directory_and_in_an_archive_is_one_match_the_directory(
     restore(packed)
     for word in (run.name, run_id(run.name), "@latest", run_id(run.name)[:-1]):
         assert Path(open_record(word).path).name == run.name
-        assert open_archive(word).path.endswith(packed.name) if word != "@latest" else True
+        if word != "@latest":
+            assert open_archive(word).path.endswith(packed.name)
 
 
 @pytest.mark.parametrize("is_closed", [True, False])
@@ -254,6 +264,35 @@ def test_sessions_that_were_collected_again_are_different_records(here: Path) ->
     assert [open_record(word).name for word in ("@latest", "@latest~1")] == [again.name, session.name]
     with pytest.raises(StoreError):
         open_record("@latest~2")
+
+
+def test_sessions_with_the_same_id_are_listed_with_their_times(here: Path, cli: Cli) -> None:
+    """Two that are archived, and one that is not."""
+    (here / "team").mkdir()
+    spec = lay_out(here / "team")
+    sessions = [runcard.collect(spec, artifacts=here / "artifacts", again=True) for _ in range(3)]
+    packed = [archive(session.path).archive for session in sessions[:2]]
+    paths = sorted(str(path.relative_to(here)) for path in (*packed, sessions[2].path))
+    collected = {session.path.name: session.document.to_dict()["created_at"] for session in sessions}
+    times = "worked 2025-11-06T14:00:00Z to 2025-11-06T14:32:00Z, collected"
+    done = cli("show", "research-team-001")
+    assert (done.code, done.out) == (1, "")
+    message, *candidates, hint = done.err.splitlines()
+    assert (message, hint) == ("Error: 3 records match research-team-001", "  hint: name one by its path")
+    names = [Path(path).name.removesuffix(".tar.gz") for path in paths]
+    assert candidates == [
+        f"  {path}: {times} {collected[name]}" for path, name in zip(paths, names, strict=True)
+    ]
+    assert json.loads(cli("show", "research-team-001", "--json").out)["details"] == [
+        candidate.strip() for candidate in candidates
+    ]
+    for command in ("verify", "validate"):  # whose findings are lines
+        done = cli(command, "research-team-001")
+        assert (done.code, [path in done.err for path in paths]) == (1, [True] * 3)
+    for path in paths:
+        assert cli("show", path).out.startswith("research-team-001  2 of 2 completed")
+    packed[0].with_name(packed[0].name.replace(".tar.gz", ".metadata.json")).write_text("{")
+    assert cli("show", "research-team-001").code == 1
 
 
 def test_a_ledger_that_names_another_directory_is_not_believed(run: Path) -> None:

@@ -252,13 +252,14 @@ def test_long_lists_are_cut(cli: Cli, tmp_path: Path) -> None:
     with runcard.record(tmp_path / "outputs", config=config, strict=True) as run:
         for number in range(30):
             (run.path / f"file-{number:02}.txt").write_text("x")
-            run.add_usage(USAGE, step=f"step {number}")
+            run.add_usage(USAGE | {"id": f"msg_{number}"}, step=f"step {number}")
             run.add_warning(f"warning {number}")
     done = cli("show", run.path)
     lines = done.out.splitlines()
-    assert len(lines) <= 60
+    assert len(lines) <= 62
     assert max(map(len, lines)) <= 140
-    assert sum("and 22 more" in line for line in lines) == 4
+    assert sum("and 22 more" in line for line in lines) == 3
+    assert sum("and 23 more" in line for line in lines) == 1  # the settings, with the model of the calls
 
 
 def test_hostile_names_and_values_are_shown_escaped(cli: Cli, tmp_path: Path) -> None:

@@ -156,4 +156,4 @@ def test_ctrl_z_stops_everything_and_fg_continues_it(runner: Runner) -> None:
         screen.type(b"word\r")
         screen.until(b"got word\r\n@ ")
         screen.type(b"exit\r")
-        screen.end()
+        assert screen.end().code == 0

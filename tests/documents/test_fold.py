@@ -263,6 +263,21 @@ def test_a_cost_that_is_partly_computed_is_computed() -> None:
     assert document["costs"]["price_rows"] == [row]
 
 
+@pytest.mark.parametrize(
+    ("sources", "expected"),
+    [
+        (["reported"], "reported"),
+        (["reported", "given"], "reported"),
+        (["reported", "priced"], "priced"),
+        (["given", "given"], "given"),
+        (["reported", None], None),
+    ],
+)
+def test_the_source_of_a_cost_is_true_of_the_whole(sources: list[str | None], expected: str | None) -> None:
+    lines = [call(cost_usd=0.5, cost_source=source) for source in sources]
+    assert fold.fold(START, lines, NOTHING)["costs"]["cost_source"] == expected
+
+
 def test_money_is_added_up_exactly() -> None:
     document = fold.fold(START, [call(cost_usd=0.1, cost_source="given")] * 3, NOTHING)
     assert document["costs"]["total_cost_usd"] == 0.3

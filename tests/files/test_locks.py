@@ -67,7 +67,40 @@ def test_where_the_system_does_not_tell_it_is_another_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(locks, "_PROC", str(tmp_path / "nothing"))
-    with locked(tmp_path), pytest.raises(StoreError, match="another process"), locked(tmp_path, timeout=0):
+    with (
+        process(HOLDER, tmp_path, "exclusive"),
+        pytest.raises(StoreError, match="another process"),
+        locked(tmp_path, timeout=0),
+    ):
+        pass
+
+
+def test_the_threads_of_a_process_take_turns(tmp_path: Path) -> None:
+    """However many they are: each waits as long as the others get their turn."""
+    inside, most, done = [0], [0], []
+
+    def work() -> None:
+        with locked(tmp_path, timeout=0.5):
+            inside[0] += 1
+            most[0] = max(most[0], inside[0])
+            time.sleep(0.01)
+            inside[0] -= 1
+            done.append(1)
+
+    threads = [threading.Thread(target=work) for _ in range(100)]  # together longer than the timeout
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (len(done), most[0]) == (100, 1)
+
+
+def test_the_process_is_named_whose_thread_keeps_a_lock(tmp_path: Path) -> None:
+    with (
+        locked(tmp_path),
+        pytest.raises(StoreError, match=f"process {os.getpid()}"),
+        locked(tmp_path, timeout=0.05),
+    ):
         pass
 
 
@@ -80,7 +113,11 @@ def test_a_holder_whose_name_is_hidden_still_has_a_number(
     device = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
     (table / "locks").write_text(f"1: FLOCK  ADVISORY  WRITE 4711 {device} 0 EOF\n")
     monkeypatch.setattr(locks, "_PROC", str(table))
-    with locked(tmp_path), pytest.raises(StoreError, match=r"by process 4711$"), locked(tmp_path, timeout=0):
+    with (
+        process(HOLDER, tmp_path, "exclusive"),
+        pytest.raises(StoreError, match=r"by process 4711$"),
+        locked(tmp_path, timeout=0),
+    ):
         pass
 
 
@@ -229,7 +266,7 @@ def test_a_file_system_that_cannot_lock_gets_a_lock_file(
     folder.mkdir()
     with locked(tmp_path) as has_locks:
         assert not has_locks
-    with locked(folder), pytest.raises(StoreError, match="is held by process"), locked(folder, timeout=0):
+    with locked(folder), pytest.raises(StoreError, match="by process"), locked(folder, timeout=0):
         pass
     assert os.listdir(tmp_path) == ["store"]
     assert len(os.listdir("/proc/self/fd")) == len(before)

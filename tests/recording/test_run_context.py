@@ -2,9 +2,11 @@
 
 import asyncio
 import json
+import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import pytest
 
 import runcard
 from runcard.errors import StoreError, UsageError
+from runcard.recording.open_runs import remove_open_run
 from runs.runs import read
 
 
@@ -181,7 +184,6 @@ def test_threads_have_runs_of_their_own(outputs: Path) -> None:
     together = threading.Barrier(4)
 
     def work(number: int) -> tuple[str, str | None]:
-        assert runcard.current_run() is None  # a thread begins without its starter's run
         with runcard.record(outputs, strict=True, config={"number": number}) as run:
             together.wait(10)
             found = runcard.current_run()
@@ -192,6 +194,84 @@ def test_threads_have_runs_of_their_own(outputs: Path) -> None:
         results = list(pool.map(work, range(4)))
     assert all(own == seen for own, seen in results)
     assert len({own for own, _ in results}) == 4
+    for document in runs(outputs):
+        assert (
+            document["relations"] == []
+        )  # a thread may have nothing to do with the run that is open beside it
+
+
+def in_a_thread(function: Callable[[], Any]) -> Any:
+    """What a function returns in a thread without a context, as `threading` and executors start them."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(function).result(60)
+
+
+def test_a_thread_finds_the_only_open_run(outputs: Path) -> None:
+    assert in_a_thread(runcard.current_run) is None
+    with runcard.record(outputs, strict=True) as run:
+        assert in_a_thread(runcard.current_run) is run
+        assert asyncio.run(asyncio.to_thread(runcard.current_run)) is run
+        anyio = pytest.importorskip("anyio")
+        assert anyio.run(import_module("anyio.to_thread").run_sync, runcard.current_run) is run
+    assert runcard.current_run() is None
+    assert in_a_thread(runcard.current_run) is None
+
+
+def test_a_thread_beside_nested_runs_finds_the_outer_one_with_a_warning(outputs: Path) -> None:
+    with runcard.record(outputs, strict=True) as outer:
+        with runcard.record(outputs, strict=True) as inner:
+            with pytest.warns(runcard.RuncardWarning, match="the current run is uncertain: 2 runs are open"):
+                assert in_a_thread(runcard.current_run) is outer
+            assert runcard.current_run() is inner
+        assert in_a_thread(runcard.current_run) is outer
+
+
+def test_a_thread_beside_runs_that_have_nothing_in_common_finds_none_with_a_warning(outputs: Path) -> None:
+    def work() -> None:
+        with runcard.record(outputs, strict=True):
+            together.wait(60)
+            together.wait(60)
+
+    together = threading.Barrier(3)
+    with ThreadPoolExecutor(2) as pool:
+        working = [pool.submit(work) for _ in range(2)]
+        together.wait(60)
+        with pytest.warns(runcard.RuncardWarning, match="2 runs are open") as warned:
+            assert runcard.current_run() is None
+        assert warned[0].filename == __file__
+        together.wait(60)
+        for done in working:
+            done.result(60)
+    assert runcard.current_run() is None
+
+
+def test_a_program_in_a_recorded_command_finds_its_own_run_first(
+    outputs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with runcard.record(outputs, strict=True) as parent:
+        for name, value in parent.environ.items():
+            monkeypatch.setenv(name, value)
+        with ThreadPoolExecutor(1) as pool:
+            assert pool.submit(runcard.current_run).result(60) is parent
+            remove_open_run(parent)  # as in another process
+            found = pool.submit(runcard.current_run).result(60)
+            assert found is not None
+            assert (found.id, found is parent) == (parent.id, False)
+            with runcard.record(outputs, strict=True) as own:
+                assert pool.submit(runcard.current_run).result(60) is own
+
+
+def test_a_forked_child_that_leaves_the_block_has_no_open_run(outputs: Path) -> None:
+    recording = runcard.record(outputs, strict=True)
+    with recording:
+        if (child := os.fork()) == 0:
+            try:
+                recording.__exit__(None, None, None)
+                os._exit(0 if in_a_thread(runcard.current_run) is None else 1)
+            finally:
+                os._exit(2)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert in_a_thread(runcard.current_run) is not None
 
 
 def test_tasks_have_runs_of_their_own_and_share_the_one_around_them(outputs: Path) -> None:
@@ -249,7 +329,7 @@ def test_a_run_shows_only_what_is_documented(outputs: Path) -> None:
     methods |= {"set_labels", "relate", "log"}
     with runcard.record(outputs, strict=True) as run:
         public = {name for name in dir(run) if not name.startswith("_")}
-        assert public == {"id", "path", "environ", *methods}
+        assert public == {"id", "path", "environ", "finish", *methods}
         assert repr(run) == f"<runcard.Run {run.id} running {run.path}>"
     assert repr(run) == f"<runcard.Run {run.id} completed {run.path}>"
     recorder = runcard.MetadataRecorder()

@@ -9,7 +9,9 @@ import pytest
 
 import runcard
 from accounting.replies import ANTHROPIC, CHAT, GEMINI, GEMINI_SNAKE, RESPONSE, changed
+from accounting.wire_forms import CLAUDE_CODE, OPENROUTER
 from runcard.accounting import Prices
+from runcard.errors import UsageError
 from runs.runs import read
 
 RATES = {"input": 1, "output": 10, "cache_read": 0.5, "cache_write_5m": 2, "cache_write_1h": 4}
@@ -141,7 +143,10 @@ def test_a_model_without_a_price_makes_the_cost_unknown_and_is_named_once(
     assert [(said["type"], said["message"]) for said in document["warnings"]] == [
         ("unknown-price", "no price is known for 'nobody-knows-it': the cost stays unknown"),
         ("unknown-price", "no price is known for a call that names no model: the cost stays unknown"),
-        ("unknown-price", "not all tokens are known, or have a price, of 'gpt-5': the cost stays unknown"),
+        (
+            "unknown-price",
+            "no count or no price is known for output of 'gpt-5': the cost is known only in part",
+        ),
     ]
 
 
@@ -153,6 +158,50 @@ def test_a_cost_that_the_caller_knows_is_taken_and_needs_no_price(outputs: Path)
     assert (document["costs"]["total_cost_usd"], document["costs"]["cost_source"]) == (0.3, "given")
     assert document["costs"]["price_rows"] == []
     assert document["warnings"] == []
+
+
+def test_a_cost_that_the_reply_states_is_reported_and_needs_no_price(outputs: Path) -> None:
+    with runcard.record(outputs, strict=True) as run:
+        run.add_usage(OPENROUTER)
+    document = read(run.path)
+    costs = document["costs"]
+    assert (costs["total_cost_usd"], costs["cost_source"], costs["price_rows"]) == (0.000612, "reported", [])
+    assert document["warnings"] == []
+    (checked,) = runcard.validate(run.path)
+    assert checked.report.findings == ()
+    assert next(runcard.verify(run.path)).verdict.findings == ()
+
+
+def test_claude_code_is_recorded_by_model_and_counted_once(outputs: Path) -> None:
+    with runcard.record(outputs, strict=True) as run:
+        run.add_usage(CLAUDE_CODE)
+    document = read(run.path)
+    assert (document["costs"]["total_cost_usd"], document["costs"]["cost_source"]) == (0.0694963, "reported")
+    assert document["costs"]["input_tokens"] == 189_637
+    models = document["token_usage"]["breakdown_by_model"]
+    assert [(part["model"], part["cost_usd"]) for part in models] == [
+        ("claude-sonnet-4-5-20250929", 0.0684963),
+        ("claude-haiku-4-5-20251001", 0.001),
+    ]
+
+
+def test_a_cost_is_priced_when_a_part_of_it_is(outputs: Path, prices: Prices) -> None:
+    with runcard.record(outputs, prices=prices, strict=True) as run:
+        run.add_usage(OPENROUTER)
+        run.add_usage({"input": 1, "output": 1, "model": "gpt-5"})
+        run.add_usage({"input": 1, "output": 1}, cost=1)
+    costs = read(run.path)["costs"]
+    assert (costs["cost_source"], len(costs["price_rows"])) == ("priced", 1)
+    with runcard.record(outputs, strict=True) as run:
+        run.add_usage(OPENROUTER)
+        run.add_usage({"input": 1, "output": 1}, cost=1)
+    assert read(run.path)["costs"]["cost_source"] == "reported"
+
+
+def test_an_unknown_count_is_an_error_and_nothing_is_recorded(outputs: Path) -> None:
+    with runcard.record(outputs, strict=True) as run, pytest.raises(UsageError, match=r"usage\.foo_tokens"):
+        run.add_usage(changed(CHAT, {"foo_tokens": 12}))
+    assert calls(run) == []
 
 
 def test_free_is_zero_and_not_unknown(outputs: Path, prices: Prices) -> None:
@@ -205,7 +254,7 @@ def test_calls_inside_a_call_are_calls_of_their_own(outputs: Path, prices: Price
 def test_a_reply_without_counts_leaves_the_totals_unknown(outputs: Path) -> None:
     with runcard.record(outputs, strict=True) as run:
         run.add_usage(CHAT)
-        run.add_usage(CHAT | {"usage": None})
+        run.add_usage(CHAT | {"id": "chatcmpl-2", "usage": None})
     costs = read(run.path)["costs"]
     assert (costs["input_tokens"], costs["token_source"], costs["total_cost_usd"]) == (None, None, None)
 

@@ -58,8 +58,19 @@ def run(**sections: Any) -> Fields:
                 {"step": None, "input": 15000, "output": 7000, "cost_usd": 0.16694},
             ],
             "breakdown_by_model": [
-                {"model": "claude-sonnet-4-5-20250929", "input": 45230, "output": 8750, "cost_usd": 0.26694}
+                {
+                    "model": "claude-sonnet-4-5-20250929",
+                    "calls": 3,
+                    "input": 45230,
+                    "output": 8750,
+                    "cost_usd": 0.26694,
+                }
             ],
+        },
+        "performance": {
+            "calls": 3,
+            "latency_seconds": {"mean": 1.8, "p50": 1.2, "p95": 3.1, "max": 3.1},
+            "time_to_first_token_seconds": {"mean": 0.4, "p50": 0.4, "p95": 0.4, "max": 0.4},
         },
         "relations": [{"type": "parent", "id": "run-01jcqz8v00000000"}],
         "errors": [],

@@ -43,6 +43,7 @@ def test_the_screen_is_as_it_was_agreed() -> None:
         "  input   45,230 (1,200 read from the cache, 300 written to the cache)",
         "  output  8,750",
         "  tokens  reported by the vendor",
+        "  calls   3; median 1.2 s, p95 3.1 s, longest 3.1 s; first token after 0.4 s (median)",
         "  by step",
         "    extract: $0.10, 30,230 in, 1,750 out",
         "    (no step): $0.16694, 15,000 in, 7,000 out",
@@ -126,7 +127,7 @@ def test_a_cost_that_is_partly_known_is_said_to_be_and_models_are_told_apart() -
     ]
     usage = {"breakdown_by_model": parts, "breakdown_by_step": parts[:1]}
     lines = screen(run(costs={"total_cost_usd": None}, token_usage=usage))
-    assert "  total   unknown; at least $0.25" in lines
+    assert "  total   ≥ $0.25 (a part is unknown)" in lines
     place = lines.index("  by model")
     assert lines[place + 1 : place + 3] == [
         "    a: $0.25, 1 in, unknown out",

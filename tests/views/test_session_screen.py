@@ -25,9 +25,11 @@ def test_the_screen_is_as_it_was_agreed() -> None:
         "team-1  2 of 3 completed",
         "",
         "  directory  artifacts/s",
-        "  collected  2025-11-06T14:32:45Z by ann@build-7",
+        "  started    2025-11-06T14:00:00Z",
+        "  ended      2025-11-06T14:32:00Z",
         "  duration   32 min 00 s",
-        "  stored     2.0 kB",
+        "  collected  2025-11-06T14:32:45Z by ann@build-7",
+        "  stored     2.0 kB of workspaces and transcripts",
         "  labels     project=x",
         "",
         "Team",
@@ -69,7 +71,7 @@ def test_what_is_not_known_is_not_zero() -> None:
     assert lines[0] == "team-1  1 of 3 completed"
     assert "  └── tester   error      qa_engineer           900      ?  2m 30s" in lines
     assert "  ├── coder    running    backend_developer  32,100  $0.32   23m …" in lines
-    assert "  total   unknown; at least $0.77" in lines
+    assert "  total   ≥ $0.77 (a part is unknown)" in lines
     assert "  counts  given by the caller" in lines
     assert any(line.startswith("  coder ") and line.endswith("━▶") for line in lines)
     assert not any(line.startswith("  coder: running") for line in lines)

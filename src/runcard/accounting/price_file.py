@@ -23,7 +23,8 @@ from runcard.accounting.providers import canonical_name
 from runcard.encoding import JsonObject, join_pointer
 from runcard.errors import DocumentError
 
-_PRICE_KEYS = ("usd_per_million", "tiers", "from", "daily", "service_tier")
+_PRICE_KEYS = ("usd_per_million", "usd_per_thousand", "tiers", "from", "daily", "service_tier")
+_MODALITIES = ("audio", "image", "video")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +95,18 @@ def _providers(node: _FileNode) -> dict[str, ProviderPrices]:
 
 
 def _provider(node: _FileNode) -> ProviderPrices:
-    fields = node.object("owns", "also", "models")
+    fields = node.object("owns", "also", "charged_as_text", "models")
     also = tuple(canonical_name(node.text()) for node in node["also"].items()) if "also" in fields else ()
+    as_text = tuple(map(_modality, node["charged_as_text"].items())) if "charged_as_text" in fields else ()
     return ProviderPrices(
-        _clause(node["owns"]) if "owns" in fields else None, also, partial(_models, node["models"])
+        _clause(node["owns"]) if "owns" in fields else None, also, partial(_models, node["models"]), as_text
     )
+
+
+def _modality(node: _FileNode) -> str:
+    if node.text() not in _MODALITIES:
+        node.refuse(f"one of {', '.join(_MODALITIES)}", "another string")
+    return node.text()
 
 
 def _models(node: _FileNode) -> tuple[ModelPrices, ...]:
@@ -126,7 +134,12 @@ def _price(node: _FileNode) -> Price:
         _day(node["from"]) if "from" in fields else None,
         _hours(node["daily"]) if "daily" in fields else None,
         node["service_tier"].text().lower() if "service_tier" in fields else None,
+        _tool_rates(node["usd_per_thousand"]) if "usd_per_thousand" in fields else (),
     )
+
+
+def _tool_rates(node: _FileNode) -> tuple[tuple[str, Decimal], ...]:
+    return tuple((name, node[name].number()) for name in node.object())
 
 
 def _rates(node: _FileNode, below: Rates | None = None) -> Rates:

@@ -6,6 +6,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
+from decimal import Decimal
 from functools import cached_property
 
 from runcard.accounting.model_names import Clause, spellings
@@ -21,6 +22,7 @@ class Price:
     since: date | None = None
     hours: tuple[time, time] | None = None  # UTC; start after end: over midnight
     service_tier: str | None = None
+    tool_rates: tuple[tuple[str, Decimal], ...] = ()  # for a thousand uses
 
     def is_active(self, when: datetime) -> bool:
         moment = when.astimezone(UTC)
@@ -52,10 +54,17 @@ class ProviderPrices:
     """A provider's models, read on first use."""
 
     def __init__(
-        self, owns: Clause | None, also: tuple[str, ...], load: Callable[[], tuple[ModelPrices, ...]]
+        self,
+        owns: Clause | None,
+        also: tuple[str, ...],
+        load: Callable[[], tuple[ModelPrices, ...]],
+        charged_as_text: tuple[str, ...] = (),
     ) -> None:
         self.owns = owns  # names that are its own where no provider is given; None: all of its models' names
         self.also = also  # providers whose prices apply where it has none itself
+        self.charged_as_text = (
+            charged_as_text  # modalities whose input costs what text does, unless it has a rate
+        )
         self._load = load
 
     @cached_property

@@ -11,10 +11,10 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from runcard.accounting.price_file import read_table
-from runcard.accounting.price_rows import PriceRow, cost
+from runcard.accounting.price_rows import PriceRow
 from runcard.accounting.price_table import PriceMatch, PriceTable
 from runcard.accounting.providers import canonical_name
 from runcard.accounting.service_tiers import priced_tier
@@ -23,14 +23,21 @@ from runcard.encoding import Limits, decode_json
 from runcard.errors import DocumentError, EncodingError, UsageError
 from runcard.files import failure, open_regular, printable, read_stream
 
+_REST = "the rest of the output"  # of a stream that was cut: it is charged, and not counted
 _PACKAGED = Path(__file__).with_name("prices.json")
 
 
 class Charge(NamedTuple):
-    """The cost of a call, and the price row to record with it; None where unknown."""
+    """The cost of a call, and the price row to record with it; None where unknown.
+
+    Where a part of a call has no price, its `cost` is unknown, and `known_cost` is that of the other parts.
+    """
 
     cost: Decimal | None
     row: PriceRow | None
+    known_cost: Decimal | None = None
+    unpriced: tuple[str, ...] = ()  # the token classes, server tools and unknown counts without a price
+    source: Literal["priced", "reported"] | None = None  # the `cost_source` in documents
 
 
 class Prices:
@@ -81,7 +88,13 @@ class Prices:
                 row = PriceRow(
                     matches[0].entry.model, matches[0].provider, table.source, table.as_of, price.rates
                 )
-                return replace(row, tiers=price.tiers, service_tier=tier)
+                return replace(
+                    row,
+                    tiers=price.tiers,
+                    service_tier=tier,
+                    tool_rates=price.tool_rates,
+                    charged_as_text=table.providers[matches[0].provider].charged_as_text,
+                )
         return None
 
     def charge(
@@ -91,16 +104,23 @@ class Prices:
         when: datetime | None = None,
         model: str | None = None,
     ) -> Charge:
-        """The cost of one call, for the model in its reply, or else `model`.
+        """The cost of one call: as its reply states it, or by the price of the model in its reply, or else `model`.
 
         The format of a reply does not prove who sent it: only a provider that the caller gave is used.
         """
+        if usage.reported_cost is not None:
+            return Charge(usage.reported_cost, None, source="reported")
         name = usage.model or model
         provider = provider or (usage.provider if usage.source == "given" else None)
         row = self.find(name, provider, when, usage.service_tier) if name else None
         if row is None:
             return Charge(None, None)
-        return Charge(cost(usage.tokens, row), row.applied(usage.tokens))
+        row = replace(row, tiers=()) if usage.is_total else row
+        tokens = usage.billed or usage.tokens
+        known, unpriced = row.charge(tokens, usage.server_tools)
+        unpriced += usage.unknown + ((_REST,) if usage.source == "partial" else ())
+        total = None if unpriced else known
+        return Charge(total, row.applied(tokens, usage.server_tools), known, unpriced, "priced")
 
     def _lookup(self, model: str, provider: str | None) -> list[tuple[PriceMatch, ...]]:
         """What each table has for this name; cached, because the same few names come again and again."""

@@ -8,6 +8,7 @@ call in the standard tier has None.
 _STANDARD = {
     "anthropic": {"standard", "global", "not_available"},  # of service_tier, speed and inference_geo
     "openai": {"default", "standard", "on_demand"},
+    "aws": {"default", "standard"},  # of serviceTier and latency
     "google": {"on_demand", "standard", "unspecified", "traffic_type_unspecified"},
 }
 _STANDARD_IN_PRICES = {"standard", "default"}

@@ -1,7 +1,8 @@
 """Token counts by class, and how they add up.
 
 `input` is all input that was sent, cached or not: the cache classes are parts of it, as `reasoning` is a part of `output`.
-None is an unknown count, which is not zero; a total is unknown when a part of it is. `vendors` knows how each vendor writes
+`MODALITIES` are parts as well, where a reply states them: `input_audio` of `input`, `cache_read_audio` of `cache_read` and of
+`input_audio`, `output_image` of `output`; the rest is text. None is an unknown count, which is not zero; a total is unknown when a part of it is. `vendors` knows how each vendor writes
 counts, `prices` what they cost.
 
 Invariant: the counts of a `Tokens` are whole numbers, and no part is larger than its whole.
@@ -14,10 +15,15 @@ from typing import Any, Self
 from runcard.errors import UsageError
 
 CLASSES = ("input", "output", "cache_read", "cache_write_5m", "cache_write_1h", "reasoning")
+MODALITIES = (
+    *("input_audio", "input_image", "input_video"),
+    *("cache_read_audio", "cache_read_image", "cache_read_video"),
+    *("output_text", "output_audio", "output_image", "output_video"),
+)
 MAX_COUNT = 2**53 - 1  # the largest whole number that every JSON reader keeps exactly
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Tokens:
     """The tokens of each class that one call used, or several together."""
 
@@ -27,13 +33,35 @@ class Tokens:
     cache_write_5m: int | None = None  # written to the cache for the vendor's standard, short time
     cache_write_1h: int | None = None  # written for longer, at a higher price
     reasoning: int | None = None
+    input_audio: int | None = None
+    input_image: int | None = None
+    input_video: int | None = None
+    cache_read_audio: int | None = None
+    cache_read_image: int | None = None
+    cache_read_video: int | None = None
+    output_text: int | None = None
+    output_audio: int | None = None
+    output_image: int | None = None
+    output_video: int | None = None
 
     def __post_init__(self) -> None:
-        for name in CLASSES:
+        for name in (*CLASSES, *MODALITIES):
             check_count(getattr(self, name), name)
         cached = sum(part or 0 for part in (self.cache_read, self.cache_write_5m, self.cache_write_1h))
         _check_part(cached, self.input, "cached tokens", "input")
         _check_part(self.reasoning or 0, self.output, "reasoning tokens", "output")
+        for whole in ("input", "cache_read", "output"):
+            stated = sum(getattr(self, name) or 0 for name in MODALITIES if name.startswith(f"{whole}_"))
+            _check_part(stated, getattr(self, whole), "tokens by modality", whole)
+        for kind in ("audio", "image", "video"):
+            cached, sent = getattr(self, f"cache_read_{kind}"), getattr(self, f"input_{kind}")
+            _check_part(cached or 0, sent, f"cached {kind} tokens", f"input_{kind}")
+
+    def __repr__(self) -> str:
+        """The classes, and the modalities that are known."""
+        modalities = [name for name in MODALITIES if getattr(self, name) is not None]
+        counts = (f"{name}={getattr(self, name)!r}" for name in (*CLASSES, *modalities))
+        return f"Tokens({', '.join(counts)})"
 
     @property
     def cache_write(self) -> int | None:
@@ -44,13 +72,13 @@ class Tokens:
 
     def to_dict(self) -> dict[str, int]:
         """The known counts."""
-        counts = {name: getattr(self, name) for name in CLASSES}
+        counts = {name: getattr(self, name) for name in (*CLASSES, *MODALITIES)}
         return {name: count for name, count in counts.items() if count is not None}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """The inverse of `to_dict`; other keys are ignored."""
-        return cls(**{name: data.get(name) for name in CLASSES})
+        return cls(**{name: data.get(name) for name in (*CLASSES, *MODALITIES)})
 
 
 def sum_tokens(parts: Iterable[Tokens]) -> Tokens:
@@ -59,7 +87,9 @@ def sum_tokens(parts: Iterable[Tokens]) -> Tokens:
     Do not price a total: prices may depend on the size of a call, so add up costs instead.
     """
     known = list(parts)
-    return Tokens(**{name: _total([getattr(part, name) for part in known]) for name in CLASSES})
+    return Tokens(
+        **{name: _total([getattr(part, name) for part in known]) for name in (*CLASSES, *MODALITIES)}
+    )
 
 
 def weakest(sources: Iterable[str | None]) -> str | None:

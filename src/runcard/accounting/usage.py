@@ -3,7 +3,9 @@
 `vendors` reads it from replies, `prices` computes its cost.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Literal
 
 from runcard.accounting.tokens import Tokens
@@ -22,9 +24,14 @@ class Usage:
     stop_reason: str | None = None
     source: Source | None = None  # None: the reply has no token counts
     service_tier: str | None = None  # None: the standard one; see `service_tiers`
+    server_tools: Mapping[str, int] = field(default_factory=dict)  # uses of tools that the vendor bills apart
     also: tuple[
         "Usage", ...
     ] = ()  # calls within this one that `tokens` does not include, perhaps of other models
+    reported_cost: Decimal | None = None  # in US dollars, as the reply states it
+    billed: Tokens | None = None  # the tokens that are charged, where the reply has others than `tokens`
+    unknown: tuple[str, ...] = ()  # counts in the reply that may be tokens beside these: the cost is unknown
+    is_total: bool = False  # the counts are of several calls: prices for large calls do not apply
 
     @property
     def calls(self) -> tuple["Usage", ...]:

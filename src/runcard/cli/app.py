@@ -64,7 +64,7 @@ def _run(arguments: list[str]) -> int:
         complain("Error", " ".join(error.format_message().split()), hint=hint)
         return ExitCode.USAGE
     except RuncardError as error:
-        complain("Error", error.message, hint=error.hint)
+        complain("Error", error.message, hint=error.hint, details=error.details)
         show_traceback(error)
         return code_for_error(error)
     except BrokenPipeError:  # the reader of our output is gone
@@ -94,7 +94,9 @@ def _call(context: click.Context) -> int:
         if context.meta.get(AS_JSON) and code_for_error(error) != ExitCode.USAGE:
             from runcard.files import printable  # noqa: PLC0415
 
-            say_json({"error": printable(error.message), "hint": error.hint and printable(error.hint)})
+            details = {"details": [*map(printable, error.details)]} if error.details else {}
+            hint = error.hint and printable(error.hint)
+            say_json({"error": printable(error.message), "hint": hint, **details})
         raise
 
 

@@ -119,7 +119,7 @@ class Batch:
             reason = {"error": error.message, "hint": error.hint} if self._key else {}
             self._add_json(self._named(item) | reason)
         for text, hint in messages or [(error.message, error.hint)]:
-            self._errors.append(_Message(text, hint, (), error))
+            self._errors.append(_Message(text, hint, error.details, error))
         self._is_misused |= isinstance(error, UsageError)
 
     def _add_json(self, data: JsonObject) -> None:
@@ -137,10 +137,15 @@ class Batch:
     def warn(self, message: str, hint: str | None = None) -> None:
         self._warnings.append(_Message(message, hint, ()))
 
-    def finish(self, *, wrong_usage: ExitCode = ExitCode.FAILED) -> ExitCode:
-        """Print the errors and the warnings; the exit code. `wrong_usage` is that of a UsageError about an item."""
+    def finish(
+        self, *, wrong_usage: ExitCode = ExitCode.FAILED, totals: JsonObject | None = None
+    ) -> ExitCode:
+        """Print the errors and the warnings; the exit code.
+
+        `wrong_usage` is that of a UsageError about an item. With `json_list`, `totals` are printed beside the list.
+        """
         if self._as_json and self._json_list:
-            say_json({self._json_list: self._collected})
+            say_json({**(totals or {}), self._json_list: self._collected})
         sys.stdout.flush()
         for label, messages in (("Error", self._errors), ("Warning", self._warnings)):
             for message in messages:

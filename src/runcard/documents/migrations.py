@@ -30,6 +30,7 @@ _ADDED_TO_BOTH = ("performance", "resources", "price_rows", "token_source", "lab
 _ADDED_TO_INSTANCE = (
     *_ADDED_TO_BOTH,
     "cost_source",
+    "known_cost",
     "error_details",
     "role_title",
     "terminated_at_source",

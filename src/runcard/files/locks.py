@@ -4,6 +4,9 @@ They are advisory (`flock`) and end with their process, even if it is killed: no
 that is never replaced; a lock belongs to the file, not to its name. On file systems without `flock` (some network file
 systems and containers), a lock file is used instead: see `lock_files`.
 
+The threads of a process queue for an exclusive lock before they try to get it. Between processes there is no queue: each
+tries again after a short pause.
+
 Invariant: a child process keeps no lock of its parent.
 """
 
@@ -12,6 +15,7 @@ import errno
 import fcntl
 import os
 import re
+import threading
 import time
 from collections.abc import Iterator
 
@@ -19,7 +23,7 @@ from runcard.errors import RuncardError, StoreError
 from runcard.files.names import printable
 from runcard.files.os_errors import failure
 
-_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.002, 0.1
+_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.001, 0.02
 _PROC = "/proc"
 _HOLDER = r"(?m)^\d+: FLOCK +\S+ +\S+ (\d+) ([0-9a-f]+):([0-9a-f]+):(\d+) "
 
@@ -33,6 +37,58 @@ class _NoLocksError(Exception):
     """The file system has no locks."""
 
 
+class _ThreadQueue:
+    """The threads of this process that need the exclusive lock of one path."""
+
+    def __init__(self) -> None:
+        self.turn = threading.Lock()
+        self.threads = 0  # those that wait, and the one whose turn it is
+        self.turns = 0  # how many have had theirs
+
+    def wait(self, timeout: float | None, path: str) -> None:
+        """Wait for this thread's turn; `timeout` is how long each of the threads before it may take."""
+        turns = -1
+        while not self.turn.acquire(timeout=-1 if timeout is None else timeout):
+            if turns == self.turns or timeout == 0:
+                raise _busy(path, _process(str(os.getpid())))
+            turns = self.turns
+
+
+class _ThreadQueues:
+    """The queues of this process, by path; only while a thread holds the lock or waits for it."""
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all threads: in a forked child they are gone."""
+        self._mutex = threading.RLock()  # a signal handler may need a lock as well
+        self._queues: dict[str, _ThreadQueue] = {}
+
+    @contextlib.contextmanager
+    def turn(self, path: str, timeout: float | None) -> Iterator[None]:
+        """Let one thread after the other into the block."""
+        key = os.path.abspath(path)
+        with self._mutex:
+            queue = self._queues.setdefault(key, _ThreadQueue())
+            queue.threads += 1
+        try:
+            queue.wait(timeout, path)
+            try:
+                yield
+            finally:
+                queue.turns += 1
+                queue.turn.release()
+        finally:
+            with self._mutex:
+                queue.threads -= 1
+                if not queue.threads and self._queues.get(key) is queue:
+                    del self._queues[key]
+
+
+_queues = _ThreadQueues()
+
+
 @contextlib.contextmanager
 def locked(
     path: str | os.PathLike[str], *, shared: bool = False, timeout: float | None = None
@@ -42,24 +98,26 @@ def locked(
     Shared locks exclude only exclusive ones. Raises StoreError on timeout. The value is False if the file system has no
     locks and a lock file is used.
     """
-    deadline = None if timeout is None else time.monotonic() + timeout
-    try:
-        descriptor = _acquire(os.fspath(path), fcntl.LOCK_SH if shared else fcntl.LOCK_EX, deadline)
-    except _NoLocksError:
-        descriptor = -1
-    if descriptor < 0:
-        from runcard.files.lock_files import lock_file  # noqa: PLC0415 - hardly any file system needs it
+    name = os.fspath(path)
+    with contextlib.nullcontext() if shared else _queues.turn(name, timeout):
+        deadline = None if timeout is None else time.monotonic() + timeout
+        try:
+            descriptor = _acquire(name, fcntl.LOCK_SH if shared else fcntl.LOCK_EX, deadline)
+        except _NoLocksError:
+            descriptor = -1
+        if descriptor < 0:
+            from runcard.files.lock_files import lock_file  # noqa: PLC0415 - hardly any file system needs it
 
-        with lock_file(os.fspath(path), shared=shared, deadline=deadline):
-            yield False
-        return
-    try:
-        yield True
-    finally:
-        if descriptor in _held:  # not in a child forked inside the block
-            # Closing is not enough while a child that is starting shares the descriptor.
-            fcntl.flock(descriptor, fcntl.LOCK_UN)
-            _close(descriptor)
+            with lock_file(name, shared=shared, deadline=deadline):
+                yield False
+            return
+        try:
+            yield True
+        finally:
+            if descriptor in _held:  # not in a child forked inside the block
+                # Closing is not enough while a child that is starting shares the descriptor.
+                fcntl.flock(descriptor, fcntl.LOCK_UN)
+                _close(descriptor)
 
 
 def _acquire(path: str, operation: int, deadline: float | None) -> int:
@@ -103,7 +161,7 @@ def _wait(descriptor: int, operation: int, deadline: float | None, path: str) ->
         except BlockingIOError:
             left = deadline - time.monotonic()
             if left <= 0:
-                raise _busy(descriptor, path) from None
+                raise _busy(path, " and ".join(_holders(descriptor)) or "another process") from None
             time.sleep(min(pause, left))
             pause = min(pause * 2, _LONGEST_PAUSE)
         else:
@@ -124,8 +182,7 @@ def _is_current(descriptor: int, path: str) -> bool:
     return (ours.st_dev, ours.st_ino) == (named.st_dev, named.st_ino)
 
 
-def _busy(descriptor: int, path: str) -> RuncardError:
-    holders = " and ".join(_holders(descriptor)) or "another process"
+def _busy(path: str, holders: str) -> RuncardError:
     return StoreError(
         f"{printable(path)} is locked by {holders}",
         hint=f"wait until {holders} is done, then run the command again",
@@ -157,6 +214,7 @@ def _forget_in_child() -> None:
     """A forked child shares its parent's locks; it closes its descriptors, and the parent keeps the locks."""
     while _held:
         os.close(_held.pop())
+    _queues.reset()
 
 
 os.register_at_fork(after_in_child=_forget_in_child)

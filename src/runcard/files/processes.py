@@ -31,14 +31,19 @@ def identity() -> JsonObject:
 
 @lru_cache(maxsize=1)
 def _identity(pid: int) -> JsonObject:
-    stat = _state_and_start(pid)
     return {
         "pid": pid,
         "host": _host(),
         "boot_id": _boot_id(),
-        "start_ticks": None if stat is None else stat[1],
+        "start_ticks": start_ticks(pid),
         "pid_namespace": _pid_namespace(),
     }
+
+
+def start_ticks(pid: int) -> int | None:
+    """When a process started, in clock ticks after the boot; None if the system does not show it."""
+    stat = _state_and_start(pid)
+    return None if stat is None else stat[1]
 
 
 def _same_ticks(process: Process, ticks: int) -> bool | None:

@@ -2,7 +2,8 @@
 
 The identity of a process is in `runcard.files.processes`. A record keeps the start of the process twice: `started` for
 people, and `start_ticks` because a time that is computed from ticks moves when the wall clock is set. Without ticks, times
-within `TOLERANCE` of each other are the same.
+within `TOLERANCE` of each other are the same. A worker of `multiprocessing` also names the process that started it, so that
+all runs of one program can be found.
 
 Nothing here starts or ends a process or sends a signal.
 
@@ -37,7 +38,17 @@ def _description(pid: int) -> JsonObject:
     identity = processes.identity()
     ticks = identity["start_ticks"]
     moment = None if ticks is None else _moment(ticks)
-    return {"pid": pid, "started": None if moment is None else format_time(moment), **identity}
+    description = {"pid": pid, "started": None if moment is None else format_time(moment), **identity}
+    return description | ({"worker_of": parent} if (parent := _worker_of()) else {})
+
+
+def _worker_of() -> JsonObject | None:
+    """The process that started this one as a worker of `multiprocessing`; None for all others."""
+    module = sys.modules.get("multiprocessing.process")
+    parent = module.parent_process() if module is not None else None
+    if parent is None or parent.pid is None:
+        return None
+    return {"pid": parent.pid, "start_ticks": processes.start_ticks(parent.pid)}
 
 
 def is_alive(process: Mapping[str, Any]) -> bool | None:

@@ -3,19 +3,23 @@
 import re
 from collections.abc import Mapping
 from sys import maxsize
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from runcard.documents.exact_sums import plain_number
 from runcard.encoding import COMPACT, JsonObject, Limits, decode_json, encode_json
 from runcard.errors import UsageError
+from runcard.masking.marks import Masked
+from runcard.recording.plain_data import plain_data
 
 if TYPE_CHECKING:
     from runcard.accounting import Prices
 
 RELATIONS = ("parent", "resumes", "derived-from", "plan", "session", "commit")
 
+_STATUSES = ("completed", "failed", "interrupted")
 _HEX_DIGEST = re.compile("[0-9a-f]{64}")
 _MAX_COST = 10**12  # dollars
+_MAX_SECONDS = 10**9
 _ANY_SIZE = Limits(size=maxsize)
 
 
@@ -25,17 +29,24 @@ def plain_copy(value: JsonObject) -> JsonObject:
     return copy
 
 
-def check_config(config: Mapping[str, Any]) -> JsonObject:
-    """A configuration that a document can hold."""
-    configuration = plain_copy(dict(config))
+def check_config(config: object) -> Masked[JsonObject]:
+    """A configuration that a document can hold; secrets that have a type of their own are masked."""
+    plain = plain_data(config)
+    if not isinstance(plain.value, dict):
+        raise UsageError(
+            f"config is a {type(config).__name__}",
+            hint="pass names with their values: a dict, a dataclass, a model or a Namespace",
+        )
+    configuration = plain_copy(plain.value)
     for name in ("model", "provider"):
         if not isinstance(configuration.get(name), str | None):
             raise UsageError(f"{name} is {display_value(configuration[name])}", hint="pass a text or None")
-    return configuration
+    return Masked(configuration, plain.counts)
 
 
-def check_labels(labels: Mapping[str, str]) -> JsonObject:
-    return plain_copy({str(key): str(value) for key, value in labels.items()})
+def check_labels(labels: Mapping[str, object]) -> JsonObject:
+    plain = plain_data({str(key): value for key, value in labels.items()}).value
+    return plain_copy({key: value if isinstance(value, str) else str(value) for key, value in plain.items()})
 
 
 def check_cost(cost: object) -> float | int:
@@ -46,6 +57,15 @@ def check_cost(cost: object) -> float | int:
     if isinstance(amount, int | float) and not isinstance(amount, bool) and 0 <= amount <= _MAX_COST:
         return amount
     raise UsageError(f"{display_value(str(cost))} is not a cost", hint="pass a number of dollars, 0 or more")
+
+
+def check_seconds(seconds: object) -> float | int:
+    """A time that a call can take."""
+    if isinstance(seconds, int | float) and not isinstance(seconds, bool) and 0 <= seconds <= _MAX_SECONDS:
+        return seconds
+    raise UsageError(
+        f"{display_value(str(seconds))} is not a latency", hint="pass a number of seconds, 0 or more"
+    )
 
 
 def check_prices(prices: object) -> "Prices | None":
@@ -65,6 +85,12 @@ def check_relation(kind: str, sha256: str | None) -> None:
         raise UsageError(f"no such relation: {kind}", hint=f"use one of {', '.join(RELATIONS)}")
     if sha256 is not None and not _HEX_DIGEST.fullmatch(sha256):
         raise UsageError(f"{sha256!r} is not a digest", hint="pass 64 lower-case hex digits, without sha256:")
+
+
+def check_status(status: str) -> None:
+    """Check how a run ended."""
+    if status not in _STATUSES:
+        raise UsageError(f"invalid status {status!r}", hint=f"use one of {', '.join(_STATUSES)}")
 
 
 def check_text(value: object, what: str) -> str:

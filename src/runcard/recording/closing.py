@@ -1,58 +1,40 @@
-"""Close a run: fold its events into its final document, and seal it with checksums.
+"""Close a run: the one of this process, or one whose process died.
 
-The order makes it safe: the journals are merged, with the warnings of the closing itself; user files that have one of runcard's
-names are moved; README.md is written; SHA256SUMS fixes every file; all of it is synced; then the metadata document, which fixes
-SHA256SUMS, is replaced; the ledger entry comes last. A process that is killed anywhere in between leaves an open run, and
-closing it again gives the same result.
+Only one process may close a run, and none while its owner lives: that is decided here, by locks, and where there are none by
+the process. How a run is closed is in `run_closer.py`.
 """
 
 import contextlib
-import errno
 import os
-import re
 import time
-from collections.abc import Collection, Iterator, Sequence
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple
 
-from runcard import checksums
-from runcard.checksums.unstable_directory import GONE_ERRNOS, is_concurrent_change, snapshot, walk_unstable
+from runcard.checksums.unstable_directory import is_concurrent_change
 from runcard.digests import sha256_bytes
-from runcard.documents import chain
-from runcard.documents.run import fold
-from runcard.documents.run.events import WARNING_ADDED
 from runcard.documents.run.fields import RunFields
-from runcard.documents.run.size_limit import is_too_large
-from runcard.documents.symlinks import symlink_entry
-from runcard.encoding import JsonObject, canonical_json, decode_json, encode_json
-from runcard.errors import EncodingError, RuncardError, StoreError
-from runcard.files import FileKind, Sync, failure, json_name, printable, read_regular, sizes
-from runcard.observe.clock import timestamp
+from runcard.encoding import JsonObject, decode_json
+from runcard.errors import RuncardError, StoreError
+from runcard.files import failure, printable
 from runcard.observe.process import is_alive
+from runcard.recording.run_closer import (
+    RecorderState,
+    RunCloser,
+    ledger_entry,
+    read_bytes,
+    read_document,
+    status_in,
+)
 from runcard.store import layout
-from runcard.store.ledger import CLOSED, Ledger, entries, entry_payload, ledgers
+from runcard.store.ledger import CLOSED, Ledger, entries, ledgers
 from runcard.store.locks import lock_folder
 from runcard.store.own_directories import check_own
-from runcard.store.ownership import own_mac
 from runcard.store.runs.directory import remove_open_mark
 from runcard.store.runs.open_journals import read_open_journals
 from runcard.store.runs.owner import is_on_other_host, owner_lock, owner_process
-from runcard.store.runs.run_files import move_user_files, user_file_moves, write_run_file
-from runcard.views.run_readme import is_readme_of, readme
-
-if TYPE_CHECKING:
-    from runcard.documents.run.generation import Generation
-
-
-CHANGING = "changing-files"  # the type of the warning about files that a process still writes to
 
 _PAUSES = (0.005,) * 4 + (0.05,) * 6  # seconds before each try with a directory that was removed
-_FILES_IN_WARNING = 20
 _LOCK_TIMEOUT = 0.5  # seconds that a lock may outlive its holder
-
-_LEFTOVER = re.compile(
-    r"\.(metadata\.json|SHA256SUMS|README\.md|RUNCARD\.md|experiment(\.w-[0-9a-f]+)?\.jsonl)\.[0-9a-f]{8}\.tmp"
-)
 
 
 class CloseResult(NamedTuple):
@@ -73,13 +55,13 @@ def close_dead_run(run: str) -> CloseResult:
         if is_owner_gone is False:
             reason = "another process is closing it" if is_dead else "its process is running"
             return CloseResult(run, "running", closed=False, reason=reason)
-        document = _read_document(os.path.join(run, layout.METADATA))
+        document = read_document(os.path.join(run, layout.METADATA))
         if is_owner_gone is None and document is not None and _is_running(run, document):
             return CloseResult(run, "running", closed=False, reason="its process is running")
         result = _result_if_closed(run, document)
         if result is not None:
             return result
-        if _status(document) is None and not read_open_journals(run).run_id:
+        if status_in(document) is None and not read_open_journals(run).run_id:
             remove_open_mark(run)
             raise StoreError(
                 f"{printable(run)} is not a run", hint="name the directory of a run, with its metadata.json"
@@ -90,9 +72,7 @@ def close_dead_run(run: str) -> CloseResult:
 
 def _close_locked(run: str, *, locks_work: bool) -> CloseResult:
     """Close a run whose lock is held, unless its process is alive, or another process closed it meanwhile."""
-    result = (
-        None if locks_work else _result_if_closed(run, _read_document(os.path.join(run, layout.METADATA)))
-    )
+    result = None if locks_work else _result_if_closed(run, read_document(os.path.join(run, layout.METADATA)))
     if result is not None:
         return result
     closer = RunCloser(run)
@@ -108,7 +88,7 @@ def _is_running(run: str, document: JsonObject) -> bool:
 
 
 def _result_if_closed(run: str, document: JsonObject | None) -> CloseResult | None:
-    status = _status(document)
+    status = status_in(document)
     if document is None or status in {None, "running"} or not _is_sealed(run, document):
         return None
     _add_missing_ledger_entry(run, document)
@@ -118,7 +98,7 @@ def _result_if_closed(run: str, document: JsonObject | None) -> CloseResult | No
 def _is_process_gone(run: str) -> bool:
     """Whether the process of a run is gone. Its lock may still be held: by a child that it was starting."""
     try:
-        document = decode_json(_read_bytes(os.path.join(run, layout.METADATA)) or b"")
+        document = decode_json(read_bytes(os.path.join(run, layout.METADATA)) or b"")
         return is_alive(RunFields(document).process) is False
     except (RuncardError, KeyError, TypeError, AttributeError):
         return False  # a broken document is reported where it matters
@@ -138,16 +118,8 @@ def _is_sealed(run: str, document: JsonObject) -> bool:
     """Whether a document with a final status was written by a closing, and not by the user's program."""
     if not os.path.lexists(layout.open_mark(run)):
         return True
-    listing = _read_bytes(os.path.join(run, layout.CHECKSUMS))
+    listing = read_bytes(os.path.join(run, layout.CHECKSUMS))
     return listing is not None and document["checksums"]["output"] == str(sha256_bytes(listing))
-
-
-class RecorderState(NamedTuple):
-    """What a recorder knows about its own run, so that closing it need not find out."""
-
-    start: JsonObject  # the start document
-    written_document: bytes  # the same as it was written
-    journal_sha256: str  # of the journal as the recorder wrote it
 
 
 def seal_run(run: str, state: RecorderState) -> JsonObject:
@@ -186,329 +158,14 @@ def _run_locked(run: str) -> Iterator[None]:
         raise failure(error, str(error.filename or run), "close") from error
 
 
-class RunCloser:
-    """Closes one run whose lock is held. `state` is given by the recorder of the run, when it closes its own."""
-
-    def __init__(self, run: str, state: RecorderState | None = None) -> None:
-        self.run = run
-        self._state = state
-        document = self._current_document()
-        open_id = _run_id(document) if document is not None and _status(document) == "running" else None
-        self._journals = read_open_journals(run, _run_id(state.start) if state else None, open_id)
-        self._warnings: list[chain.JournalEntry] = []  # of the closing itself
-        self._entries = self._journals.merged()
-        start = state.start if state else self._find_start(document if open_id is not None else None)
-        if start is None:
-            raise StoreError(
-                f"{printable(run)} cannot be closed: neither its metadata.json nor its journal tells how it started",
-                hint="restore one of them; the files in it are kept as they are",
-            )
-        self.start: JsonObject = start
-        self._run_id = str(_run_id(start))
-        self._writer = f"w-{sha256_bytes(f'runcard-closing-1:{self._run_id}'.encode()).hex[:8]}"
-        self._metadata_is_ours = document is start or document == start
-        self._journal_is_ours = False  # whether this process wrote, and so checked, every event
-        self._readme_name = layout.README
-        self._newest_file: str | None = None  # when it was written, of a run that died
-        self._list_kinds()
-
-    def close(self) -> JsonObject:
-        """Close the run; returns its final document."""
-        ledger = Ledger(layout.store_of(self.run))
-        self._settle_files()
-        self._write_readme()
-        document = self._final_document(self._write_checksums(), ledger.head)
-        data = self._encode(document)
-        if is_too_large(data):
-            document = fold.cut_to_size(document)
-            data = self._encode(document)
-        write_run_file(self.run, layout.METADATA, data, sync=Sync.FILE_SYSTEM)
-        entry = _ledger_entry(self.run, document, data)
-        # Only a process that closes its own run knows that this user recorded it.
-        if self._state is not None and (mac := own_mac(self.run, entry["id"], entry["sha256"])) is not None:
-            entry["mac"] = mac
-        with ledger:
-            ledger.append(CLOSED, document["generation"]["timestamp_end"], entry)
-        remove_open_mark(self.run)
-        return document
-
-    def _encode(self, document: JsonObject) -> bytes:
-        """The bytes of a document; it is validated unless this process wrote every event."""
-        return (
-            encode_json(document)
-            if self._journal_is_ours
-            else _generation_class().from_dict(document).to_bytes()
-        )
-
-    def _current_document(self) -> JsonObject | None:
-        """The document of the run as it is on disk."""
-        path = os.path.join(self.run, layout.METADATA)
-        state = self._state
-        if state is not None and _read_bytes(path) == state.written_document:
-            return state.start
-        return _read_document(path)
-
-    def _list_kinds(self) -> None:
-        """List the contents of the directory: once, and again when something has moved."""
-        self._kinds: dict[str, FileKind] = walk_unstable(self.run)
-
-    def _find_start(self, document: JsonObject | None) -> JsonObject | None:
-        """The start document, from the journal or from metadata.json."""
-        start = fold.start_document_in(entry.line for entry in self._entries) or document
-        return start if isinstance(start, dict) and _generation_class().check(start).valid else None
-
-    def _add_warning(self, kind: str, message: str, **more: str) -> None:
-        """Add a warning about the run as an event; it is the same event whichever process closes the run."""
-        payload = {"type": kind, "message": message, **more}
-        own_lines = [entry.line for entry in self._entries if entry.line["writer"] == self._writer]
-        if payload in [line.get("payload") for line in own_lines]:
-            return  # added by an earlier closing that was killed
-        prev = own_lines[-1]["hash"] if own_lines else chain.first_link(self._run_id, self._writer)
-        fields = {
-            "seq": len(own_lines) + 1,
-            "timestamp": self._last_time(),
-            "level": "warning",
-            "event": WARNING_ADDED,
-            "experiment_id": self.start["generation"]["experiment_id"],
-            "run_id": self._run_id,
-            "elapsed": None,
-            "writer": self._writer,
-        }
-        salt = sha256_bytes(prev.encode() + canonical_json(payload)).hex[:32]
-        raw = chain.write_line(fields, payload, salt, prev).raw.rstrip(b"\n")
-        self._warnings.append(chain.JournalEntry(0, raw, decode_json(raw)))
-        self._entries = self._journals.merged(self._warnings)
-
-    def _last_time(self) -> str:
-        times = (entry.line.get("timestamp") for entry in self._entries)
-        return max(
-            (moment for moment in times if isinstance(moment, str)),
-            default=self.start["generation"]["timestamp_start"],
-        )
-
-    def _settle_files(self) -> None:
-        """Move user files that have runcard's names, and merge the journals into one.
-
-        Warnings are written, with all lines, before anything moves: so nothing is lost to a `kill -9`.
-        """
-        files = (name for name, kind in self._kinds.items() if kind is FileKind.FILE)
-        for name in list(filter(_LEFTOVER.fullmatch, files)):
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(os.path.join(self.run, name))
-            del self._kinds[name]
-        moves = user_file_moves(self.run, list(self._clashing_names()))
-        for name, path in moves.items():
-            self._add_warning(
-                "name-taken", f"{name} is a name of runcard's own files: the user's was moved to {path}"
-            )
-        self._warn_about_journals()
-        self._warn_about_special_files(moves)
-        if self._state is None:
-            self._newest_file = self._newest_file_time(moves)
-        if moves or not self._is_merged():
-            self._merge_journals(moves)
-        self._fold_events()
-
-    def _fold_events(self) -> None:
-        lines = (entry.line for entry in self._entries)
-        self._folded = fold.fold_events(self.start, lines, self._newest_file)
-
-    def _newest_file_time(self, moves: Collection[str]) -> str | None:
-        """When the newest file was written, besides those that closing writes itself; the future does not count."""
-        own = {*layout.NOT_LISTED, *layout.journal_names(self._kinds), self._readme_name} - {*moves}
-        now, times = time.time(), [0.0]
-        for path, kind in self._kinds.items():
-            if kind is FileKind.FILE and path not in own:
-                with contextlib.suppress(OSError):  # removed meanwhile
-                    times.append(os.lstat(os.path.join(self.run, path)).st_mtime)
-        newest = max(written for written in times if written <= now)
-        return timestamp(datetime.fromtimestamp(newest, UTC)) if newest else None
-
-    def _is_merged(self) -> bool:
-        """Whether the journal holds all lines, each of them once, and no other file does."""
-        files = [(file.path, file.journal.entries) for file in self._journals.files]
-        return not self._warnings and files == [(os.path.join(self.run, layout.JOURNAL), self._entries)]
-
-    def _merge_journals(self, moves: dict[str, str]) -> None:
-        """Write all lines to one journal, move user files, and remove the other journals."""
-        journal, temporary = (
-            os.path.join(self.run, name) for name in (layout.JOURNAL, layout.other_journal(self._writer))
-        )
-        data = self._journal_data()
-        is_merged = layout.JOURNAL not in moves and _read_bytes(journal) == data
-        if not is_merged:
-            write_run_file(self.run, os.path.basename(temporary), data, sync=Sync.FILE)
-        move_user_files(self.run, moves)
-        if not is_merged:
-            try:
-                os.rename(temporary, journal)
-            except OSError as error:
-                if error.errno not in GONE_ERRNOS:
-                    raise
-                write_run_file(self.run, layout.JOURNAL, data, sync=Sync.FILE)
-        for file in self._journals.files:
-            if file.name not in {layout.JOURNAL, *moves}:
-                with contextlib.suppress(FileNotFoundError):
-                    os.unlink(file.path)
-        self._list_kinds()
-
-    def _clashing_names(self) -> Iterator[str]:
-        """Names of runcard that files of the user have."""
-        if not self._metadata_is_ours and layout.METADATA in self._kinds:
-            yield layout.METADATA
-        foreign = {file.name for file in self._journals.files if file.has_foreign_lines}
-        for name in layout.journal_names(self._kinds):
-            if name in foreign or self._kinds[name] is not FileKind.FILE:
-                yield name
-        yield from (name for name in (layout.AMENDMENTS, layout.SIGNATURE) if name in self._kinds)
-        if self._is_user_readme(layout.README):
-            self._readme_name = layout.OTHER_README
-            if self._is_user_readme(layout.OTHER_README):
-                yield layout.OTHER_README
-        if layout.CHECKSUMS in self._kinds and not self._is_our_listing():
-            yield layout.CHECKSUMS
-
-    def _is_user_readme(self, name: str) -> bool:
-        if name not in self._kinds:
-            return False
-        data = _read_bytes(os.path.join(self.run, name))
-        return data is None or not is_readme_of(data, self._run_id)
-
-    def _is_our_listing(self) -> bool:
-        """Whether SHA256SUMS was written by a closing that was killed: then it matches the files."""
-        contents = snapshot(self.run, self._kinds, layout.NOT_LISTED).contents
-        return _read_bytes(os.path.join(self.run, layout.CHECKSUMS)) == contents.listing.to_bytes()
-
-    def _warn_about_journals(self) -> None:
-        """Warn about torn, lost and changed lines."""
-        for file in self._journals.files:
-            if file.journal.torn:
-                torn = f"the last line was torn, {len(file.journal.torn)} bytes were dropped"
-                self._add_warning("torn-tail", f"{file.name}: {torn}")
-        if self._state and not self._warnings:
-            self._journal_is_ours = sha256_bytes(self._journal_data()).hex == self._state.journal_sha256
-        if self._journal_is_ours:
-            return
-        checked = chain.check(chain.Journal(self._entries), self._run_id)
-        faults = {fault.writer: fault for fault in reversed(checked.faults)}
-        for writer, fault in sorted(faults.items()):
-            self._add_warning(
-                layout.DAMAGED, f"events of writer {writer} were lost or changed: {fault.reason}"
-            )
-
-    def _warn_about_special_files(self, moves: dict[str, str]) -> None:
-        """Warn about FIFOs, sockets and devices, under the path that they will have."""
-        for path, kind in self._kinds.items():
-            if kind is FileKind.OTHER:
-                top, slash, rest = path.partition("/")
-                name = json_name(moves.get(top, top) + slash + rest).text
-                message = f"{name} is neither a file nor a link: it is left out of the record"
-                self._add_warning(layout.SPECIAL, message, path=name)
-
-    def _journal_data(self) -> bytes:
-        return b"".join(entry.raw + b"\n" for entry in self._entries)
-
-    def _write_readme(self) -> None:
-        own = {*layout.NOT_LISTED, layout.JOURNAL, self._readme_name}
-        outputs = [path for path, kind in self._kinds.items() if kind is FileKind.FILE and path not in own]
-        files = list(sizes(self.run, outputs))
-        page = readme(self._folded, files).encode()
-        if is_too_large(page):
-            page = readme(fold.cut_to_size(self._folded), files).encode()
-        write_run_file(self.run, self._readme_name, page, sync=Sync.LATER)
-        self._kinds[self._readme_name] = FileKind.FILE
-        self._readme_data = page
-
-    def _write_checksums(self) -> checksums.DirectoryContents:
-        """Fix every file by its digest in SHA256SUMS."""
-        listed = snapshot(self.run, self._kinds, layout.NOT_LISTED)
-        contents = listed.contents
-        if listed.changing:
-            self._warn_about_changing_files(listed.changing)
-            contents = self._with_own_files(contents)
-        elif not {layout.JOURNAL, self._readme_name} <= contents.listing.keys():
-            contents = self._with_own_files(contents)  # another process removes them
-        write_run_file(self.run, layout.CHECKSUMS, contents.listing.to_bytes(), sync=Sync.LATER)
-        return contents
-
-    def _warn_about_changing_files(self, paths: Sequence[str]) -> None:
-        """Add a warning to the journal, and write everything that is made from it again."""
-        names = [json_name(path).text for path in paths]
-        more = f" and {len(names) - _FILES_IN_WARNING} more" if names[_FILES_IN_WARNING:] else ""
-        shown = ", ".join(names[:_FILES_IN_WARNING]) + more
-        self._add_warning(CHANGING, f"files kept changing while the run was closed: {shown}")
-        self._merge_journals({})
-        self._fold_events()
-        self._write_readme()
-
-    def _with_own_files(self, contents: checksums.DirectoryContents) -> checksums.DirectoryContents:
-        """The listing with the digests of the journal and the README as they were written."""
-        written = {layout.JOURNAL: self._journal_data(), self._readme_name: self._readme_data}
-        own = {name: sha256_bytes(data) for name, data in written.items()}
-        return contents._replace(listing=checksums.Listing({**contents.listing, **own}))
-
-    def _final_document(self, contents: checksums.DirectoryContents, ledger_head: str | None) -> JsonObject:
-        files = fold.FileFacts(
-            output=str(contents.listing.digest),
-            symlinks=[symlink_entry(link) for link in contents.symlinks],
-            chains=chain.heads(self._entries),
-            ledger_head=ledger_head,
-        )
-        return fold.add_file_facts(self._folded, files)
-
-
-def _generation_class() -> "type[Generation]":
-    """The class that validates documents; not needed for a run whose journal only its own recorder has written."""
-    from runcard.documents.run.generation import Generation  # noqa: PLC0415 - long to load
-
-    return Generation
-
-
-def _ledger_entry(run: str, document: JsonObject, data: bytes) -> JsonObject:
-    fields, digest = RunFields(document), sha256_bytes(data).hex
-    return entry_payload("run", fields.run_id, os.path.basename(run), digest, fields.timestamp_end)
-
-
 def _add_missing_ledger_entry(run: str, document: JsonObject) -> None:
     """Add the ledger entry of a run whose recorder was killed after it wrote the final document."""
     if not os.path.lexists(layout.open_mark(run)):
         return
-    store, data = layout.store_of(run), _read_bytes(os.path.join(run, layout.METADATA)) or b""
+    store, data = layout.store_of(run), read_bytes(os.path.join(run, layout.METADATA)) or b""
     digest = sha256_bytes(data).hex
     with Ledger(store) as ledger:
         digests = {entry.sha256 for _, journal, _ in ledgers(store) for entry in entries(journal)}
         if digest not in digests:
-            ledger.append(CLOSED, document["generation"]["timestamp_end"], _ledger_entry(run, document, data))
+            ledger.append(CLOSED, document["generation"]["timestamp_end"], ledger_entry(run, document, data))
     remove_open_mark(run)
-
-
-def _read_document(path: str) -> JsonObject | None:
-    """A valid generation document; None for anything else."""
-    data = _read_bytes(path)
-    if data is None:
-        return None
-    try:
-        document = decode_json(data)
-    except EncodingError:
-        return None
-    if not isinstance(document, dict) or not _generation_class().check(document).valid:
-        return None
-    return document
-
-
-def _read_bytes(path: str) -> bytes | None:
-    """The bytes of a regular file; None if it is missing or a link, which may lead anywhere."""
-    try:
-        return read_regular(path)
-    except OSError as error:
-        if error.errno in {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO}:
-            return None
-        raise failure(error, path, "read") from error
-
-
-def _status(document: JsonObject | None) -> str | None:
-    return None if document is None else RunFields(document).status
-
-
-def _run_id(document: JsonObject) -> str | None:
-    return RunFields(document).run_id

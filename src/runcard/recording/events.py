@@ -4,10 +4,7 @@ Where the events go is up to the subclass: a journal, or memory. Secrets are mas
 rule, never kept.
 """
 
-import contextlib
 import os
-import sys
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -24,17 +21,17 @@ from runcard.documents.run.events import (
     WARNING_ADDED,
 )
 from runcard.encoding import JsonObject
-from runcard.errors import RuncardError, RuncardWarning, StoreError
+from runcard.errors import RuncardError, StoreError
 from runcard.masking import mask_data, mask_text
 from runcard.observe.input_tokens import TokenCounter
 from runcard.recording.argument_checks import display_value, plain_copy
+from runcard.recording.off_loop import warn_caller
 from runcard.settings.apply import configured_prices
 
 if TYPE_CHECKING:
-    from runcard.accounting import Prices, Usage
+    from runcard.accounting import Charge, Prices, Usage
 
 _UNPRICED: JsonObject = {"cost_usd": None, "cost_source": None, "price_row": None}
-_INTERNAL = (os.path.join(os.path.dirname(os.path.dirname(__file__)), ""), contextlib.__file__)
 _INPUTS_PER_EVENT = 1 << 19  # bytes of inputs in one event
 
 
@@ -53,7 +50,7 @@ class EventRecorder(ABC):
         self.watched_replies: set[str] = set()  # ids of the replies that watched clients got
         self.open_calls: set[Any] = set()  # calls of watched clients whose replies are still being read
         self._prices = prices
-        self._unpriced_models: set[str | None] = set()
+        self._unpriced: set[str] = set()  # the warnings about prices so far
         self._token_counts = TokenCounter()
 
     @abstractmethod
@@ -70,7 +67,7 @@ class EventRecorder(ABC):
                 raise
             is_late = isinstance(error, ClosedRunError)
             message = f"{error}: this call was not recorded" if is_late else f"recording failed: {error}"
-            warnings.warn(message, RuncardWarning, stacklevel=_callers_level())
+            warn_caller(message)
 
     def add_inputs(self, files: list[JsonObject]) -> None:
         """Record inputs in as many events as needed, so that none is so long that it is cut."""
@@ -102,9 +99,13 @@ class EventRecorder(ABC):
         return response_id in self.watched_replies
 
     def end_calls(self) -> None:
-        """Record the calls whose replies were not read to the end."""
+        """Record the calls whose replies were not read to the end, or are still in progress in another thread."""
         for call in list(self.open_calls):
-            call.close()
+            if call.is_in_progress:
+                model = display_value(call.requested_model) if call.requested_model else "a model"
+                message = f"a call of {model} was in progress when the run ended: what it used is not known"
+                self.add_warning(message, "call-in-progress")
+            call.abandon()
 
     def add_call(
         self,
@@ -114,21 +115,31 @@ class EventRecorder(ABC):
         provider: str | None,
         model: str | None,
         cost: float | None = None,
+        service_tier: str | None = None,
+        event: str = MODEL_CALLED,
     ) -> None:
-        """Record what a call of a model used and cost, besides its `details`."""
+        """Record what a call of a model used and cost, besides its `details`.
+
+        Calls inside this one have its response id and a number, `part`: whoever reports the response again reports them
+        in the same order.
+        """
         is_failed = details.get("error") is not None
         vendor = provider or self.configuration.get("provider")
-        for usage in reply_usage.calls:
+        for part, reported in enumerate(reply_usage.calls):
+            usage = reported if service_tier is None else _in_tier(reported, service_tier)
             payload: JsonObject = {
                 **details,
                 "model": usage.model or model,
                 # The shape of a reply does not prove who sent it: other servers use the same.
                 "provider": vendor or (usage.provider if usage.source == "given" else None),
-                "response_id": usage.response_id,
+                "response_id": usage.response_id or reply_usage.response_id,
+                "service_tier": usage.service_tier,
                 "tokens": usage.tokens.to_dict(),
                 "token_source": usage.source,
                 "stop_reason": usage.stop_reason,
             }
+            payload |= {"part": part} if part else {}
+            payload |= {"server_tools": dict(usage.server_tools)} if usage.server_tools else {}
             if is_failed and usage.source is None:  # nothing is charged for it
                 payload |= _UNPRICED
             elif cost is None:
@@ -136,7 +147,7 @@ class EventRecorder(ABC):
             else:
                 payload |= {"cost_usd": cost, "cost_source": "given", "price_row": None}
             level = "error" if is_failed else "info"
-            self.emit(MODEL_CALLED, self.mask(plain_copy(payload), "events"), level=level)
+            self.emit(event, self.mask(plain_copy(payload), "events"), level=level)
             # Further calls inside this one: cost and time are those of the whole, recorded once.
             cost, is_failed = None if cost is None else 0, False
             details = {"step": details.get("step")}
@@ -153,22 +164,30 @@ class EventRecorder(ABC):
 
     def _price(self, usage: "Usage", provider: str | None, requested_model: str | None) -> JsonObject:
         charge = self._price_table().charge(usage, provider, model=requested_model)
-        if charge.cost is None or charge.row is None:
-            self._warn_unpriced(usage.model or requested_model, has_price=charge.row is not None)
-            return dict(_UNPRICED)
+        if charge.cost is None:
+            self._warn_unpriced(usage.model or requested_model, usage.service_tier, charge)
+            return _UNPRICED | _known_part(charge)
         return {
             "cost_usd": plain_number(charge.cost),
-            "cost_source": "priced",
-            "price_row": charge.row.to_dict(),
+            "cost_source": charge.source,
+            "price_row": charge.row and charge.row.to_dict(),
         }
 
-    def _warn_unpriced(self, model: str | None, *, has_price: bool) -> None:
-        if model in self._unpriced_models:
-            return
-        self._unpriced_models.add(model)
+    def _warn_unpriced(self, model: str | None, service_tier: str | None, charge: "Charge") -> None:
         name = display_value(model) if model else "a call that names no model"
-        reason = "not all tokens are known, or have a price, of" if has_price else "no price is known for"
-        self.add_warning(f"{reason} {name}: the cost stays unknown", "unknown-price")
+        if service_tier is not None:
+            name += f" in the service tier {display_value(service_tier)}"
+        if charge.unpriced:
+            parts = ", ".join(display_value(part).strip("'") for part in charge.unpriced)
+            message = f"no count or no price is known for {parts} of {name}"
+        else:
+            message = f"no price is known for {name}"
+        message += (
+            ": the cost stays unknown" if charge.known_cost is None else ": the cost is known only in part"
+        )
+        if message not in self._unpriced:
+            self._unpriced.add(message)
+            self.add_warning(message, "unknown-price")
 
     def add_error(self, error: BaseException | str, kind: str | None = None) -> None:
         name = kind or (error.__class__.__name__ if isinstance(error, BaseException) else None)
@@ -214,6 +233,23 @@ class EventRecorder(ABC):
             self.emit(SECRETS_MASKED, {"rule": rule, "where": where, "count": count})
 
 
+def _in_tier(usage: "Usage", service_tier: str) -> "Usage":
+    from dataclasses import replace  # noqa: PLC0415 - as long to load as all of this module
+
+    return replace(usage, service_tier=service_tier)
+
+
+def _known_part(charge: "Charge") -> JsonObject:
+    """What is known of a cost that is not known as a whole."""
+    if charge.known_cost is None or charge.row is None:
+        return {}
+    return {
+        "known_cost_usd": plain_number(charge.known_cost),
+        "unpriced": list(charge.unpriced),
+        "price_row": charge.row.to_dict(),
+    }
+
+
 def current_directory() -> str:
     try:
         return os.getcwd()
@@ -243,11 +279,3 @@ def _message(error: BaseException | str) -> str:
     except Exception:  # noqa: BLE001 - an exception of the user's that cannot be printed
         text = f"an exception that cannot be shown as text: {error.__class__.__name__}"
     return text.encode("utf-8", "backslashreplace").decode()
-
-
-def _callers_level() -> int:
-    """The `stacklevel` of the first line outside of runcard, for a warning of the calling function."""
-    level, frame = 1, sys._getframe(1)  # noqa: SLF001 - as `warnings` does it
-    while frame.f_code.co_filename.startswith(_INTERNAL) and frame.f_back is not None:
-        level, frame = level + 1, frame.f_back
-    return level

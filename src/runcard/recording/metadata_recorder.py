@@ -5,7 +5,6 @@ Nothing is on disk before `save`, so nothing survives the death of the process; 
 
 import os
 from collections.abc import Mapping
-from typing import Any
 
 from runcard.accounting import Prices
 from runcard.digests import Digest
@@ -20,7 +19,7 @@ from runcard.observe.clock import Clock
 from runcard.observe.environment import EnvironmentGatherer
 from runcard.observe.ids import new_id
 from runcard.observe.process import resources
-from runcard.recording.argument_checks import check_prices
+from runcard.recording.argument_checks import check_prices, check_status
 from runcard.recording.events import EventRecorder
 from runcard.recording.recorder import Recorder
 from runcard.recording.start_document import cut_start_document, start_document, start_settings
@@ -29,7 +28,6 @@ from runcard.store.experiments import experiment_id
 from runcard.store.journal import EVENT_LIMIT
 
 _BACKGROUND_TIMEOUT = 2.0  # seconds that `finish` waits for git, packages and token counts
-_STATUSES = ("completed", "failed", "interrupted")
 
 
 class MetadataRecorder(Recorder):
@@ -53,9 +51,9 @@ class MetadataRecorder(Recorder):
         *,
         model: str | None = None,
         provider: str | None = None,
-        config: Mapping[str, Any] | None = None,
+        config: object = None,
         experiment: str | None = None,
-        labels: Mapping[str, str] | None = None,
+        labels: Mapping[str, object] | None = None,
         parent: str | None = None,
     ) -> None:
         """Start: the clock runs from here."""
@@ -105,8 +103,7 @@ class MetadataRecorder(Recorder):
         """End: the clock stops here."""
         events = self._events
         events.check_running()
-        if status not in _STATUSES:
-            raise UsageError(f"invalid status {status!r}", hint=f"use one of {', '.join(_STATUSES)}")
+        check_status(status)
         events.end_calls()
         events.end_token_counts(_BACKGROUND_TIMEOUT)
         events.emit(ENVIRONMENT_OBSERVED, {"environment": self._background.result(_BACKGROUND_TIMEOUT)})

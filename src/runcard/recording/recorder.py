@@ -12,10 +12,12 @@ from runcard.recording.argument_checks import (
     check_cost,
     check_labels,
     check_relation,
+    check_seconds,
     check_text,
     plain_copy,
 )
 from runcard.recording.events import EventRecorder, current_directory
+from runcard.recording.plain_data import plain_data
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -37,10 +39,13 @@ class Recorder:
 
     _events: EventRecorder
 
-    def set_config(self, config: Mapping[str, Any] | None = None, /, **more: Any) -> None:  # noqa: ANN401
-        """Add to the configuration, or change it."""
+    def set_config(self, config: object = None, /, **more: object) -> None:
+        """Add to the configuration, or change it; `config` has names and values: a dict, a dataclass, a model, …"""
         events = self._events
-        configuration = events.mask(check_config({**(config or {}), **more}), "configuration")
+        given = [check_config(part) for part in ({} if config is None else config, more)]
+        for part in given:
+            events.add_masked(part.counts, "configuration")
+        configuration = events.mask(given[0].value | given[1].value, "configuration")
         events.configuration |= configuration
         events.emit(CONFIG_SET, {"configuration": configuration})
 
@@ -56,7 +61,7 @@ class Recorder:
         for problem in problems:
             events.add_warning(problem, "input")
 
-    def add_usage(
+    def add_usage(  # noqa: PLR0913 - one for each fact about the call
         self,
         reply: Any,  # noqa: ANN401 - whatever a vendor's package returns
         *,
@@ -64,32 +69,44 @@ class Recorder:
         model: str | None = None,
         provider: str | None = None,
         cost: "float | Decimal | None" = None,
+        service_tier: str | None = None,
         latency: float | None = None,
         prompt: str | None = None,
         template: str | None = None,
+        request: Mapping[str, Any] | None = None,
     ) -> None:
         """Record a call of a model by the usage that its vendor reports: a reply, or a plain dict.
 
-        Of `prompt` and `template` only the digests are kept. A `cost` in dollars is recorded as given; without it the
-        cost is computed from the price table, and stays unknown where that has no price. The reply of a watched client
-        is already recorded, and ignored here.
+        `request` is what the call was made with, such as `{"temperature": 0.2, "max_tokens": 1024}`, or all of its
+        arguments: only the parameters are kept. Of `prompt` and `template` only the digests are kept. A `cost` in dollars is
+        recorded as given; without it the cost is computed from the price table, and stays unknown where that has no price.
+        `service_tier` (batch, flex, …) counts over the one in the reply: batches do not state theirs. A response that was
+        recorded before, by its id, counts once; that of a watched client is already recorded, and only a given `cost` is added.
         """
         events = self._events
         amount = None if cost is None else check_cost(cost)
-        requested_model = model or events.configuration.get("model")
+        seconds = None if latency is None else check_seconds(latency)
+        tier = None if service_tier is None else check_text(service_tier, "the service tier")
+        asked, parameters = _request_facts(request)
+        requested_model = model or asked or events.configuration.get("model")
         from runcard.accounting import read_usage  # noqa: PLC0415 - long to load: only for those who need it
 
         usage = read_usage(reply)
-        if usage.response_id is not None and events.is_watched(usage.response_id, reply):
+        is_watched = usage.response_id is not None and events.is_watched(usage.response_id, reply)
+        if is_watched and amount is None:
             return
         details: JsonObject = {
             "step": step,
             "prompt_sha256": events.text_digest(prompt),
             "template_sha256": events.text_digest(template),
             "requested_model": requested_model,
-            "latency_seconds": latency,
+            "latency_seconds": seconds,
         }
-        events.add_call(usage, details, provider=provider, model=requested_model, cost=amount)
+        if parameters is not None:
+            details["request"] = parameters
+        events.add_call(
+            usage, details, provider=provider, model=requested_model, cost=amount, service_tier=tier
+        )
 
     def set_costs(self, **totals: Any) -> None:  # noqa: ANN401
         """State totals that you know better: `input_tokens`, `output_tokens`, `total_cost_usd`, …"""
@@ -119,7 +136,7 @@ class Recorder:
         """Record a warning."""
         self._events.add_warning(message, type)
 
-    def set_labels(self, **labels: str) -> None:
+    def set_labels(self, **labels: object) -> None:
         """Label the run."""
         self._events.emit(LABELS_SET, {"labels": self._events.mask(check_labels(labels), "labels")})
 
@@ -130,13 +147,29 @@ class Recorder:
         payload = {"type": type, "id": self._events.mask_text(name, "relations")}
         self._events.emit(RELATION_ADDED, payload | ({"sha256": sha256} if sha256 else {}))
 
-    def log(self, event: str, /, **payload: Any) -> None:  # noqa: ANN401
+    def log(self, event: str, /, **payload: object) -> None:
         """Write an event of your own."""
         name = check_text(event, "the name of an event")
         if name in EVENTS:
             raise UsageError(f"{name} is an event of runcard's own", hint="choose another name")
-        events = self._events
-        events.emit(events.mask_text(name, "events"), events.mask(plain_copy(payload), "events"))
+        events, plain = self._events, plain_data(payload)
+        data = plain_copy(plain.value)
+        events.add_masked(plain.counts, "events")
+        events.emit(events.mask_text(name, "events"), events.mask(data, "events"))
+
+
+def _request_facts(request: object) -> "tuple[str | None, JsonObject | None]":
+    """The model that a request names, and its parameters."""
+    if request is None:
+        return None, None
+    if not isinstance(request, Mapping):
+        raise UsageError(
+            f"request is a {type(request).__name__}", hint="pass a dict with the arguments of the call"
+        )
+    from runcard.observe.clients.request_parameters import request_parameters  # noqa: PLC0415 - only for those who need it
+
+    model = request.get("model")
+    return model if isinstance(model, str) else None, request_parameters(request)
 
 
 def events_of(recorder: Recorder) -> EventRecorder:

@@ -4,41 +4,42 @@ A run belongs to the process that started it. Another process, forked or started
 of its own, and never closes the run.
 """
 
-import functools
+import contextlib
 import os
 import threading
-import warnings
 from collections import deque
 from collections.abc import Callable
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, NamedTuple
-from weakref import WeakSet
+from typing import TYPE_CHECKING, NamedTuple, Self
+from weakref import WeakSet, WeakValueDictionary, finalize
 
-from runcard.documents.run.events import ENVIRONMENT_OBSERVED, RUN_ENDED, RUN_STARTED, WARNING_ADDED
-from runcard.documents.run.fields import RunFields
+from runcard.documents.run.events import ENVIRONMENT_OBSERVED, RUN_ENDED, WARNING_ADDED
 from runcard.documents.run.size_limit import TRUNCATED
-from runcard.encoding import JsonObject, Limits, encode_json
-from runcard.errors import RuncardError, RuncardWarning, StoreError
-from runcard.files import failure, printable, read_file
+from runcard.encoding import JsonObject
+from runcard.errors import RuncardError, UsageError
+from runcard.files import printable
 from runcard.observe.clock import Clock
-from runcard.observe.ids import new_id
 from runcard.observe.process import resources
-from runcard.recording.closing import RecorderState, close_dead_run, seal_run
+from runcard.recording.argument_checks import check_status
+from runcard.recording.closing import seal_run
 from runcard.recording.events import ClosedRunError, EventRecorder
+from runcard.recording.heartbeat import HEARTBEAT
+from runcard.recording.off_loop import warn_caller
+from runcard.recording.open_runs import add_open_run, remove_open_run, started_run
 from runcard.recording.recorder import Recorder
-from runcard.recording.start_document import cut_start_document, start_document
+from runcard.recording.run_closer import RecorderState
 from runcard.settings.apply import use_masking_settings
-from runcard.store import layout
-from runcard.store.experiments import experiment_id, store_experiment_id
-from runcard.store.journal import EVENT_LIMIT, ClosedJournalError, JournalWriter, new_writer
-from runcard.store.runs.directory import NewRun, join_run, open_runs
+from runcard.store.journal import EVENT_LIMIT, ClosedJournalError, JournalWriter
+from runcard.store.runs.directory import join_run
+from runcard.store.runs.heartbeat import write_heartbeat
 
 if TYPE_CHECKING:
+    from contextvars import Token
     from pathlib import Path
+    from types import TracebackType
 
     from runcard.accounting import Prices
-
-NO_LOCKS = "the file system of the store does not support file locks (flock); runcard uses lock files and process ids instead"
+    from runcard.recording.lifetime import RunLifetime
 
 BACKGROUND_TIMEOUT = 2.0  # seconds that ending a run waits for git, packages and token counts
 
@@ -46,7 +47,13 @@ _LONGEST_NAME = 100  # characters of an event's name in a message
 
 CURRENT_RUN: ContextVar["Run | None"] = ContextVar("runcard_run", default=None)
 
+STARTED_RUNS: list[
+    "Run"
+] = []  # those of `runcard.start` that are not finished: the last one is current everywhere
+
 _journal_events: WeakSet["JournalEvents"] = WeakSet()
+_runs: WeakValueDictionary[str, "Run"] = WeakValueDictionary()  # of this process, by id
+_last_unpickled: deque["Run"] = deque(maxlen=8)  # kept, so that the tasks of a worker process share a journal
 
 
 class RecordOptions(NamedTuple):
@@ -59,6 +66,16 @@ class RecordOptions(NamedTuple):
     keep_secrets: bool
     strict: bool
     event_limit: int = EVENT_LIMIT
+
+
+class PickledRun(NamedTuple):
+    """What another process needs to add events to a run."""
+
+    path: str
+    directory: str  # where the run was started
+    document: JsonObject  # the part of the start document that events need
+    options: RecordOptions
+    is_recorded: bool
 
 
 class JournalEvents(EventRecorder):
@@ -83,7 +100,7 @@ class JournalEvents(EventRecorder):
         self._clock = clock
         self._journal = journal
         self._journal_pid = os.getpid()
-        self._event_limit = options.event_limit
+        self._options = options
         self._turn = threading.RLock()
         self._is_writing = False
         self._pending: deque[tuple[str, JsonObject, str]] = deque()
@@ -149,13 +166,29 @@ class JournalEvents(EventRecorder):
     def _own_journal(self) -> JournalWriter | None:
         """The journal that this process may write: a forked child, or a process that joined, starts its own."""
         if self._journal_pid != os.getpid():
-            self._journal = join_run(self.path, self.run_id, self._event_limit)
+            self._journal = join_run(self.path, self.run_id, self._options.event_limit)
             self._journal_pid = os.getpid()
+            finalize(self, self._journal.close)  # a worker process may join many runs
         return self._journal
+
+    @property
+    def is_open(self) -> bool:
+        """Whether this process has started the run, and not ended it yet."""
+        return self._journal is not None and self._journal_pid == os.getpid() and not self._journal.is_closed
 
     def join_on_first_event(self) -> None:
         """Start a journal with the first event: the run belongs to another process."""
         self._journal_pid, self.status = 0, "running"
+
+    def pickled(self) -> PickledRun:
+        generation = self.document["generation"]
+        document = {
+            "generation": {name: generation[name] for name in ("run_id", "experiment_id")},
+            "configuration": self.configuration,
+            "trace": self.document.get("trace"),
+        }
+        options = self._options._replace(settings={}, inputs=())
+        return PickledRun(self.path, self.directory, document, options, self.status != "not recorded")
 
     def reset_after_fork(self) -> None:
         """In a forked child: another thread of the parent may have held the lock, and pending events are the parent's."""
@@ -172,6 +205,14 @@ class JournalEvents(EventRecorder):
         }
         trace = (self.document.get("trace") or {}).get("traceparent")
         return variables | ({"TRACEPARENT": trace} if trace else {})
+
+    def start_heartbeat(self) -> None:
+        """Note every few seconds, in a thread, that the run is alive; `end` stops it."""
+        if self._journal is not None:
+            HEARTBEAT.begin(self.run_id, self._beat)
+
+    def _beat(self) -> None:
+        write_heartbeat(self.path, self.run_id, self._clock.timestamp())
 
     def add_environment(self, environment: JsonObject) -> None:
         """Record the facts about the environment as soon as they are known; raises when they cannot be written."""
@@ -192,6 +233,7 @@ class JournalEvents(EventRecorder):
         journal = self._journal
         if journal is None:
             return None
+        HEARTBEAT.end(self.run_id)
         self.end_token_counts(BACKGROUND_TIMEOUT)
         try:
             self.end_calls()
@@ -217,6 +259,11 @@ class JournalEvents(EventRecorder):
         return None
 
 
+def open_journal_events() -> list[JournalEvents]:
+    """Those of the runs that this process has started and not ended."""
+    return [events for events in list(_journal_events) if events.is_open]
+
+
 def _reset_after_fork() -> None:
     for events in list(_journal_events):
         events.reset_after_fork()
@@ -226,10 +273,17 @@ os.register_at_fork(after_in_child=_reset_after_fork)
 
 
 class Run(Recorder):
-    """A run that is being recorded. `runcard.record` makes it, `runcard.current_run` returns it inside the block."""
+    """A run that is being recorded. `runcard.record` and `runcard.start` make it, `runcard.current_run` returns it.
 
-    def __init__(self, events: JournalEvents) -> None:
+    As a context manager it is the current run of the block. The end of the block ends the run, in the process that started
+    it. In a pickle it names the run: whoever loads it, in another process, adds events in a journal of its own.
+    """
+
+    def __init__(self, events: JournalEvents, lifetime: "RunLifetime | None" = None) -> None:
         self._events: JournalEvents = events
+        self._lifetime = lifetime  # None: another process started the run
+        self._tokens: list[Token[Run | None]] = []
+        _runs[self.id] = self
 
     def __repr__(self) -> str:
         return f"<runcard.Run {self.id} {self._events.status} {self._events.path}>"
@@ -251,121 +305,79 @@ class Run(Recorder):
         """The environment variables that let a child process find this run."""
         return self._events.environ
 
+    def finish(self, status: str = "completed") -> None:
+        """End the run, as `completed`, `failed` or `interrupted`, and close it."""
+        check_status(status)
+        if self._lifetime is None or not self._lifetime.is_ours:
+            raise UsageError(
+                "another process started this run", hint="call finish() there, when its children are done"
+            )
+        if not self._lifetime.is_open:
+            raise UsageError("this run is finished", hint="start another one with runcard.start()")
+        self._leave()
+        self._lifetime.end(status=status)
 
-def current_run() -> Run | None:
-    """The run that this code belongs to: that of the enclosing `with` block, or of the parent process."""
-    run = CURRENT_RUN.get()
-    if run is None and (path := os.environ.get("RUNCARD_RUN_DIR")):
-        run = _join(os.path.abspath(path))
-    return run
+    def __enter__(self) -> Self:
+        self._tokens.append(CURRENT_RUN.set(self))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: "TracebackType | None"
+    ) -> None:
+        self._leave()
+        if self._lifetime is not None:
+            self._lifetime.end(error)
+
+    async def __aenter__(self) -> Self:
+        return self.__enter__()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: "TracebackType | None"
+    ) -> None:
+        self._leave()
+        if self._lifetime is not None:
+            await self._lifetime.end_off_loop(error)
+
+    def _leave(self) -> None:
+        """Make the run before this one the current one again, where this one is."""
+        for token in reversed(self._tokens):
+            with contextlib.suppress(ValueError):  # entered in another context: a generator's, a thread's
+                CURRENT_RUN.reset(token)
+                self._tokens.remove(token)
+                return
+
+    def __reduce__(self) -> tuple[Callable[..., "Run"], tuple[object, ...]]:
+        return _unpickled, (self._events.pickled(),)
 
 
-@functools.lru_cache(maxsize=8)
-def _join(path: str) -> Run | None:
-    """The run of another process, to which this one adds events in a journal of its own; None when it is closed."""
+def lifetime_of(run: Run) -> "RunLifetime | None":
+    """What ends a run of this process; None for a run that another process started."""
+    return run._lifetime  # noqa: SLF001 - of this module
+
+
+def enclosing_run() -> Run | None:
+    """The run that the calling code certainly belongs to: that of its block, or of `runcard.start`."""
+    return CURRENT_RUN.get() or started_run()
+
+
+def _unpickled(pickled: PickledRun) -> Run:
+    """The run that was pickled: in a process that has it, the same object; in another one, another writer."""
+    run = _runs.get(pickled.document["generation"]["run_id"])
+    if run is not None:
+        return run
+    from runcard.recording.load_modules import load_modules  # noqa: PLC0415 - few processes get a run in this way
+
     load_modules()
+    events = JournalEvents(pickled.path, pickled.document, Clock(), None, pickled.options)
+    events.directory = pickled.directory
     try:
         use_masking_settings()
-        document = _load_document(os.path.join(path, layout.METADATA))
-        if RunFields(document).status != "running":
-            raise StoreError(f"the run in {path} is closed", hint="unset RUNCARD_RUN_DIR")
+        if pickled.is_recorded:
+            events.join_on_first_event()
     except RuncardError as error:
-        warnings.warn(f"this process is not recorded: {error}", RuncardWarning, stacklevel=3)
-        return None
-    options = RecordOptions(layout.store_of(path), {}, (), None, keep_secrets=False, strict=False)
-    events = JournalEvents(path, document, Clock(), None, options)
-    events.join_on_first_event()
-    return Run(events)
-
-
-def _load_document(path: str) -> JsonObject:
-    from runcard.documents import reader  # noqa: PLC0415 - long to load
-    from runcard.documents.findings import InvalidDocument  # noqa: PLC0415
-
-    try:
-        return reader.load_document(read_file(path, Limits().size), kind="generation").to_dict()
-    except InvalidDocument as error:
-        raise InvalidDocument(error.report, printable(path)) from None
-
-
-def load_modules() -> None:
-    """Load what a recording may need: later, a program may have lost the right to, or have too many files open.
-
-    `runcard run` does without most of it, and starts sooner.
-    """
-    import base64  # noqa: F401, PLC0415
-    import encodings.utf_16_be  # noqa: F401, PLC0415 - what keys are sorted by
-    import pathlib  # noqa: F401, PLC0415
-    import resource  # noqa: F401, PLC0415
-    import tempfile  # noqa: F401, PLC0415
-
-    import jsonschema_rs  # noqa: F401, PLC0415
-
-    import runcard.accounting  # noqa: PLC0415
-    import runcard.checksums.large_files  # noqa: PLC0415
-    import runcard.documents.run.generation  # noqa: PLC0415
-    import runcard.observe.input_patterns  # noqa: PLC0415
-    import runcard.parallel.helper_pool  # noqa: F401, PLC0415
-
-
-def start_run(options: RecordOptions, warn: Callable[[str], None]) -> JournalEvents:
-    """Create the directory of a run with its start document; from here on it is recorded.
-
-    `warn` is called with warnings that are not about this run: earlier runs that could not be closed.
-    """
-    store, settings = os.path.abspath(options.outputs), options.settings
-    try:
-        if not os.path.isdir(store):
-            os.makedirs(store, exist_ok=True)
-    except OSError as error:
-        raise failure(error, options.outputs, "create") from error
-    _close_abandoned(store, warn)
-    identity, setup_warnings = _experiment_id(options, store, warn)
-    clock, run_id = Clock(), new_id("run")
-    enclosing = CURRENT_RUN.get()
-    parent = settings["parent"] or (enclosing.id if enclosing else os.environ.get("RUNCARD_PARENT"))
-    document, masked_counts = start_document(
-        clock, run_id, identity, settings, parent, keep_secrets=options.keep_secrets
-    )
-    setup_warnings += [(TRUNCATED, message) for message in cut_start_document(document, options.event_limit)]
-    new_run = NewRun(store, run_id, new_writer(), options.event_limit)
-    try:
-        events = JournalEvents(store, document, clock, new_run.journal, options)
-        events.emit(RUN_STARTED, document)
-        for where, counts in masked_counts.items():
-            events.add_masked(counts, where)
-        events.written_document = encode_json(document)
-        events.path = new_run.place(clock.started, events.written_document)
-        if not new_run.has_locks:
-            setup_warnings.append(("no-locks", NO_LOCKS))
-        events.setup_warnings = setup_warnings
-    except BaseException:
-        new_run.discard()
-        raise
-    return events
-
-
-def _experiment_id(
-    options: RecordOptions, store: str, warn: Callable[[str], None]
-) -> tuple[str | None, list[tuple[str, str]]]:
-    """The id of the experiment, and warnings to record; an unreadable one stays unknown, and the run is recorded."""
-    name = options.settings["experiment"]
-    if name is None:
-        own = store_experiment_id(store, new_id)
-        return own.id, [] if own.warning is None else [("experiment", own.warning)]
-    try:
-        return experiment_id(name, new_id), []
-    except RuncardError as error:
-        if options.strict:
-            raise
-        warn(f"the id of the experiment is not known: {error}")
-        return None, []
-
-
-def _close_abandoned(store: str, warn: Callable[[str], None]) -> None:
-    """Close the runs whose recorders died. One that cannot be closed does not stop the recording."""
-    for run in open_runs(store):
-        try:
-            close_dead_run(run)
-        except (RuncardError, OSError) as error:
-            warn(f"an earlier run could not be closed: {error}")
+        warn_caller(f"this process is not recorded: {error}")
+    for earlier in _last_unpickled:
+        remove_open_run(earlier)  # the code of a worker belongs to the run that it got last
+    _last_unpickled.append(run := Run(events))
+    add_open_run(run, None)
+    return run

@@ -4,13 +4,13 @@ import os
 import re
 import sys
 from collections.abc import Mapping
-from typing import Any
 
 from runcard.encoding import JsonObject
 from runcard.encoding.shorten import fitted, size
 from runcard.errors import UsageError
 from runcard.files import is_safe_id, json_name
 from runcard.masking import mask_command, mask_data
+from runcard.masking.marks import add_counts
 from runcard.observe.clock import Clock, timestamp
 from runcard.observe.process import this_process
 from runcard.recording.argument_checks import check_config, check_labels
@@ -28,9 +28,9 @@ def start_settings(
     *,
     model: str | None = None,
     provider: str | None = None,
-    config: Mapping[str, Any] | None = None,
+    config: object = None,
     experiment: str | None = None,
-    labels: Mapping[str, str] | None = None,
+    labels: Mapping[str, object] | None = None,
     parent: str | None = None,
 ) -> JsonObject:
     """The arguments that describe a run, checked; raises UsageError for what a record cannot hold."""
@@ -39,11 +39,12 @@ def start_settings(
             raise UsageError(
                 f"{name} {value!r} is not a valid name", hint="use letters, digits, dots, dashes, underscores"
             )
-    check_config({"model": model, "provider": provider})
+    named = check_config({"model": model, "provider": provider}).value
+    configuration = check_config({} if config is None else config)
     return {
-        "model": model,
-        "provider": provider,
-        "config": check_config(config or {}),
+        **named,
+        "config": configuration.value,
+        "masked": configuration.counts,
         "experiment": experiment,
         "labels": check_labels(labels or {}),
         "parent": parent,
@@ -70,6 +71,7 @@ def start_document(
         labels, counts["labels"] = masked.value, dict(masked.counts)
         masked_command = mask_command(command)
         command, counts["command"] = masked_command.value, dict(masked_command.counts)
+    add_counts(counts.setdefault("configuration", {}), settings.get("masked", {}))
     document: JsonObject = {
         "metadata_version": "1.0",
         "producer": {"name": "runcard", "version": __version__},

@@ -5,7 +5,8 @@ import signal
 import sys
 import threading
 from types import FrameType
-from typing import Any
+
+from runcard.recording.off_loop import running_loop
 
 _TERMINATION_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 
@@ -78,6 +79,11 @@ class _SignalHandlers:
 _handlers = _SignalHandlers()
 
 
+def received_signal() -> int | None:
+    """The termination signal that is ending this process."""
+    return _handlers.received
+
+
 class TerminationGuard:
     """While a run is open, a termination signal first closes it; then it ends the process as usual.
 
@@ -103,7 +109,7 @@ def _raise_terminated(number: int, _: FrameType | None) -> None:
     again, _handlers.received = _handlers.received is not None, number
     if _handlers.runs == 0:
         _handlers.restore()
-    loop = _running_loop()
+    loop = running_loop()
     if loop is not None and not again:
         # An event loop that is interrupted between two steps loses one, and would wait for it for ever.
         loop.call_soon_threadsafe(_raise_in_loop, number)
@@ -113,11 +119,6 @@ def _raise_terminated(number: int, _: FrameType | None) -> None:
 
 def _raise_in_loop(number: int) -> None:
     raise Terminated(number)
-
-
-def _running_loop() -> Any:  # noqa: ANN401 - asyncio is not loaded for its types
-    asyncio = sys.modules.get("asyncio")
-    return None if asyncio is None else asyncio._get_running_loop()  # noqa: SLF001 - public, for frameworks
 
 
 # A forked child has no runs to close: a signal ends it as if runcard were not there. Signals are blocked during the fork,

@@ -24,7 +24,9 @@ def read_tail(path: str, limit: int) -> bytes:
         os.close(descriptor)
 
 
-def append_lines(path: str, data: bytes, mode: int = 0o666, *, dir_fd: int | None = None) -> None:
+def append_lines(
+    path: str, data: bytes, mode: int = 0o666, *, dir_fd: int | None = None, sync: bool = True
+) -> None:
     """Write whole lines after the last whole line of a file, and sync them; raises OSError.
 
     The file is created if missing; a link or a FIFO in its place is an error.
@@ -38,12 +40,12 @@ def append_lines(path: str, data: bytes, mode: int = 0o666, *, dir_fd: int | Non
     try:
         if not S_ISREG(status := os.fstat(descriptor).st_mode):
             raise NotRegularFileError(path, status)
-        _append(descriptor, data)
+        _append(descriptor, data, sync=sync)
     finally:
         os.close(descriptor)
 
 
-def _append(descriptor: int, data: bytes) -> None:
+def _append(descriptor: int, data: bytes, *, sync: bool) -> None:
     size = os.lseek(descriptor, 0, os.SEEK_END)
     end = _end_of_lines(descriptor, size)
     if end < size:
@@ -52,7 +54,8 @@ def _append(descriptor: int, data: bytes) -> None:
         written = 0
         while written < len(data):
             written += os.pwrite(descriptor, data[written:], end + written)
-        os.fsync(descriptor)
+        if sync:
+            os.fsync(descriptor)
     except OSError:
         with contextlib.suppress(OSError):
             os.ftruncate(descriptor, end)

@@ -21,13 +21,22 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from runcard.documents.kinds import GENERATION, TEAM, detect
+from runcard.documents.session.team import Team, work_end, work_start
 from runcard.encoding import Limits
 from runcard.errors import RuncardError, StoreError
 from runcard.files import printable
 from runcard.settings import ARTIFACTS_DIR, OUTPUTS, read_settings
 from runcard.store import directory_names, layout
-from runcard.store.ledger import LedgerEntry, history_of, ledgers
-from runcard.store.record import HINT, DirectoryRecord, Record, experiment_hint, id_of, not_a_record, start_of
+from runcard.store.ledger import LedgerEntry, entries_about, history_of, ledgers
+from runcard.store.record import (
+    HINT,
+    DirectoryRecord,
+    Record,
+    experiment_hint,
+    id_of,
+    not_a_record,
+    recorded_at,
+)
 
 if TYPE_CHECKING:  # it takes long to load, and most commands need no archive
     from runcard.store.archives.index import ArchiveEntry
@@ -36,12 +45,19 @@ if TYPE_CHECKING:  # it takes long to load, and most commands need no archive
 _LATEST_WORD = "@latest"
 _LATEST = r"@latest(?:~([0-9]{1,9}))?"
 _SHORTEST_PREFIX = 4  # characters
-_MOST_LISTED = 5  # candidates in a message
+_MOST_LISTED = 5  # similar names in a hint
+_MOST_CANDIDATES = 10  # records that match a word
 _NEVER = datetime.min.replace(tzinfo=UTC)
 
 
 class AmbiguousRecordError(StoreError):
-    """A word names more than one record."""
+    """A word names more than one record; the details list them, each with its times."""
+
+    def __init__(self, word: str, candidates: list[str], more: int) -> None:
+        super().__init__(
+            f"{len(candidates) + more:,} records match {printable(word)}", hint="name one by its path"
+        )
+        self.details = (*candidates, *([f"… and {more:,} more"] if more else []))
 
 
 def open_record(word: str | os.PathLike[str], limits: Limits | None = None) -> Record:
@@ -96,11 +112,28 @@ def open_archive(word: str | os.PathLike[str], advice: str = "its files are in")
     return match.open_archive()
 
 
+def sessions_with_id(store: str, session_id: str) -> Iterator[Record]:
+    """The sessions of a store with this id, archived or not, newest first; those that cannot be read are left out."""
+    matches: dict[str, _Match] = {}
+    for match in _Store(store).sessions(session_id):
+        matches[match.name] = matches[match.name].merged(match) if match.name in matches else match
+    for _, match in sorted(matches.items(), reverse=True):
+        with contextlib.suppress(RuncardError):
+            yield match.open(None)
+
+
 def stores_at_hand() -> list[str]:
     """The stores that are searched: the current directory, the configured ones, and those of experiments."""
     settings = read_settings()
     stores = [os.curdir, settings[OUTPUTS], settings[ARTIFACTS_DIR], *layout.experiment_outputs()]
     return list({os.path.realpath(store): store for store in reversed(stores)}.values())[::-1]
+
+
+def records_of(store: str) -> Iterator[Record]:
+    """All records of a store, in directories and archives; those that cannot be opened are left out."""
+    for _, _, match in _Store(store).starts():
+        with contextlib.suppress(RuncardError):
+            yield match.open(None)
 
 
 def _without_document(path: str) -> str:
@@ -181,7 +214,8 @@ def _check_indexes(stores: "list[_Store]") -> None:
 
 def _only(word: str, matches: list[_Match]) -> _Match:
     if len(matches) > 1:
-        raise _several(word, sorted(match.path for match in matches))
+        shown = sorted(matches, key=lambda match: match.path)[:_MOST_CANDIDATES]
+        raise AmbiguousRecordError(word, [*map(_candidate, shown)], len(matches) - len(shown))
     return matches[0]
 
 
@@ -293,6 +327,17 @@ class _Store:
             if name not in known and is_meant(self._id(name) or ""):
                 yield self._match(name)
 
+    def sessions(self, session_id: str) -> Iterator[_Match]:
+        """The sessions with this id; a large ledger is not read for them as a whole."""
+        for name in self.names:
+            if directory_names.session_id_in(name) == session_id == self._id(name):
+                yield self._match(name)
+        for entry in self.entries:
+            if entry.id == session_id:
+                yield self._with_directory(entry)
+        for past in entries_about(self.path, session_id):
+            yield from self._by_ledger(past)
+
     def _with_directory(self, entry: "ArchiveEntry") -> _Match:
         """An archive, with the directory of the same record if that was restored."""
         is_there = entry.name in self.names and self._id(entry.name) == entry.id
@@ -385,7 +430,7 @@ def _stated_start(match: _Match) -> datetime:
     with contextlib.suppress(RuncardError):
         is_live = match.directory is not None
         record = DirectoryRecord(match.path) if is_live else match.open_archive()
-        return start_of(record.document()) or _NEVER
+        return recorded_at(record.document()) or _NEVER
     return _NEVER
 
 
@@ -453,10 +498,18 @@ def _no_match(word: str, name: str, stores: "list[_Store]") -> StoreError:
     return StoreError(f"{printable(word)} does not exist", hint=hint)
 
 
-def _several(word: str, paths: list[str]) -> AmbiguousRecordError:
-    return AmbiguousRecordError(
-        f"{len(paths)} records match {printable(word)}", hint=f"name one by its path: {_path_list(paths, 10)}"
-    )
+def _candidate(match: _Match) -> str:
+    """The path of a match, and its times if they can be read."""
+    try:
+        document = match.open(None).document()
+    except RuncardError:
+        return printable(match.path)
+    if isinstance(document, Team):
+        data = document.to_dict()
+        times = f"worked {work_start(data)} to {work_end(data)}, collected {data['created_at']}"
+    else:
+        times = f"started {document.timestamp_start}, {document.status}"
+    return f"{printable(match.path)}: {times}"
 
 
 def _path_list(paths: list[str], most: int = _MOST_LISTED) -> str:

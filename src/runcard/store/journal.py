@@ -178,6 +178,11 @@ class JournalWriter:
         with self._mutex:
             pass  # wait for a line that is being written
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether the file is closed, and its lock released."""
+        return self._descriptor < 0
+
     def close(self) -> None:
         """Close the file and release the lock."""
         self._ended = True

@@ -134,6 +134,12 @@ def instance_file(instance_id: str, name: str) -> str:
     return f"{INSTANCES}/{instance_id}/{name}"
 
 
+def is_instance_content(path: str) -> bool:
+    """Whether a file of a session is from the workspace of an instance, or its transcript."""
+    parts = path.split("/", 3)
+    return parts[0] == INSTANCES and len(parts) > 2 and (parts[2] == OUTPUT or parts[2] == WORKSPACE)
+
+
 def is_document(path: str) -> bool:
     """Whether a file of a record is runcard's own and is read to verify it."""
     if path.rpartition("/")[2] not in _DOCUMENTS:
@@ -257,6 +263,11 @@ def open_folder(store: str) -> str:
 def open_mark(run: str) -> str:
     """The mark of an open run: a second name of its journal, which is not removed by accident."""
     return os.path.join(open_folder(store_of(run)), os.path.basename(run))
+
+
+def heartbeat(run: str) -> str:
+    """The file that says when the owner of an open run was last alive."""
+    return os.path.join(store_of(run), _STORE, "heartbeats", os.path.basename(run))
 
 
 def originals(store: str) -> str:

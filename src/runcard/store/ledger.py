@@ -1,7 +1,8 @@
 """The ledger of a store: every record that was closed there, chained like a journal, one file for each host.
 
-It makes a removed, replaced or added record visible. An entry is appended under a lock and durable before the append
-returns. The very last entries of a ledger can be cut unseen, unless a record that names them as its head is still there.
+It makes a removed, replaced or added record visible. An entry is appended under a lock, and durable before the append
+returns, or else when the ledger has been left: many processes that append at the same time then do not wait for each
+other's disk writes. The very last entries of a ledger can be cut unseen, unless a record that names them as its head is still there.
 """
 
 import contextlib
@@ -15,7 +16,7 @@ from typing import NamedTuple, Self
 from runcard.documents.chain import ChainCheck, Head, Journal, check, first_link, parse, write_line
 from runcard.documents.times import parse_time
 from runcard.encoding import JsonObject
-from runcard.files import NotRegularFileError, failure, locked
+from runcard.files import NotRegularFileError, failure, locked, read_regular
 from runcard.store import layout
 from runcard.store.append_only import append_lines, read_tail
 from runcard.store.journal import read_journal
@@ -32,6 +33,7 @@ MIGRATED = "record.migrated"
 AMENDED = "record.amended"  # by a remark, which changes no file
 
 _TAILS = (4096, 65_536)  # bytes in which the last entry is looked for: mostly the first will do
+_SYNC = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NEVER = datetime.min.replace(tzinfo=UTC)
 
 
@@ -87,6 +89,7 @@ class Ledger:
         self._folder = layout.own_folder(store)
         self._id = f"ledger-{host_name()}"
         self._head: Head | None = None  # known while it is locked
+        self._unsynced: int | None = None  # a descriptor, if an entry is not durable yet
         self.path = os.path.join(self._folder, f"{self._id}.jsonl")
 
     def __enter__(self) -> Self:
@@ -105,6 +108,14 @@ class Ledger:
     def __exit__(self, *exception: object) -> None:
         self._held.close()
         self._head = None
+        descriptor, self._unsynced = self._unsynced, None
+        if descriptor is not None:
+            try:
+                os.fsync(descriptor)
+            except OSError as error:
+                raise failure(error, self.path, "write the ledger") from error
+            finally:
+                os.close(descriptor)
 
     @property
     def head(self) -> str | None:
@@ -112,14 +123,17 @@ class Ledger:
         head = self._head or self._read_head()
         return head.head if head.count else None
 
-    def append(self, event: str, timestamp: str, payload: JsonObject) -> None:
-        """Add an entry and make it durable; only under the lock."""
+    def append(self, event: str, timestamp: str, payload: JsonObject, *, sync: bool = True) -> None:
+        """Add an entry; only under the lock. It is durable at once, or without `sync` when the ledger has been left."""
         before = self._head or self._read_head()
         seq = before.count + 1
         fields = {"seq": seq, "timestamp": timestamp, "event": event, "writer": before.writer}
         line = write_line(fields, payload, os.urandom(16).hex(), before.head)
         try:
-            append_lines(os.path.basename(self.path), line.raw, self._mode, dir_fd=self._own)
+            name = os.path.basename(self.path)
+            append_lines(name, line.raw, self._mode, dir_fd=self._own, sync=sync)
+            if not sync and self._unsynced is None:
+                self._unsynced = os.open(name, _SYNC, dir_fd=self._own)
         except OSError as error:
             raise failure(error, self.path, "write the ledger") from error
         self._head = Head(before.writer, seq, line.hash)
@@ -175,6 +189,16 @@ def entries(journal: Journal) -> Iterator[LedgerEntry]:
             time, end = str(entry.line.get("timestamp")), _end(payload.get("amendments"))
             texts = (_text(payload.get(key)) for key in ("archive", "archive_sha256", "mac"))
             yield LedgerEntry(str(entry.line.get("event")), *facts, entry.line["hash"], time, end, *texts)
+
+
+def entries_about(store: str, record_id: str) -> Iterator[LedgerEntry]:
+    """The entries about one record. Only these are parsed, and no chain is checked."""
+    word = record_id.encode()
+    with contextlib.suppress(OSError):  # as if there were none; `verify` reports it
+        for path in layout.ledger_paths(store):
+            lines = (read_regular(path) or b"").split(b"\n")
+            journal = parse(b"".join(line + b"\n" for line in lines if word in line))
+            yield from (entry for entry in entries(journal) if entry.id == record_id)
 
 
 def in_order(books: Iterable[Iterable[LedgerEntry]]) -> list[LedgerEntry]:

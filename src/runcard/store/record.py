@@ -323,10 +323,19 @@ def id_of(document: Team | Generation) -> str:
     return document.session_id if isinstance(document, Team) else str(document.run_id)
 
 
-def start_of(document: Team | Generation) -> datetime | None:
-    """When a record started, in UTC."""
+def recorded_at(document: Team | Generation) -> datetime | None:
+    """The time in the name of a record, in UTC: when a run started, when a session was collected."""
     moment = document.created_at if isinstance(document, Team) else document.started
     return moment and moment.astimezone(UTC)
+
+
+def work_ended_at(document: Team | Generation) -> datetime | None:
+    """When the work of a record ended, in UTC: the time that its age is counted from.
+
+    Without it, the time that the record has in its name.
+    """
+    moment = document.work_ended if isinstance(document, Team) else document.ended
+    return moment.astimezone(UTC) if moment else recorded_at(document)
 
 
 def id_in_journal(journal: bytes | None) -> str | None:

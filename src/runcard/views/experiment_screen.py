@@ -83,7 +83,7 @@ def _tokens(count: int) -> str:
 
 def _cost(run: JsonObject) -> str:
     known = run["known_cost_usd"]
-    return f"at least {money(known)}" if run["cost_usd"] is None and known else money(run["cost_usd"])
+    return f"≥ {money(known)}" if run["cost_usd"] is None and known else money(run["cost_usd"])
 
 
 def _run(run: JsonObject) -> list[str]:

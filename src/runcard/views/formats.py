@@ -1,6 +1,8 @@
 """Numbers as text for people: durations, sizes, money, tokens, counts. Unknown is never shown as zero."""
 
+from collections.abc import Callable
 from json import dumps
+from typing import Any
 
 _SMALLEST_AMOUNT = 0.000001  # dollars
 _SOURCES = {
@@ -65,6 +67,13 @@ def money(amount: float | None) -> str:
         return f"${amount:,.2f}"
     whole, _, fraction = f"{amount:.6f}".partition(".")
     return f"${whole}.{fraction.rstrip('0'):0<2}"
+
+
+def total_or_known(total: float | None, known: float | None, format_amount: Callable[[Any], str]) -> str:
+    """A total; where it is unknown, the part of it that is known: `≥ $0.25 (a part is unknown)`."""
+    if total is not None:
+        return format_amount(total)
+    return f"≥ {format_amount(known)} (a part is unknown)" if known else "unknown"
 
 
 def token_count(count: int | None) -> str:

@@ -4,10 +4,22 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from runcard.files import printable
-from runcard.views.formats import duration, money
+from runcard.views.formats import duration, money, truncated
 
 _MAX_FILES = 20  # of a kind
 _MAX_DIFF = 40  # lines
+_LONGEST_VALUE = 120  # characters of a setting
+
+
+class SettingValues(Protocol):
+    """A value of the configuration of the earlier run and of the new one."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def before(self) -> object: ...
+    @property
+    def now(self) -> object: ...
 
 
 class Figure(Protocol):
@@ -66,6 +78,24 @@ def _change(figure: Figure) -> str:
     if figure.name == "exit_code" or figure.before == 0:
         return "differs"
     return f"{(figure.now - figure.before) / figure.before:+.1%}"
+
+
+def setting_lines(
+    settings: Sequence[SettingValues], models: tuple[Sequence[str], Sequence[str]]
+) -> list[str]:
+    """The settings that differ, before and now, and the models that were called if they are others."""
+    lines = [
+        f"  {printable(setting.name)}: {_value(setting.before)} → {_value(setting.now)}"
+        for setting in settings[:_MAX_FILES]
+    ]
+    hidden = len(settings) - _MAX_FILES
+    lines += [f"  … and {hidden:,} more"] if hidden > 0 else []
+    before, now = (", ".join(map(printable, sorted(names))) or "none" for names in models)
+    return [*lines, f"  models called: {before} → {now}"] if before != now else lines
+
+
+def _value(value: object) -> str:
+    return "none" if value is None else printable(truncated(value, _LONGEST_VALUE))
 
 
 def output_list(label: str, paths: Sequence[str]) -> list[str]:

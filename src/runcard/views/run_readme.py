@@ -7,15 +7,35 @@ can break a table or become markup.
 from shlex import join
 from typing import Any
 
-from runcard.documents.exact_sums import exact_sum, plain_number
+from runcard.documents.run.fields import known_cost
+from runcard.documents.run.program import ProgramKind, is_recorded_by_program, program_kind
 from runcard.encoding import JsonObject
 from runcard.files import printable
-from runcard.views.formats import byte_size, duration, money, source_text, token_count, truncated
+from runcard.views.call_times import call_count, call_times
+from runcard.views.formats import (
+    byte_size,
+    duration,
+    money,
+    source_text,
+    token_count,
+    total_or_known,
+    truncated,
+)
 from runcard.views.markdown import code, escape
 
 _MAX_ROWS = 30  # of files, settings and problems
 _STATUS = {"completed": "✅", "failed": "❌", "interrupted": "⚠️"}
 _ENVIRONMENT = {"python_version": "Python", "platform": "platform", "timezone": "timezone"}
+_RERUN = "## Run again\n\n```console\n$ runcard rerun .\n```"
+_UNKNOWN_NOTEBOOK = (
+    "This needs the file of the notebook that recorded the run, which is not known. Run its cells again, or use "
+    "`runcard run -- jupyter execute NOTEBOOK.ipynb`."
+)
+_NO_PROGRAM = {
+    ProgramKind.INTERACTIVE: "The run was recorded in an interactive session, or by a program from standard input, so there "
+    "is no file to run. Run the same code again.",
+    ProgramKind.WORKER: "The run was recorded in a worker process of `multiprocessing`. Run the whole program again.",
+}
 _PROBLEMS = {"errors": "Error", "warnings": "Warning"}
 
 
@@ -32,7 +52,7 @@ def readme(document: JsonObject, files: list[tuple[str, int]]) -> str:
         _cost(document),
         _problems(document),
         _verify(),
-        _rerun(generation),
+        _rerun(document),
     ]
     return "\n\n".join(section for section in sections if section) + "\n"
 
@@ -100,9 +120,7 @@ def total_cost(document: JsonObject) -> str:
     source, total = costs.get("cost_source"), costs["total_cost_usd"]
     if total is not None:
         return money(total) + (f" ({source_text(source)})" if source else "")
-    models = (document.get("token_usage") or {}).get("breakdown_by_model") or []
-    known = [model["cost_usd"] for model in models if model.get("cost_usd") is not None]
-    return f"unknown; at least {money(plain_number(exact_sum(known)))}" if known else "unknown"
+    return total_or_known(None, known_cost(document), money)
 
 
 def _cost(document: JsonObject) -> str:
@@ -116,7 +134,23 @@ def _cost(document: JsonObject) -> str:
     ]
     if costs.get("token_source"):
         lines.append(f"* **Token counts**: {source_text(costs['token_source'])}")
+    if models := _models(document):
+        lines.append(f"* **Models**: {models}")
+    if times := call_times(document):
+        lines.append(f"* **Calls**: {times}")
     return "## Cost\n\n" + "\n".join(lines)
+
+
+def _models(document: JsonObject) -> str:
+    """All models that were called, each with its number of calls."""
+    parts = (document.get("token_usage") or {}).get("breakdown_by_model") or []
+    names = [
+        (code(truncated(part["model"], 120)) if part.get("model") else "a model without a name")
+        + (f" ({calls})" if (calls := call_count(part)) else "")
+        for part in parts[:_MAX_ROWS]
+    ]
+    hidden = len(parts) - _MAX_ROWS
+    return ", ".join([*names, f"and {hidden:,} more"] if hidden > 0 else names)
 
 
 def _problems(document: JsonObject) -> str:
@@ -142,10 +176,17 @@ def _verify() -> str:
     )
 
 
-def _rerun(generation: JsonObject) -> str:
+def _rerun(document: JsonObject) -> str:
+    generation = document["generation"]
     command = generation.get("command")
     if not command:
         return ""
-    has_wrapper = generation.get("exit_code") is not None  # `runcard run` started it
-    again = f"{'runcard run -- ' if has_wrapper else ''}{printable(join(command))}"
-    return f"## Run again\n\n```console\n$ {again}\n```"
+    kind = program_kind(command) if is_recorded_by_program(document) else ProgramKind.PROGRAM
+    if kind is ProgramKind.PROGRAM:
+        about = f"{_RERUN}\n\nIt runs this command and compares the results:\n\n"
+        return f"{about}```console\n$ {printable(join(command))}\n```"
+    if kind is not ProgramKind.NOTEBOOK:
+        return f"## Run again\n\n{_NO_PROGRAM[kind]}"
+    if notebook := generation.get("notebook"):
+        return f"{_RERUN}\n\nIt runs the notebook {code(notebook)} with `jupyter execute` and compares the results."
+    return f"{_RERUN}\n\n{_UNKNOWN_NOTEBOOK}"

@@ -8,7 +8,8 @@ from shlex import join
 from signal import Signals
 
 from runcard.encoding import JsonObject
-from runcard.views.formats import duration, money, source_text, token_count
+from runcard.views.call_times import call_count, call_times
+from runcard.views.formats import duration, money, source_text, token_count, total_or_known
 from runcard.views.run_readme import problem_text, total_cost
 from runcard.views.screen_parts import (
     MAX_LINES,
@@ -112,6 +113,8 @@ def _cost(document: JsonObject) -> list[str]:
             ("input", token_count(costs["input_tokens"]) + _cached(costs)),
             ("output", token_count(costs["output_tokens"])),
             ("tokens", source and source_text(source)),
+            ("model", _only_model(document)),
+            ("calls", call_times(document)),
         ]
     )
     for name in ("step", "model"):
@@ -121,9 +124,19 @@ def _cost(document: JsonObject) -> list[str]:
     return lines
 
 
+def _only_model(document: JsonObject) -> str | None:
+    """The model of a run that called only one, unless it is the configured one; several are listed."""
+    models = [
+        part.get("model") for part in (document.get("token_usage") or {}).get("breakdown_by_model") or ()
+    ]
+    return models[0] if len(models) == 1 and models[0] != document["configuration"].get("model") else None
+
+
 def _cost_part(part: JsonObject, name: str) -> str:
+    calls = f"{count}, " if (count := call_count(part)) else ""
     counts = f"{token_count(part.get('input'))} in, {token_count(part.get('output'))} out"
-    return f"    {one_line(part.get(name) or f'(no {name})')}: {money(part.get('cost_usd'))}, {counts}"
+    cost = total_or_known(part.get("cost_usd"), part.get("known_cost_usd"), money)
+    return f"    {one_line(part.get(name) or f'(no {name})')}: {calls}{cost}, {counts}"
 
 
 def _cached(costs: JsonObject) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from runcard.documents.session.team import work_end, work_start
 from runcard.documents.times import parse_time
 from runcard.encoding import JsonObject
 from runcard.files import printable
@@ -18,6 +19,7 @@ from runcard.views.formats import (
     short_duration,
     source_text,
     token_count,
+    total_or_known,
 )
 from runcard.views.screen_parts import (
     SCREEN,
@@ -72,13 +74,25 @@ def _about(path: str, document: JsonObject) -> list[tuple[str, object]]:
     seconds = summary.get("total_execution_time_seconds")
     return [
         location(path),
-        ("collected", document["created_at"] + (f" by {by}" if by else "")),
+        ("started", work_start(document)),
+        ("ended", _end(document)),
         ("duration", None if seconds is None else duration(seconds)),
-        ("stored", None if stored is None else byte_size(stored)),
+        ("collected", document["created_at"] + (f" by {by}" if by else "")),
+        ("stored", None if stored is None else f"{byte_size(stored)} of workspaces and transcripts"),
         ("labels", key_values(document.get("labels"))),
         ("related", ", ".join(f"{other['type']} {other['id']}" for other in document.get("relations") or ())),
         ("masking", SECRETS_KEPT if (audit.get("options") or {}).get("keep_secrets") else None),
     ]
+
+
+def _end(document: JsonObject) -> str | None:
+    """When the work of a session ended, as far as that was observed."""
+    instances = document["instances"]
+    if any(entry["status"] == "running" for entry in instances):
+        return "still running when it was collected"
+    if any(entry.get("terminated_at_source") == "collected" for entry in instances):
+        return "unknown: not every end was observed"
+    return work_end(document)
 
 
 def _team(instances: Sequence[JsonObject]) -> list[str]:
@@ -89,7 +103,7 @@ def _team(instances: Sequence[JsonObject]) -> list[str]:
             entry["status"],
             printable(entry.get("role_title") or entry["role"]),
             _amount(entry.get("tokens_used"), token_count),
-            _amount(entry.get("cost"), money),
+            _cell_cost(entry),
             _duration(entry),
         )
         for lines, entry in branches(instances)
@@ -117,6 +131,11 @@ def _amount(value: float | None, format_amount: Callable[[Any], str]) -> str:
     return "?" if value is None else format_amount(value)
 
 
+def _cell_cost(entry: JsonObject) -> str:
+    known = entry.get("known_cost")
+    return f"≥ {money(known)}" if entry.get("cost") is None and known else _amount(entry.get("cost"), money)
+
+
 def _duration(entry: JsonObject) -> str:
     seconds = entry.get("execution_time_seconds")
     start, end = parse_time(entry["created_at"]), parse_time(entry["terminated_at"])
@@ -140,10 +159,7 @@ def _cost(document: JsonObject) -> list[str]:
 
 
 def _total(summary: JsonObject, what: str, format_amount: Callable[[Any], str]) -> str:
-    total, known = summary.get(f"total_{what}"), summary.get(f"known_{what}")
-    if total is not None:
-        return format_amount(total)
-    return f"unknown; at least {format_amount(known)}" if known else "unknown"
+    return total_or_known(summary.get(f"total_{what}"), summary.get(f"known_{what}"), format_amount)
 
 
 def _token_classes(by_class: JsonObject) -> list[tuple[str, object]]:
@@ -263,10 +279,11 @@ def _role(document: JsonObject) -> str:
 
 def _instance_cost(document: JsonObject) -> list[str]:
     cost, source = document.get("cost"), document.get("cost_source")
+    total = total_or_known(cost, document.get("known_cost"), money)
     token_source = document.get("token_source")
     return fields(
         [
-            ("total", money(cost) + (f" ({source_text(source)})" if source else "")),
+            ("total", total + (f" ({source_text(source)})" if source else "")),
             ("tokens", token_count(document.get("tokens_used"))),
             *_token_classes(document.get("tokens") or {}),
             ("counts", token_source and source_text(token_source)),

@@ -4,8 +4,9 @@ It is made of the team document and a few figures. Names are escaped: none can b
 
 A column of the table of instances is a row of `_COLUMNS`.
 
-**Notable files** of an instance are at most five: files of the types in `FILE_TYPES`, none of them hidden or
-empty; first those nearest to the top of the workspace, of these the types in the order of `FILE_TYPES`, then the larger ones.
+**Notable files** of an instance are at most five: files of the types in `DOCUMENT_TYPES` and then of `PROGRAM_TYPES`, none of
+them hidden or empty; of both, first those nearest to the top of the workspace, of these the types in the order of the
+table, then the larger ones. A file is described by its title, if it has one; see `file_titles`.
 """
 
 import re
@@ -17,11 +18,19 @@ from typing import Any, NamedTuple
 
 from runcard.encoding import JsonObject
 from runcard.files import encode_name, file_type, printable
-from runcard.views.formats import byte_size, long_duration, money, short_duration, token_count, truncated
+from runcard.views.formats import (
+    byte_size,
+    long_duration,
+    money,
+    short_duration,
+    token_count,
+    total_or_known,
+    truncated,
+)
 from runcard.views.markdown import code, escape
 from runcard.views.team_tree import branches
 
-FILE_TYPES = {
+DOCUMENT_TYPES = {
     ".md": "Markdown",
     ".rst": "reStructuredText",
     ".adoc": "AsciiDoc",
@@ -43,10 +52,19 @@ FILE_TYPES = {
     ".jpg": "picture",
     ".pptx": "presentation",
 }
+PROGRAM_TYPES = {
+    ".py": "Python",
+    ".js": "JavaScript",
+    ".ts": "TypeScript",
+    ".rb": "Ruby",
+    ".sh": "shell script",
+}
+FILE_TYPES = DOCUMENT_TYPES | PROGRAM_TYPES
 _RANK = {suffix: rank for rank, suffix in enumerate(FILE_TYPES)}
 _UNDERSCORE_IN_WORD = re.compile(r"(?<=[^\W_])\\_(?=[^\W_])")
 _MAX_NOTABLE = 5
 _MAX_ERRORS = 100
+_LINE_BREAK = "  \n"  # without the spaces, Markdown joins lines
 _STATUS = {"completed": "✅", "error": "❌", "timeout": "⏰", "terminated": "⏹️", "running": "🏃"}
 
 
@@ -55,6 +73,7 @@ class NotableFile(NamedTuple):
 
     path: str
     size: int
+    title: str | None = None  # of a text
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +81,7 @@ class SummaryFigures:
     """What the summary shows beside the team document."""
 
     path: str  # of the session
-    size: int
+    size: int  # of all its files
     workspace_files: int
     output_lines: int
     notable: Mapping[str, Sequence[NotableFile]] = field(default_factory=dict)  # by instance
@@ -80,8 +99,10 @@ def _is_hidden(path: str) -> bool:
     return f"/{path}".count("/.") > 0
 
 
-def _order(file: NotableFile) -> tuple[int, int, int, bytes]:
-    return file.path.count("/"), _RANK[file_type(file.path)], -file.size, encode_name(file.path)
+def _order(file: NotableFile) -> tuple[bool, int, int, int, bytes]:
+    suffix = file_type(file.path)
+    is_program = suffix in PROGRAM_TYPES
+    return is_program, file.path.count("/"), _RANK[suffix], -file.size, encode_name(file.path)
 
 
 def summary(document: JsonObject, figures: SummaryFigures, producer: JsonObject) -> str:
@@ -105,13 +126,31 @@ def _plain(text: str) -> str:
 
 
 def _head(document: JsonObject) -> str:
-    created = datetime.fromisoformat(document["created_at"])
-    return (
-        "# Team Artifacts Summary\n\n"
-        f"**Team Session ID**: {_plain(document['team_session_id'])}\n"
-        f"**Created**: {created:%Y-%m-%d} at {created:%H:%M:%S} UTC\n"
-        f"**Status**: {_status(document['execution_summary'])}"
-    )
+    worked = _worked(document)
+    lines = [
+        f"**Team Session ID**: {_plain(document['team_session_id'])}",
+        *([f"**Worked**: {worked}"] if worked else []),
+        f"**Created**: {_time(document['created_at'])}",
+        f"**Status**: {_status(document['execution_summary'])}",
+    ]
+    return "# Team Artifacts Summary\n\n" + _LINE_BREAK.join(lines)
+
+
+def _worked(document: JsonObject) -> str | None:
+    """From when to when the team worked, as far as that was observed."""
+    start, end = (document["execution_summary"].get(f"execution_{name}") for name in ("start", "end"))
+    if start is None or end is None:
+        return None
+    if any(entry["status"] == "running" for entry in document["instances"]):
+        return f"since {_time(start)}, still running when collected"
+    if any(entry.get("terminated_at_source") == "collected" for entry in document["instances"]):
+        return f"since {_time(start)}, end unknown"
+    return f"{_time(start)} to {_time(end)}"
+
+
+def _time(text: str) -> str:
+    moment = datetime.fromisoformat(text)
+    return f"{moment:%Y-%m-%d} at {moment:%H:%M:%S} UTC"
 
 
 def _status(figures: JsonObject) -> str:
@@ -136,10 +175,7 @@ def _statistics(figures: JsonObject, instances: Sequence[JsonObject]) -> str:
 
 
 def _total(figures: JsonObject, what: str, format_amount: Callable[[Any], str]) -> str:
-    total, known = figures.get(f"total_{what}"), figures.get(f"known_{what}")
-    if total is not None:
-        return format_amount(total)
-    return f"unknown (at least {format_amount(known)})" if known else "unknown"
+    return total_or_known(figures.get(f"total_{what}"), figures.get(f"known_{what}"), format_amount)
 
 
 def _breakdown(instances: Sequence[JsonObject]) -> str:
@@ -154,7 +190,7 @@ _COLUMNS: dict[str, Callable[[JsonObject], str]] = {
     "Role": lambda entry: str(entry["role"]),
     "Status": lambda entry: _STATUS[entry["status"]],
     "Tokens": lambda entry: token_count(entry.get("tokens_used")),
-    "Cost": lambda entry: money(entry.get("cost")),
+    "Cost": lambda entry: total_or_known(entry.get("cost"), entry.get("known_cost"), money),
     "Duration": lambda entry: short_duration(entry["execution_time_seconds"]),
 }
 
@@ -191,12 +227,14 @@ def _notable_files(instances: Sequence[JsonObject], notable: Mapping[str, Sequen
         files = notable.get(entry["instance_id"])
         if files:
             name = truncated(entry["name"], 80)
-            lines = [
-                f"- {code(file.path)} - {FILE_TYPES[file_type(file.path)]}, {byte_size(file.size)}"
-                for file in files
-            ]
+            lines = [f"- {code(file.path)} - {_description(file)}" for file in files]
             parts.append(f"### From {_plain(name[:1].upper() + name[1:])}\n" + "\n".join(lines))
     return "## Notable Files\n\n" + ("\n\n".join(parts) or "None.")
+
+
+def _description(file: NotableFile) -> str:
+    kind = f"{FILE_TYPES[file_type(file.path)]}, {byte_size(file.size)}"
+    return f"{_plain(file.title)} ({kind})" if file.title else kind
 
 
 def _errors(errors: Sequence[str]) -> str:

@@ -27,7 +27,7 @@ class Answer:
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
     cut: bool = False  # the connection breaks off after what is here
-    hold: threading.Event | None = None  # what comes after the first event waits for this
+    hold: threading.Event | None = None  # a whole reply, or what comes after the first event, waits for this
 
 
 @dataclass
@@ -86,6 +86,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.do_POST()
 
     def _whole(self, answer: Answer) -> None:
+        if answer.hold is not None:
+            answer.hold.wait(PATIENCE)
         text = answer.body if isinstance(answer.body, bytes) else json.dumps(answer.body).encode()
         self._head(answer, "application/json", len(text) + (1000 if answer.cut else 0))
         self.wfile.write(text)

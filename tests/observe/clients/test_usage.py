@@ -22,7 +22,7 @@ from observe.clients.clients import (
     make,
     openai,
 )
-from observe.clients.conftest import calls
+from observe.clients.conftest import calls, events
 from observe.clients.server import Answer, ModelServer
 from runcard.accounting import Tokens, read_usage
 from runcard.errors import UsageError
@@ -160,3 +160,39 @@ def test_the_classes_of_the_libraries_are_those_that_were_meant() -> None:
     assert not hasattr(genai.types.GenerateContentResponse, "__next__")
     for kind in (anthropic.types.Message, openai.types.chat.ChatCompletion, openai.types.responses.Response):
         assert not any(hasattr(kind, name) for name in ("__next__", "__anext__", "__await__", "__enter__"))
+
+
+@pytest.mark.parametrize("way", ["chat", "claude", "gemini", "chat-stream"])
+def test_an_unknown_count_leaves_the_program_alone(way: str, server: ModelServer, run: runcard.Run) -> None:
+    """The call is kept with the counts that are known. Its cost is not: the unknown one may be charged."""
+    more = {"foo_tokens": 12}
+    good = {
+        "chat": Answer(replies.completion(usage={**replies.CHAT_USAGE, **more})),
+        "claude": Answer(replies.message(usage={**replies.CLAUDE_USAGE, **more})),
+        "gemini": Answer(replies.generated(usageMetadata={**replies.GEMINI_USAGE, **more})),
+        "chat-stream": Answer(events=[_with_count(event, more) for event in replies.chunks()]),
+    }[way]
+    make(way, server, good)
+    (call,) = calls(run)
+    vendor = next(name for name in TOKENS if name in way.split("-"))
+    assert (call["tokens"], call["token_source"], call["cost_usd"]) == (TOKENS[vendor], "reported", None)
+    warnings = [event["payload"] for event in events(run) if event["event"] == "warning.added"]
+    assert {warning["type"] for warning in warnings} == {"unknown-count", "unknown-price"}
+    assert all("foo_tokens" in warning["message"] for warning in warnings)
+
+
+def _with_count(event: Any, more: dict[str, Any]) -> Any:
+    if isinstance(event, dict) and event.get("usage"):
+        return {**event, "usage": {**event["usage"], **more}}
+    return event
+
+
+@pytest.mark.parametrize("way", ["chat", "chat-stream"])
+def test_a_cost_that_a_gateway_states_is_recorded(way: str, server: ModelServer, run: runcard.Run) -> None:
+    """OpenRouter is called with OpenAI's client."""
+    cost = {"cost": 0.000612, "is_byok": False}
+    chunks = [_with_count(event, cost) for event in replies.chunks()]
+    whole = replies.completion(usage={**replies.CHAT_USAGE, **cost})
+    make(way, server, Answer(events=chunks) if "stream" in way else Answer(whole))
+    (call,) = calls(run)
+    assert (call["cost_usd"], call["cost_source"], call["price_row"]) == (0.000612, "reported", None)

@@ -157,3 +157,24 @@ def test_a_document_without_a_command_says_so(project: Path) -> None:
     first.mkdir()
     (first / "metadata.json").write_text(json.dumps(document))
     assert "has no command" in runcard(project, "rerun", str(first)).stderr
+
+
+CALLS = """
+import os, runcard
+run = runcard.current_run()
+run.set_config(written="by the program " + os.environ["MODEL"])
+run.set_labels(made_by=os.environ["MODEL"])
+run.add_usage({"input_tokens": 1, "output_tokens": 1}, model=os.environ["MODEL"])
+"""
+
+
+def test_what_the_program_adds_is_not_given_to_it_again(project: Path) -> None:
+    """The model that was called last time is no setting of the new run."""
+    (project / "make.py").write_text(CALLS)
+    first = record(project, "--set", "n=3", MODEL="gpt-4o-mini")
+    done = runcard(project, "rerun", str(first), MODEL="gpt-4o")
+    assert done.returncode == 2, done.stderr
+    assert "  models called: gpt-4o-mini → gpt-4o" in done.stdout.splitlines()
+    start = json.loads((runs(project)[1] / "experiment.jsonl").read_text().splitlines()[0])["payload"]
+    assert start["configuration"] == {"model": None, "provider": None, "n": 3}
+    assert start["generation"]["labels"] == {}

@@ -41,8 +41,8 @@ def test_it_prints_the_directory_and_nothing_else(cli: Cli, here: Path, spec: Pa
 
 def test_what_was_excluded_and_masked_is_counted_on_stderr(cli: Cli, here: Path, spec: Path) -> None:
     assert cli("collect", spec).err == "excluded: 2 paths (.env)\nmasked: 1 secret in 1 file\n"
-    assert cli("collect", spec, "--json").err == ""
-    assert cli("collect", spec, "--quiet").err == ""
+    assert cli("collect", spec, "--again", "--json").err == ""
+    assert cli("collect", spec, "--again", "--quiet").err == ""
     assert cli("collect", spec, "--metadata-only").err == ""
     for number in range(12):
         (here / "workspaces/coordinator" / f"x{number:02}").write_text("")

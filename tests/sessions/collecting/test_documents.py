@@ -2,6 +2,7 @@
 
 import json
 import stat
+import tarfile
 from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
@@ -10,8 +11,11 @@ from typing import Any
 import pytest
 
 import runcard
+from accounting.wire_forms import CLAUDE_CODE, CODEX_EVENT, GEMINI_CLI_JSON
+from conftest import Cli
 from runcard.documents.schema import schema_bytes
 from runcard.documents.session.roles import SYNONYMS
+from runcard.views.formats import byte_size
 from sessions.collecting.teams import KEY, assert_tidy, document, everything, instance, state, team
 
 SUMMARY = {
@@ -110,7 +114,7 @@ def test_the_team_document_says_all_that_is_known(spec: Path) -> None:
     assert data["system_info"]["runcard_version"] == runcard.__version__
     assert "madrox_version" not in data["system_info"]
     assert data["ledger_head"] is None
-    assert runcard.collect(spec).document.to_dict()["ledger_head"] is not None
+    assert runcard.collect(spec, again=True).document.to_dict()["ledger_head"] is not None
 
 
 def test_the_instance_documents_describe_what_is_stored(spec: Path) -> None:
@@ -126,7 +130,18 @@ def test_the_instance_documents_describe_what_is_stored(spec: Path) -> None:
     assert data["output"] == {"file": "output.log", "lines": 3, "size_bytes": log.stat().st_size}
     assert log.read_text() == "hello\nusing [masked:anthropic-key] now\nthe end"
     assert data["resources"]["disk_bytes"] == data["workspace"]["total_size_bytes"] + log.stat().st_size
-    assert data["performance"] == {"wall_seconds": 1920}
+    assert data["performance"] == {
+        "response_times": None,
+        "wall_seconds": 1920,
+        "active_seconds": None,
+        "peak_memory_bytes": None,
+    }
+    assert data["resources"] == {
+        "cpu_seconds": None,
+        "disk_bytes": data["resources"]["disk_bytes"],
+        "tokens": {"input": 41000, "output": 4230, "cache_read": 12000}
+        | dict.fromkeys(("cache_write", "reasoning")),
+    }
     children = data["children_instance_ids"]
     assert [document(session)["instances"][1]["instance_id"]] == children
     assert set(data["checksums"]) == {"output", "workspace"}
@@ -223,6 +238,36 @@ def test_usage_as_a_vendor_reports_it_is_read_as_well() -> None:
     }
     (entry,) = collected(instance(model="claude-sonnet-4-5", usage=usage))["instances"]
     assert (entry["tokens"]["input"], entry["tokens_used"]) == (100, 105)
+
+
+def test_totals_of_codex_are_read_with_their_cache() -> None:
+    (entry,) = collected(instance(model="gpt-5", usage=CODEX_EVENT["payload"]["info"]))["instances"]
+    assert (entry["tokens_used"], entry["tokens"]["cache_read"]) == (101_000, 90_000)
+    assert (entry["cost"], entry["cost_source"]) == (0.03375, "priced")
+
+
+def test_all_models_of_claude_code_are_added_up_with_the_cost_that_it_states() -> None:
+    result = runcard.collect(team(instance(model="claude-sonnet-4-5", usage=CLAUDE_CODE)))
+    (entry,) = result.document.to_dict()["instances"]
+    assert (entry["tokens"]["input"], entry["tokens_used"]) == (189_637, 190_130)
+    assert (entry["cost"], entry["cost_source"]) == (0.0694963, "reported")
+    assert result.findings == ()
+    assert next(runcard.verify(result.path)).verdict.findings == ()
+
+
+def test_each_model_of_a_usage_has_its_own_price() -> None:
+    document = collected(instance(usage=GEMINI_CLI_JSON))
+    assert document["instances"][0]["cost_source"] == "priced"
+    assert [row["model"] for row in document["price_rows"]] == ["gemini-2.5-pro", "gemini-2.5-flash"]
+
+
+def test_an_unknown_count_in_a_usage_is_an_error() -> None:
+    with pytest.raises(runcard.InvalidDocument) as error:
+        runcard.collect(
+            team(instance(usage={**CODEX_EVENT["payload"]["info"]["total_token_usage"], "foo": 1}))
+        )
+    (found,) = error.value.report.findings
+    assert (found.rule, found.message.partition(":")[0]) == ("spec.usage", "foo")
 
 
 def test_tokens_of_many_calls_are_not_priced_as_one_long_call() -> None:
@@ -323,9 +368,10 @@ def test_what_is_given_beside_is_kept() -> None:
     data = result.document.to_dict()
     own = document(result.path, f"instances/{data['instances'][0]['instance_id']}/metadata.json")
     assert own["performance"] == {
+        "response_times": {"count": 3, "mean": 1.5},
         "wall_seconds": 599,
         "active_seconds": 5,
-        "response_times": {"count": 3, "mean": 1.5},
+        "peak_memory_bytes": None,
     }
     assert (own["labels"], own["environment"]["timezone"]) == ({"a": "b"}, "Europe/Berlin")
     assert (data["labels"], data["relations"]) == ({"team": "ux"}, spec["relations"])
@@ -347,6 +393,111 @@ def test_response_times_of_a_team_are_told_as_far_as_they_follow() -> None:
     assert told(one, two) == {"count": 4, "mean": 1.5, "p50": None, "p95": None, "max": 3.0}
     assert told(one, None) is None
     assert told(one, {"count": 2}) is None
+
+
+def _lives(*times: tuple[str, str | None, str]) -> list[dict[str, Any]]:
+    return [
+        instance(
+            f"a{index}",
+            status=status,
+            created_at=f"2025-11-06T14:{start}Z",
+            terminated_at=end and f"2025-11-06T14:{end}Z",
+        )
+        for index, (start, end, status) in enumerate(times)
+    ]
+
+
+def test_a_team_is_active_while_one_of_it_is() -> None:
+    def active(*times: tuple[str, str | None, str]) -> Any:
+        data = collected(*_lives(*times))
+        assert data["performance"]["wall_seconds"] >= (data["performance"]["active_seconds"] or 0)
+        return data["performance"]["active_seconds"]
+
+    done = "completed"
+    assert active(("00:00", "10:00", done)) == 600
+    assert active(("00:00", "10:00", done), ("05:00", "08:00", done)) == 600
+    assert active(("00:00", "10:00", done), ("05:00", "12:00", done), ("20:00", "21:00.9", done)) == 780
+    assert active(("00:00", "01:00", done), ("00:00", "01:00", done)) == 60
+    assert active(("00:00", "00:00", done)) == 0
+    assert active(("00:00", "10:00", done), ("05:00", None, done)) is None  # its end is unknown
+    assert active(("00:00", None, "running")) > 600  # until it was collected
+
+
+def test_stated_active_times_of_several_agents_do_not_add_up() -> None:
+    """They may overlap."""
+    five, none = instance("a", performance={"active_seconds": 5}), instance("b")
+    assert collected(five)["performance"]["active_seconds"] == 5
+    assert collected(five, none)["performance"]["active_seconds"] is None
+
+
+def test_resources_of_a_team_add_up_where_they_are_known() -> None:
+    usage = {"input": 10, "output": 2, "reasoning": 1}
+    first = instance("a", usage=usage, resources={"cpu_seconds": 1.5, "memory_bytes": 7}, cost=0)
+    second = instance("b", usage=usage, resources={"cpu_seconds": 2}, cost=0)
+    first["performance"] = second["performance"] = {"peak_memory_bytes": 9}
+    data = collected(first, second)
+    assert data["resources"] == {
+        "cpu_seconds": 3.5,
+        "disk_bytes": None,  # nothing was stored
+        "tokens": {"input": 20, "output": 4, "cache_read": None, "cache_write": None, "reasoning": 2},
+    }
+    assert data["performance"]["peak_memory_bytes"] is None  # of both at once it is unknown
+    assert collected(first)["performance"]["peak_memory_bytes"] == 9
+
+
+def test_bytes_that_were_not_stored_are_unknown(spec: Path) -> None:
+    for options, is_known in (({"metadata_only": True}, False), ({"no_transcripts": True}, True)):
+        result = runcard.collect(spec, **options)  # type: ignore[arg-type]
+        own = document(result.path, "instances/coordinator-1/metadata.json")
+        sizes = [data["resources"]["disk_bytes"] for data in (own, document(result.path))]
+        assert [size is not None for size in sizes] == [is_known] * 2
+
+
+@pytest.mark.parametrize("schema", ["2.0.0", "1.0.0"])
+def test_the_summary_has_the_size_of_all_files(here: Path, spec: Path, schema: str) -> None:
+    (here / "workspaces/coordinator" / "odd\nname").write_text("x" * 100_000)
+    for number in range(2):  # without an entry in the ledger, and with one
+        session = runcard.collect(spec, schema=schema, again=True).path
+        total = sum(
+            path.stat().st_size for path in session.rglob("*") if not path.is_symlink() and path.is_file()
+        )
+        assert f"- **Size**: {byte_size(total)}\n" in (session / "summary.md").read_text(), number
+
+
+def test_the_summary_describes_files_by_their_titles_and_keeps_no_secret(here: Path, spec: Path) -> None:
+    workspace = here / "workspaces/coordinator"
+    (workspace / "tool.py").write_text('"""Counts the users."""\n')
+    (workspace / "a.md").write_text("# The password is hunter2-and-more\n")
+    (workspace / "secrets.md").write_text("# It is Mimi's name\n")
+    (workspace / "latest.md").symlink_to("report.md")
+    session = runcard.collect(spec, exclude=["!secrets.md"]).path
+    page = (session / "summary.md").read_text()
+    assert "- `report.md` - What coordinator found (Markdown, 25 B)\n" in page
+    assert "- `tool.py` - Counts the users. (Python, 24 B)\n" in page
+    assert "- `secrets.md` - Markdown, 20 B\n" in page
+    assert "hunter2" not in page
+    assert "Mimi" not in page
+    assert "latest.md" not in page
+
+
+def test_documents_of_1_0_0_have_neither(spec: Path) -> None:
+    session = runcard.collect(spec, schema="1.0.0").path
+    for name in ("metadata.json", "instances/coordinator-1/metadata.json"):
+        assert not {"performance", "resources"} & document(session, name).keys()
+
+
+def test_a_session_of_an_older_runcard_is_as_good_as_before(here: Path, cli: Cli) -> None:
+    """Its team's active time is the sum of the agents', and it has no peak of memory."""
+    with tarfile.open(Path(__file__).with_name("session-without-peak-memory.tar.gz")) as archive:
+        archive.extractall(here, filter="data")
+    (session,) = here.glob("*-older-team")
+    assert document(session)["performance"]["active_seconds"] == 900
+    assert cli("verify", session).code == 0
+    assert cli("validate", session).code == 0
+    data = document(session)
+    data["performance"]["active_seconds"] = 899
+    (session / "metadata.json").write_text(json.dumps(data))
+    assert "active_seconds" in cli("verify", session).err
 
 
 @pytest.mark.parametrize(
@@ -387,7 +538,7 @@ def test_modes_are_for_the_owner_alone(here: Path, spec: Path, monkeypatch: pyte
 
 def test_the_name_is_the_time_of_the_document_and_taken_seconds_are_passed_over(here: Path) -> None:
     spec = team(instance())
-    results = [runcard.collect(spec) for _ in range(3)]
+    results = [runcard.collect(spec, again=True) for _ in range(3)]
     assert len({result.path for result in results}) == 3
     assert_tidy(here / "artifacts")
     for result in results:
@@ -405,3 +556,64 @@ def test_a_price_file_of_the_settings_counts(here: Path, monkeypatch: pytest.Mon
     usage = {"input": 1, "output": 1}
     (entry,) = collected(instance(model="mystery-1", provider="acme", usage=usage))["instances"]
     assert (entry["cost"], entry["cost_source"]) == (0.00002, "priced")
+
+
+def test_a_service_tier_has_its_own_price_in_a_session() -> None:
+    made = {"created_at": "2026-11-01T14:00:00Z", "terminated_at": "2026-11-01T14:10:00Z"}
+    usage = {"input": 1_000_000, "output": 0}
+    reported = {
+        "input_tokens": 1_000_000,
+        "output_tokens": 0,
+        "cache_read_input_tokens": 0,
+        "service_tier": "batch",
+    }
+    standard, batch, by_vendor, by_hand, unknown = runcard.collect(
+        team(
+            instance("a", model="claude-haiku-4-5", usage=usage, **made),
+            instance("b", model="claude-haiku-4-5", usage=usage, service_tier="batch", **made),
+            instance("c", model="claude-haiku-4-5", usage=reported, **made),
+            instance("d", model="claude-haiku-4-5", usage=usage | {"service_tier": "batch"}, **made),
+            instance("e", model="claude-haiku-4-5", usage=usage, service_tier="priority", **made),
+        )
+    ).document.instances
+    assert [entry["cost"] for entry in (standard, batch, by_vendor, by_hand)] == [1, 0.5, 0.5, 0.5]
+    assert "cost" not in unknown
+    assert "known_cost" not in unknown
+
+
+def test_a_tier_without_a_price_is_named() -> None:
+    usage = {"input": 5, "output": 3}
+    result = runcard.collect(team(instance(model="claude-haiku-4-5", usage=usage, service_tier="priority")))
+    (finding,) = result.findings
+    assert (finding.rule, finding.path) == ("spec.price", "/instances/0/usage")
+    assert "'claude-haiku-4-5' in the service tier 'priority'" in finding.message
+
+
+def test_a_total_of_tokens_alone_has_an_unknown_cost_and_a_warning() -> None:
+    result = runcard.collect(team(instance(model="claude-haiku-4-5", tokens_used=500), instance("b", cost=1)))
+    entry, _ = result.document.instances
+    assert entry["tokens_used"] == 500
+    assert "cost" not in entry
+    summary = result.document.to_dict()["execution_summary"]
+    assert "total_cost" not in summary
+    assert summary["known_cost"] == 1
+    assert [(each.rule, each.path) for each in result.findings] == [
+        ("spec.price", "/instances/0/tokens_used")
+    ]
+
+
+def test_what_is_known_of_a_cost_counts_in_a_session() -> None:
+    usage = {"input": 1_000_000, "output": 0, "server_tools": {"code_execution": 1}}
+    result = runcard.collect(
+        team(instance(model="claude-haiku-4-5", usage=usage), instance("b", cost=2)), schema="2.0.0"
+    )
+    entry, _ = result.document.instances
+    assert (entry.get("cost"), entry["known_cost"]) == (None, 1)
+    own = document(result.path / "instances" / entry["instance_id"])
+    assert (own.get("cost"), own["known_cost"]) == (None, 1)
+    assert own["price_rows"][0]["usd_per_million"]["input"] == 1
+    data = result.document.to_dict()["execution_summary"]
+    assert (data.get("total_cost"), data["known_cost"]) == (None, 3)
+    assert "code_execution" in result.findings[0].message
+    page = (result.path / "summary.md").read_text()
+    assert "**Total Cost**: ≥ $3.00 (a part is unknown)" in page

@@ -30,6 +30,7 @@ from sessions.collecting.teams import (
 )
 
 COLLECT = "import sys, runcard; print(runcard.collect(sys.argv[1], artifacts=sys.argv[2]).path)"
+COLLECT_AGAIN = COLLECT.replace("[2])", "[2], again=True)")
 
 
 def program(code: str, *arguments: str | Path) -> subprocess.Popen[str]:
@@ -98,12 +99,12 @@ def test_a_ledger_that_cannot_be_written_is_a_remark_and_made_good_later(here: P
     (ledger,) = (store / ".runcard").glob("ledger-*")
     ledger.rename(ledger.with_suffix(".aside"))
     ledger.symlink_to("nowhere")  # which nobody opens for writing
-    late = runcard.collect(spec)
+    late = runcard.collect(spec, again=True)
     assert "the next collection adds it" in late.remarks[0]
     assert_whole(late.path)
     ledger.unlink()
     ledger.with_suffix(".aside").rename(ledger)
-    assert runcard.collect(spec).remarks == (f"finished an interrupted collection: {late.path}",)
+    assert runcard.collect(spec, again=True).remarks == (f"finished an interrupted collection: {late.path}",)
     assert_tidy(store)
 
 
@@ -112,11 +113,21 @@ def test_a_ledger_that_cannot_be_written_is_a_remark_and_made_good_later(here: P
 
 def test_collections_of_one_session_at_once_get_a_second_each(here: Path, spec: Path) -> None:
     store = here / "artifacts"
-    crowd = [program(COLLECT, spec, store) for _ in range(3)]
+    crowd = [program(COLLECT_AGAIN, spec, store) for _ in range(3)]
     said = [process.communicate(timeout=240) for process in crowd]
     assert [process.returncode for process in crowd] == [0] * 3, said
     assert sorted(out.strip() for out, _ in said) == [str(path) for path in sessions(store)]
     assert len(sessions(store)) == 3
+    assert_tidy(store)
+
+
+def test_collections_of_the_same_content_at_once_are_one_session(here: Path, spec: Path) -> None:
+    store = here / "artifacts"
+    crowd = [program(COLLECT, spec, store) for _ in range(3)]
+    said = [process.communicate(timeout=240) for process in crowd]
+    assert [process.returncode for process in crowd] == [0] * 3, said
+    (session,) = sessions(store)
+    assert {out.strip() for out, _ in said} == {str(session)}
     assert_tidy(store)
 
 
@@ -126,7 +137,7 @@ def test_a_living_collection_is_nobodys_leftover(here: Path) -> None:
     assert moment is not None
     with SessionDirectory(store, "other-team", moment, Modes()) as living:
         living.write("instances/a/metadata.json", b"{}")
-        assert runcard.collect(spec).remarks == ()
+        assert runcard.collect(spec, again=True).remarks == ()
         assert os.path.isdir(living.path)
     assert not os.path.exists(living.path)  # what was not completed is removed by its owner
 
@@ -145,7 +156,7 @@ def test_what_is_not_a_collections_is_left_alone(here: Path) -> None:
     (place / "note.01234567").write_text("a file")
     (place / "link.01234567").symlink_to(here)
     before = state(place)
-    assert runcard.collect(spec).remarks == ()
+    assert runcard.collect(spec, again=True).remarks == ()
     assert state(place) == before
     assert_whole(session)
 

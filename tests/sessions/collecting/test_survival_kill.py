@@ -31,7 +31,7 @@ def test_a_collection_killed_at_any_step_leaves_nothing_half_made(place: Path, m
         for session in found:
             assert_whole(session)
         left = list((store / ".open").glob("*")) if store.exists() else []
-        collected = runcard.collect(spec, artifacts=store)
+        collected = runcard.collect(spec, artifacts=store, again=True)
         assert len(collected.remarks) == (1 if left else 0), (left, collected.remarks)
         remarks |= {remark.partition(" ")[0] for remark in collected.remarks}
         assert sessions(store) == [*found, collected.path]

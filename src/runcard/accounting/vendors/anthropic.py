@@ -7,7 +7,11 @@ separate calls, which the counts of the message do not include.
 from runcard.accounting.service_tiers import non_standard
 from runcard.accounting.tokens import Tokens, split_writes
 from runcard.accounting.usage import Usage
+from runcard.accounting.vendors.known_fields import known_fields, unknown_counts
 from runcard.accounting.vendors.reply_fields import ReplyFields
+from runcard.accounting.vendors.server_tools import anthropic_tools
+
+USAGE = ("usage",)
 
 _USAGE_FIELDS = (
     "cache_creation_input_tokens",
@@ -17,6 +21,29 @@ _USAGE_FIELDS = (
     "inference_geo",
 )
 _NESTED_CALLS = ("compaction", "advisor_message")
+_COUNTS = (
+    "input_tokens",
+    "output_tokens",
+    "cache_creation_input_tokens",
+    "cache_read_input_tokens",
+)
+_FACTS = ("service_tier", "speed", "inference_geo", "fallback_credit", "model", "type")
+_DURATIONS = known_fields("ephemeral_5m_input_tokens", "ephemeral_1h_input_tokens")
+_OUTPUT = known_fields("thinking_tokens")
+_TOOLS = known_fields(
+    "web_search_requests", "web_fetch_requests", "code_execution_requests", "tool_search_requests"
+)
+_ITERATION = known_fields(*_COUNTS, *_FACTS, cache_creation=_DURATIONS, output_tokens_details=_OUTPUT)
+KNOWN = known_fields(
+    *_COUNTS,
+    *_FACTS,
+    "active_seconds",  # of managed agents
+    "list_cost",
+    cache_creation=_DURATIONS,
+    output_tokens_details=_OUTPUT,
+    server_tool_use=_TOOLS,
+    iterations=_ITERATION,
+)
 
 
 def is_reply(reply: ReplyFields) -> bool:
@@ -24,6 +51,8 @@ def is_reply(reply: ReplyFields) -> bool:
 
 
 def is_usage(usage: ReplyFields) -> bool:
+    if usage.has("prompt_tokens"):  # LiteLLM: OpenAI's counts, with Anthropic's beside them
+        return False
     return usage.has(*_USAGE_FIELDS) or usage.part("output_tokens_details").has("thinking_tokens")
 
 
@@ -38,7 +67,9 @@ def read(reply: ReplyFields, usage: ReplyFields) -> Usage:
         stop_reason=stop_reason,
         source="partial" if is_reply(reply) and stop_reason is None else "reported",
         service_tier=_service_tier(usage),
+        server_tools=anthropic_tools(reply, usage),
         also=tuple(_nested_calls(reply, usage)),
+        unknown=unknown_counts(usage, KNOWN),
     )
 
 

@@ -2,9 +2,9 @@
 
 A reply is the object of a vendor's library, the same as plain data, only its usage, or the list of a stream's events. The
 vendors' modules recognize their formats; they are tried in the order of `_VENDORS`. An unknown format is an error, never a
-guess.
+guess, and so is an unknown count beside known ones.
 
-Two vendors, and people, use the names `input_tokens` and `output_tokens`. The other fields decide; without any, the counts
+Several vendors, and people, use the names `input_tokens` and `output_tokens`. The other fields decide; without any, the counts
 are those of the caller: all input, all output.
 """
 
@@ -14,46 +14,97 @@ from typing import Protocol
 
 from runcard.accounting.tokens import Tokens
 from runcard.accounting.usage import Usage
-from runcard.accounting.vendors import anthropic, google, manual_counts, openai
+from runcard.accounting.vendors import (
+    anthropic,
+    bedrock,
+    claude_code,
+    codex,
+    cohere,
+    gemini_cli,
+    google,
+    langchain,
+    manual_counts,
+    ollama,
+    openai,
+)
 from runcard.accounting.vendors.reply_fields import ReplyFields, as_mapping
 from runcard.accounting.vendors.streams import join_events
 from runcard.errors import UsageError
+from runcard.files import printable
 
 Reader = Callable[[ReplyFields, ReplyFields], Usage]
 
 
 class _VendorReader(Protocol):
-    """The functions of a vendor's module."""
+    """A vendor's module."""
 
+    @property
+    def USAGE(self) -> tuple[str, ...]: ...  # noqa: N802 - the fields of a reply that may hold its usage; none: all
     def is_reply(self, reply: ReplyFields) -> bool: ...
     def is_usage(self, usage: ReplyFields) -> bool: ...
     def read(self, reply: ReplyFields, usage: ReplyFields) -> Usage: ...
 
 
 _USAGE = ("usage", *google.METADATA)
-_WRAPPERS = ("message", "response")  # fields of a stream's event that hold the reply
-_VENDORS: tuple[_VendorReader, ...] = (google, anthropic, openai)
+# Fields that hold the reply: of events of streams, of lines of session files, of serialized messages.
+_WRAPPERS = ("message", "response", "metadata", "payload", "info", "data", "kwargs")
+_VENDORS: tuple[_VendorReader, ...] = (
+    claude_code,
+    langchain,
+    codex,
+    gemini_cli,
+    bedrock,
+    cohere,
+    ollama,
+    google,
+    anthropic,
+    openai,
+)
+_MAX_DEPTH = 3  # of wrappers
 _EMPTY = ReplyFields({})
 _EXPECTED = (
-    "a reply of Anthropic Messages, OpenAI Chat Completions or Responses, or Gemini; the usage object of one; or a "
-    'mapping like {"input": 1200, "output": 350}'
+    "a reply of Anthropic Messages, OpenAI, Gemini, Bedrock, Cohere, Mistral or Ollama; a message of LangChain; the usage object "
+    'of one; or a mapping like {"input": 1200, "output": 350}'
 )
 
 
-def read_usage(reply: object) -> Usage:
-    """The usage of a call, from its reply; raises UsageError for other objects, and for a field that is wrong."""
+def read_usage(reply: object, *, allow_unknown: bool = False) -> Usage:
+    """The usage of a call, from its reply; raises UsageError for other objects, and for a field that is wrong.
+
+    An unknown count is an error as well. With `allow_unknown` it is named in `unknown`, so that the cost stays unknown.
+    """
     _refuse_unread(reply)
     stream = join_events(reply) if isinstance(reply, list | tuple) and reply else None
     data = stream.reply if stream else as_mapping(reply)
     if data is None:
         raise _unknown(f"a {type(reply).__name__}")
-    fields = _unwrapped(ReplyFields(data))
-    usage = fields.part(*_USAGE)
-    if usage.data:
-        return _reader(fields, usage)(fields, usage)
-    if fields.has(*_USAGE) or any(vendor.is_reply(fields) for vendor in _VENDORS):
-        return _without_counts(fields)
-    return _reader(_EMPTY, fields)(_EMPTY, fields)
+    usage = _read(_unwrapped(ReplyFields(data)))
+    unknown = [name for call in usage.calls for name in call.unknown]
+    if unknown and not allow_unknown:
+        raise _unknown_counts(unknown)
+    return replace(usage, source=None) if usage.tokens == Tokens() and not usage.also else usage
+
+
+def _read(reply: ReplyFields) -> Usage:
+    vendor = _vendor_of(reply)
+    if vendor is not None:
+        usage = _usage_part(reply, vendor.USAGE) if vendor.USAGE else reply
+        return vendor.read(reply, usage) if usage.data else _without_counts(reply, vendor.read)
+    if not reply.has(*_USAGE):
+        return _reader(reply)(_EMPTY, reply)
+    usage = _usage_part(reply, _USAGE)
+    return _reader(usage)(reply, usage) if usage.data else _without_counts(reply, manual_counts.read)
+
+
+def _vendor_of(reply: ReplyFields) -> _VendorReader | None:
+    """The vendor of a reply, by its fields."""
+    return next((vendor for vendor in _VENDORS if vendor.is_reply(reply)), None)
+
+
+def _usage_part(reply: ReplyFields, names: tuple[str, ...]) -> ReplyFields:
+    """The first of these fields that is not empty."""
+    parts = (reply.part(name) for name in names)
+    return next((part for part in parts if part.data), _EMPTY)
 
 
 def _refuse_unread(reply: object) -> None:
@@ -75,21 +126,24 @@ def _refuse_unread(reply: object) -> None:
         raise UsageError(f"a {name} is not a reply", hint="pass the result of its parse()")
 
 
-def _unwrapped(reply: ReplyFields) -> ReplyFields:
-    """The reply inside an event of a stream."""
-    if not reply.has(*_USAGE):
-        for name in _WRAPPERS:
-            inside = as_mapping(reply.get(name))
-            if inside is not None and ReplyFields(inside).has(*_USAGE):
-                return ReplyFields(inside, name)
+def _unwrapped(reply: ReplyFields, depth: int = 0) -> ReplyFields:
+    """The reply inside an event, a line or a serialized message."""
+    if _is_recognized(reply) or depth == _MAX_DEPTH:
+        return reply
+    for name in _WRAPPERS:
+        if (data := as_mapping(reply.get(name))) is not None:
+            inside = _unwrapped(ReplyFields(data, name), depth + 1)
+            if _is_recognized(inside):
+                return inside
     return reply
 
 
-def _reader(reply: ReplyFields, usage: ReplyFields) -> Reader:
-    """The reader for this format: by the fields of the reply, else by the names of the counts."""
-    for vendor in _VENDORS:
-        if vendor.is_reply(reply):
-            return vendor.read
+def _is_recognized(reply: ReplyFields) -> bool:
+    return reply.has(*_USAGE) or _vendor_of(reply) is not None
+
+
+def _reader(usage: ReplyFields) -> Reader:
+    """The reader for this usage, by the names of its counts."""
     for vendor in _VENDORS:
         if vendor.is_usage(usage):
             return vendor.read
@@ -98,10 +152,16 @@ def _reader(reply: ReplyFields, usage: ReplyFields) -> Reader:
     raise _unknown_names(usage.data)
 
 
-def _without_counts(reply: ReplyFields) -> Usage:
+def _without_counts(reply: ReplyFields, reader: Reader) -> Usage:
     """A reply without counts: a response that still runs, a chunk of a stream."""
-    usage = _reader(reply, ReplyFields({"input": None}))(reply, _EMPTY)
-    return replace(usage, tokens=Tokens(), source=None)
+    return replace(reader(reply, _EMPTY), tokens=Tokens(), source=None)
+
+
+def _unknown_counts(names: list[str]) -> UsageError:
+    return UsageError(
+        f"{', '.join(printable(name[:80]) for name in names[:5])}: unknown count in the usage, so the tokens may be incomplete",
+        hint="update runcard, or pass the counts that you know: input, output, cache_read, …",
+    )
 
 
 def _unknown_names(data: Mapping[str, object]) -> UsageError:

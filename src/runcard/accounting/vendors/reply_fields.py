@@ -7,13 +7,15 @@ what the fields mean.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
+from decimal import Decimal
 from enum import Enum
 from typing import Any
 
-from runcard.accounting.tokens import check_count
+from runcard.accounting.tokens import MAX_COUNT, check_count
 from runcard.errors import UsageError
 
 _CONVERTERS = ("to_json_dict", "to_dict", "model_dump")
+_UNCHANGED = "pass the reply unchanged"
 _SCALARS = (str, bytes, int, float, list, tuple, set, type(None), type)
 
 
@@ -26,7 +28,8 @@ def as_mapping(value: object) -> Mapping[str, Any] | None:
     if is_dataclass(value):
         return {field.name: getattr(value, field.name) for field in fields(value)}
     if hasattr(value, "__pydantic_fields_set__"):  # cheaper than model_dump, and without its warnings
-        return {**vars(value), **(getattr(value, "__pydantic_extra__", None) or {})}
+        data = {**vars(value), **(getattr(value, "__pydantic_extra__", None) or {})}
+        return {name: part for name, part in data.items() if type(part).__name__ != "Unset"}  # Mistral's null
     for name in _CONVERTERS:
         if callable(method := getattr(value, name, None)) and isinstance(data := method(), Mapping):
             return data
@@ -54,6 +57,14 @@ class ReplyFields:
                 return check_count(self.data[name], self._path_of(name))
         return None
 
+    def amount(self, *names: str) -> Decimal | None:
+        """An amount of money, exactly as it is written; None for anything but a number."""
+        for name in names:
+            value = self.data.get(name)
+            if isinstance(value, int | float | Decimal) and not isinstance(value, bool):
+                return _check_amount(value, self._path_of(name))
+        return None
+
     def text(self, *names: str) -> str | None:
         value = self.get(*names)
         value = value.value if isinstance(value, Enum) else value
@@ -73,13 +84,28 @@ class ReplyFields:
             return []
         return [self._part(value, f"{self._path_of(names[0])}[{n}]") for n, value in enumerate(values)]
 
+    def optional_part(self, *names: str) -> "ReplyFields":
+        """The object in the first of these fields; an empty one for anything else. For fields beside the counts."""
+        return ReplyFields(as_mapping(self.get(*names)) or {}, self._path_of(names[0]))
+
+    def optional_parts(self, *names: str) -> list["ReplyFields"]:
+        """The objects of a list, without anything else in it. For fields beside the counts."""
+        values = self.get(*names)
+        maps = [as_mapping(value) for value in values] if isinstance(values, list | tuple) else []
+        return [ReplyFields(data, self._path_of(names[0])) for data in maps if data is not None]
+
     def _part(self, value: object, path: str) -> "ReplyFields":
         data = as_mapping(value)
         if data is None:
-            raise UsageError(
-                f"{path} is a {type(value).__name__}, not an object", hint="pass the reply unchanged"
-            )
+            raise UsageError(f"{path} is a {type(value).__name__}, not an object", hint=_UNCHANGED)
         return ReplyFields(data, path)
 
     def _path_of(self, name: str) -> str:
         return f"{self.path}.{name}" if self.path else name
+
+
+def _check_amount(value: float | Decimal, path: str) -> Decimal:
+    amount = Decimal(str(value)) if isinstance(value, float) else Decimal(value)
+    if not amount.is_finite() or amount < 0 or amount > MAX_COUNT:
+        raise UsageError(f"{path} is not a possible amount of money", hint=_UNCHANGED)
+    return amount

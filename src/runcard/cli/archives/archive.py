@@ -1,28 +1,40 @@
 """runcard archive"""
 
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from runcard.cli.options import PATH, Age, artifacts_option, json_option, outputs_option, progress_option
-from runcard.cli.printing import complain_of_settings, say_done
+from runcard.cli.options import (
+    PATH,
+    Age,
+    artifacts_option,
+    dry_run_option,
+    json_option,
+    outputs_option,
+    progress_option,
+)
+from runcard.cli.printing import complain_of_settings, say, say_done
 from runcard.encoding import JsonObject
 from runcard.errors import RuncardError, UsageError
 
 if TYPE_CHECKING:
-    from runcard.operations.archives.archive import Archived
+    from collections.abc import Callable
+
+    from runcard.cli.batch import Batch
+    from runcard.operations.archives.archive import Archived, ArchivePreview
 
 
 @click.command("archive")
 @click.argument("records", nargs=-1, metavar="[RECORD]...", type=PATH)
 @click.option(
-    "--older-than", type=Age(), help="Archive closed records that started this long ago: 30d, 12h, 2w."
+    "--older-than", type=Age(), help="Archive closed records whose work ended this long ago: 30d, 12h, 2w."
 )
 @click.option(
     "--to", metavar="DIR", type=PATH, help="Folder for the archives. Default: `archive` in the store."
 )
 @click.option("--force", is_flag=True, help="Also archive records that fail verification.")
+@dry_run_option
 @outputs_option
 @artifacts_option
 @progress_option
@@ -30,12 +42,12 @@ if TYPE_CHECKING:
 def command(
     records: tuple[str, ...],
     older_than: timedelta | None,
-    to: str | None,
-    force: bool,
     outputs: str | None,
     artifacts: str | None,
+    dry_run: bool,
     shows_progress: bool,
     as_json: bool,
+    **options: Any,  # noqa: ANN401 - as click has them
 ) -> int:
     """Pack closed runs and sessions into archives, and remove their directories.
 
@@ -43,11 +55,13 @@ def command(
     select them by --older-than. Each becomes a .tar.gz file that `tar` can read. The file is read back and compared
     with the record before the directory is removed. `runcard restore` puts a record back.
 
-    Exit codes: 0 archived, 1 a record was not archived, 2 warnings.
+    --dry-run verifies the records and lists what would be archived, with the unpacked sizes.
+
+    Exit codes: 0 archived, 1 a record was not archived, 2 warnings; the same with --dry-run.
     """
     from runcard.cli.batch import Batch  # noqa: PLC0415
     from runcard.cli.progress import ByteProgress  # noqa: PLC0415
-    from runcard.operations.archives.archive import archive, old_records  # noqa: PLC0415
+    from runcard.operations.archives.archive import archive, old_records, preview_archive  # noqa: PLC0415
     from runcard.operations.checks.measure import measure  # noqa: PLC0415
     from runcard.settings import ARTIFACTS_DIR, OUTPUTS, read_settings  # noqa: PLC0415
 
@@ -63,16 +77,43 @@ def command(
         )
     stores = [settings[OUTPUTS], settings[ARTIFACTS_DIR]]
     chosen = list(records if older_than is None else old_records(stores, older_than, settings.limits))
-    bar = ByteProgress(lambda: measure(chosen), passes=2, everywhere=shows_progress)
-    batch = Batch("records", None, as_json=as_json, progress=bar, json_list="archived", refusal=_refusal)
-    batch.each(
-        chosen,
-        lambda record: archive(record, to=to, force=force, limits=settings.limits, progress=bar.advance),
-        lambda _, archived: say_done(_line(archived)),
-    )
+    bar = ByteProgress(lambda: measure(chosen), passes=1 if dry_run else 2, everywhere=shows_progress)
+    json_list = "candidates" if dry_run else "archived"
+    batch = Batch("records", None, as_json=as_json, progress=bar, json_list=json_list, refusal=_refusal)
+    options |= {"limits": settings.limits, "progress": bar.advance}
+    totals: JsonObject = {}
+    if dry_run:
+        totals = _preview(batch, chosen, lambda record: preview_archive(record, **options))
+    else:
+        batch.each(
+            chosen, lambda record: archive(record, **options), lambda _, archived: say_done(_line(archived))
+        )
     if not chosen:
         batch.done("nothing to archive: no closed record is that old")
-    return complain_of_settings(settings, batch.finish())
+    return complain_of_settings(settings, batch.finish(totals=totals))
+
+
+def _preview(batch: "Batch", records: list[str], preview: "Callable[[str], ArchivePreview]") -> JsonObject:
+    """List what would be archived; returns the totals for JSON."""
+    new: dict[str, int] = {}  # the sizes of the records to archive, by path
+
+    def look(record: str) -> "ArchivePreview":
+        planned = preview(record)
+        if planned.is_new:
+            new[str(planned.record)] = planned.uncompressed_bytes or 0
+        return planned
+
+    batch.each(records, look, lambda _, planned: say(_planned_line(planned)))
+    total = sum(new.values())
+    if records:
+        batch.done(f"{len(new):,} to archive, {_size(total)} unpacked" if new else "nothing to archive")
+    return {"dry_run": True, "bytes": total, "archived": []}
+
+
+def _planned_line(planned: "ArchivePreview") -> str:
+    if not planned.is_new:
+        return f"already archived: {planned.archive}"
+    return f"{planned.record}: {_size(planned.uncompressed_bytes or 0)}, to {planned.archive}"
 
 
 def _refusal(record: str, error: RuncardError) -> JsonObject:
@@ -82,11 +123,15 @@ def _refusal(record: str, error: RuncardError) -> JsonObject:
 
 
 def _line(archived: "Archived") -> str:
-    from runcard.views.formats import byte_size  # noqa: PLC0415
-
     if not archived.is_new:
         return f"already archived: {archived.archive}"
-    packed = byte_size(archived.bytes)
+    packed = _size(archived.bytes)
     if archived.uncompressed_bytes is None:
         return f"{archived.archive}: {packed}"
-    return f"{archived.archive}: {packed} ({byte_size(archived.uncompressed_bytes)} unpacked)"
+    return f"{archived.archive}: {packed} ({_size(archived.uncompressed_bytes)} unpacked)"
+
+
+def _size(count: int) -> str:
+    from runcard.views.formats import byte_size  # noqa: PLC0415
+
+    return byte_size(count)

@@ -25,12 +25,14 @@ from runcard.errors import StoreError, UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from runcard.operations.archives.prune import Candidate
+    from runcard.operations.archives.prune import Candidate, PruneCandidates, StoreSize
     from runcard.settings import Setting, Settings
 
 
 @click.command("prune")
-@click.option("--older-than", type=Age(), help="Delete what started this long ago: 90d, 12h, 52w.")
+@click.option(
+    "--older-than", type=Age(), help="Delete records whose work ended this long ago: 90d, 12h, 52w."
+)
 @click.option(
     "--max-size", type=Size(), help="Delete the oldest until each store is this small: 500MB, 20GiB."
 )
@@ -72,12 +74,13 @@ def command(
         older_than, max_size = _retention(settings)
     stores = [_store(settings, setting) for setting in named]
     kind = None if is_selected else "session"
-    chosen = candidates(stores, older_than=older_than, max_size=max_size, kind=kind)
+    found = candidates(stores, older_than=older_than, max_size=max_size, kind=kind, dry_run=dry_run)
+    chosen = found.records
     if not as_json and (dry_run or not yes or not is_quiet()):
-        _announce(chosen)
+        _announce(found, max_size)
     if dry_run or not chosen:
         if as_json:
-            say_json(_summary(chosen, [], [], dry_run=dry_run))
+            say_json(_summary(found, [], [], dry_run=dry_run))
         sys.stdout.flush()
         return complain_of_settings(settings, ExitCode.OK)
     sys.stdout.flush()
@@ -90,7 +93,7 @@ def command(
         )
     )
     if as_json:
-        say_json(_summary(chosen, deleted, kept, dry_run=dry_run))
+        say_json(_summary(found, deleted, kept, dry_run=dry_run))
     else:
         say_done(f"deleted {len(deleted):,}, freed {_total(deleted)}")
         sys.stdout.flush()
@@ -113,10 +116,26 @@ def _store(settings: "Settings", setting: "Setting[str]") -> str:
     return path
 
 
-def _announce(chosen: "list[Candidate]") -> None:
+def _announce(found: "PruneCandidates", max_size: int | None) -> None:
+    """List what would be deleted and, with a size limit, what that makes of each store."""
+    chosen = found.records
     for candidate in chosen:
         say(f"{candidate.path}: {_size(candidate.bytes)}")
     say(f"{len(chosen):,} to delete, {_total(chosen)}" if chosen else "nothing to delete")
+    if max_size is None:
+        return
+    for store in found.stores:
+        if store.bytes:
+            say(f"{store.path}: {_store_line(store, max_size)}")
+
+
+def _store_line(store: "StoreSize", max_size: int) -> str:
+    now, then, limit = map(_size, (store.bytes, store.bytes_after, max_size))
+    if store.bytes <= max_size:
+        return f"{now}, within the limit of {limit}"
+    if store.bytes_after <= max_size:
+        return f"{now} now, {then} then, within the limit of {limit}"
+    return f"{now} now, {then} then, above the limit of {limit}: open records and other files stay"
 
 
 def _retention(settings: "Settings") -> tuple[timedelta | None, int | None]:
@@ -145,7 +164,7 @@ def _is_agreed(number: int) -> bool:
 
 
 def _summary(
-    chosen: "Sequence[Candidate]",
+    found: "PruneCandidates",
     deleted: "Sequence[Candidate]",
     kept: "Sequence[tuple[Candidate, str]]",
     *,
@@ -153,8 +172,9 @@ def _summary(
 ) -> JsonObject:
     return {
         "dry_run": dry_run,
-        "candidates": [candidate.to_dict() for candidate in chosen],
-        "bytes": sum(candidate.bytes for candidate in chosen),
+        "candidates": [candidate.to_dict() for candidate in found.records],
+        "bytes": sum(candidate.bytes for candidate in found.records),
+        "stores": [store.to_dict() for store in found.stores],
         "deleted": [candidate.to_dict() for candidate in deleted],
         "freed_bytes": sum(candidate.bytes for candidate in deleted),
         "kept": [candidate.to_dict() | {"reason": reason} for candidate, reason in kept],

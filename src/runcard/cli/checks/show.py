@@ -41,7 +41,10 @@ def command(record: str, instance: str | None, as_json: bool) -> int:
         _print(*_session(shown, instance, limits), as_json=as_json)
         return ExitCode.OK
     if instance is not None:
-        raise UsageError("a run has no instances", hint="leave out --instance, or name a session")
+        raise UsageError(
+            f"{shown.path} is a run, and only sessions have instances",
+            hint="leave out --instance, or name a session",
+        )
     _print(shown.to_dict(), _run(shown), as_json=as_json)
     return _warn(shown)
 

@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import click
@@ -14,8 +15,9 @@ from runcard.cli.printing import complain, say, say_json
 from runcard.errors import StoreError
 
 if TYPE_CHECKING:
+    from runcard.encoding import JsonObject
     from runcard.operations.runs.compare import RunComparison
-    from runcard.operations.runs.rerun import RerunPlan
+    from runcard.operations.runs.rerun import RerunPlan, RerunResult
 
 _LONG = 1000  # characters: more may have scrolled out of sight
 
@@ -29,9 +31,15 @@ _LONG = 1000  # characters: more may have scrolled out of sight
     help="Store of the new run. Default: that of RUN, or the setting `outputs` if RUN is not your own.",
 )
 @click.option("--dry-run", is_flag=True, help="Show the command and what has changed since, and run nothing.")
+@click.option(
+    "--all",
+    "compare_all",
+    is_flag=True,
+    help="Run a program that recorded several runs, and compare each of them.",
+)
 @yes_option
 @json_option
-def command(run: str, outputs: str | None, dry_run: bool, yes: bool, as_json: bool) -> int:
+def command(run: str, outputs: str | None, dry_run: bool, compare_all: bool, yes: bool, as_json: bool) -> int:
     """Run the command of RUN again in this directory, and compare the results.
 
     RUN is a path, an id, a prefix of an id, a name, or @latest (@latest~1 is the one before).
@@ -39,12 +47,20 @@ def command(run: str, outputs: str | None, dry_run: bool, yes: bool, as_json: bo
     Shows first what has changed since (inputs, git commit, packages) and the command. Asks for confirmation if RUN fails
     verification, or if you did not record it on this machine; then only its command and inputs are used. From your own
     records the configuration, labels and experiment are used too. The report lists identical and different outputs,
-    and how cost, tokens and time changed.
+    and how configuration, models, cost, tokens and time changed.
 
-    Exit codes: 0 identical, 1 not run, or it failed and had not failed before, 2 something differs.
+    A run that a program recorded with `runcard.record` is compared with its counterpart among the runs that the program
+    records now. If the program recorded several runs, all of them are made again: this is confirmed first, or by --yes
+    (compare only RUN) or --all (compare every run). --all does not confirm the command of someone else.
+
+    Exit codes: 0 identical, 1 not run or not recorded, or it failed and had not failed before, 2 something differs.
     """
-    from runcard.operations.runs.rerun import plan_rerun  # noqa: PLC0415
+    from runcard.operations.runs.rerun import plan_rerun, rerun_directory  # noqa: PLC0415
 
+    if (directory := rerun_directory(run)) is not None:
+        run = os.path.abspath(run) if os.path.exists(run) else run
+        os.chdir(directory)
+        _tell(f"in {directory}, where it ran: this directory is the record's own")
     plan = plan_rerun(run, outputs=outputs)
     for difference in plan.differences:
         complain("Warning", difference.message())
@@ -54,25 +70,58 @@ def command(run: str, outputs: str | None, dry_run: bool, yes: bool, as_json: bo
         _show_plan(plan, as_json=as_json)
         return ExitCode.WARNINGS if _is_changed(plan) else ExitCode.OK
     _announce(plan)
-    if not plan.trust.is_trusted and not yes and not _is_agreed(plan):
+    needs_answer = not plan.trust.is_trusted or (plan.repeats_others and not compare_all)
+    if needs_answer and not yes and not _is_agreed(plan):
         return ExitCode.FAILED
+    is_damaged = False
+    for path, damage in plan.damaged_runs() if compare_all else ():
+        complain("Warning", f"{path} fails verification: {damage}")
+        is_damaged = True
     with _output_aside(wanted=as_json):
-        ran, comparison = plan.rerun()
-    for warning in ran.warnings:
+        result = plan.rerun(compare_all=compare_all)
+    _show_problems(plan, result)
+    _show_result(plan, result, as_json=as_json)
+    return _exit_code(plan, result, is_changed=is_damaged or _is_changed(plan))
+
+
+def _show_problems(plan: "RerunPlan", result: "RerunResult") -> None:
+    for warning in result.command.warnings:
         complain("Warning", warning)
-    for problem in ran.problems:
+    for problem in (*result.command.problems, *result.failures):
         complain("Error", problem.message, hint=problem.hint)
-    if comparison is None:
+    if result.comparison is None and plan.program.position is not None and not result.failures:
+        now = "no run" if not result.recorded else "no counterpart of this run"
+        complain(
+            "Error",
+            f"the program recorded {now}: there is nothing to compare",
+            hint="did it end early, or has it changed? see its output",
+        )
+
+
+def _exit_code(plan: "RerunPlan", result: "RerunResult", *, is_changed: bool) -> ExitCode:
+    comparison, code = result.comparison, result.command.code
+    if comparison is None or result.failures:
         return ExitCode.FAILED
-    _show_comparison(comparison, plan, as_json=as_json)
+    comparisons = [comparison, *result.others]
     before = comparison.old.document["generation"].get("exit_code")
-    if ran.code not in {0, before}:
+    has_failed_before = comparison.old.status != "completed" and plan.program.position is not None
+    if code not in {0, before} and not has_failed_before:
         return ExitCode.FAILED
-    return ExitCode.OK if comparison.identical and not _is_changed(plan) else ExitCode.WARNINGS
+    if any(each.has_newly_failed for each in comparisons):
+        return ExitCode.FAILED
+    is_same = all(each.is_same for each in comparisons) and not result.gone and not result.added
+    return ExitCode.OK if is_same and not is_changed else ExitCode.WARNINGS
 
 
 def _is_changed(plan: "RerunPlan") -> bool:
     return bool(plan.differences) or plan.trust.damage is not None
+
+
+def _tell(text: str) -> None:
+    """Print a line to stderr that is no warning."""
+    from runcard.files import printable  # noqa: PLC0415
+
+    click.echo(f"runcard: {printable(text)}", err=True)
 
 
 def _command_line(plan: "RerunPlan") -> str:
@@ -82,41 +131,101 @@ def _command_line(plan: "RerunPlan") -> str:
 
 
 def _announce(plan: "RerunPlan") -> None:
-    """Show the command on stderr, and what is not taken from a record that is not trusted."""
-    from runcard.files import printable  # noqa: PLC0415
-
+    """Show the command on stderr, how many runs it makes, and what is not taken from a record that is not trusted."""
     if not plan.trust.is_own:
-        click.echo(
-            "runcard: cannot tell that you recorded this run here: it was moved, changed, or made by someone else",
-            err=True,
-        )
+        _tell("cannot tell that you recorded this run here: it was moved, changed, or made by someone else")
     if not plan.trust.is_trusted:
-        click.echo("runcard: only its command and inputs are used", err=True)
-    click.echo(f"runcard: command: {printable(_command_line(plan))}", err=True)
+        _tell("only its command and inputs are used")
+    _tell(f"command: {_command_line(plan)}")
+    position = plan.program.position
+    if position is None and plan.program.runs:
+        _tell(f"it recorded {_program_runs(plan)}, which it makes again")
+    elif position is not None and plan.repeats_others:
+        _tell(
+            f"it recorded {_program_runs(plan)}, and makes all of them again; this is number {position + 1}"
+        )
+
+
+def _program_runs(plan: "RerunPlan") -> str:
+    """How many runs the program recorded, and what they cost."""
+    from runcard.views.formats import counted, money  # noqa: PLC0415
+
+    program = plan.program
+    cost = money(program.known_cost_usd)
+    is_part = program.cost_usd is None and program.known_cost_usd is not None
+    return f"{counted(len(program.runs), 'run')} (last cost {'≥ ' if is_part else ''}{cost})"
 
 
 def _is_agreed(plan: "RerunPlan") -> bool:
-    """Ask whether to run a command that a stranger may have written; StoreError without a terminal."""
+    """Ask whether to run a stranger's command, or a program that makes other runs, too; StoreError without a terminal."""
     from runcard.cli.confirm import can_ask, is_agreed  # noqa: PLC0415
     from runcard.files import printable  # noqa: PLC0415
 
-    if not can_ask():
+    count = f"all {len(plan.program.runs):,} runs" if plan.repeats_others else "this command"
+    if not can_ask() and not plan.trust.is_trusted:
         raise StoreError(
             f"{printable(plan.path)} is not trusted, and there is no terminal to confirm on",
             hint="read the command; to run it, pass --yes",
         )
+    if not can_ask():
+        raise StoreError(
+            f"the program makes {count} again, and there is no terminal to confirm on",
+            hint="pass --yes to compare only this run, or --all to compare every run",
+        )
     length = len(_command_line(plan))
     size = f" of {length:,} characters" if length > _LONG else ""
-    return is_agreed(f"Run this command{size} in {os.getcwd()}?", otherwise="nothing was run")
+    if plan.repeats_others:
+        question = f"Make {count} again, with this command{size}, in {os.getcwd()}?"
+    else:
+        question = f"Run this command{size} in {os.getcwd()}?"
+    return is_agreed(question, otherwise="nothing was run")
 
 
-def _show_comparison(comparison: "RunComparison", plan: "RerunPlan", *, as_json: bool) -> None:
+def _show_result(plan: "RerunPlan", result: "RerunResult", *, as_json: bool) -> None:
     if as_json:
-        differences = [difference._asdict() for difference in plan.differences]
-        say_json({**comparison.to_dict(), "differences": differences})
+        say_json(_json_report(plan, result))
         return
-    for line in _report(comparison):
+    comparisons = [each for each in (result.comparison, *result.others) if each is not None]
+    comparisons.sort(key=lambda each: each.old.document["generation"]["timestamp_start"] or "")
+    for line in (*chain(*map(_report, comparisons)), *_program_report(plan, result)):
         say(line)
+
+
+def _json_report(plan: "RerunPlan", result: "RerunResult") -> "JsonObject":
+    """The comparison of the run itself, with everything else beside it."""
+    from runcard.files import printable  # noqa: PLC0415
+    from runcard.operations.runs.compare import run_reference  # noqa: PLC0415
+
+    if result.comparison is None:
+        comparison = {"old": run_reference(plan.old), "new": None, "identical": False}
+    else:
+        comparison = result.comparison.to_dict()
+    return {
+        **comparison,
+        "differences": [difference._asdict() for difference in plan.differences],
+        "command": {"path": printable(result.command.path), "exit_code": result.command.code},
+        "program_runs": {
+            "before": len(plan.program.runs),
+            "now": result.recorded,
+            "gone": [printable(path) for path in result.gone],
+            "added": [printable(path) for path in result.added],
+        },
+        "others": [other.to_dict() for other in result.others],
+    }
+
+
+def _program_report(plan: "RerunPlan", result: "RerunResult") -> Iterator[str]:
+    """Where the record of the command is, and how many runs the command recorded itself."""
+    from runcard.views import run_comparison as view  # noqa: PLC0415
+
+    before = len(plan.program.runs)
+    if plan.program.position is not None:
+        yield ""
+        yield f"Output of the program: {os.path.join(result.command.path, 'output.log')}"
+    if before or result.recorded:
+        yield f"Runs of the program: {before:,} before, {result.recorded:,} now"
+        yield from view.output_list("gone", result.gone)
+        yield from view.output_list("new", result.added)
 
 
 def _show_plan(plan: "RerunPlan", *, as_json: bool) -> None:
@@ -128,6 +237,9 @@ def _show_plan(plan: "RerunPlan", *, as_json: bool) -> None:
     say(f"into        {plan.outputs}")
     say(f"inputs      {len(plan.inputs):,}")
     say(f"differences {len(plan.differences):,}")
+    if plan.program.position is not None or plan.program.runs:
+        asks = ": asks first, or needs --yes or --all" if plan.repeats_others else ""
+        say(f"records     {_program_runs(plan)}{asks}")
     say(f"trusted     {'yes' if plan.trust.is_trusted else 'no: asks first, or needs --yes'}")
 
 
@@ -150,6 +262,11 @@ def _report(comparison: "RunComparison") -> Iterator[str]:
         yield from view.diff_lines(file.diff)
     if not listed and not comparison.differing:
         yield "  none"
+    settings = view.setting_lines(comparison.settings, comparison.models)
+    if settings:
+        yield ""
+        yield "Configuration"
+        yield from settings
     yield ""
     yield "Figures"
     yield from view.figure_table(comparison.moved)

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 @click.option(
     "--keep-secrets", is_flag=True, help="Do not mask, copy files with secrets. The record says so."
 )
+@click.option("--again", is_flag=True, help="Store the session even if the same content is stored already.")
 @progress_option
 @json_option
 def command(spec: str | None, template: bool, shows_progress: bool, as_json: bool, **options: Any) -> int:  # noqa: ANN401 - as click has them
@@ -49,7 +50,9 @@ def command(spec: str | None, template: bool, shows_progress: bool, as_json: boo
     like are not copied. Files that cannot be stored are listed, and the rest is stored. Patterns are those of
     .gitignore; `!PATTERN` includes what is excluded by default.
 
-    Exit codes: 0 collected, 1 not collected, 2 collected with warnings, or collecting is disabled.
+    If the same content was collected before, nothing is stored, and the path is that of the earlier session.
+
+    Exit codes: 0 collected, 1 not collected, 2 collected with warnings, collected before, or collecting is disabled.
     """
     from runcard.cli.progress import CopyProgress  # noqa: PLC0415
 
@@ -82,6 +85,7 @@ def command(spec: str | None, template: bool, shows_progress: bool, as_json: boo
 _HOW_TO_KEEP = (
     "pass --mask-workspaces to store it with the secret masked, --exclude '!NAME' to store it unchanged"
 )
+_HOW_TO_STORE_AGAIN = "to store it once more, pass --again"
 _SHOWN_PATTERNS = 8
 
 
@@ -99,8 +103,11 @@ def _show(collected: "CollectedSession", spec: str, *, as_json: bool) -> int:
     for finding in collected.findings:
         complain_about(finding, spec)
     last_secret = next((text for text in reversed(collected.omissions) if HAS_KEY in text), None)
-    for text in (*collected.omissions, *collected.remarks):
+    for text in collected.omissions:
         complain("Warning", text, hint=_HOW_TO_KEEP if text is last_secret else None)
+    for number, text in enumerate(collected.remarks, 1):
+        is_repeated = not collected.is_new and number == len(collected.remarks)
+        complain("Warning", text, hint=_HOW_TO_STORE_AGAIN if is_repeated else None)
     return ExitCode.OK if collected.is_whole else ExitCode.WARNINGS
 
 

@@ -1,7 +1,7 @@
 """The estimated end of a run that was killed.
 
-No event tells when it ended, so the time of its last event or of its newest file is taken, whichever is later: its last sign
-of life. The document marks such values as estimated.
+No event tells when it ended, so its last sign of life is taken: its last event, its last heartbeat (which is an event too, added
+when the run is closed), or its newest file, whichever is latest. The document marks such values as estimated.
 """
 
 from collections.abc import Iterable

@@ -7,11 +7,17 @@ To add an event: name it here, give its payload a row in `PAYLOADS`, fold it in 
 
 RUN_STARTED = "run.started"  # payload: the start document
 RUN_ENDED = "run.ended"  # status, timestamp_end, duration_seconds, exit_code, resources
+RUN_HEARTBEAT = (
+    "run.heartbeat"  # the last sign of life of a run that was killed; its time is that of the line
+)
 CONFIG_SET = "config.set"  # configuration: merged over the previous one
 INPUTS_ADDED = "inputs.added"  # files
 INPUTS_COUNTED = "inputs.counted"  # files: path, sha256, tokens, token_source, tokenizer
 ENVIRONMENT_OBSERVED = "environment.observed"  # environment
 MODEL_CALLED = "model.called"  # one model call: tokens, cost, step, …
+CALL_UNATTRIBUTED = (
+    "model.called.unattributed"  # the same, of a call that may belong to another run: no part of the totals
+)
 COSTS_SET = "costs.set"  # totals stated by the caller
 LABELS_SET = "labels.set"  # labels
 RELATION_ADDED = "relation.added"  # type, id, sha256
@@ -23,11 +29,13 @@ SECRETS_MASKED = "secrets.masked"  # rule, where, count
 PAYLOADS: dict[str, dict[str, type | tuple[type, ...]]] = {
     RUN_STARTED: {},
     RUN_ENDED: {"status": str, "timestamp_end": str, "duration_seconds": (int, float)},
+    RUN_HEARTBEAT: {},
     CONFIG_SET: {"configuration": dict},
     INPUTS_ADDED: {"files": list},
     INPUTS_COUNTED: {"files": list},
     ENVIRONMENT_OBSERVED: {"environment": dict},
     MODEL_CALLED: {"tokens": dict},
+    CALL_UNATTRIBUTED: {"tokens": dict},
     COSTS_SET: {},
     LABELS_SET: {"labels": dict},
     RELATION_ADDED: {"type": str, "id": str},

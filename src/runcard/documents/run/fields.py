@@ -6,6 +6,7 @@ read and not checked.
 
 from datetime import datetime
 
+from runcard.documents.exact_sums import exact_sum, plain_number
 from runcard.documents.times import parse_time
 from runcard.encoding import JsonObject
 
@@ -47,6 +48,10 @@ class RunProperties:
         return parse_time(self.timestamp_start)
 
     @property
+    def ended(self) -> datetime | None:
+        return parse_time(self.timestamp_end)
+
+    @property
     def command(self) -> list[str] | None:
         command: list[str] | None = self._data["generation"].get("command")
         return command
@@ -61,6 +66,24 @@ class RunProperties:
         """The process that recorded the run: pid, host, boot id, start; empty if unknown."""
         process = self._data["generation"].get("process")
         return process if isinstance(process, dict) else {}
+
+
+def known_cost(document: JsonObject) -> float | None:
+    """The part of a run's unknown cost that is known; None if there is none. Earlier documents have it by model only."""
+    if (known := _number(_object(document.get("costs")).get("known_cost_usd"))) is not None:
+        return known
+    parts = _object(document.get("token_usage")).get("breakdown_by_model")
+    amounts = [_number(_object(part).get("cost_usd")) for part in parts] if isinstance(parts, list) else []
+    costs = [amount for amount in amounts if amount is not None]
+    return plain_number(exact_sum(costs)) if costs else None
+
+
+def _object(value: object) -> JsonObject:
+    return value if isinstance(value, dict) else {}
+
+
+def _number(value: object) -> float | None:
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 class RunFields(RunProperties):

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from runcard.checksums import Listing
 from runcard.documents.chain import Head, Line
 from runcard.documents.exact_sums import all_known, exact_sum, money_agrees, plain_number
+from runcard.documents.run.call_facts import performance, with_model_of_calls
 from runcard.documents.run.config_digest import config_digest
 from runcard.documents.run.estimated_end import estimated_end
 from runcard.documents.run.events import (
@@ -34,11 +35,14 @@ from runcard.documents.run.events import (
     SECRETS_MASKED,
     WARNING_ADDED,
 )
+from runcard.documents.run.repeated_calls import count_once
 from runcard.documents.run.size_limit import TRUNCATED, cut_to_limit
 from runcard.documents.token_sources import weakest_source
 from runcard.encoding import JsonObject
 
 EventsByName = dict[str, list[Line]]
+
+KNOWN_COST = "known_cost_usd"  # the part of an unknown cost that is known
 
 _TOKEN_COUNT = ("tokens", "token_source", "tokenizer")
 
@@ -93,20 +97,31 @@ def add_file_facts(document: JsonObject, files: FileFacts) -> JsonObject:
     }
 
 
-def fold_events(start: JsonObject, lines: Iterable[Line], newest_file: str | None = None) -> JsonObject:
-    """The document as far as the events decide it; `newest_file` is when a killed run wrote its newest file."""
+def fold_events(
+    start: JsonObject,
+    lines: Iterable[Line],
+    newest_file: str | None = None,
+    *,
+    with_repeats: bool = False,
+) -> JsonObject:
+    """The document as far as the events decide it; `newest_file` is when a killed run wrote its newest file.
+
+    Earlier versions of runcard counted repeated reports of a response as well: `with_repeats` folds as they did.
+    """
     journal = list(lines)
     events = _events_by_name(journal)
     times = [newest_file, *(line.get("timestamp") for line in journal)]
     generation = _generation(start["generation"], events, times)
-    configuration = dict(start["configuration"])
-    for payload in _payloads(events, CONFIG_SET):
-        configuration |= payload["configuration"]
     sources = _data_sources(start["data_sources"], events)
     environment = dict(start["environment"])
     for payload in _payloads(events, ENVIRONMENT_OBSERVED):
         environment |= payload["environment"]
-    calls = [call for call in _payloads(events, MODEL_CALLED) if not _is_unanswered(call)]
+    all_calls = list(_payloads(events, MODEL_CALLED))
+    calls = [call for call in all_calls if not _is_unanswered(call)]
+    repeats = 0
+    if not with_repeats:
+        calls, repeats = count_once(calls)
+    configuration = with_model_of_calls(_given_configuration(start, events), calls or all_calls)
     costs = _costs(calls, list(_payloads(events, COSTS_SET)))
     document: JsonObject = {
         "metadata_version": start["metadata_version"],
@@ -116,9 +131,11 @@ def fold_events(start: JsonObject, lines: Iterable[Line], newest_file: str | Non
         "data_sources": sources,
         "environment": environment,
         "costs": costs,
-        "token_usage": _token_usage(calls, costs),
+        "token_usage": _token_usage(calls, costs) | ({"repeated_reports": repeats} if repeats else {}),
     }
     document["resources"] = _last(events, RUN_ENDED).get("resources")
+    if (call_times := performance(calls)) is not None:
+        document["performance"] = call_times
     document["relations"] = [*start.get("relations", []), *_payloads(events, RELATION_ADDED)]
     document["trace"] = start.get("trace")
     document["errors"] = _problems(events, ERROR_ADDED)
@@ -133,6 +150,21 @@ def fold_events(start: JsonObject, lines: Iterable[Line], newest_file: str | Non
         "output": None,
     }
     return document
+
+
+def without_call_facts(document: JsonObject, start: JsonObject, lines: Iterable[Line]) -> JsonObject:
+    """A folded document as earlier versions of runcard folded it: calls filled in no model and had no times."""
+    configuration = _given_configuration(start, _events_by_name(list(lines)))
+    checksums = document["checksums"] | {"config": config_digest(configuration)}
+    earlier = document | {"configuration": configuration, "checksums": checksums}
+    return {name: value for name, value in earlier.items() if name != "performance"}
+
+
+def _given_configuration(start: JsonObject, events: EventsByName) -> JsonObject:
+    configuration = dict(start["configuration"])
+    for payload in _payloads(events, CONFIG_SET):
+        configuration |= payload["configuration"]
+    return configuration
 
 
 def data_digest(files: list[JsonObject] | None) -> str | None:
@@ -236,7 +268,7 @@ def _costs(calls: list[JsonObject], stated_totals: list[JsonObject]) -> JsonObje
         "price_rows": _price_rows(calls),
     }
     stated = {key: value for totals in stated_totals for key, value in totals.items() if key in costs}
-    return _without_contradictions(costs | stated, stated)
+    return _with_known_cost(_without_contradictions(costs | stated, stated), "total_cost_usd", calls)
 
 
 def _without_contradictions(costs: JsonObject, stated: JsonObject) -> JsonObject:
@@ -249,16 +281,28 @@ def _without_contradictions(costs: JsonObject, stated: JsonObject) -> JsonObject
     return costs | dict.fromkeys(doubtful)
 
 
+def _with_known_cost(totals: JsonObject, name: str, calls: list[JsonObject]) -> JsonObject:
+    """The totals; beside an unknown cost stands the part of it that is known, if there is one."""
+    amounts = [call.get("known_cost_usd" if call.get("cost_usd") is None else "cost_usd") for call in calls]
+    known = [amount for amount in amounts if amount is not None]
+    if totals[name] is not None or not known:
+        return totals
+    fields = list(totals.items())
+    after = [key for key, _ in fields].index(name) + 1
+    return dict([*fields[:after], (KNOWN_COST, plain_number(exact_sum(known))), *fields[after:]])
+
+
 def _total_cost(calls: list[JsonObject]) -> float | int | None:
     amounts = all_known(call.get("cost_usd") for call in calls)
     return plain_number(exact_sum(amounts)) if amounts else None
 
 
 def _cost_source(calls: list[JsonObject]) -> str | None:
+    """`priced` when a part of the total was computed, else `reported` when a part was, else `given`."""
     sources = {call.get("cost_source") for call in calls}
     if not sources or None in sources:
         return None
-    return "given" if sources == {"given"} else "priced"
+    return "given" if sources == {"given"} else "priced" if "priced" in sources else "reported"
 
 
 def _price_rows(calls: list[JsonObject]) -> list[JsonObject]:
@@ -293,24 +337,34 @@ def _agreeing_parts(parts: list[JsonObject], costs: JsonObject) -> list[JsonObje
             continue
         if not (money_agrees(known, whole) if name == "cost_usd" else sum(known) == whole):
             parts = [part | {name: None} for part in parts]
-    return parts
+    return _without_larger_costs(parts, costs["total_cost_usd"])
+
+
+def _without_larger_costs(parts: list[JsonObject], total: float | None) -> list[JsonObject]:
+    """The parts; what is known of their costs is left out where it exceeds the total that the caller stated."""
+    known = [amount for part in parts if (amount := part.get(KNOWN_COST, part["cost_usd"])) is not None]
+    if total is None or money_agrees(known, total, at_least=True):
+        return parts
+    return [{name: value for name, value in part.items() if name != KNOWN_COST} for part in parts]
 
 
 def _breakdown(calls: list[JsonObject], by: str) -> list[JsonObject]:
     groups: dict[str | None, list[JsonObject]] = {}
     for call in calls:
         groups.setdefault(call.get(by), []).append(call)
-    return [
-        {
-            by: name,
-            "calls": len(group),
-            "input": _total(group, "input"),
-            "output": _total(group, "output"),
-            "cost_usd": _total_cost(group),
-            "token_source": weakest_source(call.get("token_source") for call in group),
-        }
-        for name, group in groups.items()
-    ]
+    return [_breakdown_row(by, name, group) for name, group in groups.items()]
+
+
+def _breakdown_row(by: str, name: str | None, calls: list[JsonObject]) -> JsonObject:
+    row = {
+        by: name,
+        "calls": len(calls),
+        "input": _total(calls, "input"),
+        "output": _total(calls, "output"),
+        "cost_usd": _total_cost(calls),
+        "token_source": weakest_source(call.get("token_source") for call in calls),
+    }
+    return _with_known_cost(row, "cost_usd", calls)
 
 
 def _problems(events: EventsByName, name: str) -> list[JsonObject]:

@@ -14,6 +14,9 @@ from runcard.encoding import JsonObject
 
 Findings = Iterator[Finding]
 
+# In a summary of times, what may not be above what; `calls` is the number of all calls.
+_AT_MOST = {"p50": "p95", "p95": "max", "mean": "max", "count": "calls"}
+
 
 class Generation(RunProperties, Document):
     """The document of one run."""
@@ -33,6 +36,7 @@ class Generation(RunProperties, Document):
         yield from _configuration(document)
         yield from _inputs(document.get("data_sources") or {})
         yield from _costs(document.get("costs") or {})
+        yield from _performance(document.get("performance") or {})
         yield from _usage(document.get("token_usage") or {}, document.get("costs") or {})
 
 
@@ -152,6 +156,7 @@ def _costs(costs: JsonObject) -> Findings:
             "cost_source is 'priced', but there are no price_rows",
             hint='add price_rows, or write "cost_source": "given"',
         )
+    yield from _known_cost(costs)
     cached = [costs.get(field) for field in ("cache_read_tokens", "cache_write_tokens")]
     total = costs.get("input_tokens")
     known = whole_sum(part for part in cached if part is not None)
@@ -164,6 +169,55 @@ def _costs(costs: JsonObject) -> Findings:
             expected=f">= {display_value(known)}",
             found=total,
         )
+
+
+def _known_cost(costs: JsonObject) -> Findings:
+    total, known = costs.get("total_cost_usd"), costs.get("known_cost_usd")
+    if total is not None and known is not None and not money_agrees([known], total):
+        yield finding(
+            "sum.cost",
+            "/costs/known_cost_usd",
+            f"known_cost_usd is {display_value(known)}, but total_cost_usd is {display_value(total)}",
+            hint="remove known_cost_usd: it is for an unknown total",
+            expected=total,
+            found=known,
+        )
+
+
+def _known_parts(breakdown: str, parts: list[JsonObject], costs: JsonObject) -> Findings:
+    """What is known of the parts is a part of what is known of the whole."""
+    total = costs.get("total_cost_usd")
+    whole = costs.get("known_cost_usd") if total is None else total
+    amounts = [
+        part.get("known_cost_usd") if part.get("cost_usd") is None else part["cost_usd"] for part in parts
+    ]
+    known = [amount for amount in amounts if amount is not None]
+    is_known = all_known(part.get("cost_usd") for part in parts) is not None
+    if whole is None or (is_known and total is not None) or money_agrees(known, whole, at_least=True):
+        return
+    yield finding(
+        "sum.cost",
+        f"/token_usage/{breakdown}",
+        f"the known parts cost {display_value(exact_sum(known))}, more than the {display_value(whole)} of the whole",
+        hint="correct one of the two",
+        expected=f"<= {display_value(whole)}",
+    )
+
+
+def _performance(section: JsonObject) -> Findings:
+    for name in ("latency_seconds", "time_to_first_token_seconds"):
+        times = section.get(name) or {}
+        for low, high in _AT_MOST.items():
+            below, above = times.get(low), {**section, **times}.get(high)
+            if below is not None and above is not None and below > above:
+                yield finding(
+                    "time.summary",
+                    f"/performance/{name}/{low}",
+                    f"{low} is {display_value(below)}, above {high}, which is {display_value(above)}",
+                    hint="correct one of the two",
+                    expected=f"<= {display_value(above)}",
+                    found=below,
+                )
 
 
 def _usage(usage: JsonObject, costs: JsonObject) -> Findings:
@@ -180,6 +234,7 @@ def _usage(usage: JsonObject, costs: JsonObject) -> Findings:
             counts = all_known(part.get(field) for part in parts)
             if parts and counts is not None:
                 yield from _equal(f"/token_usage/{breakdown}", total, whole_sum(counts), field)
+        yield from _known_parts(breakdown, parts, costs)
         amounts = all_known(part.get("cost_usd") for part in parts)
         stated = costs.get("total_cost_usd")
         if parts and amounts is not None and stated is not None and not money_agrees(amounts, stated):

@@ -29,7 +29,10 @@ _FIELDS_OF: dict[str, tuple[str, ...]] = {
     events.INPUTS_ADDED: ("/data_sources", "/checksums/data"),
     events.INPUTS_COUNTED: ("/data_sources",),
     events.ENVIRONMENT_OBSERVED: ("/environment",),
-    events.MODEL_CALLED: ("/costs", "/token_usage"),
+    events.MODEL_CALLED: (
+        *("/costs", "/token_usage", "/performance"),
+        *("/configuration/model", "/configuration/provider", "/checksums/config"),
+    ),
     events.COSTS_SET: ("/costs", "/token_usage"),
     events.LABELS_SET: ("/generation/labels",),
     events.RELATION_ADDED: ("/relations",),
@@ -65,12 +68,37 @@ def compare_with_journal(document: JsonObject, lines: Sequence[Line]) -> Journal
         return JournalComparison(obstacle="a newer version of runcard recorded the run")
     withheld = sorted({pointer for name in withheld_events for pointer in _FIELDS_OF.get(str(name), ())})
     try:
-        folded = _cut_like(fold.fold_events(start, lines), document)
+        folded = fold.fold_events(start, lines)
         exempt = {*_NOT_FOLDED, *withheld, *_free_estimates(folded, document)}
-        differing = tuple(differences(folded, document, exempt))
+        differing = tuple(differences(_cut_like(folded, document), document, exempt))
+        if differing:
+            earlier = _cut_like(_as_earlier_versions(document, start, lines), document)
+            differing = min(differing, tuple(differences(earlier, document, exempt)), key=len)
     except _FOREIGN:
         return JournalComparison(is_foreign=True)
     return JournalComparison(differing, tuple(withheld))
+
+
+def _as_earlier_versions(document: JsonObject, start: JsonObject, lines: Sequence[Line]) -> JsonObject:
+    """The document folded as earlier versions of runcard did, as far as it lacks the fields that were added since."""
+    is_counted_once = "repeated_reports" in (document.get("token_usage") or {})
+    folded = fold.fold_events(start, lines, with_repeats=not is_counted_once)
+    if fold.KNOWN_COST not in document["costs"]:
+        folded = _without_known_costs(folded)
+    return folded if "performance" in document else fold.without_call_facts(folded, start, lines)
+
+
+def _without_known_costs(folded: JsonObject) -> JsonObject:
+    """A folded document without what is known of unknown costs."""
+    usage = {
+        name: [_without_known_cost(part) for part in value] if isinstance(value, list) else value
+        for name, value in folded["token_usage"].items()
+    }
+    return folded | {"costs": _without_known_cost(folded["costs"]), "token_usage": usage}
+
+
+def _without_known_cost(fields: JsonObject) -> JsonObject:
+    return {name: value for name, value in fields.items() if name != fold.KNOWN_COST}
 
 
 def _free_estimates(folded: JsonObject, document: JsonObject) -> list[str]:

@@ -98,6 +98,9 @@ def _with_rest_added_up(rows: list[JsonObject], by: str) -> list[JsonObject]:
         known = all_known(row[name] for row in rest)
         other[name] = sum(known) if known else None
     other["cost_usd"] = plain_number(exact_sum(costs)) if costs else None
+    known = [row.get("known_cost_usd", row["cost_usd"]) for row in rest]
+    if costs is None and (amounts := [amount for amount in known if amount is not None]):
+        other["known_cost_usd"] = plain_number(exact_sum(amounts))
     sources = {row["token_source"] for row in rest}
     other["token_source"] = sources.pop() if len(sources) == 1 else None
     return [*rows[:_ROWS], other]

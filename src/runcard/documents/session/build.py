@@ -8,9 +8,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from runcard.documents.exact_sums import all_known, exact_sum, plain_number
+from runcard.documents.exact_sums import exact_sum, plain_number
 from runcard.documents.migrations import migrate
 from runcard.documents.session.error_categories import category, retryable
+from runcard.documents.session.performance import earlier_team_sections, instance_sections, team_sections
 from runcard.documents.session.roles import known_role
 from runcard.documents.session.session_spec import InstanceSpec, SessionSpec
 from runcard.documents.times import format_time_ms, whole_seconds
@@ -19,7 +20,6 @@ from runcard.encoding import JsonObject
 
 LATEST = "2.0.0"
 UNKNOWN = "unknown"  # the model of an instance whose SPEC names none
-TOKEN_CLASSES = ("input", "output", "cache_read", "cache_write", "reasoning")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,8 @@ class InstanceUsage:
     token_source: str | None = None
     cost: float | None = None
     cost_source: str | None = None
-    price_row: JsonObject | None = None
+    known_cost: float | None = None  # the part of an unknown cost that is known
+    price_rows: tuple[JsonObject, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +44,11 @@ class StoredSections:
     checksums: JsonObject = field(default_factory=dict)
 
     @property
-    def size(self) -> int:
-        return int(
-            (self.workspace or {}).get("total_size_bytes", 0) + (self.output or {}).get("size_bytes", 0)
-        )
+    def size(self) -> int | None:
+        """The bytes of the stored workspace and transcript; None if neither was stored."""
+        sizes = ((self.workspace or {}).get("total_size_bytes"), (self.output or {}).get("size_bytes"))
+        known = [size for size in sizes if size is not None]
+        return sum(known) if known else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +87,9 @@ def instance_document(
         document["output"] = member.stored.output
     document["error"] = error
     document["environment"] = member.environment
-    document |= _performance_and_resources(member, entry["execution_time_seconds"])
+    document |= _sections(member, entry)
     document |= {name: member.spec.fields[name] for name in ("labels", "trace") if name in member.spec.fields}
-    document["price_rows"] = [member.usage.price_row] if member.usage.price_row else []
+    document["price_rows"] = list(member.usage.price_rows)
     document["checksums"] = {"output": None, "workspace": None, **member.stored.checksums}
     return migrate("instance", document, LATEST, version).data
 
@@ -112,11 +114,9 @@ def team_document(
         "execution_summary": execution_summary(entries),
         "system_info": facts.system_info | _known_system_info(session.fields.get("system_info")),
         "errors": errors(members, facts.omissions),
-        **team_performance_and_resources(
-            entries, [_performance_and_resources(member, 0) for member in members]
-        ),
+        **team_performance_and_resources(entries, [*map(_sections, members, entries)]),
         "token_source": weakest_token_source(entries),
-        "price_rows": distinct_price_rows(member.usage.price_row for member in members),
+        "price_rows": distinct_price_rows(row for member in members for row in member.usage.price_rows),
         "labels": session.fields.get("labels", {}),
         "trace": session.fields.get("trace"),
         "relations": session.fields.get("relations", []),
@@ -208,6 +208,7 @@ def _entry(member: TeamMember, children: int, facts: CollectionFacts) -> JsonObj
         "tokens": usage.tokens,
         "cost": usage.cost,
         "cost_source": usage.cost_source,
+        "known_cost": usage.known_cost,
     }
     entry = {name: value for name, value in fields.items() if value is not None}
     entry |= {"parent_instance_id": spec.parent_id, "children_count": children}
@@ -242,14 +243,15 @@ def execution_summary(entries: Sequence[JsonObject]) -> JsonObject:
     start = min(entries, key=_created)["created_at"]
     end = max(entries, key=_terminated)["terminated_at"]
     known_tokens = [entry["tokens_used"] for entry in entries if "tokens_used" in entry]
-    known_cost = [entry["cost"] for entry in entries if "cost" in entry]
+    costs = [entry["cost"] for entry in entries if "cost" in entry]
+    partly = [entry["known_cost"] for entry in entries if "cost" not in entry and "known_cost" in entry]
     tokens = sum(known_tokens) if len(known_tokens) == len(entries) else None
     fields: JsonObject = {
         "total_instances": len(entries),
         "completed_instances": completed,
         "failed_instances": len(entries) - completed,
         "total_tokens": tokens,
-        "total_cost": _exact_total(known_cost) if len(known_cost) == len(entries) else None,
+        "total_cost": _exact_total(costs) if len(costs) == len(entries) else None,
         "execution_start": start,
         "execution_end": end,
         "total_execution_time_seconds": whole_seconds(
@@ -258,7 +260,7 @@ def execution_summary(entries: Sequence[JsonObject]) -> JsonObject:
         "average_tokens_per_instance": None if tokens is None else _average(tokens, len(entries)),
         "all_completed": completed == len(entries),
         "status_counts": dict(Counter(entry["status"] for entry in entries)),
-        "known_cost": _exact_total(known_cost),
+        "known_cost": _exact_total([*costs, *partly]),
         "known_tokens": sum(known_tokens),
     }
     return {name: value for name, value in fields.items() if value is not None}
@@ -280,63 +282,22 @@ def _average(total: int, count: int) -> float | int:
     return total // count if total % count == 0 else round(total / count, 2)
 
 
-def _performance_and_resources(member: TeamMember, seconds: int) -> JsonObject:
-    """Performance and resources of one instance, from its SPEC and its stored files."""
-    spec_fields = member.spec.fields
-    return {
-        "performance": {"wall_seconds": seconds, **spec_fields.get("performance", {})},
-        "resources": {
-            **spec_fields.get("resources", {}),
-            "disk_bytes": member.stored.size,
-            "tokens": member.usage.tokens,
-        },
-    }
+def _sections(member: TeamMember, entry: JsonObject) -> JsonObject:
+    """Performance and resources of one instance."""
+    return instance_sections(
+        member.spec.fields, entry["execution_time_seconds"], member.stored.size, member.usage.tokens
+    )
 
 
 def team_performance_and_resources(
-    entries: Sequence[JsonObject], instances: Sequence[JsonObject]
+    entries: Sequence[JsonObject], instances: Sequence[JsonObject], *, earlier: bool = False
 ) -> JsonObject:
-    """Performance and resources of the team, added up from the documents of its instances."""
-    summary = execution_summary(entries)
-    measured = [instance.get("performance", {}) for instance in instances]
-    used = [instance.get("resources", {}) for instance in instances]
-    active = all_known(each.get("active_seconds") for each in measured)
-    cpu = all_known(each.get("cpu_seconds") for each in used)
-    return {
-        "performance": {
-            "response_times": _response_times(measured),
-            "wall_seconds": summary["total_execution_time_seconds"],
-            "active_seconds": None if active is None else _exact_total(active),
-        },
-        "resources": {
-            "cpu_seconds": None if cpu is None else _exact_total(cpu),
-            "disk_bytes": sum(each["disk_bytes"] for each in used),
-            "tokens": {name: _class_total(name, used) for name in TOKEN_CLASSES},
-        },
-    }
+    """Performance and resources of the team, from the documents of its instances.
 
-
-def _response_times(measured: Sequence[JsonObject]) -> JsonObject | None:
-    """The response times of all calls of the team. Percentiles do not follow from those of several instances."""
-    times_by_instance = all_known(each.get("response_times") for each in measured)
-    if not times_by_instance:
-        return None
-    if len(times_by_instance) == 1:
-        only: JsonObject = times_by_instance[0]
-        return only
-    counts, means, longest = (
-        [times.get(name) for times in times_by_instance] for name in ("count", "mean", "max")
-    )
-    if None in (*counts, *means, *longest):
-        return None
-    total = sum(counts)
-    mean = sum(count * value for count, value in zip(counts, means, strict=True)) / total if total else None
-    return {"count": total, "mean": mean, "p50": None, "p95": None, "max": max(longest)}
-
-
-def _class_total(name: str, used: Sequence[JsonObject]) -> int | None:
-    counts = all_known((each.get("tokens") or {}).get(name) for each in used)
-    return None if counts is None else sum(counts)
+    With `earlier`, as runcard wrote them before documents had `peak_memory_bytes`.
+    """
+    seconds = execution_summary(entries)["total_execution_time_seconds"]
+    return (earlier_team_sections if earlier else team_sections)(entries, instances, seconds)
 
 
 def weakest_token_source(entries: Sequence[JsonObject]) -> str | None:

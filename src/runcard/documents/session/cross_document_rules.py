@@ -24,6 +24,7 @@ _IN_INSTANCE = (
     "terminated_at_source",
     "token_source",
     "cost_source",
+    "known_cost",
     "tokens",
     "error_details",
 )

@@ -87,9 +87,14 @@ def _rebuild(team: JsonObject, parts: SessionParts) -> JsonObject:
         "price_rows": build.distinct_price_rows(
             row for document in documents for row in document["price_rows"]
         ),
-        **build.team_performance_and_resources(entries, documents),
+        **build.team_performance_and_resources(entries, documents, earlier=_is_earlier(team)),
         **_from_events(team, created, documents, parts.lines),
     }
+
+
+def _is_earlier(team: JsonObject) -> bool:
+    """Whether an older runcard wrote the document, whose `performance` had fewer fields."""
+    return "peak_memory_bytes" not in team["performance"]
 
 
 def _entry(document: JsonObject) -> JsonObject:

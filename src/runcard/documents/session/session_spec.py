@@ -6,6 +6,7 @@ prices. A parent given by name is replaced by its id, and an instance without an
 Invariant: a `SessionSpec` exists only if there are no errors; its ids can be file names, and its parents exist.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -53,12 +54,13 @@ class SessionSpec:
 def check_spec(
     data: object,
     collected: datetime,
-    make_id: Callable[[], str],
+    make_id: Callable[[str], str],
     more_rules: Callable[[JsonObject, str], Iterable[Finding]],
 ) -> tuple[list[Finding], SessionSpec | None]:
     """All findings about a SPEC, and the session if there are no errors.
 
-    `more_rules` checks each instance, given with its pointer, by rules that need to know vendors.
+    `make_id` makes the id of an instance without one, from a text that is the same for the same instance. `more_rules`
+    checks each instance, given with its pointer, by rules that need to know vendors.
     """
     if not isinstance(data, dict):
         return [_not_an_object(data)], None
@@ -66,7 +68,7 @@ def check_spec(
     findings += _unknown_keys(valid, schema.known_fields(SESSION_SPEC))
     findings += _empty_team(valid)
     instances = [_one_name_each(instance or {}) for instance in valid.get("instances") or ()]
-    ids = [instance["instance_id"] if "instance_id" in instance else make_id() for instance in instances]
+    ids = list(_ids(valid.get("team_session_id"), instances, make_id))
     parents = _Parents(instances, ids)
     findings += parents.findings()
     findings += _team_rules(valid, instances, ids, parents.ids)
@@ -81,6 +83,18 @@ def check_spec(
         _without_null({key: value for key, value in valid.items() if key != "instances"}),
     )
     return findings, session
+
+
+def _ids(session_id: str | None, instances: list[JsonObject], make_id: Callable[[str], str]) -> Iterator[str]:
+    """The id of each instance. One that is made here is the same whenever the session is collected."""
+    counts: Counter[tuple[str | None, ...]] = Counter()
+    for instance in instances:
+        if "instance_id" in instance:
+            yield instance["instance_id"]
+            continue
+        names = (session_id, instance.get("name"), instance.get("created_at"))
+        counts[names] += 1
+        yield make_id(repr((*names, counts[names])))
 
 
 def _instance(fields: JsonObject, instance_id: str, parent: str | None) -> InstanceSpec:

@@ -13,6 +13,7 @@ from runcard.documents.document import Document
 from runcard.documents.exact_sums import exact_sum, money_agrees, whole_sum
 from runcard.documents.findings import Finding, display_value, finding
 from runcard.documents.kinds import TEAM
+from runcard.documents.session.performance import team_section_rules
 from runcard.documents.times import parse_time, whole_seconds
 from runcard.encoding import JsonObject
 from runcard.files import is_safe_id
@@ -39,6 +40,10 @@ class Team(Document):
         return parse_time(self._data["created_at"])
 
     @property
+    def work_ended(self) -> datetime | None:
+        return parse_time(work_end(self._data))
+
+    @property
     def instances(self) -> tuple[JsonObject, ...]:
         """The instances as the document lists them; the first without a parent is the root."""
         return tuple(self.to_dict()["instances"])
@@ -61,6 +66,28 @@ class Team(Document):
                 yield from lifetime_rules(instance, lifetime, f"/instances/{index}")
         if summary is not None:
             yield from _summary(summary, instances, lifetimes, adds_up=adds_up)
+        if adds_up:
+            yield from team_section_rules(document, instances)
+
+
+def work_start(document: JsonObject) -> str | None:
+    """When the work of a session started: `execution_start`, or else the earliest start of an instance."""
+    stated: str | None = document["execution_summary"].get("execution_start")
+    return stated or min(_times_of(document, "created_at"), default=(None, None))[1]
+
+
+def work_end(document: JsonObject) -> str | None:
+    """When it ended: `execution_end`, or else the latest end of an instance.
+
+    An instance without an observed end has that of the collection.
+    """
+    stated: str | None = document["execution_summary"].get("execution_end")
+    return stated or max(_times_of(document, "terminated_at"), default=(None, None))[1]
+
+
+def _times_of(document: JsonObject, field: str) -> list[tuple[datetime, str]]:
+    texts = [instance[field] for instance in document["instances"]]
+    return [(moment, text) for text in texts if (moment := parse_time(text)) is not None]
 
 
 def _summary(
@@ -335,8 +362,12 @@ def _costs(summary: JsonObject, instances: list[JsonObject]) -> Findings:
     if total is not None and not money_agrees(costs, total, at_least=not is_complete):
         yield _wrong_sum("sum.cost", "total_cost", total, exact_sum(costs), "dollars")
     yield from _unknown_parts(summary, "total_cost", "known_cost", len(instances) - len(costs), "cost")
-    if summary.get("known_cost") is not None and not money_agrees(costs, summary["known_cost"]):
-        yield _wrong_sum("sum.cost", "known_cost", summary["known_cost"], exact_sum(costs), "dollars")
+    partly = [
+        each["known_cost"] for each in instances if "cost" not in each and each.get("known_cost") is not None
+    ]
+    known = [*costs, *partly]
+    if summary.get("known_cost") is not None and not money_agrees(known, summary["known_cost"]):
+        yield _wrong_sum("sum.cost", "known_cost", summary["known_cost"], exact_sum(known), "dollars")
 
 
 def _unknown_parts(summary: JsonObject, total: str, subtotal: str, unknown: int, part: str) -> Findings:

@@ -9,6 +9,7 @@ response, a stream), and at the HTTP response that comes back. The client's clas
     google               the client of `google-genai`
     google_interactions  its Interactions API, which takes another way
     endpoints            which requests are model calls, and what of them is the prompt; the provider behind a host
+    request_parameters   temperature, limits, tools: what a request asks for besides its prompt
     call                 one model call, from start to end
     reply_stream         the bytes of a reply as events
     reply_text           the text of a reply, for those who keep it

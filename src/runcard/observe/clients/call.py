@@ -32,6 +32,7 @@ from runcard.observe.clients.reply_stream import (
     decoded,
 )
 from runcard.observe.clients.reply_text import ReplyText
+from runcard.observe.clients.request_parameters import request_parameters
 
 if TYPE_CHECKING:
     from contextvars import Token
@@ -47,6 +48,7 @@ class CallFacts:
     requested_model: str | None
     provider: str | None
     prompt: Mapping[str, Any] | None  # the parts of the request that the model reads
+    request: Mapping[str, Any] | None  # its parameters
     reply: Mapping[str, Any] | None  # in its vendor's format; of a stream, put together from its events
     content: Any  # the text of the reply, when it is kept
     streamed: bool
@@ -279,6 +281,16 @@ class ModelCall:
         if not self.pulling:
             self._finish()
 
+    @property
+    def is_in_progress(self) -> bool:
+        """Whether the client still waits for the reply."""
+        return not (self._finished or self.waiting or self._reply)
+
+    @_last
+    def abandon(self) -> None:
+        """The run of the call ends, also if the reply is being read in another thread."""
+        self._finish()
+
     def _finish(self) -> None:
         if self._pid != os.getpid():
             return  # in a forked child: the parent still reads the reply
@@ -289,11 +301,13 @@ class ModelCall:
         self.listener.call_finished(self, self._facts())
 
     def _facts(self) -> CallFacts:
+        request = self._request()
         return CallFacts(
             api=self.endpoint.name,
             requested_model=self.requested_model,
             provider=self.provider,
-            prompt=self._prompt(),
+            prompt=None if request is None else self.endpoint.prompt_of(request),
+            request=None if request is None else request_parameters(request),
             reply=self._reply or self._stream.reply or None,
             content=self._text.content,
             streamed=self.streamed,
@@ -305,14 +319,14 @@ class ModelCall:
             error=self._error or (None if self._reply_began else self._refusal),
         )
 
-    def _prompt(self) -> JsonObject | None:
+    def _request(self) -> Mapping[str, Any] | None:
         body: Any = self.body
         if isinstance(body, bytes | str):
             try:
                 body = decoded(body)
             except MalformedError:  # a user can send anything
                 return None
-        return self.endpoint.prompt_of(body) if isinstance(body, Mapping) else None
+        return body if isinstance(body, Mapping) else None
 
     def _elapsed(self) -> float:
         return round(time.monotonic() - self._started, 6)

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from runcard.encoding import JsonObject, decode_json
@@ -11,7 +11,7 @@ from runcard.files import check_relative, json_name, printable
 from runcard.masking import mask_data, mask_text
 from runcard.observe.clock import Clock
 from runcard.observe.user_and_host import user_and_host
-from runcard.operations.amendments.change_record import change_record
+from runcard.operations.amendments.change_record import change_record, damage_warnings
 from runcard.settings.apply import use_masking_settings
 from runcard.store import layout
 from runcard.store.amendments.change import Amender, Author, amending
@@ -75,7 +75,11 @@ def amend(
             remark = Remark(kind, {**author.to_dict(), **payload})
             return Amended(source.path, remark, amender.finished, tuple(amender.remarks))
 
-    return change_record(source, add)
+    warnings = damage_warnings(source)
+    done = change_record(source, add)
+    if done.finished:  # until then, an interrupted amendment looked like damage
+        warnings = damage_warnings(source)
+    return replace(done, warnings=(*warnings, *done.warnings))
 
 
 def _fields(kind: str, value: str | None) -> JsonObject:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 from runcard.errors import RuncardError, StoreError
 from runcard.files import printable
+from runcard.operations.checks.verify import damage_of
 from runcard.store import layout
 from runcard.store.locks import lock_folder
 from runcard.store.record import DirectoryRecord, Record
@@ -22,6 +23,15 @@ if TYPE_CHECKING:
     from runcard.store.archives.record import ArchivedRecord
 
 T = TypeVar("T")
+
+
+def damage_warnings(record: Record) -> tuple[str, ...]:
+    """The warning about a record that fails verification before it is changed: the change does not make it good.
+
+    An archive is verified when it is restored.
+    """
+    damage = None if record.is_archived else damage_of(record.path)
+    return () if damage is None else (f"{printable(record.path)} failed verification before: {damage}",)
 
 
 def change_record(record: Record, change: Callable[[str], T]) -> T:

@@ -8,7 +8,7 @@ from functools import partial
 
 from runcard.errors import RuncardError
 from runcard.files import printable
-from runcard.operations.amendments.change_record import change_record
+from runcard.operations.amendments.change_record import change_record, damage_warnings
 from runcard.operations.amendments.redaction import (
     Progress,
     Redacted,
@@ -41,18 +41,24 @@ def redact(
     check_request(request)
     work = partial(redact_directory, request=request, progress=progress)
     source = open_record(record)
+    warnings = damage_warnings(source)
     if dry_run:
         with source.as_directory() as directory:
-            return replace(work(directory, dry_run=True), path=source.path)
+            planned = work(directory, dry_run=True)
+        warnings = () if planned.finished else warnings
+        return replace(planned, path=source.path, warnings=(*warnings, *planned.warnings))
     done = replace(change_record(source, work), path=source.path)
-    warning = None if source.is_archived or not done.taken else _archive_warning(source.path)
-    return replace(done, warnings=(*done.warnings, warning)) if warning else done
+    if done.finished:  # until then, an interrupted amendment looked like damage
+        warnings = damage_warnings(source)
+    if not source.is_archived and done.taken:
+        warnings = (*warnings, *_archive_warnings(source.path))
+    return replace(done, warnings=(*warnings, *done.warnings))
 
 
-def _archive_warning(record: str) -> str | None:
+def _archive_warnings(record: str) -> tuple[str, ...]:
     """The warning about a record that was restored: its archive still has everything."""
     with suppress(RuncardError):
         archive = open_archive(os.path.realpath(record)).path
         if os.path.lexists(archive):
-            return f"{printable(archive)} still has what was taken out: archive the record again"
-    return None
+            return (f"{printable(archive)} still has what was taken out: archive the record again",)
+    return ()

@@ -17,11 +17,26 @@ from runcard.observe.clock import Clock, time_before
 from runcard.store import layout
 from runcard.store.archives.index import ArchiveFolder, index_fields
 from runcard.store.archives.record import ArchivedRecord
-from runcard.store.archives.replace_directory import NewArchive, finish_removals, held, take_away
+from runcard.store.archives.replace_directory import (
+    NewArchive,
+    finish_removals,
+    held,
+    other_archive,
+    take_away,
+)
 from runcard.store.find_record import is_other_directory, open_record
 from runcard.store.ledger import ARCHIVED, Ledger, entry_payload
 from runcard.store.ownership import own_archive_mac
-from runcard.store.record import DirectoryRecord, Progress, Record, id_of, kind_of, not_a_record, start_of
+from runcard.store.record import (
+    DirectoryRecord,
+    Progress,
+    Record,
+    id_of,
+    kind_of,
+    not_a_record,
+    recorded_at,
+    work_ended_at,
+)
 from runcard.store.verification import Verdict, verify_record
 
 _READERS = 0o666  # modes of files in a folder of archives, as far as the record allows
@@ -61,6 +76,26 @@ class Archived:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class ArchivePreview:
+    """A record that `archive` would put into an archive."""
+
+    record: Path
+    archive: Path
+    uncompressed_bytes: int | None  # None if it is not known
+    verdict: Verdict
+    is_new: bool = True  # false if it is archived already
+
+    def to_dict(self) -> JsonObject:
+        return {
+            "record": printable(str(self.record)),
+            "archive": printable(str(self.archive)),
+            "is_archived": not self.is_new,
+            "uncompressed_bytes": self.uncompressed_bytes,
+            "findings": [finding.to_dict() for finding in self.verdict.findings],
+        }
+
+
 def archive(
     record: str | os.PathLike[str],
     *,
@@ -75,6 +110,8 @@ def archive(
     """
     source = _find(os.fspath(record))
     if isinstance(source, ArchivedRecord):
+        if source.store is not None:
+            finish_removals(source.store)
         return _archived_before(source, to)
     path = os.path.abspath(source.path)
     store = layout.store_of(path)
@@ -88,6 +125,37 @@ def archive(
     return archived
 
 
+def preview_archive(
+    record: str | os.PathLike[str],
+    *,
+    to: str | os.PathLike[str] | None = None,
+    force: bool = False,
+    limits: Limits | None = None,
+    progress: Progress | None = None,
+) -> ArchivePreview:
+    """What `archive` would do with a record; it raises the same errors. Nothing is written, and nothing is locked."""
+    source = _find(os.fspath(record))
+    if isinstance(source, ArchivedRecord):
+        before = _archived_before(source, to)
+        return ArchivePreview(
+            before.record, before.archive, before.uncompressed_bytes, before.verdict, is_new=False
+        )
+    path = os.path.abspath(source.path)
+    store = layout.store_of(path)
+    folder = ArchiveFolder.of_store(store).folder if to is None else os.path.abspath(os.fspath(to))
+    directory = DirectoryRecord(path, limits)
+    document = directory.closed_document(limits)
+    target = os.path.join(folder, _archive_file(directory.name, document))
+    verdict = verify_record(directory, progress=progress, limits=limits)
+    _check_verdict(path, verdict, force=force)
+    archives = ArchiveFolder(folder)
+    list(archives)  # raises the error of an index that cannot be read
+    if os.path.lexists(target) and not is_archive_of(target, document, archives):
+        raise other_archive(target)
+    size = sum(size for _, size in directory.sizes())
+    return ArchivePreview(Path(path), Path(target), size, verdict)
+
+
 def _find(word: str) -> Record:
     """The record to archive; a directory that is there is not looked into before it is locked."""
     path = os.path.dirname(word) if os.path.basename(word) == layout.METADATA else word
@@ -98,8 +166,6 @@ def _find(word: str) -> Record:
 def _archived_before(record: ArchivedRecord, to: str | os.PathLike[str] | None) -> Archived:
     """The result for a record that is archived already; raises StoreError when it is to go to another folder."""
     folder = layout.folder_of_archive(record.path)
-    if record.store is not None:
-        finish_removals(record.store)
     if to is not None and os.path.realpath(to) != os.path.realpath(folder):
         raise StoreError(
             f"{printable(record.path)} is an archive already",
@@ -125,7 +191,7 @@ def _pack(
     """Make the archive, and enter it in the index and the ledger."""
     path, store, name, now = record.path, record.store, record.name, Clock().timestamp()
     document = record.closed_document(limits)
-    file = layout.archive_file(name, start_of(document) or datetime.now(UTC))
+    file = _archive_file(name, document)
     target = os.path.join(folder, file)
     mode = os.stat(path).st_mode & _READERS
     kind = kind_of(document)
@@ -134,8 +200,7 @@ def _pack(
         verdict = verify_record(
             ArchivedRecord(target, kind=kind, contents=contents).in_store(store), limits=limits
         )
-        if not force and not (verdict.intact and verdict.complete):
-            raise ChangedRecordError(path, verdict)
+        _check_verdict(path, verdict, force=force)
         archives = ArchiveFolder(folder)
         list(archives)  # an index that cannot be read stops the work before anything has a name
         metadata = contents.documents[layout.METADATA]
@@ -153,11 +218,21 @@ def _pack(
     return Archived(Path(path), Path(target), contents.file_bytes, contents.bytes, verdict)
 
 
+def _archive_file(name: str, document: Team | Generation) -> str:
+    """The path of the archive of a record in a folder of archives."""
+    return layout.archive_file(name, recorded_at(document) or datetime.now(UTC))
+
+
+def _check_verdict(path: str, verdict: Verdict, *, force: bool) -> None:
+    if not force and not (verdict.intact and verdict.complete):
+        raise ChangedRecordError(path, verdict)
+
+
 def is_archive_of(archive: str, document: Team | Generation, folder: ArchiveFolder) -> bool:
     """Whether an existing archive is that of this record: two records can have had the same name, one after the other."""
     with contextlib.suppress(RuncardError):
         other = _archived_document(archive)
-        return (id_of(other), start_of(other)) == (id_of(document), start_of(document))
+        return (id_of(other), recorded_at(other)) == (id_of(document), recorded_at(document))
     entry = folder.at(archive)
     return entry is not None and entry.id == id_of(document)
 
@@ -171,13 +246,13 @@ def _archived_document(archive: str) -> Team | Generation:
 
 
 def old_records(stores: list[str], age: timedelta, limits: Limits | None = None) -> Iterator[str]:
-    """The closed records of stores that started at least so long ago, oldest first."""
+    """The closed records of stores whose work ended at least so long ago, oldest first."""
     limit = time_before(age)
     dated_paths = []
     for store in stores:
         for path in layout.records(store):
             try:
-                moment = start_of(DirectoryRecord(path).closed_document(limits))
+                moment = work_ended_at(DirectoryRecord(path).closed_document(limits))
             except RuncardError:
                 continue  # open, or not a record of ours
             if moment is not None and moment <= limit:

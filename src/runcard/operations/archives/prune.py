@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
 
 from runcard.digests import sha256_bytes
 from runcard.documents.run.generation import Generation
@@ -26,7 +27,7 @@ from runcard.store.archives.record import ArchivedRecord
 from runcard.store.archives.replace_directory import finish_removals, held, take_away, tidy_archives
 from runcard.store.ledger import ARCHIVE_DELETED, ARCHIVED, DELETED, Ledger, entries, entry_payload, ledgers
 from runcard.store.own_directories import own_entry
-from runcard.store.record import DirectoryRecord, id_of, kind_of, start_of
+from runcard.store.record import DirectoryRecord, id_of, kind_of, work_ended_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ class Candidate:
     kind: str  # session or run
     id: str
     name: str
-    start: datetime
+    ended: datetime  # its work
     bytes: int  # that it takes
     sha256: str  # of its metadata document
     store: str
@@ -52,34 +53,59 @@ class Candidate:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class StoreSize:
+    """The size of a store, now and when its candidates are deleted."""
+
+    path: str
+    bytes: int
+    bytes_after: int
+
+    def to_dict(self) -> JsonObject:
+        return {"path": printable(self.path), "bytes": self.bytes, "bytes_after": self.bytes_after}
+
+
+class PruneCandidates(NamedTuple):
+    """What would be deleted, and the sizes of the stores."""
+
+    records: list[Candidate]  # oldest first in each store
+    stores: list[StoreSize]
+
+
 def candidates(
     stores: Iterable[str],
     *,
     older_than: timedelta | None = None,
     max_size: int | None = None,
     kind: str | None = None,
-) -> list[Candidate]:
-    """The records to delete, oldest first: all that are older, and as many as needed to bring each store below the size limit.
+    dry_run: bool = False,
+) -> PruneCandidates:
+    """The records to delete: all that are older, and as many as needed to bring each store below the size limit.
 
-    With `kind`, only sessions or only runs: a store can hold both.
+    With `kind`, only sessions or only runs: a store can hold both. Unless `dry_run` is given, what killed commands left
+    behind is removed first.
     """
     chosen: list[Candidate] = []
+    sizes: list[StoreSize] = []
     limit = time_before(older_than) if older_than is not None else None
     for store in stores:
-        finish_removals(store)
-        tidy_archives(store)
+        if not dry_run:
+            finish_removals(store)
+            tidy_archives(store)
         of_kind = (candidate for candidate in _find_candidates(store) if kind in {None, candidate.kind})
         by_age = sorted(
-            of_kind, key=lambda candidate: (candidate.start, not _is_outdated(candidate), candidate.path)
+            of_kind, key=lambda candidate: (candidate.ended, not _is_outdated(candidate), candidate.path)
         )
-        old = [candidate for candidate in by_age if limit is not None and candidate.start <= limit]
+        old = [candidate for candidate in by_age if limit is not None and candidate.ended <= limit]
         rest = [candidate for candidate in by_age if candidate not in old]
-        bytes_left = store_size(store) - sum(candidate.bytes for candidate in old)
+        total = store_size(store)
+        bytes_left = total - sum(candidate.bytes for candidate in old)
         while max_size is not None and bytes_left > max_size and rest:
             old.append(rest.pop(0))
             bytes_left -= old[-1].bytes
         chosen += old
-    return chosen
+        sizes.append(StoreSize(store, total, bytes_left))
+    return PruneCandidates(chosen, sizes)
 
 
 def _is_outdated(candidate: Candidate) -> bool:
@@ -116,7 +142,7 @@ def _candidate(
     path: str, document: Team | Generation, size: int, store: str, entry: ArchiveEntry | None
 ) -> Candidate:
     name = entry.name if entry else os.path.basename(path)
-    moment = start_of(document) or datetime.now(UTC)
+    moment = work_ended_at(document) or datetime.now(UTC)
     digest = sha256_bytes(document.to_bytes()).hex
     return Candidate(path, kind_of(document), id_of(document), name, moment, size, digest, store, entry)
 

@@ -312,7 +312,7 @@ def unread(error: RuncardError) -> Finding:
         case OSError(errno=int(number)):
             message = f"it cannot be read: {os.strerror(number)}"
             return finding("file.unreadable", "", message, hint=error.hint)
-    return finding("file.unreadable", "", error.message, hint=error.hint)
+    return finding("file.unreadable", "", error.message, hint=error.full_hint)
 
 
 def _unread_folder(error: OSError, folder: str) -> CheckedDocument:

@@ -51,6 +51,17 @@ def verify(
                 yield from _verify_chains_of(result.store)
 
 
+def damage_of(path: str | os.PathLike[str]) -> str | None:
+    """Why a record fails verification; None if it does not."""
+    for result in verify(path):
+        if not (result.verdict.intact and result.verdict.complete):
+            found = next((found for found in result.verdict.findings if found.breaks), None)
+            if found is None:
+                return "it is damaged"
+            return f"{printable(found.path)}: {found.message}" if found.path else found.message
+    return None
+
+
 def _at(name: str, progress: Progress | None, limits: Limits | None) -> Iterator[Verified]:
     if os.path.basename(name) == layout.METADATA and os.path.isfile(name):
         name = os.path.dirname(name) or "."
@@ -73,7 +84,7 @@ def _named(word: str, progress: Progress | None, limits: Limits | None) -> Itera
     try:
         record = open_record(word, limits)
     except StoreError as error:
-        yield Verified(word, replace(unreadable(word, error), records=0), hint=error.hint)
+        yield Verified(word, replace(unreadable(word, error), records=0), hint=error.full_hint)
         return
     if not record.is_archived:
         yield replace(

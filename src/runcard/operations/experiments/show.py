@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from runcard.documents.exact_sums import exact_sum, plain_number, whole_sum
-from runcard.documents.run.fields import RunFields
+from runcard.documents.run.fields import RunFields, known_cost
 from runcard.encoding import JsonObject
 from runcard.files import printable
 from runcard.masking import mask_data
@@ -153,10 +153,7 @@ def _run_line(run: RunDocument, document: JsonObject) -> RunLine:
 def _known_cost(document: JsonObject) -> float | None:
     """The cost of a run; if it is unknown, the sum of the calls whose cost is known."""
     total = _number(_object(document.get("costs")).get("total_cost_usd"))
-    if total is not None:
-        return total
-    known = [cost for part in _by_model(document) if (cost := _number(part.get("cost_usd"))) is not None]
-    return plain_number(exact_sum(known)) if known else None
+    return known_cost(document) if total is None else total
 
 
 def _models(document: JsonObject) -> Iterator[str]:

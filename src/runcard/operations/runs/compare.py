@@ -1,4 +1,4 @@
-"""Compare two runs: which of their files are the same, and how cost, tokens and time changed.
+"""Compare two runs: which of their files are the same, and how settings, models, cost, tokens and time changed.
 
 Files are compared by the digests in each run's SHA256SUMS; their bytes are only read to show how texts differ. The files that
 runcard itself wrote always differ, and are ignored.
@@ -7,7 +7,7 @@ runcard itself wrote always differ, and are ignored.
 import difflib
 import os
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from runcard import checksums
 from runcard.documents.run.fields import RunFields
@@ -29,6 +29,14 @@ class FigureChange(NamedTuple):
     now: float | int | None
 
 
+class SettingChange(NamedTuple):
+    """A value of the configuration before and now; None is absent or unknown."""
+
+    name: str
+    before: Any
+    now: Any
+
+
 class FileDifference(NamedTuple):
     """A file that both runs have, with different contents."""
 
@@ -47,17 +55,33 @@ class RunComparison:
     gone: tuple[str, ...]  # only in the old one
     added: tuple[str, ...]  # only in the new one
     moved: tuple[FigureChange, ...]
+    settings: tuple[SettingChange, ...]  # those that differ
 
     @property
     def identical(self) -> bool:
-        """Whether all outputs are the same, and the command ended in the same way."""
-        ended = [RunFields(run.document).exit_code for run in (self.old, self.new)]
-        return not (self.differing or self.gone or self.added) and ended[0] == ended[1]
+        """Whether all outputs are the same, and both runs ended in the same way."""
+        ends = [(run.status, RunFields(run.document).exit_code) for run in (self.old, self.new)]
+        return not (self.differing or self.gone or self.added) and ends[0] == ends[1]
+
+    @property
+    def models(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The models that were called, before and now."""
+        return _models(self.old.document), _models(self.new.document)
+
+    @property
+    def is_same(self) -> bool:
+        """Whether the runs are identical, with the same configuration and the same models."""
+        before, now = self.models
+        return self.identical and not self.settings and sorted(before) == sorted(now)
+
+    @property
+    def has_newly_failed(self) -> bool:
+        return self.new.status != "completed" and self.old.status == "completed"
 
     def to_dict(self) -> JsonObject:
         return {
-            "old": {"path": printable(self.old.path), "run_id": _id(self.old), "status": self.old.status},
-            "new": {"path": printable(self.new.path), "run_id": _id(self.new), "status": self.new.status},
+            "old": run_reference(self.old),
+            "new": run_reference(self.new),
             "identical": self.identical,
             "outputs": {
                 "same": [json_name(path).text for path in self.same],
@@ -67,6 +91,10 @@ class RunComparison:
                 "gone": [json_name(path).text for path in self.gone],
                 "added": [json_name(path).text for path in self.added],
             },
+            "configuration": {
+                change.name: {"before": change.before, "now": change.now} for change in self.settings
+            },
+            "models": dict(zip(("before", "now"), map(list, self.models), strict=True)),
             "moved": {figure.name: {"before": figure.before, "now": figure.now} for figure in self.moved},
         }
 
@@ -88,6 +116,7 @@ def compare(old: str | os.PathLike[str] | Record, new: str | os.PathLike[str] | 
         tuple(path for path in ours if path not in theirs),
         tuple(path for path in theirs if path not in ours),
         _figure_changes(before.document, now.document),
+        _setting_changes(before.document["configuration"] or {}, now.document["configuration"] or {}),
     )
 
 
@@ -138,5 +167,20 @@ def _figure_changes(old: JsonObject, new: JsonObject) -> tuple[FigureChange, ...
     )
 
 
-def _id(run: ShownRun) -> str | None:
-    return RunFields(run.document).run_id
+def _setting_changes(old: JsonObject, new: JsonObject) -> tuple[SettingChange, ...]:
+    changes = (SettingChange(name, old.get(name), new.get(name)) for name in dict.fromkeys([*old, *new]))
+    return tuple(change for change in changes if change.before != change.now)
+
+
+def _models(document: JsonObject) -> tuple[str, ...]:
+    parts = (document.get("token_usage") or {}).get("breakdown_by_model") or ()
+    return tuple(dict.fromkeys(str(part["model"]) for part in parts if part.get("model") is not None))
+
+
+def run_reference(run: ShownRun) -> JsonObject:
+    """What a report calls a run by."""
+    return {
+        "path": printable(run.path),
+        "run_id": RunFields(run.document).run_id,
+        "status": run.status,
+    }

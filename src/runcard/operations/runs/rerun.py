@@ -5,31 +5,55 @@ run: often it is what the user wants to try.
 
 A record is trusted when it is intact and this user recorded it on this machine. Of any other record only the command and
 the inputs are used, and the caller must ask the user before running it.
+
+A run of `runcard run` is compared with the new one. A run that a program recorded itself, with `runcard.record`, is compared
+with its counterpart among the runs that the program records this time: they are added to a list that the rerun keeps. If
+the program recorded several, all of them are made again, and the caller must ask the user first.
 """
 
-import glob
 import os
-from collections.abc import Iterable, Iterator
+import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass
+from tempfile import NamedTemporaryFile
 from typing import NamedTuple
 
 from runcard.digests import sha256_bytes
+from runcard.documents.chain import parse
+from runcard.documents.run.events import RUN_STARTED
 from runcard.documents.run.fields import RunFields
 from runcard.documents.run.inputs import input_entries, input_path
+from runcard.documents.run.program import ProgramKind, is_recorded_by_program, program_kind
 from runcard.encoding import JsonObject
-from runcard.errors import StoreError
+from runcard.errors import RuncardError, StoreError
 from runcard.files import printable
-from runcard.observe.environment import environment
-from runcard.observe.inputs import inputs
-from runcard.operations.checks.show import show
-from runcard.operations.checks.verify import verify
+from runcard.observe.notebook import NOTEBOOK
+from runcard.operations.checks.show import ShownRun, show
+from runcard.operations.checks.verify import damage_of
 from runcard.operations.runs.compare import RunComparison, compare
+from runcard.operations.runs.environment_differences import (
+    EnvironmentDifference,
+    environment_differences,
+    exact_patterns,
+    was_masked,
+)
+from runcard.operations.runs.program_runs import (
+    ProgramRun,
+    ProgramRuns,
+    close_listed_runs,
+    pair_runs,
+    program_runs,
+    read_run_list,
+)
 from runcard.operations.runs.run import CommandResult, run
+from runcard.recording.start_run import RUN_LIST
 from runcard.settings import OUTPUTS, read_settings
 from runcard.store import layout
 from runcard.store.find_record import open_record
 from runcard.store.ownership import is_own_run
 from runcard.store.record import Record
+
+_LONGEST_LINE = 64 << 20  # bytes of a journal's first line
 
 
 class RecordTrust(NamedTuple):
@@ -43,39 +67,41 @@ class RecordTrust(NamedTuple):
         return self.is_own and self.damage is None
 
 
-class EnvironmentDifference(NamedTuple):
-    """An input, package or the like that has changed since the run was recorded."""
+class RerunResult(NamedTuple):
+    """What a rerun gave."""
 
-    kind: str  # input, git, python, platform, package, lockfile, configuration
-    name: str
-    before: str | None
-    now: str | None
-
-    def message(self) -> str:
-        what = f"{self.kind} {self.name}".strip()
-        if self.before is None:
-            return f"{what} is new: {self.now}"
-        if self.now is None:
-            return f"{what} is gone"
-        if self.kind in {"input", "lockfile"}:
-            return f"{what} has changed (sha256 {self.before} → {self.now})"
-        return f"{what} was {self.before}, is {self.now}"
+    command: CommandResult
+    comparison: RunComparison | None  # of the run with its counterpart, if there is one
+    others: tuple[RunComparison, ...]  # of the other runs that the program recorded, if they were asked for
+    recorded: int  # how many runs the program recorded this time
+    gone: tuple[str, ...]  # runs that the program did not record again
+    added: tuple[str, ...]  # runs that it did not record last time
+    failures: tuple[RuncardError, ...]  # why runs could not be compared
 
 
 @dataclass(frozen=True, slots=True)
 class RerunPlan:
     """What a rerun would do."""
 
-    path: str
+    old: ShownRun
     command: tuple[str, ...]
     configuration: JsonObject
     inputs: tuple[str, ...]  # as they are written on this machine
     outputs: str  # the store that the new run goes to
     differences: tuple[EnvironmentDifference, ...]
     trust: RecordTrust
-    _document: JsonObject
+    program: ProgramRuns  # the runs that the program recorded last time
     _sha256: str
-    _record: Record
+    _variables: dict[str, str]  # for the command
+
+    @property
+    def path(self) -> str:
+        return self.old.path
+
+    @property
+    def repeats_others(self) -> bool:
+        """Whether the program makes runs again that were not asked for."""
+        return self.program.position is not None and len(self.program.runs) > 1
 
     def to_dict(self) -> JsonObject:
         return {
@@ -88,31 +114,79 @@ class RerunPlan:
             "trusted": self.trust.is_trusted,
             "own": self.trust.is_own,
             "damage": self.trust.damage,
+            "program_runs": self.program.to_dict(),
         }
 
-    def rerun(self) -> tuple[CommandResult, RunComparison | None]:
-        """Run the command again, and compare the two runs, if the new record could be closed."""
-        result = run(
-            self.command,
-            outputs=self.outputs,
-            config=self.configuration,
-            patterns=_patterns(self.inputs),
-            relations=[("derived-from", str(RunFields(self._document).run_id), self._sha256)],
-            **self._trusted_options(),
+    def damaged_runs(self) -> list[tuple[str, str]]:
+        """The other runs of the program that fail verification, with the reason."""
+        paths = [run.record.path for run in self.program.runs if run.record.path != self.path]
+        return [(path, damage) for path in paths if (damage := damage_of(path)) is not None]
+
+    def rerun(self, *, compare_all: bool = False) -> RerunResult:
+        """Run the command again and compare the run; with `compare_all`, also the other runs of its program."""
+        with NamedTemporaryFile(prefix="runcard-") as run_list:
+            result = run(
+                self.command,
+                outputs=self.outputs,
+                patterns=exact_patterns(self.inputs),
+                relations=[("derived-from", str(RunFields(self.old.document).run_id), self._sha256)],
+                variables={**self._variables, RUN_LIST: run_list.name},
+                **self._trusted_options(),
+            )
+            failures = close_listed_runs(run_list.name)
+            recorded = read_run_list(run_list.name, RunFields(self.old.document).command or ())
+        return self._compare(result, recorded, failures, compare_all=compare_all)
+
+    def _compare(
+        self,
+        result: CommandResult,
+        recorded: list[ProgramRun],
+        failures: list[RuncardError],
+        *,
+        compare_all: bool,
+    ) -> RerunResult:
+        pairs = pair_runs(self.program.runs, recorded)
+        named: Record | str | None = result.path
+        if self.program.position is not None:
+            counterpart = pairs[self.program.position][1]
+            named = counterpart and counterpart.record
+        elif not os.path.isfile(os.path.join(result.path, layout.CHECKSUMS)):
+            named = None  # it could not be closed; the result says why
+        comparison = named and _compare_or_fail(self.old.record, named, failures)
+        others = [
+            _compare_or_fail(old.record, new.record, failures)
+            for index, (old, new) in enumerate(pairs)
+            if compare_all and index != self.program.position and old is not None and new is not None
+        ]
+        return RerunResult(
+            result,
+            comparison or None,
+            tuple(other for other in others if other is not None),
+            len(recorded),
+            gone=tuple(old.record.path for old, new in pairs if old is not None and new is None),
+            added=tuple(new.record.path for old, new in pairs if old is None and new is not None),
+            failures=tuple(failures),
         )
-        is_closed = os.path.isfile(os.path.join(result.path, layout.CHECKSUMS))
-        return result, compare(self._record, result.path) if is_closed else None
 
     def _trusted_options(self) -> JsonObject:
-        """The options that only a trusted record decides."""
-        if not self.trust.is_trusted:
+        """The options that only a trusted record decides. Those of a program's own run are the program's to give."""
+        if not self.trust.is_trusted or self.program.position is not None:
             return {}
-        generation = self._document["generation"]
+        start = _start_document(self.old)
         return {
-            "experiment": generation.get("experiment_name"),
-            "labels": generation.get("labels") or {},
-            "keep_secrets": bool(self._document.get("keep_secrets")),
+            "config": self.configuration,
+            "experiment": start["generation"].get("experiment_name"),
+            "labels": start["generation"].get("labels") or {},
+            "keep_secrets": bool(self.old.document.get("keep_secrets")),
         }
+
+
+def _compare_or_fail(old: Record, new: Record | str, failures: list[RuncardError]) -> RunComparison | None:
+    try:
+        return compare(old, new)
+    except RuncardError as error:
+        failures.append(error)
+        return None
 
 
 def plan_rerun(path: str | os.PathLike[str], *, outputs: str | None = None) -> RerunPlan:
@@ -120,96 +194,121 @@ def plan_rerun(path: str | os.PathLike[str], *, outputs: str | None = None) -> R
     record = open_record(path)
     record.problems()  # an archive is read here: its own document counts, not the copy beside it
     shown = show(record)
-    document, name = shown.document, printable(shown.path)
+    document = shown.document
+    _check_can_run(shown)
+    command, variables = _command(shown)
+    if outputs is not None:  # for the runs that the program records, too
+        variables[OUTPUTS.variables[0]] = os.path.abspath(outputs)
+    digest = sha256_bytes(record.read(layout.METADATA) or b"").hex
+    trust = _trust(record, document, digest)
+    store = layout.store_of(record.directory)
+    paths = [input_path(entry) for entry in input_entries(document)]
+    return RerunPlan(
+        shown,
+        tuple(command),
+        _start_document(shown)["configuration"] if trust.is_trusted else {},
+        tuple(paths),
+        outputs or (store if trust.is_trusted else read_settings()[OUTPUTS]),
+        tuple(environment_differences(document, paths, store)),
+        trust,
+        program_runs(record, document),
+        digest,
+        variables,
+    )
+
+
+def rerun_directory(path: str | os.PathLike[str]) -> str | None:
+    """Where to run the command of a record if the current directory is that of the record, which must not change.
+
+    None if it is another one: then the command runs there. Raises StoreError if the directory is not known.
+    """
+    record = open_record(path)
+    try:
+        inside, here = os.path.realpath(record.directory), os.path.realpath(os.curdir)
+    except FileNotFoundError:  # the current directory was removed; running the command reports it
+        return None
+    if os.path.commonpath([inside, here]) != inside:
+        return None
+    document = show(record).document
+    stated = document["generation"].get("directory")
+    digest = sha256_bytes(record.read(layout.METADATA) or b"").hex
+    directory = stated and os.path.normpath(os.path.join(os.path.abspath(record.directory), stated))
+    if directory and os.path.isdir(directory) and _trust(record, document, digest).is_trusted:
+        return str(directory)
+    raise StoreError(
+        "a command cannot run inside of a record, and where this one ran is not known for certain",
+        hint=f"change to the directory of its program, then: runcard rerun {printable(os.path.abspath(record.path))}",
+    )
+
+
+def _trust(record: Record, document: JsonObject, sha256: str) -> RecordTrust:
+    is_own = is_own_run(record.directory, str(RunFields(document).run_id), sha256)
+    return RecordTrust(is_own, damage_of(record.path))
+
+
+def _start_document(run: ShownRun) -> JsonObject:
+    """The document of a run as it was started, without what its command and the calls added; as it is now if that is unknown."""
+    journal = run.record.open(layout.JOURNAL)
+    if journal is None:
+        return run.document
+    with journal:
+        entries = parse(journal.readline(_LONGEST_LINE)).entries
+    line = entries[0].line if entries else {}
+    start = line.get("payload") if line.get("event") == RUN_STARTED and "truncated" not in line else None
+    if not isinstance(start, dict) or not all(
+        isinstance(start.get(section), dict) for section in ("configuration", "generation")
+    ):
+        return run.document
+    return start
+
+
+def _check_can_run(shown: ShownRun) -> None:
+    name, document = printable(shown.path), shown.document
     if shown.status == "running":
         raise StoreError(f"{name} is still running", hint="wait until it has ended")
-    command = RunFields(document).command
-    if not command:
+    if not RunFields(document).command:
         raise StoreError(f"{name} has no command", hint="record it with `runcard run -- COMMAND`")
-    if _was_masked(document, "command"):
+    if was_masked(document, "command"):
         raise StoreError(
             f"the command of {name} contained a secret, which was masked",
             hint="pass the secret in an environment variable, and run it again with `runcard run`",
         )
-    digest = sha256_bytes(record.read(layout.METADATA) or b"").hex
-    is_own = is_own_run(record.directory, str(RunFields(document).run_id), digest)
-    trust = RecordTrust(is_own, _damage(record.path))
-    store = layout.store_of(record.directory)
-    paths = [input_path(entry) for entry in input_entries(document)]
-    return RerunPlan(
-        shown.path,
-        tuple(command),
-        document["configuration"] if trust.is_trusted else {},
-        tuple(paths),
-        outputs or (store if trust.is_trusted else read_settings()[OUTPUTS]),
-        tuple(_differences(document, paths, store)),
-        trust,
-        document,
-        digest,
-        record,
-    )
 
 
-def _damage(path: str) -> str | None:
-    """Why a record fails verification; None if it does not."""
-    for result in verify(path):
-        if not (result.verdict.intact and result.verdict.complete):
-            return next((found.message for found in result.verdict.findings if found.breaks), "it is damaged")
-    return None
-
-
-def _was_masked(document: JsonObject, where: str) -> bool:
-    return any(entry.get("where") == where for entry in document.get("redactions") or ())
-
-
-def _differences(document: JsonObject, paths: list[str], store: str) -> Iterator[EnvironmentDifference]:
-    if _was_masked(document, "configuration"):
-        yield EnvironmentDifference(
-            "configuration", "", "with secrets", "masked: the command gets none of them from it"
+def _command(shown: ShownRun) -> tuple[Sequence[str], dict[str, str]]:
+    """The command that makes a run again, and variables for it; raises StoreError if there is none."""
+    command, name = RunFields(shown.document).command or [], printable(shown.path)
+    kind = program_kind(command) if is_recorded_by_program(shown.document) else ProgramKind.PROGRAM
+    if kind is ProgramKind.NOTEBOOK:
+        return _notebook_command(shown)
+    if kind is ProgramKind.INTERACTIVE:
+        raise StoreError(
+            f"{name} was recorded in an interactive session, or by a program from standard input: there is no file to run",
+            hint="run the same code again; to make it repeatable, put it into a file",
         )
-    yield from _input_differences(input_entries(document), paths)
-    then, now = document["environment"], environment(".", ignore=[store])
-    yield from _git_differences(then.get("git") or {}, now.get("git") or {})
-    for key, kind in (("python_version", "python"), ("platform", "platform")):
-        yield from _value_differences({kind: then.get(key)}, {kind: now.get(key)}, kind)
-    yield from _value_differences(then.get("packages") or {}, now.get("packages") or {}, "package")
-    yield from _value_differences(then.get("lockfiles") or {}, now.get("lockfiles") or {}, "lockfile")
+    if kind is ProgramKind.WORKER:
+        raise StoreError(
+            f"{name} was recorded in a worker process of multiprocessing, whose command starts nothing by itself",
+            hint="run the whole program again with `runcard run -- COMMAND`",
+        )
+    return command, {}
 
 
-def _input_differences(entries: list[JsonObject], paths: list[str]) -> Iterator[EnvironmentDifference]:
-    files, _ = inputs(_patterns(paths), ".")
-    digests = {input_path(entry): entry["sha256"] for entry in files}
-    for entry, path in zip(entries, paths, strict=True):
-        if entry.get("sha256") is not None and entry["sha256"] != digests.get(path):
-            yield EnvironmentDifference(
-                "input", printable(path), _short(entry["sha256"]), _short(digests.get(path))
-            )
-
-
-def _patterns(paths: Iterable[str]) -> list[str]:
-    """Input patterns for exactly these files; the path of a folder would mean all files in it."""
-    return [glob.escape(path) for path in paths if os.path.isfile(path)]
-
-
-def _git_differences(then: JsonObject, now: JsonObject) -> Iterator[EnvironmentDifference]:
-    if not then.get("commit"):
-        return
-    states = [{"commit": git.get("commit"), "changes": git.get("diff_sha256")} for git in (then, now)]
-    for name in ("commit", "changes"):
-        before, after = states[0][name], states[1][name]
-        if before != after:
-            digests = (_short(before) or "none", _short(after) or "none")
-            yield EnvironmentDifference("git", name, *digests)
-
-
-def _value_differences(then: JsonObject, now: JsonObject, kind: str) -> Iterator[EnvironmentDifference]:
-    for name in sorted({*then, *now}):
-        before, after = then.get(name), now.get(name)
-        if before != after:
-            is_digest = kind == "lockfile"
-            values = [_short(value) if is_digest else value for value in (before, after)]
-            yield EnvironmentDifference(kind, "" if name == kind else printable(name), *values)
-
-
-def _short(digest: str | None) -> str | None:
-    return digest and digest[:12]
+def _notebook_command(shown: ShownRun) -> tuple[Sequence[str], dict[str, str]]:
+    stated, name = shown.document["generation"].get("notebook"), printable(shown.path)
+    if not stated:
+        raise StoreError(
+            f"{name} was recorded in a notebook whose file is not known",
+            hint="run its cells again, or: runcard run -- jupyter execute NOTEBOOK.ipynb",
+        )
+    if not os.path.isfile(stated):
+        raise StoreError(
+            f"{name} was recorded in the notebook {printable(stated)}, which is not in this directory",
+            hint="change to the directory of the notebook",
+        )
+    if shutil.which("jupyter-execute") is None:
+        raise StoreError(
+            f"{name} was recorded in the notebook {printable(stated)}, and `jupyter execute` is not installed",
+            hint="install nbclient and ipykernel, or run the cells again",
+        )
+    return ["jupyter", "execute", stated], {NOTEBOOK: os.path.abspath(stated)}

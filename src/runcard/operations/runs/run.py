@@ -23,9 +23,10 @@ from runcard.observe.environment import EnvironmentGatherer
 from runcard.observe.inputs import InputWatch, inputs
 from runcard.observe.paths import absolute_path
 from runcard.observe.process_tree import ProcessTree
-from runcard.recording.closing import CHANGING
-from runcard.recording.run import BACKGROUND_TIMEOUT, JournalEvents, RecordOptions, Run, start_run
+from runcard.recording.run import BACKGROUND_TIMEOUT, JournalEvents, RecordOptions, Run
+from runcard.recording.run_closer import CHANGING
 from runcard.recording.start_document import start_settings, traceparent
+from runcard.recording.start_run import start_run
 from runcard.recording.termination import status_of
 from runcard.settings import OUTPUTS, read_settings
 from runcard.settings.apply import use_masking_settings
@@ -65,10 +66,12 @@ def run(  # noqa: PLR0913 - each is a thing to say about a run
     parent: str | None = None,
     relations: Iterable[tuple[str, str, str]] = (),
     keep_secrets: bool = False,
+    variables: Mapping[str, str] | None = None,
 ) -> CommandResult:
     """Run a command and record it; raises when it cannot be recorded, and then the command was not run.
 
-    `patterns` select its inputs; a relation is a type, the id of the other record, and the digest of its document.
+    `patterns` select its inputs; a relation is a type, the id of the other record, and the digest of its document;
+    `variables` are added to the environment of the command.
     """
     settings = start_settings(
         model=model, provider=provider, config=config, experiment=experiment, labels=labels, parent=parent
@@ -89,7 +92,7 @@ def run(  # noqa: PLR0913 - each is a thing to say about a run
         for message, hint in configured.warnings(OUTPUTS):
             command_run.warn("settings", f"{message}; {hint}")
         with Signals() as signals:
-            command_run.run(list(command), signals, {"TRACEPARENT": passed_on})
+            command_run.run(list(command), signals, {"TRACEPARENT": passed_on, **(variables or {})})
             return command_run.close()
     except (RuncardError, OSError, KeyboardInterrupt) as error:
         command_run.abandon(error)
@@ -191,6 +194,7 @@ class _CommandRun:
         signals.begin(relay.receive)
         try:
             child.release()
+            self._events.start_heartbeat()
             tree.sample()
             status = relay.run()
         finally:

@@ -13,7 +13,8 @@ from runcard.checksums import Listing
 from runcard.digests import sha256_bytes
 from runcard.documents.kinds import TEAM
 from runcard.documents.session import build
-from runcard.documents.session.build import CollectionFacts, StoredSections, TeamMember
+from runcard.documents.session.build import CollectionFacts, TeamMember
+from runcard.documents.session.content import content_of
 from runcard.documents.session.events import COLLECTION_ENDED, COLLECTION_STARTED, FILE_OMITTED
 from runcard.documents.session.instance import Instance
 from runcard.documents.session.journal_check import section_digests
@@ -26,7 +27,9 @@ from runcard.files import Sync, failure, open_regular, sync_filesystem
 from runcard.observe.clock import Clock
 from runcard.observe.process import this_process
 from runcard.observe.user_and_host import locality, system_info, user_and_host
+from runcard.operations.sessions.earlier_sessions import EarlierSessions
 from runcard.operations.sessions.spec_file import CheckedSpec
+from runcard.operations.sessions.summary_page import PRODUCER, summary_page
 from runcard.parallel.progress import Amount
 from runcard.store import layout
 from runcard.store.ledger import Ledger
@@ -34,10 +37,6 @@ from runcard.store.sessions.collect_options import CollectOptions
 from runcard.store.sessions.directory import SessionDirectory
 from runcard.store.sessions.instance_copies import InstanceCopier
 from runcard.store.sessions.recovery import append_closed_entry
-from runcard.version import __version__
-from runcard.views.session_summary import SummaryFigures, notable_files, summary
-
-PRODUCER = {"name": "runcard", "version": __version__}
 
 
 class CollectionProgress(NamedTuple):
@@ -64,14 +63,20 @@ class SessionAssembler:
         self._spec_redactions = [
             {"rule": rule, "where": "SPEC", "count": count} for rule, count in spec.redactions.items()
         ]
+        self._earlier: EarlierSessions | None = None
         self.remarks: tuple[str, ...] = ()
 
-    def run(self, progress: Progress | None) -> Team:
-        """Copy all files, write all documents, and give the session its final name; returns the team document."""
+    def run(self, progress: Progress | None, *, again: bool = False) -> Team:
+        """Copy all files, write all documents, and give the session its final name; returns the team document.
+
+        Unless `again` is given, raises SameContentError if the same content was collected before.
+        """
         self._add_start_event()
         members = self._copy_instances(progress)
         facts = self._end_collection(members)
-        hexes = self._copier.hexes | self._write_documents(members, facts)
+        instances = self._instance_documents(members, facts)
+        self._earlier = None if again else self._find_earlier(members, facts, instances)
+        hexes = self._copier.hexes | self._write_documents(members, facts, instances)
         listing = Listing.from_hex(hexes).to_bytes()
         self._directory.write(layout.CHECKSUMS, listing)
         try:
@@ -156,46 +161,67 @@ class SessionAssembler:
         self._add_event(COLLECTION_ENDED, payload | {"sections": section_digests(team)})
         return facts
 
-    def _write_documents(self, members: list[TeamMember], facts: CollectionFacts) -> dict[str, str]:
+    def _instance_documents(self, members: list[TeamMember], facts: CollectionFacts) -> dict[str, JsonObject]:
+        """The documents of the instances, by id."""
+        children, version = build.children_of(members), self._options.schema
+        return {
+            member.spec.instance_id: build.instance_document(
+                member, children[member.spec.instance_id], facts, version
+            )
+            for member in members
+        }
+
+    def _find_earlier(
+        self, members: list[TeamMember], facts: CollectionFacts, instances: dict[str, JsonObject]
+    ) -> EarlierSessions:
+        """Compare the new session with earlier ones; raises SameContentError."""
+        seal = {"symlinks": self._copier.symlinks}
+        team = build.team_document(self._spec.session, members, facts, seal, self._options.schema)
+        content = content_of(team, instances.values(), self._copier.hexes)
+        earlier = EarlierSessions(self._directory.store, self._spec.session.session_id, content)
+        earlier.check()
+        return earlier
+
+    def _write_documents(
+        self, members: list[TeamMember], facts: CollectionFacts, instances: dict[str, JsonObject]
+    ) -> dict[str, str]:
         """Write all documents but the team document; returns the digests of the files, by path."""
         version = self._options.schema
         team = build.team_document(self._spec.session, members, facts, {}, version)
-        children = build.children_of(members)
-        paths = {own: layout.instance_file(own, layout.METADATA) for own in children}
-        documents = {}
-        for member in members:
-            own = member.spec.instance_id
-            document = build.instance_document(member, children[own], facts, version)
-            documents[paths[own]] = Instance.from_dict(document).to_bytes()
+        paths = {own: layout.instance_file(own, layout.METADATA) for own in instances}
+        documents = {paths[own]: Instance.from_dict(instances[own]).to_bytes() for own in instances}
         producer = PRODUCER if version == TEAM.latest else None
         documents[layout.MANIFEST] = Manifest.from_dict(build.manifest(team, producer, paths)).to_bytes()
-        documents[layout.SUMMARY] = summary(
-            team, self._figures([member.stored for member in members]), PRODUCER
-        ).encode()
+        others = self._size_without_summary(team, documents)
+        documents[layout.SUMMARY] = summary_page(
+            team, self._directory, self._copier, others, masks=not self._options.keep_secrets
+        )
         for path, data in documents.items():
             self._directory.write(path, data)
         hexes = {path: sha256_bytes(data).hex for path, data in documents.items()}
         return hexes | {layout.AUDIT: _digest(self._directory.journal.path)}
 
-    def _figures(self, stored: list[StoredSections]) -> SummaryFigures:
-        files = self._copier.workspace_files
-        return SummaryFigures(
-            self._directory.final,
-            sum(each.size for each in stored),
-            sum(map(len, files.values())),
-            self._copier.transcript_lines,
-            {own: notable_files((file.path, file.size) for file in files[own]) for own in files},
+    def _size_without_summary(self, team: JsonObject, documents: dict[str, bytes]) -> int:
+        """The size of all files of the session but `summary.md`: stored, or as they will be written."""
+        written = [*documents, layout.SUMMARY, layout.AUDIT]
+        digest = sha256_bytes(b"").hex  # any: all are of the same length
+        listing = Listing.from_hex(self._copier.hexes | dict.fromkeys(written, digest)).to_bytes()
+        ledger = Ledger(self._directory.store)
+        seal = self._seal(ledger.head, listing) if self._options.schema == TEAM.latest else {}
+        return (
+            self._copier.stored_bytes
+            + sum(map(len, documents.values()))
+            + os.path.getsize(self._directory.journal.path)
+            + len(listing)
+            + len(Team.encode(team | seal))
         )
 
     def _close(self, members: list[TeamMember], facts: CollectionFacts, listing: bytes) -> Team:
         """Write the team document, give the session its final name, and add it to the ledger."""
         with Ledger(self._directory.store, self._directory.modes.file) as ledger:
-            seal = {
-                "symlinks": self._copier.symlinks,
-                "event_chains": [self._directory.journal.head.to_dict()],
-                "ledger_head": ledger.head,
-                "checksums": {"session": str(sha256_bytes(listing))},
-            }
+            if self._earlier is not None:
+                self._earlier.check()  # another collection may have been faster
+            seal = self._seal(ledger.head, listing)
             document = Team.from_dict(
                 build.team_document(self._spec.session, members, facts, seal, self._options.schema)
             )
@@ -203,6 +229,15 @@ class SessionAssembler:
             self._directory.publish()
             self._add_to_ledger(ledger, document)
         return document
+
+    def _seal(self, ledger_head: str | None, listing: bytes) -> JsonObject:
+        """The fields of the team document that are known only after everything else is written."""
+        return {
+            "symlinks": self._copier.symlinks,
+            "event_chains": [self._directory.journal.head.to_dict()],
+            "ledger_head": ledger_head,
+            "checksums": {"session": str(sha256_bytes(listing))},
+        }
 
     def _add_to_ledger(self, ledger: Ledger, document: Team) -> None:
         """Add the session to the ledger. It is complete, so that a failure is only a remark."""

@@ -6,7 +6,7 @@ and nothing is written outside the store.
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +20,10 @@ from runcard.errors import RuncardError, StoreError, UsageError
 from runcard.files import printable
 from runcard.observe.clock import Clock
 from runcard.operations.sessions.assembly import Progress, SessionAssembler
+from runcard.operations.sessions.earlier_sessions import SameContentError
 from runcard.operations.sessions.instance_usage import UsageReader
-from runcard.operations.sessions.spec_file import InvalidSpec, read_spec, session_id_of
-from runcard.settings import read_settings
+from runcard.operations.sessions.spec_file import CheckedSpec, InvalidSpec, read_spec, session_id_of
+from runcard.settings import Settings, read_settings
 from runcard.settings.apply import use_masking_settings
 from runcard.store.sessions.collect_options import CollectOptions
 from runcard.store.sessions.directory import SessionDirectory
@@ -57,6 +58,7 @@ class CollectedSession:
     remarks: tuple[str, ...]  # other warnings: about settings, the ledger, interrupted collections
     excluded: dict[str, int]  # files and directories by the pattern that excludes them
     masked: dict[str, int]  # secrets by file
+    is_new: bool = True  # false if the same content was collected before: `path` is that session
 
     @property
     def is_whole(self) -> bool:
@@ -67,7 +69,7 @@ class CollectedSession:
         """The result of the tool `collect_team_artifacts`; unknown values are null."""
         data = self.document.to_dict()
         figures = data["execution_summary"]
-        return {
+        result: JsonObject = {
             "status": "success",
             "team_session_id": data["team_session_id"],
             "artifacts_path": printable(str(self.path)),
@@ -77,6 +79,7 @@ class CollectedSession:
             ],
             "summary": {name: figures.get(name) for name in _SUMMARY_FIELDS} | {"errors": data["errors"]},
         }
+        return result if self.is_new else result | {"already_collected": True}
 
 
 def failure_dict(error: RuncardError, spec: str | os.PathLike[str] | Mapping[str, Any]) -> JsonObject:
@@ -111,13 +114,15 @@ def collect(  # noqa: PLR0913 - one for each option of the command
     no_transcripts: bool | None = None,
     metadata_only: bool | None = None,
     keep_secrets: bool = False,
+    again: bool = False,
     prices: Prices | None = None,
     progress: Progress | None = None,
 ) -> CollectedSession:
     """Collect the session that a SPEC describes, a file or plain data.
 
     Defaults are those of the settings. Raises InvalidDocument with all errors in the SPEC. A file that cannot be stored
-    is an omission, not an error.
+    is an omission, not an error. If the same content was collected before, the result is that session, with `is_new`
+    false; `again` stores it once more.
     """
     settings = read_settings(
         {
@@ -132,15 +137,7 @@ def collect(  # noqa: PLR0913 - one for each option of the command
             known.ARTIFACTS_METADATA_ONLY: metadata_only,
         }
     )
-    if schema not in TEAM.versions:
-        raise UsageError(
-            f"there is no version {schema} of sessions", hint=f"use one of {', '.join(TEAM.versions)}"
-        )
-    if not settings[known.ARTIFACTS_ENABLED]:
-        origin = settings.find(known.ARTIFACTS_ENABLED).origin
-        raise CollectingIsOffError(
-            f"nothing was collected: disabled by {printable(str(origin))}", hint="set it to true"
-        )
+    _check_allowed(settings, schema)
     use_masking_settings(settings)
     options = CollectOptions(settings, schema, keep_secrets=keep_secrets)
     _check_quota(options.store, settings[known.ARTIFACTS_MAX_SIZE_GB])
@@ -150,21 +147,46 @@ def collect(  # noqa: PLR0913 - one for each option of the command
     )
     remarks = [f"{message}; {hint}" for message, hint in settings.warnings(*_SETTINGS_USED)]
     remarks += recover_sessions(options.store, Clock().timestamp)
+    collected = _assemble(checked, options, clock, progress, again=again)
+    remarks += collected.remarks
+    path = collected.path
+    if settings[known.ARTIFACTS_COMPRESS] and collected.is_new:
+        path = _archive(path, remarks)
+    return replace(collected, path=path, remarks=tuple(remarks))
+
+
+def _check_allowed(settings: Settings, schema: str) -> None:
+    if schema not in TEAM.versions:
+        raise UsageError(
+            f"there is no version {schema} of sessions", hint=f"use one of {', '.join(TEAM.versions)}"
+        )
+    if not settings[known.ARTIFACTS_ENABLED]:
+        origin = settings.find(known.ARTIFACTS_ENABLED).origin
+        raise CollectingIsOffError(
+            f"nothing was collected: disabled by {printable(str(origin))}", hint="set it to true"
+        )
+
+
+def _assemble(
+    checked: CheckedSpec, options: CollectOptions, clock: Clock, progress: Progress | None, *, again: bool
+) -> CollectedSession:
+    """Store the session, or find the earlier one with the same content."""
     with SessionDirectory(
         options.store, checked.session.session_id, clock.started, options.modes
     ) as directory:
         assembler = SessionAssembler(directory, checked, options, clock)
-        document = assembler.run(progress)
-    remarks += assembler.remarks
-    path = directory.final
-    if settings[known.ARTIFACTS_COMPRESS]:
-        path = _archive(path, remarks)
+        try:
+            document = assembler.run(progress, again=again)
+        except SameContentError as same:
+            return CollectedSession(
+                Path(same.path), same.document, checked.findings, (), (same.message,), {}, {}, is_new=False
+            )
     return CollectedSession(
-        Path(path),
+        Path(directory.final),
         document,
         checked.findings,
         assembler.omissions,
-        tuple(remarks),
+        assembler.remarks,
         assembler.excluded,
         assembler.masked,
     )
@@ -182,12 +204,12 @@ def _check_quota(store: str, gigabytes: float | None) -> None:
         )
 
 
-def _archive(path: str, remarks: list[str]) -> str:
+def _archive(path: Path, remarks: list[str]) -> Path:
     """Archive a session that was just collected. It is complete, so that a failure is only a remark."""
     from runcard.operations.archives.archive import archive  # noqa: PLC0415 - slow to import, and rarely used
 
     try:
-        return str(archive(path).archive)
+        return archive(path).archive
     except RuncardError as error:
         remarks.append(f"the session was not archived: {error.message}")
         return path

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from runcard.accounting import Prices, Tokens, cost, read_usage
-from runcard.documents.exact_sums import plain_number
+from runcard.accounting import Charge, Prices, Tokens, Usage, read_usage, sum_tokens
+from runcard.documents.exact_sums import exact_sum, plain_number
 from runcard.documents.findings import Finding, display_value, finding
-from runcard.documents.session.build import InstanceUsage
+from runcard.documents.session.build import InstanceUsage, distinct_price_rows
 from runcard.documents.session.session_spec import InstanceSpec, SessionSpec
 from runcard.encoding import JsonObject
 from runcard.errors import UsageError
@@ -36,7 +36,8 @@ class UsageReader:
 
     def _usage(self, instance: InstanceSpec, at: str, findings: list[Finding]) -> InstanceUsage:
         given = instance.fields
-        tokens = read_usage(given["usage"]).tokens if "usage" in given else None
+        calls = read_usage(given["usage"]).calls if "usage" in given else ()
+        tokens = sum_tokens(call.tokens for call in calls) if calls else None
         used = _total_tokens(given, tokens, at, findings)
         usage = InstanceUsage(
             tokens=_by_class(tokens) if tokens else None,
@@ -45,27 +46,50 @@ class UsageReader:
         )
         if "cost" in given:
             return replace(usage, cost=given["cost"], cost_source="given")
-        return usage if tokens is None else self._priced(usage, instance, tokens, at, findings)
+        if calls:
+            return self._priced(usage, instance, calls, at, findings)
+        if used is not None:
+            findings.append(_only_total(at))
+        return usage
 
     def _priced(
-        self, usage: InstanceUsage, instance: InstanceSpec, tokens: Tokens, at: str, findings: list[Finding]
+        self,
+        usage: InstanceUsage,
+        instance: InstanceSpec,
+        calls: tuple[Usage, ...],
+        at: str,
+        findings: list[Finding],
     ) -> InstanceUsage:
-        """The usage with its cost by the price table.
-
-        The tokens are those of many calls of unknown sizes, so that prices for very long calls do not apply.
-        """
-        model, provider = instance.fields.get("model"), instance.fields.get("provider")
-        row = self._table.find(model, provider, instance.created) if model else None
-        amount = None if row is None else cost(tokens, replace(row, tiers=()))
-        if row is None or amount is None:
-            findings.append(_unpriced(model, at, has_price=row is not None))
+        """The usage with its cost: as the calls state it, or by the price table."""
+        amounts: list[float] = []
+        rows: list[JsonObject | None] = []
+        sources: set[str | None] = set()
+        for call in calls:
+            charge = self._charge(call, instance)
+            if charge.cost is None:
+                model, tier = call.model or instance.fields.get("model"), self._tier(call, instance)
+                findings.append(_unpriced(model, tier, charge.unpriced, at))
+            amount = charge.known_cost if charge.cost is None else charge.cost
+            amounts += [] if amount is None else [plain_number(amount)]
+            rows.append(None if charge.row is None else charge.row.to_dict())
+            sources.add(None if charge.cost is None else charge.source)
+        if not amounts:
             return usage
-        return replace(
-            usage,
-            cost=plain_number(amount),
-            cost_source="priced",
-            price_row=replace(row, tiers=()).to_dict(),
-        )
+        usage = replace(usage, price_rows=tuple(distinct_price_rows(rows)))
+        total = plain_number(exact_sum(amounts))
+        if None in sources:
+            return replace(usage, known_cost=total)
+        return replace(usage, cost=total, cost_source="priced" if "priced" in sources else "reported")
+
+    def _charge(self, call: Usage, instance: InstanceSpec) -> Charge:
+        """The tokens are those of many calls of unknown sizes, so that prices for very long calls do not apply."""
+        total = replace(call, is_total=True, service_tier=self._tier(call, instance))
+        model, provider = instance.fields.get("model"), instance.fields.get("provider")
+        return self._table.charge(total, provider, instance.created, model)
+
+    def _tier(self, call: Usage, instance: InstanceSpec) -> str | None:
+        tier: str | None = instance.fields.get("service_tier") or call.service_tier
+        return tier
 
 
 def usage_findings(given: JsonObject, at: str) -> Iterator[Finding]:
@@ -115,13 +139,26 @@ def _cache_written(tokens: Tokens) -> int | None:
     return sum(parts) if parts else None
 
 
-def _unpriced(model: str | None, at: str, *, has_price: bool) -> Finding:
+def _unpriced(model: str | None, service_tier: str | None, parts: tuple[str, ...], at: str) -> Finding:
     name = f"the model {display_value(model)}" if model else "an instance without a model"
-    problem = "tokens unknown or without a price for" if has_price else "no price for"
+    if service_tier is not None:
+        name += f" in the service tier {display_value(service_tier)}"
+    problem = (
+        f"no count or no price for {', '.join(map(display_value, parts))} of" if parts else "no price for"
+    )
     return finding(
         "spec.price",
         f"{at}/usage",
         f"{problem} {name}: the cost stays unknown",
         hint="add 'cost' if it is known, or 'provider'",
         found=model,
+    )
+
+
+def _only_total(at: str) -> Finding:
+    return finding(
+        "spec.price",
+        f"{at}/tokens_used",
+        "tokens_used has no price, because input and output cost different amounts: the cost stays unknown",
+        hint="add 'usage' with input and output, or 'cost'",
     )

@@ -26,6 +26,7 @@ from runcard.operations.sessions.instance_usage import UsageReader, usage_findin
 from runcard.store.sessions.instance_copies import InstancePaths
 
 _YAML = (".yaml", ".yml")
+_IDS = uuid.UUID("5a9e1d3c-70bf-4c7e-9c8e-0d6f1b2a4e57")  # the namespace of ids of instances
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +90,7 @@ def read_spec(
     """Read a SPEC and the usage of its instances; raises InvalidDocument with all findings."""
     name, data, base = _bytes(spec, limits)
     text = _decoded(name, data, limits)
-    findings, session = rules.check_spec(text.data, collected, lambda: str(uuid.uuid4()), usage_findings)
+    findings, session = rules.check_spec(text.data, collected, _made_id, usage_findings)
     if session is None:
         raise InvalidSpec(text.report(findings), name, text.data)
     usages, usage_warnings = usage_reader.read(session)
@@ -105,6 +106,10 @@ def read_spec(
         redactions,
         {"path": name if base is None else os.path.abspath(name), "sha256": sha256_bytes(data).hex},
     )
+
+
+def _made_id(seed: str) -> str:
+    return str(uuid.uuid5(_IDS, seed))
 
 
 def session_id_of(spec: str | os.PathLike[str] | Mapping[str, Any]) -> str | None:

@@ -93,10 +93,7 @@ class NewArchive:
         try:
             if not _is_same(self._target, contents.sha256):
                 if not replace and os.path.lexists(self._target):
-                    raise StoreError(
-                        f"{printable(self._target)} exists already, as the archive of another record",
-                        hint="nothing was changed; --to names another folder of archives",
-                    )
+                    raise other_archive(self._target)
                 os.replace(self._path, self._target)
             write_atomic(layout.metadata_copy(self._target), metadata, mode=mode, follow=False)
             write_atomic(layout.member_index(self._target), places, mode=mode, follow=False)
@@ -108,6 +105,14 @@ class NewArchive:
             )  # which file is a link
             raise failure(error, place, "write the archive") from error
         return places
+
+
+def other_archive(archive: str) -> StoreError:
+    """The error to raise about an archive of another record in the place of a new one."""
+    return StoreError(
+        f"{printable(archive)} exists already, as the archive of another record",
+        hint="nothing was changed; --to names another folder of archives",
+    )
 
 
 @contextlib.contextmanager

@@ -10,6 +10,7 @@ journal in the run's directory; the open mark keeps the events, and the lock tha
 
 import contextlib
 import os
+from collections.abc import Collection
 from datetime import datetime
 from stat import S_ISDIR, S_ISLNK, S_ISREG
 
@@ -19,9 +20,10 @@ from runcard.files.opening import list_directory
 from runcard.files.rename_noreplace import rename_noreplace
 from runcard.files.temporary_files import is_temporary_file, remove_temporary_files_in
 from runcard.store import directory_names, layout
-from runcard.store.journal import EVENT_LIMIT, JournalWriter, new_writer
+from runcard.store.journal import EVENT_LIMIT, ClosedJournalError, JournalWriter, new_writer, try_lock
 from runcard.store.locks import lock_folder
 from runcard.store.own_directories import list_own, open_own, own_entry
+from runcard.store.runs.heartbeat import remove_heartbeat
 from runcard.store.runs.owner import is_abandoned
 
 _NEW = "new-"
@@ -136,7 +138,7 @@ def _create_open_mark(run: str) -> bool:
 def join_run(run: str, run_id: str, limit: int = EVENT_LIMIT) -> JournalWriter:
     """Start another journal in a run; raises StoreError when the run is closed or being closed."""
     writer = new_writer()
-    closed = StoreError(f"the run in {printable(run)} is closed", hint="record before the run ends")
+    closed = ClosedJournalError(f"the run in {printable(run)} is closed", hint="record before the run ends")
     with contextlib.ExitStack() as stack:
         try:
             stack.enter_context(lock_folder(run, shared=True, timeout=0))
@@ -156,7 +158,8 @@ def is_sealed(run: str) -> bool:
 
 
 def remove_open_mark(run: str) -> None:
-    """Take a run off the list of open runs."""
+    """Take a run off the list of open runs; its heartbeat is not needed any more."""
+    remove_heartbeat(run)
     with (
         contextlib.suppress(FileNotFoundError),
         own_entry(layout.store_of(run), layout.open_mark(run)) as (folder, name),
@@ -164,8 +167,11 @@ def remove_open_mark(run: str) -> None:
         os.unlink(name, dir_fd=folder)
 
 
-def open_runs(store: str) -> list[str]:
-    """The runs on a store's list of open runs; removes what a killed recorder left before its run had a name."""
+def open_runs(store: str, *, besides: Collection[str] = ()) -> list[str]:
+    """The runs on a store's list of open runs; removes what a killed recorder left before its run had a name.
+
+    `besides` are runs that are known to be open: they are left out, and cost no time.
+    """
     try:
         with open_own(store, layout.own_folder(store)) as own:
             names, marks = os.listdir(own), layout.open_folder(store)
@@ -174,10 +180,28 @@ def open_runs(store: str) -> list[str]:
         return []
     except OSError as error:
         raise failure(error, layout.own_folder(store), "look for open runs in") from error
-    if runs or any(name.startswith(_NEW) or is_temporary_file(name) for name in names):
+    paths = [path for name in runs if (path := os.path.join(store, name)) not in besides]
+    if any(map(is_temporary_file, names)) or _has_leftovers(store, names, paths):
         _remove_unnamed(store)
-    paths = (os.path.join(store, name) for name in runs)
     return [path for path in paths if os.path.isdir(path) and not os.path.islink(path)]
+
+
+def is_owned(run: str) -> bool:
+    """Whether the owner of an open run holds its lock; quick, for many runs. Where locks do not work: False."""
+    try:
+        descriptor = try_lock(layout.open_mark(run), shared=True)
+    except OSError:
+        return False
+    if descriptor is not None:
+        os.close(descriptor)
+    return descriptor is None
+
+
+def _has_leftovers(store: str, names: Collection[str], runs: Collection[str]) -> bool:
+    """Whether there may be parts of runs that never had a name; asked without the lock that removing them needs."""
+    folder = layout.own_folder(store)
+    unnamed = (os.path.join(folder, name, layout.JOURNAL) for name in names if name.startswith(_NEW))
+    return any(map(is_abandoned, unnamed)) or not all(map(os.path.lexists, runs))
 
 
 def restore_directory(run: str, original: os.stat_result) -> str | None:

@@ -55,6 +55,11 @@ class InstanceCopier:
         self.workspace_files: dict[str, tuple[CopiedFile, ...]] = {}  # by instance
         self.transcript_lines = 0
 
+    @property
+    def stored_bytes(self) -> int:
+        """The size of all files that are stored."""
+        return self._used
+
     def copy(
         self, instance: InstanceSpec, paths: InstancePaths, progress: Callable[[Amount], object] | None
     ) -> StoredSections:

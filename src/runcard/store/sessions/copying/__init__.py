@@ -22,6 +22,7 @@ directories are opened, and a file that is truncated, grows, vanishes or is repl
 from runcard.files.globs import check_patterns
 from runcard.store.sessions.copying.copy_rules import MAX_FILE_SIZE, MAX_SIZE, CopyRules
 from runcard.store.sessions.copying.results import CopiedFile, CopiedLog, CopiedWorkspace, Omission, Redaction
+from runcard.store.sessions.copying.selection import is_credential
 from runcard.store.sessions.copying.transcript import copy_log
 from runcard.store.sessions.copying.workspace import copy_workspace
 
@@ -37,4 +38,5 @@ __all__ = [
     "check_patterns",
     "copy_log",
     "copy_workspace",
+    "is_credential",
 ]

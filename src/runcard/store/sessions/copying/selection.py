@@ -20,6 +20,14 @@ _CREDENTIALS = globs.PatternList(CREDENTIALS, any_case=True)
 _GENERATED = globs.PatternList(GENERATED, any_case=False)
 
 
+def is_credential(path: str) -> bool:
+    """Whether a file has the name of a credential, or is in a directory with such a name."""
+    folders = [path[:end] for end, character in enumerate(path) if character == "/"]
+    return _CREDENTIALS.pattern_for(path, is_folder=False) is not None or any(
+        _CREDENTIALS.pattern_for(folder, is_folder=True) is not None for folder in folders
+    )
+
+
 class Exclusion(NamedTuple):
     """The pattern that excludes a path, and whether it is one for credentials."""
 

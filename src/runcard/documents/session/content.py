@@ -1,0 +1,67 @@
+"""The content of a session: what two collections of the same work have in common.
+
+It is made of the facts in the documents that come from the SPEC, and of the digests of the stored files. The time, the user,
+the machine and the options of a collection do not count, nor the path of a workspace, nor a cost that was computed: it
+changes with the price table. The end of an instance counts only if it was observed.
+
+Facts are taken from the documents, so that sessions that older versions collected can be compared as well.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from runcard.encoding import JsonObject
+
+_TEAM_FACTS = ("version", "team_session_id", "labels", "trace", "relations", "errors")
+_INSTANCE_FACTS = (
+    *("instance_id", "name", "role", "role_title", "model", "status", "created_at", "parent_instance_id"),
+    *("tokens_used", "tokens", "token_source", "error", "error_details", "labels", "trace"),
+)
+_END_FACTS = ("terminated_at", "execution_time_seconds")
+_PERFORMANCE_FACTS = ("response_times", "active_seconds", "peak_memory_bytes")
+_RESOURCE_FACTS = ("cpu_seconds", "memory_bytes")
+
+
+def content_of(team: JsonObject, instances: Iterable[JsonObject], files: Mapping[str, str]) -> JsonObject:
+    """The content of a session, given its documents and the digests of the files of its instances, by path."""
+    system = team.get("system_info") or {}
+    links = sorted((link["path"], link["target"]) for link in team.get("symlinks") or ())
+    members = {document["instance_id"]: _instance(document, team["created_at"]) for document in instances}
+    return {
+        **_facts(team, _TEAM_FACTS),
+        **_facts(system, ("madrox_version",)),
+        "symlinks": links,
+        "instances": members,
+        "files": dict(files),
+    }
+
+
+def _instance(document: JsonObject, collected: str) -> JsonObject:
+    facts = _facts(document, _INSTANCE_FACTS)
+    if _has_observed_end(document, collected):
+        facts |= _facts(document, _END_FACTS)
+    if document.get("cost_source") != "priced":
+        facts |= _facts(document, ("cost",))
+    facts |= _facts(document.get("performance") or {}, _PERFORMANCE_FACTS)
+    return facts | _facts(document.get("resources") or {}, _RESOURCE_FACTS)
+
+
+def _has_observed_end(document: JsonObject, collected: str) -> bool:
+    """Whether the end is not the time of the collection; documents of 1.0.0 do not say so."""
+    source: str | None = document.get("terminated_at_source")
+    status: str = document["status"]
+    end: str = document["terminated_at"]
+    return status != "running" and end != collected if source is None else source == "observed"
+
+
+def _facts(data: JsonObject, names: Iterable[str]) -> JsonObject:
+    """The fields that are there and known."""
+    return {
+        name: value for name in names if (value := _without_unknown(data.get(name))) not in (None, {}, [])
+    }
+
+
+def _without_unknown(value: Any) -> Any:  # noqa: ANN401 - any JSON value
+    if not isinstance(value, dict):
+        return value
+    return {name: inner for name, inner in value.items() if inner is not None}

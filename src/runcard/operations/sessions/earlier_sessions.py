@@ -1,0 +1,76 @@
+"""Earlier collections of a session: whether the same content is in the store already."""
+
+import contextlib
+import os
+from collections.abc import Iterator
+
+from runcard.checksums import read as read_listing
+from runcard.documents.session.content import content_of
+from runcard.documents.session.team import Team
+from runcard.encoding import JsonObject
+from runcard.errors import RuncardError, StoreError
+from runcard.files import json_name, printable
+from runcard.store import layout
+from runcard.store.find_record import sessions_with_id
+from runcard.store.record import Record
+
+
+class SameContentError(StoreError):
+    """The same content was collected before."""
+
+    def __init__(self, record: Record, document: Team) -> None:
+        self.path = os.path.abspath(record.path)
+        self.document = document
+        when = document.to_dict()["created_at"]
+        super().__init__(
+            f"{printable(document.session_id)} was collected before with the same content, at {when}: nothing was stored"
+        )
+
+
+class EarlierSessions:
+    """The sessions of a store with the id of a new one; each is compared once."""
+
+    def __init__(self, store: str, session_id: str, content: JsonObject) -> None:
+        self._store, self._id, self._content = store, session_id, content
+        self._compared: set[str] = set()
+
+    def check(self) -> None:
+        """Raise SameContentError if a session that was not compared yet has the same content."""
+        for record in sessions_with_id(self._store, self._id):
+            if record.path in self._compared:
+                continue
+            self._compared.add(record.path)
+            if (document := self._same_document(record)) is not None:
+                raise SameContentError(record, document)
+
+    def _same_document(self, record: Record) -> Team | None:
+        """The document of a session with the same content; None if it differs or cannot be read."""
+        with contextlib.suppress(RuncardError, OSError, LookupError, TypeError):
+            document = record.document()
+            if isinstance(document, Team) and self._is_same(record, document.to_dict()):
+                return document
+        return None
+
+    def _is_same(self, record: Record, team: JsonObject) -> bool:
+        mine = self._content
+        if len(team["instances"]) != len(mine["instances"]) or team["version"] != mine["version"]:
+            return False
+        listing = read_listing(record.read(layout.CHECKSUMS) or b"")
+        files = {path: listing[path].hex for path in listing if layout.is_instance_content(path)}
+        if files != mine["files"] or not self._has_files(record, files):
+            return False
+        return content_of(team, self._instances(record), files) == mine
+
+    @staticmethod
+    def _has_files(record: Record, files: dict[str, str]) -> bool:
+        """Whether the files are there, or were removed by an amendment. An archive is not searched: it was read back."""
+        if record.is_archived:
+            return True
+        missing = files.keys() - {path for path, _ in record.sizes()}
+        return {json_name(path).text for path in missing} <= record.amendments().by_path.keys()
+
+    @staticmethod
+    def _instances(record: Record) -> Iterator[JsonObject]:
+        return (
+            record.load(layout.instance_file(own, layout.METADATA)).to_dict() for own in record.instances()
+        )

@@ -1,0 +1,385 @@
+"""How a run is closed: its events become its final document, and checksums seal it.
+
+The order makes it safe: the journals are merged, with the warnings of the closing itself; user files that have one of runcard's
+names are moved; README.md is written; SHA256SUMS fixes every file; all of it is synced; then the metadata document, which fixes
+SHA256SUMS, is replaced; the ledger entry comes last. A process that is killed anywhere in between leaves an open run, and
+closing it again gives the same result. Who may close a run is decided in `closing.py`.
+"""
+
+import contextlib
+import errno
+import os
+import re
+import time
+from collections.abc import Collection, Iterator, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, NamedTuple
+
+from runcard import checksums
+from runcard.checksums.unstable_directory import GONE_ERRNOS, snapshot, walk_unstable
+from runcard.digests import sha256_bytes
+from runcard.documents import chain
+from runcard.documents.run import fold
+from runcard.documents.run.events import RUN_ENDED, RUN_HEARTBEAT, WARNING_ADDED
+from runcard.documents.run.fields import RunFields
+from runcard.documents.run.size_limit import is_too_large
+from runcard.documents.symlinks import symlink_entry
+from runcard.encoding import JsonObject, canonical_json, decode_json, encode_json
+from runcard.errors import EncodingError, StoreError
+from runcard.files import FileKind, Sync, failure, json_name, printable, read_regular, sizes
+from runcard.observe.clock import timestamp
+from runcard.store import layout
+from runcard.store.ledger import CLOSED, Ledger, entry_payload
+from runcard.store.ownership import own_mac
+from runcard.store.runs.directory import remove_open_mark
+from runcard.store.runs.heartbeat import read_heartbeat
+from runcard.store.runs.open_journals import read_open_journals
+from runcard.store.runs.run_files import move_user_files, user_file_moves, write_run_file
+from runcard.views.run_readme import is_readme_of, readme
+
+if TYPE_CHECKING:
+    from runcard.documents.run.generation import Generation
+
+
+CHANGING = "changing-files"  # the type of the warning about files that a process still writes to
+
+_FILES_IN_WARNING = 20
+
+_LEFTOVER = re.compile(
+    r"\.(metadata\.json|SHA256SUMS|README\.md|RUNCARD\.md|experiment(\.w-[0-9a-f]+)?\.jsonl)\.[0-9a-f]{8}\.tmp"
+)
+
+
+class RecorderState(NamedTuple):
+    """What a recorder knows about its own run, so that closing it need not find out."""
+
+    start: JsonObject  # the start document
+    written_document: bytes  # the same as it was written
+    journal_sha256: str  # of the journal as the recorder wrote it
+
+
+class RunCloser:
+    """Closes one run whose lock is held. `state` is given by the recorder of the run, when it closes its own."""
+
+    def __init__(self, run: str, state: RecorderState | None = None) -> None:
+        self.run = run
+        self._state = state
+        document = self._current_document()
+        open_id = run_id_in(document) if document is not None and status_in(document) == "running" else None
+        self._journals = read_open_journals(run, run_id_in(state.start) if state else None, open_id)
+        self._added: list[chain.JournalEntry] = []  # by the closing itself
+        self._entries = self._journals.merged()
+        start = state.start if state else self._find_start(document if open_id is not None else None)
+        if start is None:
+            raise StoreError(
+                f"{printable(run)} cannot be closed: neither its metadata.json nor its journal tells how it started",
+                hint="restore one of them; the files in it are kept as they are",
+            )
+        self.start: JsonObject = start
+        self._run_id = str(run_id_in(start))
+        self._writer = f"w-{sha256_bytes(f'runcard-closing-1:{self._run_id}'.encode()).hex[:8]}"
+        self._metadata_is_ours = document is start or document == start
+        self._journal_is_ours = False  # whether this process wrote, and so checked, every event
+        self._readme_name = layout.README
+        self._newest_file: str | None = None  # when it was written, of a run that died
+        self._list_kinds()
+
+    def close(self) -> JsonObject:
+        """Close the run; returns its final document."""
+        ledger = Ledger(layout.store_of(self.run))
+        self._settle_files()
+        self._write_readme()
+        document = self._final_document(self._write_checksums(), ledger.head)
+        data = self._encode(document)
+        if is_too_large(data):
+            document = fold.cut_to_size(document)
+            data = self._encode(document)
+        write_run_file(self.run, layout.METADATA, data, sync=Sync.FILE_SYSTEM)
+        entry = ledger_entry(self.run, document, data)
+        # Only a process that closes its own run knows that this user recorded it.
+        if self._state is not None and (mac := own_mac(self.run, entry["id"], entry["sha256"])) is not None:
+            entry["mac"] = mac
+        with ledger:
+            ledger.append(CLOSED, document["generation"]["timestamp_end"], entry, sync=False)
+        remove_open_mark(self.run)
+        return document
+
+    def _encode(self, document: JsonObject) -> bytes:
+        """The bytes of a document; it is validated unless this process wrote every event."""
+        return (
+            encode_json(document)
+            if self._journal_is_ours
+            else _generation_class().from_dict(document).to_bytes()
+        )
+
+    def _current_document(self) -> JsonObject | None:
+        """The document of the run as it is on disk."""
+        path = os.path.join(self.run, layout.METADATA)
+        state = self._state
+        if state is not None and read_bytes(path) == state.written_document:
+            return state.start
+        return read_document(path)
+
+    def _list_kinds(self) -> None:
+        """List the contents of the directory: once, and again when something has moved."""
+        self._kinds: dict[str, FileKind] = walk_unstable(self.run)
+
+    def _find_start(self, document: JsonObject | None) -> JsonObject | None:
+        """The start document, from the journal or from metadata.json."""
+        start = fold.start_document_in(entry.line for entry in self._entries) or document
+        return start if isinstance(start, dict) and _generation_class().check(start).valid else None
+
+    def _add_warning(self, kind: str, message: str, **more: str) -> None:
+        payload = {"type": kind, "message": message, **more}
+        self._add_event(WARNING_ADDED, payload, self._last_time(), "warning")
+
+    def _add_last_heartbeat(self) -> None:
+        """Add the last sign of life of a run whose end no event tells."""
+        heartbeat = read_heartbeat(self.run, self._run_id)
+        has_ended = any(entry.line.get("event") == RUN_ENDED for entry in self._entries)
+        if heartbeat is not None and not has_ended and heartbeat > self._last_time():
+            self._add_event(RUN_HEARTBEAT, {}, heartbeat, "info")
+
+    def _add_event(self, event: str, payload: JsonObject, timestamp: str, level: str) -> None:
+        """Add an event of the closing itself; it is the same whichever process closes the run."""
+        own_lines = [entry.line for entry in self._entries if entry.line["writer"] == self._writer]
+        if payload in [line.get("payload") for line in own_lines]:
+            return  # added by an earlier closing that was killed
+        prev = own_lines[-1]["hash"] if own_lines else chain.first_link(self._run_id, self._writer)
+        fields = {
+            "seq": len(own_lines) + 1,
+            "timestamp": timestamp,
+            "level": level,
+            "event": event,
+            "experiment_id": self.start["generation"]["experiment_id"],
+            "run_id": self._run_id,
+            "elapsed": None,
+            "writer": self._writer,
+        }
+        salt = sha256_bytes(prev.encode() + canonical_json(payload)).hex[:32]
+        raw = chain.write_line(fields, payload, salt, prev).raw.rstrip(b"\n")
+        self._added.append(chain.JournalEntry(0, raw, decode_json(raw)))
+        self._entries = self._journals.merged(self._added)
+
+    def _last_time(self) -> str:
+        times = (entry.line.get("timestamp") for entry in self._entries)
+        return max(
+            (moment for moment in times if isinstance(moment, str)),
+            default=self.start["generation"]["timestamp_start"],
+        )
+
+    def _settle_files(self) -> None:
+        """Move user files that have runcard's names, and merge the journals into one.
+
+        Warnings are written, with all lines, before anything moves: so nothing is lost to a `kill -9`.
+        """
+        files = (name for name, kind in self._kinds.items() if kind is FileKind.FILE)
+        for name in list(filter(_LEFTOVER.fullmatch, files)):
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(os.path.join(self.run, name))
+            del self._kinds[name]
+        if self._state is None:
+            self._add_last_heartbeat()
+        moves = user_file_moves(self.run, list(self._clashing_names()))
+        for name, path in moves.items():
+            self._add_warning(
+                "name-taken", f"{name} is a name of runcard's own files: the user's was moved to {path}"
+            )
+        self._warn_about_journals()
+        self._warn_about_special_files(moves)
+        if self._state is None:
+            self._newest_file = self._newest_file_time(moves)
+        if moves or not self._is_merged():
+            self._merge_journals(moves)
+        self._fold_events()
+
+    def _fold_events(self) -> None:
+        lines = (entry.line for entry in self._entries)
+        self._folded = fold.fold_events(self.start, lines, self._newest_file)
+
+    def _newest_file_time(self, moves: Collection[str]) -> str | None:
+        """When the newest file was written, besides those that closing writes itself; the future does not count."""
+        own = {*layout.NOT_LISTED, *layout.journal_names(self._kinds), self._readme_name} - {*moves}
+        now, times = time.time(), [0.0]
+        for path, kind in self._kinds.items():
+            if kind is FileKind.FILE and path not in own:
+                with contextlib.suppress(OSError):  # removed meanwhile
+                    times.append(os.lstat(os.path.join(self.run, path)).st_mtime)
+        newest = max(written for written in times if written <= now)
+        return timestamp(datetime.fromtimestamp(newest, UTC)) if newest else None
+
+    def _is_merged(self) -> bool:
+        """Whether the journal holds all lines, each of them once, and no other file does."""
+        files = [(file.path, file.journal.entries) for file in self._journals.files]
+        return not self._added and files == [(os.path.join(self.run, layout.JOURNAL), self._entries)]
+
+    def _merge_journals(self, moves: dict[str, str]) -> None:
+        """Write all lines to one journal, move user files, and remove the other journals."""
+        journal, temporary = (
+            os.path.join(self.run, name) for name in (layout.JOURNAL, layout.other_journal(self._writer))
+        )
+        data = self._journal_data()
+        is_merged = layout.JOURNAL not in moves and read_bytes(journal) == data
+        if not is_merged:
+            write_run_file(self.run, os.path.basename(temporary), data, sync=Sync.FILE)
+        move_user_files(self.run, moves)
+        if not is_merged:
+            try:
+                os.rename(temporary, journal)
+            except OSError as error:
+                if error.errno not in GONE_ERRNOS:
+                    raise
+                write_run_file(self.run, layout.JOURNAL, data, sync=Sync.FILE)
+        for file in self._journals.files:
+            if file.name not in {layout.JOURNAL, *moves}:
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(file.path)
+        self._list_kinds()
+
+    def _clashing_names(self) -> Iterator[str]:
+        """Names of runcard that files of the user have."""
+        if not self._metadata_is_ours and layout.METADATA in self._kinds:
+            yield layout.METADATA
+        foreign = {file.name for file in self._journals.files if file.has_foreign_lines}
+        for name in layout.journal_names(self._kinds):
+            if name in foreign or self._kinds[name] is not FileKind.FILE:
+                yield name
+        yield from (name for name in (layout.AMENDMENTS, layout.SIGNATURE) if name in self._kinds)
+        if self._is_user_readme(layout.README):
+            self._readme_name = layout.OTHER_README
+            if self._is_user_readme(layout.OTHER_README):
+                yield layout.OTHER_README
+        if layout.CHECKSUMS in self._kinds and not self._is_our_listing():
+            yield layout.CHECKSUMS
+
+    def _is_user_readme(self, name: str) -> bool:
+        if name not in self._kinds:
+            return False
+        data = read_bytes(os.path.join(self.run, name))
+        return data is None or not is_readme_of(data, self._run_id)
+
+    def _is_our_listing(self) -> bool:
+        """Whether SHA256SUMS was written by a closing that was killed: then it matches the files."""
+        contents = snapshot(self.run, self._kinds, layout.NOT_LISTED).contents
+        return read_bytes(os.path.join(self.run, layout.CHECKSUMS)) == contents.listing.to_bytes()
+
+    def _warn_about_journals(self) -> None:
+        """Warn about torn, lost and changed lines."""
+        for file in self._journals.files:
+            if file.journal.torn:
+                torn = f"the last line was torn, {len(file.journal.torn)} bytes were dropped"
+                self._add_warning("torn-tail", f"{file.name}: {torn}")
+        if self._state and not self._added:
+            self._journal_is_ours = sha256_bytes(self._journal_data()).hex == self._state.journal_sha256
+        if self._journal_is_ours:
+            return
+        checked = chain.check(chain.Journal(self._entries), self._run_id)
+        faults = {fault.writer: fault for fault in reversed(checked.faults)}
+        for writer, fault in sorted(faults.items()):
+            self._add_warning(
+                layout.DAMAGED, f"events of writer {writer} were lost or changed: {fault.reason}"
+            )
+
+    def _warn_about_special_files(self, moves: dict[str, str]) -> None:
+        """Warn about FIFOs, sockets and devices, under the path that they will have."""
+        for path, kind in self._kinds.items():
+            if kind is FileKind.OTHER:
+                top, slash, rest = path.partition("/")
+                name = json_name(moves.get(top, top) + slash + rest).text
+                message = f"{name} is neither a file nor a link: it is left out of the record"
+                self._add_warning(layout.SPECIAL, message, path=name)
+
+    def _journal_data(self) -> bytes:
+        return b"".join(entry.raw + b"\n" for entry in self._entries)
+
+    def _write_readme(self) -> None:
+        own = {*layout.NOT_LISTED, layout.JOURNAL, self._readme_name}
+        outputs = [path for path, kind in self._kinds.items() if kind is FileKind.FILE and path not in own]
+        files = list(sizes(self.run, outputs))
+        page = readme(self._folded, files).encode()
+        if is_too_large(page):
+            page = readme(fold.cut_to_size(self._folded), files).encode()
+        write_run_file(self.run, self._readme_name, page, sync=Sync.LATER)
+        self._kinds[self._readme_name] = FileKind.FILE
+        self._readme_data = page
+
+    def _write_checksums(self) -> checksums.DirectoryContents:
+        """Fix every file by its digest in SHA256SUMS."""
+        listed = snapshot(self.run, self._kinds, layout.NOT_LISTED)
+        contents = listed.contents
+        if listed.changing:
+            self._warn_about_changing_files(listed.changing)
+            contents = self._with_own_files(contents)
+        elif not {layout.JOURNAL, self._readme_name} <= contents.listing.keys():
+            contents = self._with_own_files(contents)  # another process removes them
+        write_run_file(self.run, layout.CHECKSUMS, contents.listing.to_bytes(), sync=Sync.LATER)
+        return contents
+
+    def _warn_about_changing_files(self, paths: Sequence[str]) -> None:
+        """Add a warning to the journal, and write everything that is made from it again."""
+        names = [json_name(path).text for path in paths]
+        more = f" and {len(names) - _FILES_IN_WARNING} more" if names[_FILES_IN_WARNING:] else ""
+        shown = ", ".join(names[:_FILES_IN_WARNING]) + more
+        self._add_warning(CHANGING, f"files kept changing while the run was closed: {shown}")
+        self._merge_journals({})
+        self._fold_events()
+        self._write_readme()
+
+    def _with_own_files(self, contents: checksums.DirectoryContents) -> checksums.DirectoryContents:
+        """The listing with the digests of the journal and the README as they were written."""
+        written = {layout.JOURNAL: self._journal_data(), self._readme_name: self._readme_data}
+        own = {name: sha256_bytes(data) for name, data in written.items()}
+        return contents._replace(listing=checksums.Listing({**contents.listing, **own}))
+
+    def _final_document(self, contents: checksums.DirectoryContents, ledger_head: str | None) -> JsonObject:
+        files = fold.FileFacts(
+            output=str(contents.listing.digest),
+            symlinks=[symlink_entry(link) for link in contents.symlinks],
+            chains=chain.heads(self._entries),
+            ledger_head=ledger_head,
+        )
+        return fold.add_file_facts(self._folded, files)
+
+
+def _generation_class() -> "type[Generation]":
+    """The class that validates documents; not needed for a run whose journal only its own recorder has written."""
+    from runcard.documents.run.generation import Generation  # noqa: PLC0415 - long to load
+
+    return Generation
+
+
+def ledger_entry(run: str, document: JsonObject, data: bytes) -> JsonObject:
+    fields, digest = RunFields(document), sha256_bytes(data).hex
+    return entry_payload("run", fields.run_id, os.path.basename(run), digest, fields.timestamp_end)
+
+
+def read_document(path: str) -> JsonObject | None:
+    """A valid generation document; None for anything else."""
+    data = read_bytes(path)
+    if data is None:
+        return None
+    try:
+        document = decode_json(data)
+    except EncodingError:
+        return None
+    if not isinstance(document, dict) or not _generation_class().check(document).valid:
+        return None
+    return document
+
+
+def read_bytes(path: str) -> bytes | None:
+    """The bytes of a regular file; None if it is missing or a link, which may lead anywhere."""
+    try:
+        return read_regular(path)
+    except OSError as error:
+        if error.errno in {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO}:
+            return None
+        raise failure(error, path, "read") from error
+
+
+def status_in(document: JsonObject | None) -> str | None:
+    return None if document is None else RunFields(document).status
+
+
+def run_id_in(document: JsonObject) -> str | None:
+    return RunFields(document).run_id

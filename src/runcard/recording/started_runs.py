@@ -1,0 +1,43 @@
+"""Runs that `runcard.start` began, and the end of those that were not finished.
+
+Such a run is current whatever the context: the cells of a notebook do not share one. See `open_runs.py`.
+"""
+
+import atexit
+import sys
+
+from runcard.recording.lifetime import RunLifetime
+from runcard.recording.off_loop import warn_caller
+from runcard.recording.open_runs import add_started_run, started_runs
+from runcard.recording.run import RecordOptions, Run, lifetime_of
+from runcard.recording.termination import received_signal
+
+
+def begin_started_run(options: RecordOptions) -> Run:
+    run = RunLifetime(options).begin()
+    add_started_run(run)
+    return run
+
+
+def _end_unfinished() -> None:
+    """End the runs that are open when the program ends. What it ended with is not known, unless it was an exception."""
+    error = _uncaught_exception()
+    for run in reversed(started_runs()):
+        lifetime = lifetime_of(run)
+        if lifetime is None or not lifetime.is_open:  # a forked child does not end the run of its parent
+            continue
+        if error is None and received_signal() is None:
+            message = "the program ended before the run was finished: call run.finish()"
+            run.add_warning(message, type="not-finished")
+            warn_caller(f"{run.path}: {message}")
+        lifetime.end(error, None if error else "interrupted")
+
+
+def _uncaught_exception() -> BaseException | None:
+    """The exception that ended the program; at a prompt or in a notebook, an exception ends only its cell."""
+    if hasattr(sys, "ps1") or sys.flags.interactive:
+        return None
+    return getattr(sys, "last_value", None)
+
+
+atexit.register(_end_unfinished)

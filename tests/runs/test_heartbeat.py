@@ -1,0 +1,182 @@
+"""A run that was killed ends with its last sign of life: its last event, its heartbeat, or its newest file."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runcard.documents.run.events import RUN_HEARTBEAT
+from runcard.operations.runs.close import close
+from runs.runs import read, verdict
+
+TIMEOUT = 60.0
+
+FAST = "from runcard.recording import heartbeat\nheartbeat.INTERVAL = 0.02\n"
+WITH_BLOCK = "import runcard, time\nwith runcard.record('outputs'):\n    time.sleep(1000)\n"
+COMMAND = (
+    "import sys\nsys.argv = ['runcard', 'run', '--', 'sleep', '1000']\n"
+    "from runcard.cli.main import main\nmain()\n"
+)
+FORK = """\
+import os, sys, threading
+from runcard.recording import heartbeat
+at_fork = []
+os.register_at_fork(before=lambda: at_fork.append([thread.name for thread in threading.enumerate()]))
+# Hooks of this kind are called in reverse order: this one must come after runcard's own.
+os.register_at_fork(before=heartbeat.HEARTBEAT.pause)
+import runcard
+with runcard.record('outputs', strict=True):
+    names = [thread.name for thread in threading.enumerate()]
+    if (pid := os.fork()) == 0:
+        os._exit(0 if not any('heartbeat' in thread.name for thread in threading.enumerate()) else 1)
+    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    after = [thread.name for thread in threading.enumerate()]
+assert 'runcard-heartbeat' in names, names
+assert 'runcard-heartbeat' not in at_fork[0], at_fork
+assert code == 0, code
+assert 'runcard-heartbeat' in after, after
+"""
+
+
+def wait_for(path: Path, pattern: str, process: subprocess.Popen[bytes], *, seconds: float) -> dict[str, Any]:
+    """The heartbeat of a run, once it is so many seconds after its start."""
+    give_up = time.monotonic() + TIMEOUT
+    while time.monotonic() < give_up and process.poll() is None:
+        for file in path.glob(pattern):
+            beat: dict[str, Any] = json.loads(file.read_bytes() or b"{}")
+            start = read(path / file.name)["generation"]["timestamp_start"]
+            if beat and moment(beat["timestamp"]) - moment(start) >= seconds:
+                return beat
+        time.sleep(0.01)
+    raise AssertionError(f"no heartbeat; exit code {process.poll()}")
+
+
+def moment(text: str) -> float:
+    return datetime.fromisoformat(text).timestamp()
+
+
+def killed_run(place: Path, program: str, *, seconds: float = 0.5) -> Path:
+    """A run whose process was killed after so many seconds in which it recorded nothing."""
+    process = subprocess.Popen([sys.executable, "-c", FAST + program], cwd=place)
+    try:
+        wait_for(place / "outputs", ".runcard/heartbeats/2*", process, seconds=seconds)
+    finally:
+        process.kill()
+        process.wait()
+    (run,) = (place / "outputs").glob("2*")
+    return run
+
+
+@pytest.mark.parametrize("program", [WITH_BLOCK, COMMAND], ids=["record", "runcard run"])
+def test_a_killed_run_ends_with_its_last_heartbeat(place: Path, program: str) -> None:
+    run = killed_run(place, program)
+    heartbeat = place / "outputs" / ".runcard" / "heartbeats" / run.name
+    last = json.loads(heartbeat.read_bytes())["timestamp"]
+    (result,) = close(run)
+    assert (result.closed, result.status) == (True, "interrupted")
+    generation = read(run)["generation"]
+    assert generation["timestamp_end"] == last
+    assert generation["duration_seconds"] >= 0.5
+    assert generation["estimated"] == ["/generation/timestamp_end", "/generation/duration_seconds"]
+    assert verdict(run)["intact"]
+    assert not heartbeat.exists()
+
+
+def test_the_journal_has_one_heartbeat_and_only_of_a_run_that_was_killed(place: Path) -> None:
+    run = killed_run(place, WITH_BLOCK)
+    assert RUN_HEARTBEAT not in (run / "experiment.jsonl").read_text()
+    list(close(run))
+    lines = [json.loads(line) for line in (run / "experiment.jsonl").read_text().splitlines()]
+    assert [line["event"] for line in lines].count(RUN_HEARTBEAT) == 1
+    document = read(run)
+    assert sum(chain["count"] for chain in document["event_chains"]) == len(lines)
+
+
+def test_a_newer_file_counts_more_than_the_heartbeat(place: Path) -> None:
+    run = killed_run(place, WITH_BLOCK, seconds=0.0)
+    newest = time.time()  # later than the kill, so later than any heartbeat
+    (run / "result.txt").write_text("late\n")
+    os.utime(run / "result.txt", (newest, newest))
+    list(close(run))
+    assert abs(moment(read(run)["generation"]["timestamp_end"]) - newest) < 0.002
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"\xff",
+        b'{"run_id": "run-of-another", "timestamp": "2099-01-01T00:00:00.000Z"}',
+        b'{"run_id": "ID", "timestamp": "tomorrow"}',
+        b'{"run_id": "ID", "timestamp": "2099-99-01T00:00:00.000Z"}',
+        b'{"run_id": "ID", "timestamp": 7}',
+    ],
+)
+def test_a_damaged_heartbeat_counts_for_nothing(place: Path, content: bytes) -> None:
+    run = killed_run(place, WITH_BLOCK, seconds=0.0)
+    heartbeat = place / "outputs" / ".runcard" / "heartbeats" / run.name
+    heartbeat.write_bytes(content.replace(b"ID", read(run)["generation"]["run_id"].encode()))
+    list(close(run))
+    assert RUN_HEARTBEAT not in (run / "experiment.jsonl").read_text()
+    assert not read(run)["generation"]["timestamp_end"].startswith("2099")
+    assert verdict(run)["intact"]
+
+
+def test_a_link_in_the_place_of_the_heartbeats_is_not_followed(place: Path) -> None:
+    elsewhere = place / "elsewhere"
+    elsewhere.mkdir()
+    own = place / "outputs" / ".runcard"
+    own.mkdir(parents=True)
+    (own / "heartbeats").symlink_to(elsewhere)
+    program = WITH_BLOCK.replace("time.sleep(1000)", "time.sleep(0.2)")
+    subprocess.run([sys.executable, "-c", FAST + program], cwd=place, check=True, timeout=TIMEOUT)
+    (run,) = (place / "outputs").glob("2*")
+    assert read(run)["generation"]["status"] == "completed"
+    assert list(elsewhere.iterdir()) == []
+
+
+def test_closing_leaves_no_heartbeat_behind(place: Path) -> None:
+    program = WITH_BLOCK.replace("time.sleep(1000)", "time.sleep(0.2)")
+    subprocess.run([sys.executable, "-c", FAST + program], cwd=place, check=True, timeout=TIMEOUT)
+    assert list((place / "outputs" / ".runcard" / "heartbeats").iterdir()) == []
+
+
+def test_the_thread_is_gone_at_a_fork_and_in_the_child(place: Path) -> None:
+    subprocess.run([sys.executable, "-W", "error", "-c", FORK], cwd=place, check=True, timeout=TIMEOUT)
+
+
+def test_a_program_that_forks_all_the_time_has_a_heartbeat_as_well(place: Path) -> None:
+    program = FAST.replace("0.02", "0.5") + (
+        "import os, runcard\nwith runcard.record('outputs'):\n    while True:\n"
+        "        if (pid := os.fork()) == 0: os._exit(0)\n        os.waitpid(pid, 0)\n"
+    )
+    process = subprocess.Popen([sys.executable, "-c", program], cwd=place)
+    try:
+        wait_for(place / "outputs", ".runcard/heartbeats/2*", process, seconds=0.0)
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_an_open_run_does_not_keep_the_program_alive(place: Path) -> None:
+    program = "import runcard\nrun = runcard.record('outputs').__enter__()\n"
+    done = subprocess.run([sys.executable, "-c", program], cwd=place, check=False, timeout=TIMEOUT)
+    assert done.returncode == 0
+
+
+def test_a_termination_signal_is_no_matter_of_heartbeats(place: Path) -> None:
+    process = subprocess.Popen([sys.executable, "-c", FAST + WITH_BLOCK], cwd=place)
+    wait_for(place / "outputs", ".runcard/heartbeats/2*", process, seconds=0.0)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(TIMEOUT) == -signal.SIGTERM
+    (run,) = (place / "outputs").glob("2*")
+    assert (read(run)["generation"]["status"], read(run)["generation"]["estimated"]) == ("interrupted", [])
