@@ -457,7 +457,7 @@ def test_what_older_readers_take_an_unquoted_scalar_for(kind: str) -> None:
 
 
 # Lines in which a quote may open or close a text, with marks inside and outside of quotes.
-_PIECES = (
+_QUOTES_AND_MARKS = (
     "a",
     "key: ",
     "- ",
@@ -482,7 +482,7 @@ _PIECES = (
 
 
 @settings(deadline=None, max_examples=400)
-@given(st.lists(st.sampled_from(_PIECES), max_size=14).map("".join))
+@given(st.lists(st.sampled_from(_QUOTES_AND_MARKS), max_size=14).map("".join))
 @example("a: 'x &b *b !c'\nstates: ['a != b', c]\n")
 @example("? 'multi\n  key: ' : &b x'\nc: *b\n")
 @example("foo['x: &b']\n")
