@@ -1,7 +1,7 @@
 """Counts in a usage that no reader knows: they may be tokens that would be lost, so they are named and never ignored.
 
 Each vendor's module lists the fields of its usage. A name that is not listed is a count if it has a whole number, or any number
-where the name mentions tokens; also deeper inside. Zero, null, texts, and times are no counts.
+where the name mentions tokens; also deeper inside. Zero, null, texts, and times are no counts; a text of digits is one where the name mentions tokens.
 """
 
 import re
@@ -45,6 +45,8 @@ def _has_count(name: str, value: object, depth: int) -> bool:
         return False
     if isinstance(value, int):
         return value != 0 and not _TIMES.search(name)
+    if isinstance(value, str):
+        return "token" in name.lower() and value.strip().strip("0").isdecimal()
     if isinstance(value, float):
         return value != 0 and "token" in name.lower()
     if depth >= _MAX_DEPTH:

@@ -103,6 +103,13 @@ class ReplyFields:
         return f"{self.path}.{name}" if self.path else name
 
 
+def complete_output(output: int | None, sent: int | None, total: int | None) -> int | None:
+    """The output; unknown where the total has more: gateways omit the thoughts of a model, which are charged."""
+    if output is None or sent is None or total is None or total <= sent + output:
+        return output
+    return None
+
+
 def _check_amount(value: object, path: str) -> Decimal:
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         raise UsageError(f"{path} is a {type(value).__name__}, not an amount", hint=_UNCHANGED)
