@@ -2,7 +2,7 @@
 
 The text is mixed: a quarter each of logs, code, prose and JSON, with a secret in every 64 KiB or so. The simple way has
 the same prefixes and keywords, but does not search by rare bytes or evaluate names and values, so it does less work.
-Hostile texts follow; a text of nothing but secrets, one in every 16 bytes, is not among them.
+Text that is dense with assignments is slower. Hostile texts follow; a text of nothing but secrets, one in every 16 bytes, is not among them.
 """
 
 import json
@@ -86,6 +86,9 @@ def measure(*, quick: bool = False) -> list[Row]:
     rows = [_row(f"mask 1 MB of {name}", text, 40, quick=quick) for name, text in parts.items()]
     mixed = with_secrets(random, b"".join(parts.values()))
     rows.append(_row("mask 1 MB of all that, with some secrets", mixed, 40, quick=quick))
+    rows += [
+        _row(f"mask 1 MB of {name}", text, 20, quick=quick) for name, text in dense(random, size).items()
+    ]
     rows += [_hostile_row(name, text) for name, text in hostile(random, size).items()]
     return rows
 
@@ -193,6 +196,35 @@ def records(random: Random, size: int) -> bytes:
         for _ in range(2000)
     ]
     return _filled("\n".join(lines).encode(), size)
+
+
+def dense(random: Random, size: int) -> dict[str, bytes]:
+    """Texts in which every few words are the name of a secret: one line in three is one, or none is."""
+    variables = (
+        "DB_PASSWORD",
+        "API_KEY",
+        "SECRET_KEY_BASE",
+        "REDIS_URL",
+        "LOG_LEVEL",
+        "PORT",
+        "MAX_TOKENS",
+        "KEY_PATH",
+    )
+    values = ("changeme", "${OTHER}", "/etc/app/key.pem", "8080")
+    lines = [
+        f"APP{random.randrange(99)}_{random.choice(variables)}="
+        f"{random.choice((*values, f'{random.getrandbits(96):024x}'))}\n"
+        for _ in range(4000)
+    ]
+    names = ("key", "e.key", "t.token", "n.auth", "keyCode", "apiKey", "cookie", "credentials")
+    code = [
+        random.choice(("{0}:{1}.x,", "{0}={1}(7),", 'var {0}="Enter";', "if({0}==={1}.b)return {0};")).format(
+            random.choice(names), random.choice("abcdefg")
+        )
+        for _ in range(8000)
+    ]
+    made = {"variables, like in .env files": "".join(lines), "minified code about keys": "".join(code)}
+    return {name: _filled(text.encode(), size) for name, text in made.items()}
 
 
 def with_secrets(random: Random, text: bytes) -> bytes:

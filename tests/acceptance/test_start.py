@@ -113,3 +113,15 @@ def test_wrong_usage_is_64_with_an_error_and_no_data(arguments: list[str]) -> No
     assert (done.code, done.out) == (64, b"")
     assert done.messages.startswith("Error: ")
     assert "--help`" in done.messages
+
+
+@pytest.mark.parametrize("module", ["runcard", "runcard.cli.main"])
+def test_the_modules_of_the_command_can_be_run(module: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", module, "--version"],
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT,
+        check=True,
+    )
+    assert done.stdout == f"runcard {__version__}\n"

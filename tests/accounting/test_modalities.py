@@ -90,6 +90,8 @@ def test_cached_input_of_an_unstated_modality_makes_the_input_unknown() -> None:
     found = charge(counts, "gemini-2.5-flash", "google")
     assert (found.cost, found.unpriced) == (None, ("input",))
     assert charge(counts | {"cache_read_audio": 0}, "gemini-2.5-flash", "google").cost is not None
+    only_cached = {"input": 1000, "output": 50, "cache_read": 400, "cache_read_audio": 100}
+    assert charge(only_cached, "gemini-2.5-flash", "google").unpriced == ("input",)
 
 
 def test_images_and_documents_that_gemini_reads_cost_what_text_costs() -> None:

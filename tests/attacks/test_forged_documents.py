@@ -250,7 +250,7 @@ def test_a_withheld_event_is_no_alarm_and_is_said(here: Path) -> None:
     code, report = verify(run)
     assert (code, kinds(report)) == (0, {"amended", "withheld", "limits"})
     (told,) = messages(report, "limits")
-    assert "/costs, /token_usage" in told
+    assert told.endswith(": /costs, /performance, /token_usage")
     change(run / "metadata.json", "generation/exit_code", 0)
     copy = alone(run, here)
     assert any(one.startswith("/generation/exit_code") for one in messages(verify(copy)[1], "document"))

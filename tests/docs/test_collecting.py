@@ -3,9 +3,9 @@
 import re
 
 from docs.pages import ROOT, rows
+from runcard.store.default_excludes import CREDENTIALS, GENERATED
 from runcard.store.sessions.copying import MAX_FILE_SIZE, MAX_SIZE
 from runcard.store.sessions.copying.copy_rules import size_text
-from runcard.store.sessions.copying.default_excludes import CREDENTIALS, GENERATED
 
 PAGE = ROOT / "docs" / "collecting.md"
 

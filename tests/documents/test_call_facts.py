@@ -180,3 +180,21 @@ def test_a_given_model_cannot_be_removed_unnoticed() -> None:
     del document["performance"]
     pointers = {found.pointer for found in compare_with_journal(document, lines).differences}
     assert pointers == {"/configuration/model", "/checksums/config"}
+
+
+def test_a_withheld_call_leaves_open_only_what_it_decides() -> None:
+    decided = {"/costs", "/token_usage", "/performance"}
+    lines = _lines(call())
+    document = fold.fold(start(), lines, NOTHING)
+    del lines[1]["payload"]
+    compared = compare_with_journal(document, lines)
+    filled = {"/configuration/model", "/configuration/provider", "/checksums/config"}
+    assert (compared.differences, set(compared.withheld)) == ((), decided | filled)
+    lines = _lines(call(), model=SONNET, provider="anthropic")
+    document = fold.fold(start(model=SONNET, provider="anthropic"), lines, NOTHING)
+    del lines[1]["payload"]
+    assert set(compare_with_journal(document, lines).withheld) == decided
+    document["configuration"] = document["configuration"] | {"model": GPT}
+    assert [found.pointer for found in compare_with_journal(document, lines).differences] == [
+        "/configuration/model"
+    ]

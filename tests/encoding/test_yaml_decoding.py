@@ -454,3 +454,50 @@ READINGS = {
 @pytest.mark.parametrize("kind", READINGS)
 def test_what_older_readers_take_an_unquoted_scalar_for(kind: str) -> None:
     assert {text: yaml_1_1_type(text) for text in READINGS[kind]} == dict.fromkeys(READINGS[kind], kind)
+
+
+# Lines in which a quote may open or close a text, with marks inside and outside of quotes.
+_QUOTES_AND_MARKS = (
+    "a",
+    "key: ",
+    "- ",
+    "'",
+    "''",
+    '"',
+    "&b",
+    " &b ",
+    "*b",
+    " *b",
+    "!x ",
+    " != ",
+    "[",
+    "]",
+    ", ",
+    ": ",
+    "# ",
+    "\n",
+    "\n  ",
+    "| ",
+)
+
+
+@settings(deadline=None, max_examples=400)
+@given(st.lists(st.sampled_from(_QUOTES_AND_MARKS), max_size=14).map("".join))
+@example("a: 'x &b *b !c'\nstates: ['a != b', c]\n")
+@example("? 'multi\n  key: ' : &b x'\nc: *b\n")
+@example("foo['x: &b']\n")
+def test_marks_in_quotes_change_nothing(text: str) -> None:
+    """The fast path is taken only where it reads the same."""
+    try:
+        slow = slowly(text.encode())
+    except EncodingError:
+        with pytest.raises(EncodingError):
+            decode_yaml(text.encode())
+    else:
+        assert repr(decode_yaml(text.encode())) == repr(slow)
+
+
+def test_a_document_with_marks_in_quotes_takes_the_fast_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("runcard.encoding.yaml.composer.compose", None)
+    text = "condition: 'a && !b'\nstates: ['*', x]\n"
+    assert decode_yaml(text.encode()) == {"condition": "a && !b", "states": ["*", "x"]}

@@ -10,6 +10,7 @@ from masking.corpus_lines import read
 from masking.fragments import ALNUM, pieces, texts
 from runcard.masking import Masker, mask_bytes, mask_command, mask_data, mask_environment, mask_text
 from runcard.masking.masker import may_need_masking
+from runcard.masking.secret_values import ValueContext, _is_ordinary
 
 SECRETS = [line for line in read("secrets") if "missed" not in line.note]
 leaves = texts | st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False)
@@ -129,3 +130,13 @@ def test_an_environment_keeps_its_names_and_is_masked_once(variables: dict[str, 
 def test_a_secret_is_taken_whole_however_long(body: str, prefix: str) -> None:
     text = f"{prefix}{'a1' * 20}{body}"
     assert body[:20] not in mask_text(f"see {text} there").value
+
+
+@settings(deadline=None, max_examples=300)
+@given(
+    st.text(ALNUM, min_size=1, max_size=30).filter(lambda text: not text.isalpha()),
+    st.sampled_from(list(ValueContext)),
+)
+def test_letters_and_digits_are_never_ordinary(value: str, context: ValueContext) -> None:
+    """So they need no further checks."""
+    assert not _is_ordinary("DB_PWD", value, context)

@@ -8,6 +8,7 @@ from time import process_time
 import pytest
 
 from runcard.masking import Masker, mask_bytes
+from runcard.masking.assignments import find_assigned
 from runcard.masking.matches import SecretCandidate, SecretMatch
 
 MEGABYTE = 1_000_000
@@ -114,6 +115,26 @@ def test_the_same_text_again_is_judged_once(unit: bytes, monkeypatch: pytest.Mon
     monkeypatch.setattr(Masker, "_match", counting)
     masked = mask_bytes(unit * 2000)
     assert sum(masked.counts.values()) == 2000
+    assert len(judged) < 1000
+
+
+def test_a_name_with_two_secret_words_is_checked_once() -> None:
+    text = b"SECRET_KEY=q1w2e3r4t5\n"
+    assert len(list(find_assigned(text, text.lower(), 0))) == 1
+    assert mask_bytes(text).counts == {"named-secret": 1}
+
+
+def test_a_file_that_repeats_many_lines_is_judged_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    judged: list[object] = []
+    judge = Masker._match
+
+    def counting(self: Masker, clues: Iterable[SecretCandidate]) -> SecretMatch | None:
+        judged.append(clues)
+        return judge(self, clues)
+
+    monkeypatch.setattr(Masker, "_match", counting)
+    lines = b"".join(b"PASSWORD_%d=q1w2e3r4%d\n" % (number, number) for number in range(50))
+    assert sum(mask_bytes(lines * 100).counts.values()) == 5000
     assert len(judged) < 1000
 
 

@@ -7,6 +7,10 @@ import pytest
 
 from conftest import Cli
 from plans.projects import SOURCE, RubyProject
+from runcard.documents.testplan.plan import TestPlan
+from runcard.encoding import BOM, Limits, encode_json
+from runcard.encoding.yaml import encode_yaml
+from runcard.operations.plans.open import open_plan
 
 
 @pytest.fixture
@@ -74,3 +78,52 @@ def test_what_cannot_be_read_does_not_hide_the_others(cli: Cli, project: RubyPro
     assert [one["state"] for one in said] == ["invalid", "fresh", "invalid"]
     assert said[0]["reason"].endswith("is a directory")
     assert (done.code, done.err) == (0, "")
+
+
+def test_a_valid_plan_is_read_once_and_not_searched_for_positions(
+    cli: Cli, project: RubyProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its warnings are not printed, and `'200'` in quotes is no number."""
+    data = project.plan_of()
+    del data["validation"]
+    data["characteristics"][0]["states"][2] = "200"
+    project.write(data)
+    decoded: list[bytes] = []
+    decode = TestPlan.decode
+
+    def counted(source: bytes, limits: Limits) -> object:
+        decoded.append(source)
+        return decode(source, limits)
+
+    monkeypatch.setattr(TestPlan, "decode", staticmethod(counted))
+    monkeypatch.setattr("runcard.encoding.yaml.composer.compose", None)
+    (plan,) = json.loads(cli("plan", "list", "--json", "--root", project.root).out)["plans"]
+    assert (plan["state"], len(decoded)) == ("fresh", 1)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        (b"", b""),
+        (b"analyzer:", b"# a comment\nanalyzer:"),
+        (b"level: 1", b"level: 7"),
+        (b"vip]", b"no]"),
+        (b"vip]", b"'no']"),
+        (b"vip]", b"!!str 200]"),
+        (b"vip]", b"200]"),
+        (b"vip]", b"'200']"),
+        (b"vip]", b"0777]"),
+        (b"analyzer:", b"format_version: '9.0'\nanalyzer:"),
+        (b"analyzer:", b"format_version: '2.9'\nanalyzer:"),
+        (b"analyzer:", BOM + b"analyzer:"),
+        (b"analyzer:", b"analyzer: ["),
+    ],
+    ids=repr,
+)
+def test_the_errors_of_a_plan_are_those_of_its_report(
+    project: RubyProject, change: tuple[bytes, bytes]
+) -> None:
+    plan = open_plan(project.write(encode_yaml(project.plan_of()).replace(*change, 1)))
+    assert plan.errors == open_plan(project.plan).report.errors
+    as_json = project.write(encode_json(project.plan_of()))
+    assert open_plan(as_json).errors == open_plan(as_json).report.errors == []

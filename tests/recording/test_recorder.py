@@ -72,6 +72,20 @@ def test_everything_that_can_be_told_is_in_the_document(
     assert said["resources"]["cpu_seconds"] > 0
 
 
+def test_the_calls_say_which_model_it_was_and_how_long_they_took(recorder: runcard.MetadataRecorder) -> None:
+    recorder.start()
+    assert recorder.document().to_dict()["configuration"] == {"model": None, "provider": None}
+    recorder.add_usage(ANTHROPIC, latency=1.5, provider="anthropic", request={"temperature": 0.2})
+    recorder.add_usage(ANTHROPIC | {"id": "msg_other"}, provider="anthropic")
+    running = recorder.document().to_dict()
+    recorder.finish()
+    assert recorder.document().warnings == ()
+    for document in (running, recorder.document().to_dict()):
+        assert document["configuration"] == {"model": ANTHROPIC["model"], "provider": "anthropic"}
+        times = {"count": 1, "mean": 1.5, "p50": 1.5, "p95": 1.5, "max": 1.5}
+        assert document["performance"] == {"calls": 2, "latency_seconds": times}
+
+
 def test_the_same_name_is_the_same_experiment_as_for_a_recorded_run(
     recorder: runcard.MetadataRecorder, tmp_path: Path
 ) -> None:

@@ -329,7 +329,7 @@ def test_a_run_shows_only_what_is_documented(outputs: Path) -> None:
     methods |= {"set_labels", "relate", "log"}
     with runcard.record(outputs, strict=True) as run:
         public = {name for name in dir(run) if not name.startswith("_")}
-        assert public == {"id", "path", "environ", "finish", *methods}
+        assert public == {"id", "path", "config", "environ", "finish", *methods}
         assert repr(run) == f"<runcard.Run {run.id} running {run.path}>"
     assert repr(run) == f"<runcard.Run {run.id} completed {run.path}>"
     recorder = runcard.MetadataRecorder()

@@ -105,6 +105,21 @@ def test_a_cost_with_an_unpriced_part_is_known_in_part_everywhere(outputs: Path)
     Generation.from_dict(document)
 
 
+def test_a_stream_that_was_cut_costs_at_least_what_came(outputs: Path) -> None:
+    """Its output count is a placeholder; the final report of the same response replaces it."""
+    start = USAGE | {"stop_reason": None, "usage": {"input_tokens": 1000, "output_tokens": 1}}
+    with runcard.record(outputs, strict=True) as run:
+        run.add_usage(start)
+    document = read(run.path)
+    assert (document["costs"]["total_cost_usd"], document["costs"]["known_cost_usd"]) == (None, 0.003015)
+    assert "the rest of the output of 'claude-sonnet-4-5" in document["warnings"][0]["message"]
+    with runcard.record(outputs, strict=True) as run:
+        run.add_usage(start)
+        run.add_usage(USAGE)
+    costs = read(run.path)["costs"]
+    assert (costs["total_cost_usd"], costs["token_source"]) == (0.26694, "reported")
+
+
 def test_a_total_that_the_caller_states_leaves_no_known_part(outputs: Path) -> None:
     with runcard.record(outputs, strict=True) as run:
         run.add_usage(searching())

@@ -154,6 +154,19 @@ def test_the_thread_is_gone_at_a_fork_and_in_the_child(place: Path) -> None:
     subprocess.run([sys.executable, "-W", "error", "-c", FORK], cwd=place, check=True, timeout=TIMEOUT)
 
 
+def test_a_program_that_forks_all_the_time_has_a_heartbeat_as_well(place: Path) -> None:
+    program = FAST.replace("0.02", "0.5") + (
+        "import os, runcard\nwith runcard.record('outputs'):\n    while True:\n"
+        "        if (pid := os.fork()) == 0: os._exit(0)\n        os.waitpid(pid, 0)\n"
+    )
+    process = subprocess.Popen([sys.executable, "-c", program], cwd=place)
+    try:
+        wait_for(place / "outputs", ".runcard/heartbeats/2*", process, seconds=0.0)
+    finally:
+        process.kill()
+        process.wait()
+
+
 def test_an_open_run_does_not_keep_the_program_alive(place: Path) -> None:
     program = "import runcard\nrun = runcard.record('outputs').__enter__()\n"
     done = subprocess.run([sys.executable, "-c", program], cwd=place, check=False, timeout=TIMEOUT)

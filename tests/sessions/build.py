@@ -84,7 +84,7 @@ def make_session(
     for own, data in OUTPUTS.items():
         (source / f"{own}.log").write_bytes(data)
     place = store if ledger else source / "store"
-    session = runcard.collect(_spec(session_id, source), artifacts=place, schema=version).path
+    session = runcard.collect(_spec(session_id, source), artifacts=place, schema=version, again=True).path
     if not ledger:  # a store that never heard of it
         session = session.rename(_made(store) / session.name)
     shutil.rmtree(source)

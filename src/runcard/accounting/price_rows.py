@@ -92,9 +92,9 @@ class PriceRow:
         return replace(self._of_size(tokens.input), used=(*modalities, *tools))
 
     def reached_tiers(self, tokens: Tokens) -> tuple[str, ...]:
-        """The tier that one of several calls may have reached, if they have these tokens together."""
+        """The price for large calls that may apply to some of the calls which have these tokens together."""
         reached = [tier for tier in self.tiers if (tokens.input or 0) > tier.above_input_tokens]
-        return (f"input_above_{reached[0].above_input_tokens}",) if reached else ()
+        return (f"calls above {reached[0].above_input_tokens} input tokens",) if reached else ()
 
     def _of_size(self, size: int | None) -> "PriceRow":
         if size is None:
@@ -160,10 +160,10 @@ def _input_counts(tokens: Tokens, rates: Rates, as_text: tuple[str, ...]) -> dic
     counts: dict[str, int | None] = {}
     for kind in ("audio", "image", "video"):
         sent, read = getattr(tokens, f"input_{kind}"), getattr(tokens, f"cache_read_{kind}")
-        if not sent or (kind in as_text and getattr(rates, f"input_{kind}") is None):
+        if not (sent or read) or (kind in as_text and getattr(rates, f"input_{kind}") is None):
             continue
         read = read if all_cached else 0
-        if read is None or tokens.cache_write_5m or tokens.cache_write_1h:
+        if None in (sent, read) or tokens.cache_write_5m or tokens.cache_write_1h:
             return {"input": None}  # how much of what was cached is audio, an image, a video?
         counts |= {f"input_{kind}": sent - read, f"cache_read_{kind}": read}
         plain -= sent - read

@@ -23,6 +23,7 @@ from runcard.encoding import Limits, decode_json
 from runcard.errors import DocumentError, EncodingError, UsageError
 from runcard.files import failure, open_regular, printable, read_stream
 
+_REST = "the rest of the output"  # of a stream that was cut: it is charged, and not counted
 _PACKAGED = Path(__file__).with_name("prices.json")
 
 
@@ -120,9 +121,9 @@ class Prices:
             uncertain += row.reached_tiers(tokens)
             row = replace(row, tiers=())
         if usage.source == "partial":
-            uncertain += ("output",)  # the rest of the reply is charged as well
+            uncertain += (_REST,)
         known, unpriced = row.charge(tokens, usage.server_tools)
-        unpriced += tuple(name for name in uncertain if name not in unpriced)
+        unpriced += uncertain
         total = None if unpriced else known
         return Charge(total, row.applied(tokens, usage.server_tools), known, unpriced, "priced")
 

@@ -10,6 +10,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "run": (
         "runcard run -- python generate.py",
         "runcard run --input 'in/*.md' --set seed=7 -- ./generate.sh",
+        "runcard run --output 'results/*.json' -- python train.py",
     ),
     "rerun": (
         "runcard rerun --dry-run @latest",

@@ -61,3 +61,7 @@ def _printed(text: str) -> bool:
     except OSError:
         return False
     return True
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -17,30 +17,31 @@ _RENAME_NOREPLACE = 1
 _UNSUPPORTED = {errno.ENOSYS, errno.EINVAL, errno.ENOTSUP}
 
 
-def rename_noreplace(source: str, target: str, directory: int) -> None:
-    """Rename within an open directory; raises FileExistsError if `target` exists."""
+def rename_noreplace(source: str, target: str, directory: int, target_directory: int | None = None) -> None:
+    """Rename within an open directory, or to another one; raises FileExistsError if `target` exists."""
+    to = directory if target_directory is None else target_directory
     try:
-        _renameat2(source, target, directory)
+        _renameat2(source, target, directory, to)
     except OSError as error:
         if error.errno not in _UNSUPPORTED:
             raise
-        _in_two_steps(source, target, directory)
+        _in_two_steps(source, target, directory, to)
 
 
-def _in_two_steps(source: str, target: str, directory: int) -> None:
+def _in_two_steps(source: str, target: str, directory: int, to: int) -> None:
     if stat.S_ISDIR(os.stat(source, dir_fd=directory, follow_symlinks=False).st_mode):
-        os.mkdir(target, dir_fd=directory)  # renaming a directory onto an empty one replaces it
-        os.rename(source, target, src_dir_fd=directory, dst_dir_fd=directory)
+        os.mkdir(target, dir_fd=to)  # renaming a directory onto an empty one replaces it
+        os.rename(source, target, src_dir_fd=directory, dst_dir_fd=to)
         return
-    os.link(source, target, src_dir_fd=directory, dst_dir_fd=directory, follow_symlinks=False)
+    os.link(source, target, src_dir_fd=directory, dst_dir_fd=to, follow_symlinks=False)
     os.unlink(source, dir_fd=directory)
 
 
-def _renameat2(source: str, target: str, directory: int) -> None:
+def _renameat2(source: str, target: str, directory: int, to: int) -> None:
     call = _system_call()
     if call is None:
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
-    if call(directory, os.fsencode(source), directory, os.fsencode(target), _RENAME_NOREPLACE) != 0:
+    if call(directory, os.fsencode(source), to, os.fsencode(target), _RENAME_NOREPLACE) != 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number), target)
 

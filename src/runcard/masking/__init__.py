@@ -9,6 +9,7 @@ never shown. No key is ever tried out.
     secret_names    names whose values are secrets: `password`, `api_key`
     secret_values   whether a value under such a name is a secret, a placeholder or a label
     user_patterns, pattern_safety   the user's own patterns, and which are allowed
+    known_secrets   the secrets of a configuration, masked wherever they occur
     masker          text and streams, with these searches:
         prefix_search, assignments, http_headers, url_passwords, private_keys, command_text
     data, command_line, named_value   plain data, argument lists, a value with a known name

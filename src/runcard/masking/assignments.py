@@ -60,6 +60,12 @@ _VALUE = (
     rb"(?:[bfru]{0,2}(?P<quote>\\{0,7}[\"'`])|(?=[^\s\"'`]{3})(?![0-9.]{1,20}+[^A-Za-z0-9_./+-]))"  # a bare number is not a secret
     rb"(?!%b)(?P<value>[^\s\"'`\\:=,;)}\]][^\r\n\"'`]{2}))"
 )
+_REST, _SIGN, _WEAK, _QUOTE, _VALUE_START = range(1, 6)  # the groups; by number they are faster
+_LOOSE, _STRICT, _SURE = ValueContext.LOOSE, ValueContext.STRICT, ValueContext.SURE  # and so are these
+_MARK = MARK.encode("ascii")
+_SPACE, _BACKSLASH = b" \\"
+_BEFORE_ESCAPE = frozenset(b"\\[;")
+_HEADERS = frozenset({"authorization", "cookie"})
 
 
 class _Assignment(NamedTuple):
@@ -71,9 +77,21 @@ class _Assignment(NamedTuple):
 
 
 def find_assigned(text: bytes, lowered: bytes, begin: int) -> Iterator[SecretCandidate]:
+    """Candidates under secret names. A word before the name may make it one, and `key` alone is checked by its value."""
+    known: dict[
+        int, tuple[object, ...]
+    ] = {}  # by the start of the value: `SECRET_KEY` has two words, and is one name
     for pattern in patterns():
         for match in pattern.finditer(lowered, begin):
-            yield SecretCandidate(match.start("value"), partial(_check, text, match))
+            regs = match.regs
+            name, at = _name(text, regs[0][0], regs[_REST][1])
+            is_after_space = at > 0 and text[at - 1] == _SPACE
+            if name_hint(name) is None and not is_after_space and name.lower().lstrip("-") != "key":
+                continue
+            start, place = regs[_VALUE_START][0], (at, regs[_REST][1], regs[_SIGN:])
+            if known.get(start) != place:
+                known[start] = place
+                yield SecretCandidate(start, partial(_check, text, match, name, at))
 
 
 @cache
@@ -83,22 +101,19 @@ def patterns() -> list[re.Pattern[bytes]]:
     ]
 
 
-def _check(text: bytes, match: re.Match[bytes]) -> SecretMatch | None:
-    name, at = _name(text, match.start(), match.end("rest"))
-    before = text[max(0, at - _BEFORE) : at]
-    if before.endswith(MARK.encode("ascii")):
+def _check(text: bytes, match: re.Match[bytes], name: str, at: int) -> SecretMatch | None:
+    before = text[at - _BEFORE if at > _BEFORE else 0 : at]
+    if before.endswith(_MARK):
         return None
-    assignment = _by_sign(name, before, match) if match["sign"] else _without_sign(name, before, match)
+    assignment = _by_sign(name, before, match) if match[_SIGN] else _without_sign(name, before, match)
     if assignment and before.endswith(b" "):
-        assignment = assignment._replace(name=_with_word_before(text, at, name))
+        assignment = _Assignment(_with_word_before(text, at, name), assignment.context, assignment.ends)
     hint = name_hint(assignment.name) if assignment else None
     if assignment and hint is None and assignment.name.lower().lstrip("-") == "key":
         return _check_bare_key(text, match, assignment)
     if assignment is None or hint is None:
         return None
-    if hint.rule in {"authorization", "cookie"} and (
-        header := _check_header(text, match, assignment, hint.rule)
-    ):
+    if hint.rule in _HEADERS and (header := _check_header(text, match, assignment, hint.rule)):
         return header.secret
     return _check_value(text, match, assignment)
 
@@ -111,9 +126,9 @@ class _Header(NamedTuple):
 
 def _check_header(text: bytes, match: re.Match[bytes], assignment: _Assignment, rule: str) -> _Header | None:
     """The secret in an `Authorization` or `Cookie` header; None when the value does not look like one."""
-    start = match.start("value")
+    start = match.start(_VALUE_START)
     span = value_spans.at(
-        text, start, match["quote"], value_spans.HEADER if match["sign"] == b":" else assignment.ends
+        text, start, match[_QUOTE], value_spans.HEADER if match[_SIGN] == b":" else assignment.ends
     )
     if rule == "authorization":
         return _Header(http_headers.authorization(text, start, span))
@@ -126,28 +141,31 @@ def _check_header(text: bytes, match: re.Match[bytes], assignment: _Assignment, 
 
 def _by_sign(name: str, before: bytes, match: re.Match[bytes]) -> _Assignment | None:
     """The assignment by the sign between name and value; `before` is the text before the name."""
-    sign, quote = match["sign"], match["quote"]
+    sign, has_quote = match[_SIGN], match.start(_QUOTE) >= 0
     if sign.endswith(b">") and sign != b"=>":
         return (
             None
-            if quote or not _is_markup(sign, before)
-            else _Assignment(name, ValueContext.STRICT, value_spans.MARKUP)
+            if has_quote or not _is_markup(sign, before)
+            else _Assignment(name, _STRICT, value_spans.MARKUP)
         )
-    tight = (
-        sign == b"=" and match.end("rest") == match.start("sign") and match.end("sign") == _beginning(match)
-    )
-    if tight and before.endswith((b"?", b"&")):
-        return _Assignment(name, ValueContext.STRICT, value_spans.QUERY)
-    if tight and (name.isupper() or name.startswith("--")):
-        return _Assignment(name, ValueContext.SURE, value_spans.SHELL)
+    if sign == b"=" and _is_tight(match.regs):
+        if before.endswith((b"?", b"&")):
+            return _Assignment(name, _STRICT, value_spans.QUERY)
+        if name.isupper() or name.startswith("--"):
+            return _Assignment(name, _SURE, value_spans.SHELL)
+        if before[-2:].rstrip().endswith(b";"):  # Server=db;Password=…
+            return _Assignment(name, _STRICT, value_spans.LOOSE)
     if sign == b"|" and not before.rstrip(b" `*").endswith(b"|"):
         return None  # a pipe, and not a table
     if sign == b":" and before.endswith(b":"):
         return None  # part of a longer name: arn:aws:secretsmanager:eu:1:secret:name
-    in_list = tight and before[-2:].rstrip().endswith(b";")  # Server=db;Password=…
-    return _Assignment(
-        name, ValueContext.STRICT if quote or in_list else ValueContext.LOOSE, value_spans.LOOSE
-    )
+    return _Assignment(name, _STRICT if has_quote else _LOOSE, value_spans.LOOSE)
+
+
+def _is_tight(groups: tuple[tuple[int, int], ...]) -> bool:
+    """Whether there is nothing but the sign between name and value."""
+    _, (_, rest), (sign, end), _, (quote, _), (value, _) = groups
+    return rest == sign and end == (value if quote < 0 else quote)
 
 
 def _is_markup(sign: bytes, before: bytes) -> bool:
@@ -159,35 +177,29 @@ def _is_markup(sign: bytes, before: bytes) -> bool:
 
 def _without_sign(name: str, before: bytes, match: re.Match[bytes]) -> _Assignment | None:
     """No sign, but `('NAME', 'value')` of a call, `PASSWORD 'value'` of SQL, or `api_key` and a long random word."""
-    hint, quote = name_hint(name), match["quote"]
+    hint, quote = name_hint(name), match[_QUOTE]
     if hint is None or hint.strength is not Strength.HARD:
         return None
-    if match["weak"].startswith(b","):
+    if match[_WEAK].startswith(b","):
         call = before.replace(b" ", b"")[:-1]
-        context = ValueContext.STRICT if call.endswith(b"define(") else ValueContext.LOOSE
+        context = _STRICT if call.endswith(b"define(") else _LOOSE
         return _Assignment(name, context, value_spans.LOOSE) if call.endswith(b"(") else None
-    closed = match.end("rest") != match.start("weak")
+    closed = match.end(_REST) != match.start(_WEAK)
     if closed or (quote and hint.rule != "password"):
         return None
     in_sql = quote is not None and name == "PASSWORD"
-    return _Assignment(name, ValueContext.STRICT if in_sql else ValueContext.LOOSE, value_spans.LOOSE)
-
-
-def _beginning(match: re.Match[bytes]) -> int:
-    return match.start("quote" if match["quote"] else "value")
+    return _Assignment(name, _STRICT if in_sql else _LOOSE, value_spans.LOOSE)
 
 
 def _check_value(text: bytes, match: re.Match[bytes], assignment: _Assignment) -> SecretMatch | None:
-    start = match.start("value")
-    span = value_spans.at(text, start, match["quote"], assignment.ends)
+    start = match.start(_VALUE_START)
+    span = value_spans.at(text, start, match[_QUOTE], assignment.ends)
     value = value_spans.value(text, start, span)
     if assignment.ends == value_spans.MARKUP and text[span.end : span.end + 2] != b"</":
         return None
-    is_bare_pass = (
-        assignment.context is ValueContext.LOOSE and assignment.name == "pass"
-    )  # a word that means many things
+    is_bare_pass = assignment.context is _LOOSE and assignment.name == "pass"  # a word that means many things
     if len(value) < (_MIN_WEAK_VALUE if is_bare_pass else _MIN_VALUE) or (
-        match["quote"] and _is_joined(value)
+        match[_QUOTE] and _is_joined(value)
     ):
         return None
     rule = secret_rule(assignment.name, value, assignment.context)
@@ -196,8 +208,8 @@ def _check_value(text: bytes, match: re.Match[bytes], assignment: _Assignment) -
 
 def _check_bare_key(text: bytes, match: re.Match[bytes], assignment: _Assignment) -> SecretMatch | None:
     """`KEY=…`, `--key=…`, `?key=…`: the name alone is a weak hint, so the value must be long and random."""
-    start = match.start("value")
-    span = value_spans.at(text, start, match["quote"], assignment.ends)
+    start = match.start(_VALUE_START)
+    span = value_spans.at(text, start, match[_QUOTE], assignment.ends)
     value = value_spans.value(text, start, span)
     if (
         assignment.ends not in {value_spans.SHELL, value_spans.QUERY}
@@ -215,14 +227,19 @@ def _is_joined(value: str) -> bool:
 
 def _name(text: bytes, at: int, end: int) -> tuple[str, int]:
     """The name around `at`, and where it starts: without an escape's letter, without a terminal colour."""
-    head = text[max(0, at - _LONGEST_NAME) : at]
+    head = text[at - _LONGEST_NAME if at > _LONGEST_NAME else 0 : at]
     start = at - len(head) + len(head.rstrip(_NAME_BYTES))
-    name, before = text[start:end], text[max(0, start - 1) : start]
-    if before == b"\\" and name[:1] in {b"n", b"r", b"t"}:
-        start += 1
-    elif before in {b"[", b";"} and (colour := re.match(rb"[0-9]+m", name)):
-        start += colour.end()
+    if start and text[start - 1] in _BEFORE_ESCAPE:
+        start += _escape_length(text[start - 1], text[start:end])
     return text[start:end].decode("ascii"), start
+
+
+def _escape_length(before: int, name: bytes) -> int:
+    """How many characters of a name belong to an escape sequence that begins before it."""
+    if before == _BACKSLASH:
+        return int(name[:1] in {b"n", b"r", b"t"})
+    colour = re.match(rb"[0-9]+m", name)
+    return colour.end() if colour else 0
 
 
 def _with_word_before(text: bytes, start: int, name: str) -> str:

@@ -7,7 +7,6 @@ Invariant: the result does not depend on how the bytes are cut into pieces.
 """
 
 import re
-from collections import deque
 from collections.abc import Collection, Iterable, Iterator
 from functools import cache
 from itertools import groupby
@@ -30,7 +29,8 @@ _BLOCK = 128 * 1024  # bytes that are searched at once: they fit into the proces
 _LONG_LINE = 4 * AHEAD  # an unfinished line is searched when it has grown by this much
 _SHORT = 1024  # for a shorter text, a first check is cheaper than masking
 _DENSE = 64  # candidates that are so close are compared with the last ones
-_CACHED = 4
+_CACHED = 256  # of these, in about a megabyte
+_NEAR = 64  # bytes that tell most of them apart
 _start = itemgetter(0)  # of a candidate
 _RANK = {rule: rank for rank, rule in enumerate(RULES)}
 
@@ -41,7 +41,7 @@ class Masker:
     def __init__(self, only: Collection[str] | None = None) -> None:
         self.counts: dict[str, int] = {}
         self._own = user_patterns.active_patterns()
-        self._only = user_patterns.rule_names() if only is None else only
+        self._only = frozenset(user_patterns.rule_names() if only is None else only)
         self._text = b""  # up to `BEHIND` bytes that are finished, then the buffer
         self._searched = 0  # everything that starts before this is finished
         self._done = 0  # everything before this was returned; a secret may reach beyond `_searched`
@@ -49,7 +49,8 @@ class Masker:
             None  # matches the rest of a secret that continues in the next piece
         )
         self._checked_at = -_DENSE  # the last candidate that was checked
-        self._recent: deque[tuple[tuple[int, bytes], int, SecretMatch | None]] = deque(maxlen=_CACHED)
+        # By the bytes at a start: all bytes that its check depends on, the start, and the match.
+        self._recent: dict[bytes, tuple[tuple[int, bytes], int, SecretMatch | None]] = {}
 
     def feed(self, data: bytes) -> bytes:
         """Add `data`; return what is masked so far."""
@@ -128,17 +129,21 @@ class Masker:
             return self._match(candidates)
         begin = start - BEHIND if start > BEHIND else 0
         around = (start - begin, self._text[begin : start + AHEAD])
-        for known, first, match in self._recent:
-            if known == around:
-                moved = start - first
-                return match and SecretMatch(match[0] + moved, match[1] + moved, match[2], match[3])
+        near = self._text[start : start + _NEAR]
+        known = self._recent.get(near)
+        if known is not None and known[0] == around:
+            _, first, match = known
+            moved = start - first
+            return match and SecretMatch(match[0] + moved, match[1] + moved, match[2], match[3])
         match = self._match(candidates)
-        self._recent.append((around, start, match))
+        if len(self._recent) >= _CACHED:
+            self._recent.clear()
+        self._recent[near] = around, start, match
         return match
 
     def _match(self, candidates: Iterable[SecretCandidate]) -> SecretMatch | None:
         """The match of candidates at the same position: with the upper rule, and the longest reach."""
-        matches = [match for match in (candidate.check() for candidate in candidates) if match]
+        matches = [match for _, check in candidates if (match := check())]
         if len(matches) < 2:
             return matches[0] if matches else None
         # The end of a password in a URL is certain.

@@ -9,6 +9,7 @@ Invariants: a masked value is a placeholder; a text with a digit is not a label.
 
 import re
 from enum import IntEnum
+from functools import cache
 
 from runcard.masking.lazy_patterns import text_pattern
 from runcard.masking.marks import MARK
@@ -66,6 +67,8 @@ _ENGLISH_LABELS = word_set(
     "password passphrase passcode secret token key credentials"
 )  # alone, only with a capital
 
+_ALL_LABELS = _LABEL_WORDS | _ENGLISH_LABELS
+
 
 class ValueContext(IntEnum):
     """Where a value is found: it decides how strictly the value is checked."""
@@ -75,20 +78,36 @@ class ValueContext(IntEnum):
     SURE = 3  # of a variable or an option
 
 
+_STRICT, _SURE, _HARD = ValueContext.STRICT, ValueContext.SURE, Strength.HARD  # faster than attributes
+
+
 def secret_rule(name: str, value: str, context: ValueContext) -> str | None:
     """The rule that masks `value` because of its name; None when it is not a secret."""
     hint = name_hint(name)
-    if hint is None or value == name or is_placeholder(value) or _is_sentence(value) or _has_own_rule(value):
+    if hint is None or value == name:
         return None
+    is_enough = context is _SURE or (context is _STRICT and hint.strength is _HARD)  # or it must look random
+    if not is_enough and len(value) < _MIN_LENGTH[hint.strength]:
+        return None
+    if not _has_letters_and_digits(value) and _is_ordinary(name, value, context):
+        return None
+    return hint.rule if is_enough or looks_random(value) else None
+
+
+def _has_letters_and_digits(value: str) -> bool:
+    """Whether it has nothing else, and a digit: then it is neither a placeholder nor anything else that is ordinary."""
+    return value.isalnum() and value.isascii() and not value.isalpha()
+
+
+def _is_ordinary(name: str, value: str, context: ValueContext) -> bool:
+    """Whether a value is a placeholder, prose, a path or a label, or has a rule of its own."""
+    if is_placeholder(value) or _is_sentence(value) or _has_own_rule(value):
+        return True
     if text_pattern(_PATH).fullmatch(value) or (
         name.lower().endswith("pwd") and value.startswith(("/", "~"))
     ):
-        return None
-    if context is not ValueContext.SURE and is_label(value):
-        return None
-    if context is ValueContext.SURE or (context is ValueContext.STRICT and hint.strength is Strength.HARD):
-        return hint.rule
-    return hint.rule if len(value) >= _MIN_LENGTH[hint.strength] and looks_random(value) else None
+        return True
+    return context is not _SURE and is_label(value)
 
 
 def is_placeholder(value: str) -> bool:
@@ -132,12 +151,17 @@ def _has_own_rule(value: str) -> bool:
 
 def is_label(value: str) -> bool:
     """Whether `value` is the word for a secret in some language, and not a secret."""
-    text = _as_utf8(value)
-    words = re.findall(r"[^\W\d_]+", text)
+    text = value if value.isascii() else _as_utf8(value)
+    words = _words_pattern().findall(text)
     if not words or any(map(str.isdigit, text)):
         return False
-    known = _LABEL_WORDS | _ENGLISH_LABELS if len(words) > 1 or words[0][:1].isupper() else _LABEL_WORDS
+    known = _ALL_LABELS if len(words) > 1 or words[0][:1].isupper() else _LABEL_WORDS
     return any(word.lower() in known or word.lower().endswith(_LABEL_ENDINGS) for word in words)
+
+
+@cache
+def _words_pattern() -> re.Pattern[str]:
+    return re.compile(r"[^\W\d_]+")
 
 
 def _as_utf8(value: str) -> str:

@@ -32,7 +32,8 @@ HEADER = rb"\r\n"  # a header's value goes to the end of its line
 
 def bare(text: bytes, start: int, ends: bytes) -> ValueSpan:
     pattern = _bare(ends)
-    return ValueSpan(_end(pattern, text, start), pattern)
+    match = pattern.match(text, start, start + CHECKED)
+    return ValueSpan(match.end() if match else start, pattern)
 
 
 def quoted(text: bytes, start: int, quote: bytes) -> ValueSpan | None:

@@ -50,16 +50,17 @@ def _paths(pattern: str, directory: str, warn: Warn) -> Iterable[tuple[str, bool
         yield path, True
     elif has_wildcard(text):
         start = "/" if os.path.isabs(text) else directory
-        for match in _expanded(start, [part for part in text.split("/") if part], warn):
+        for match in expand(start, [part for part in text.split("/") if part], warn):
             yield match, False
 
 
-def _expanded(start: str, parts: list[str], warn: Warn) -> list[str]:
+def expand(start: str, parts: list[str], warn: Warn) -> list[str]:
+    """The paths that a pattern, split into its names, matches below a directory."""
     if parts[-1] == "**":
         parts = parts[:-1]  # the directories themselves stand for all below them
     paths = [start]
     for part in parts:
-        step = _plain if not has_wildcard(part) else _directories if part == "**" else _matching
+        step = _plain if not has_wildcard(part) else directories_below if part == "**" else _matching
         paths = list(dict.fromkeys(match for path in paths for match in step(path, part, warn)))
     return paths
 
@@ -72,12 +73,12 @@ def _plain(folder: str, part: str, _: Warn) -> Iterator[str]:
 
 def _matching(folder: str, part: str, warn: Warn) -> Iterator[str]:
     matches = name_matcher(part)
-    for entry in _entries(folder, warn):
+    for entry in entries_of(folder, warn):
         if matches(entry.name) and (not entry.name.startswith(".") or part.startswith(".")):
             yield entry.path
 
 
-def _directories(folder: str, _: str, warn: Warn) -> Iterator[str]:
+def directories_below(folder: str, _: str, warn: Warn) -> Iterator[str]:
     """A directory and all below it."""
     pending = [folder] if os.path.isdir(folder) else []
     while pending:
@@ -85,12 +86,12 @@ def _directories(folder: str, _: str, warn: Warn) -> Iterator[str]:
         yield folder
         pending += [
             entry.path
-            for entry in _entries(folder, warn)
+            for entry in entries_of(folder, warn)
             if entry.kind is FileKind.DIRECTORY and not entry.name.startswith(".")
         ]
 
 
-class _DirectoryEntry(NamedTuple):
+class DirectoryEntry(NamedTuple):
     """An entry of a directory, with its kind."""
 
     name: str
@@ -98,10 +99,11 @@ class _DirectoryEntry(NamedTuple):
     kind: FileKind
 
 
-def _entries(folder: str, warn: Warn) -> list[_DirectoryEntry]:
+def entries_of(folder: str, warn: Warn) -> list[DirectoryEntry]:
+    """The entries of a directory; none if it is gone."""
     try:
         with os.scandir(folder) as entries:
-            return [_DirectoryEntry(entry.name, entry.path, _kind(entry)) for entry in entries]
+            return [DirectoryEntry(entry.name, entry.path, _kind(entry)) for entry in entries]
     except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as error:
@@ -144,8 +146,8 @@ def _look(path: str, warn: Warn) -> InputFile | None:
 
 def _below(top: str, warn: Warn) -> Iterator[InputFile]:
     links: list[str] = []
-    for folder in _directories(top, "**", warn):
-        for entry in _entries(folder, warn):
+    for folder in directories_below(top, "**", warn):
+        for entry in entries_of(folder, warn):
             if entry.name.startswith(".") or entry.kind is FileKind.DIRECTORY:
                 continue
             if entry.kind is FileKind.FILE:

@@ -29,6 +29,7 @@ from runcard.store import layout
 from runcard.store.ledger import CLOSED, Ledger, entries, ledgers
 from runcard.store.locks import lock_folder
 from runcard.store.own_directories import check_own
+from runcard.store.runs.config_file import remove_config
 from runcard.store.runs.directory import remove_open_mark
 from runcard.store.runs.open_journals import read_open_journals
 from runcard.store.runs.owner import is_on_other_host, owner_lock, owner_process
@@ -79,7 +80,17 @@ def _close_locked(run: str, *, locks_work: bool) -> CloseResult:
     reason = _reason_not_to_close(closer.start, locks_work=locks_work)
     if reason is not None:
         return CloseResult(run, "running", closed=False, reason=reason)
+    _remove_leftovers(run, closer.start)
     return CloseResult(run, closer.close()["generation"]["status"], closed=True)
+
+
+def _remove_leftovers(run: str, start: JsonObject) -> None:
+    """Remove what `runcard run` keeps outside of the run, and removes itself unless it is killed."""
+    remove_config(str(RunFields(start).run_id))
+    if os.path.lexists(layout.copied_aside(run)):
+        from runcard.store.runs.output_copies import remove_unfinished_copies  # noqa: PLC0415 - rarely needed
+
+        remove_unfinished_copies(run)
 
 
 def _is_running(run: str, document: JsonObject) -> bool:

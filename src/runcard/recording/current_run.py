@@ -14,8 +14,8 @@ from runcard.errors import RuncardError, RuncardWarning, StoreError
 from runcard.files import printable, read_file
 from runcard.observe.clock import Clock
 from runcard.recording.load_modules import load_modules
-from runcard.recording.open_runs import common_run, open_runs_here, started_run
-from runcard.recording.run import CURRENT_RUN, JournalEvents, RecordOptions, Run
+from runcard.recording.open_runs import common_run, open_runs_here
+from runcard.recording.run import JournalEvents, RecordOptions, Run, enclosing_run
 from runcard.settings.apply import use_masking_settings
 from runcard.store import layout
 
@@ -48,11 +48,6 @@ def current_run() -> Run | None:
     if match.candidates:
         warnings.warn(f"the current run is uncertain: {match.describe()}", RuncardWarning, stacklevel=2)
     return match.run
-
-
-def enclosing_run() -> Run | None:
-    """The run that the calling code certainly belongs to: that of its block, or of `runcard.start`."""
-    return CURRENT_RUN.get() or started_run()
 
 
 def find_run(preferred: Run | None = None) -> RunMatch:

@@ -45,7 +45,8 @@ class EventRecorder(ABC):
     def __init__(self, *, strict: bool, prices: "Prices | None", keep_secrets: bool) -> None:
         self.strict = strict
         self.keep_secrets = keep_secrets
-        self.configuration: JsonObject = {}
+        self.configuration: JsonObject = {}  # as it is recorded
+        self.given_configuration: JsonObject = {}  # with its secrets
         self.directory = current_directory()  # where the run was started: inputs are named relative to it
         self.watched_replies: set[str] = set()  # ids of the replies that watched clients got
         self.open_calls: set[Any] = set()  # calls of watched clients whose replies are still being read
@@ -179,9 +180,12 @@ class EventRecorder(ABC):
             name += f" in the service tier {display_value(service_tier)}"
         if charge.unpriced:
             parts = ", ".join(display_value(part).strip("'") for part in charge.unpriced)
-            message = f"no count or no price is known for {parts} of {name}: the cost stays unknown"
+            message = f"no count or no price is known for {parts} of {name}"
         else:
-            message = f"no price is known for {name}: the cost stays unknown"
+            message = f"no price is known for {name}"
+        message += (
+            ": the cost stays unknown" if charge.known_cost is None else ": the cost is known only in part"
+        )
         if message not in self._unpriced:
             self._unpriced.add(message)
             self.add_warning(message, "unknown-price")

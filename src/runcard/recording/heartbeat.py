@@ -4,13 +4,13 @@ If the process is killed, the last heartbeat tells when it was still working. Th
 as a run is open, and never keeps the program from ending.
 
 A forked child has no such thread, and does not speak for the runs of its parent. The thread is stopped before a fork and
-started again after it, so that it holds no lock then, and Python has no reason to warn about a fork with threads.
+started again after it, so that it holds no lock then, and most versions of Python have no reason to warn about a fork with threads.
 """
 
 import atexit
-import contextlib
 import os
 import threading
+import time
 from collections.abc import Callable
 
 INTERVAL = 5.0  # seconds
@@ -22,13 +22,20 @@ class Heartbeat:
     """Calls a function for each open run, every `INTERVAL` seconds, in a thread of its own."""
 
     def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all runs and the thread: in a forked child they are those of the parent."""
         self._turn = threading.RLock()
         self._beats: dict[str, Callable[[], object]] = {}  # by run id
         self._stop: threading.Event | None = None  # of the thread, if there is one
         self._thread: threading.Thread | None = None
+        self._due = 0.0  # when the next beat is, by the monotonic clock
 
     def begin(self, run_id: str, beat: Callable[[], object]) -> None:
         with self._turn:
+            if not self._beats:
+                self._due = time.monotonic() + INTERVAL
             self._beats[run_id] = beat
             self.resume()
 
@@ -45,11 +52,14 @@ class Heartbeat:
         with self._turn:
             if not self._beats or self._thread is not None:
                 return
-            stop = threading.Event()
-            thread = threading.Thread(target=self._work, args=(stop,), name="runcard-heartbeat", daemon=True)
-            with contextlib.suppress(RuntimeError):  # no more threads, or the interpreter is ending
-                thread.start()
-                self._stop, self._thread = stop, thread
+            self._stop = threading.Event()
+            self._thread = threading.Thread(
+                target=self._work, args=(self._stop,), name="runcard-heartbeat", daemon=True
+            )
+            try:
+                self._thread.start()
+            except RuntimeError:  # no more threads, or the interpreter is ending
+                self._stop = self._thread = None
 
     def pause(self) -> None:
         """Stop the thread, and wait until it has."""
@@ -57,21 +67,20 @@ class Heartbeat:
         self._stop = self._thread = None
         if stop is not None and thread is not None:
             stop.set()
-            thread.join(_STOP_TIMEOUT)
+            if thread.is_alive():
+                thread.join(_STOP_TIMEOUT)
 
     def _work(self, stop: threading.Event) -> None:
-        while not stop.wait(INTERVAL):
+        # The time of the next beat outlives the thread: forks that follow each other quickly do not put it off.
+        while not stop.wait(max(0.0, self._due - time.monotonic())):
             with self._turn:
                 for beat in () if stop.is_set() else self._beats.values():
                     beat()
+                self._due = time.monotonic() + INTERVAL
 
 
 HEARTBEAT = Heartbeat()
 
 
-def _forget_in_child() -> None:
-    HEARTBEAT.__init__()  # type: ignore[misc]
-
-
-os.register_at_fork(before=HEARTBEAT.pause, after_in_parent=HEARTBEAT.resume, after_in_child=_forget_in_child)
+os.register_at_fork(before=HEARTBEAT.pause, after_in_parent=HEARTBEAT.resume, after_in_child=HEARTBEAT.reset)
 atexit.register(HEARTBEAT.pause)

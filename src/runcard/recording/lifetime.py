@@ -11,10 +11,9 @@ from runcard.errors import RuncardError
 from runcard.observe.clock import Clock
 from runcard.observe.environment import EnvironmentGatherer
 from runcard.observe.ids import new_id
-from runcard.recording.current_run import enclosing_run
 from runcard.recording.off_loop import run_off_loop, warn_caller
 from runcard.recording.open_runs import add_open_run, remove_open_run
-from runcard.recording.run import BACKGROUND_TIMEOUT, JournalEvents, RecordOptions, Run
+from runcard.recording.run import BACKGROUND_TIMEOUT, JournalEvents, RecordOptions, Run, enclosing_run
 from runcard.recording.start_document import start_document
 from runcard.recording.start_run import start_run
 from runcard.recording.termination import TerminationGuard, status_of
@@ -25,14 +24,14 @@ _TEMPORARY = ("/tmp", "/var/tmp", ".")  # noqa: S108 - a directory of its own is
 class RunLifetime:
     """Begins one run and ends it."""
 
-    _run: Run | None = None
     _events: JournalEvents  # once it has begun
-    _background: EnvironmentGatherer
 
     def __init__(self, options: RecordOptions) -> None:
         self._options = options
         self._pid = 0  # of the process that began it
         self._has_ended = False
+        self._run: Run | None = None
+        self._background: EnvironmentGatherer | None = None
         self._signals = TerminationGuard()
 
     def begin(self) -> Run:
@@ -66,14 +65,13 @@ class RunLifetime:
                 raise
             warn_caller(f"this run is not recorded: {error}")
             self._events = _unrecorded(options)
-        events = self._events
+        self._pid, events = os.getpid(), self._events
         self._run = run = Run(events, self)
         add_open_run(run, enclosing_run())
         # Only now: it would slow down the start.
         self._background = EnvironmentGatherer(
             ".", ignore=[options.outputs], on_complete=events.add_environment
         )
-        self._pid = os.getpid()
         events.start_heartbeat()
         for kind, message in events.setup_warnings:
             events.add_warning(message, kind)
@@ -140,12 +138,11 @@ class RunLifetime:
 
     def _close(self, error: BaseException | None, status: str | None) -> None:
         ended_as, code = status_of(error)
-        environment = self._background.result(BACKGROUND_TIMEOUT)
-        self._events.end(
-            status or ended_as,
-            exit_code=code,
-            environment=None if self._background.delivered else environment,
-        )
+        background = self._background
+        environment = None if background is None else background.result(BACKGROUND_TIMEOUT)
+        if background is not None and background.delivered:
+            environment = None
+        self._events.end(status or ended_as, exit_code=code, environment=environment)
 
 
 def _unrecorded(options: RecordOptions) -> JournalEvents:

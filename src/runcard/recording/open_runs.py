@@ -49,9 +49,9 @@ def started_runs() -> tuple["Run", ...]:
 
 def started_run() -> "Run | None":
     """The newest run of `runcard.start` that code of this thread belongs to, if it is in no block."""
-    thread, all_started = threading.get_ident(), _started_runs.keys() >= _enclosing_runs.keys()
-    runs = (run for run, starter in _started_runs.items() if all_started or starter == thread)
-    return max(runs, key=list(_started_runs).index, default=None)
+    thread, started = threading.get_ident(), list(_started_runs.items())
+    no_block_is_open = len(started) == len(_enclosing_runs)
+    return next((run for run, starter in reversed(started) if no_block_is_open or starter == thread), None)
 
 
 def common_run(runs: Sequence["Run"]) -> "Run | None":

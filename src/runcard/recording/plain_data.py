@@ -106,7 +106,8 @@ def _fields(value: Any) -> Mapping[Any, Any] | None:  # noqa: ANN401
         return value
     if isinstance(value, type):
         return None
-    if not hasattr(kind, "model_fields") and hasattr(kind, "__fields__"):  # pydantic 1
+    is_old_model = not hasattr(kind, "model_fields") and hasattr(kind, "__fields__")  # pydantic 1
+    if is_old_model and callable(getattr(value, "dict", None)):
         return dict(value.dict())
     if hasattr(kind, "__dataclass_fields__"):
         return _present(value, (field.name for field in sys.modules["dataclasses"].fields(value)))
@@ -181,7 +182,7 @@ def _with_text_keys(fields: Mapping[Any, Any], place: _ValuePath | None) -> dict
         return dict(fields)
     named: dict[str, Any] = {}
     for key, value in fields.items():
-        plain = _stand_in(key)
+        plain = key if isinstance(key, bool) else _stand_in(key)
         if type(plain) is int:
             plain = str(plain)
         if type(plain) is not str:

@@ -46,7 +46,9 @@ class Recorder:
         given = [check_config(part) for part in ({} if config is None else config, more)]
         for part in given:
             events.add_masked(part.counts, "configuration")
-        configuration = events.mask(given[0].value | given[1].value, "configuration")
+        values = given[0].value | given[1].value
+        events.given_configuration |= values
+        configuration = events.mask(values, "configuration")
         events.configuration |= configuration
         events.emit(CONFIG_SET, {"configuration": configuration})
 

@@ -20,17 +20,18 @@ from runcard.errors import RuncardError, UsageError
 from runcard.files import printable
 from runcard.observe.clock import Clock
 from runcard.observe.process import resources
-from runcard.recording.argument_checks import check_status
+from runcard.recording.argument_checks import check_status, plain_copy
 from runcard.recording.closing import seal_run
 from runcard.recording.events import ClosedRunError, EventRecorder
 from runcard.recording.heartbeat import HEARTBEAT
-from runcard.recording.load_modules import load_modules
 from runcard.recording.off_loop import warn_caller
-from runcard.recording.open_runs import add_open_run, remove_open_run
+from runcard.recording.open_runs import add_open_run, remove_open_run, started_run
 from runcard.recording.recorder import Recorder
 from runcard.recording.run_closer import RecorderState
+from runcard.recording.start_document import given_configuration
 from runcard.settings.apply import use_masking_settings
 from runcard.store.journal import EVENT_LIMIT, ClosedJournalError, JournalWriter
+from runcard.store.runs.config_file import read_config
 from runcard.store.runs.directory import join_run
 from runcard.store.runs.heartbeat import write_heartbeat
 
@@ -96,6 +97,9 @@ class JournalEvents(EventRecorder):
         self.document = document
         self.written_document = b""  # the start document as it was written
         self.configuration = dict(document["configuration"])
+        # Without settings, another process started the run.
+        given = given_configuration(options.settings) if options.settings else read_config(self.run_id)
+        self.given_configuration = dict(self.configuration) if given is None else given
         self.status = "running" if journal is not None else "not recorded"
         self.setup_warnings: list[tuple[str, str]] = []  # type and message, to be recorded and shown
         self._clock = clock
@@ -302,6 +306,15 @@ class Run(Recorder):
         return Path(self._events.path)
 
     @property
+    def config(self) -> "JsonObject":
+        """A copy of the configuration, secrets included: as given, with what `set_config` of this process added.
+
+        A child of `runcard run` reads it from the file that RUNCARD_CONFIG names. Another process that joined the run
+        gets it as it was recorded at the start: with its secrets masked.
+        """
+        return plain_copy(self._events.given_configuration)
+
+    @property
     def environ(self) -> dict[str, str]:
         """The environment variables that let a child process find this run."""
         return self._events.environ
@@ -356,11 +369,18 @@ def lifetime_of(run: Run) -> "RunLifetime | None":
     return run._lifetime  # noqa: SLF001 - of this module
 
 
+def enclosing_run() -> Run | None:
+    """The run that the calling code certainly belongs to: that of its block, or of `runcard.start`."""
+    return CURRENT_RUN.get() or started_run()
+
+
 def _unpickled(pickled: PickledRun) -> Run:
     """The run that was pickled: in a process that has it, the same object; in another one, another writer."""
     run = _runs.get(pickled.document["generation"]["run_id"])
     if run is not None:
         return run
+    from runcard.recording.load_modules import load_modules  # noqa: PLC0415 - few processes get a run in this way
+
     load_modules()
     events = JournalEvents(pickled.path, pickled.document, Clock(), None, pickled.options)
     events.directory = pickled.directory

@@ -39,11 +39,10 @@ def start_settings(
             raise UsageError(
                 f"{name} {value!r} is not a valid name", hint="use letters, digits, dots, dashes, underscores"
             )
-    check_config({"model": model, "provider": provider})
+    named = check_config({"model": model, "provider": provider}).value
     configuration = check_config({} if config is None else config)
     return {
-        "model": model,
-        "provider": provider,
+        **named,
         "config": configuration.value,
         "masked": configuration.counts,
         "experiment": experiment,
@@ -63,7 +62,9 @@ def start_document(
     keep_secrets: bool,
 ) -> tuple[JsonObject, MaskedCounts]:
     """The start document of a run, and how often each rule masked something in it."""
-    configuration, labels, command = _configuration(settings), settings["labels"], settings["command"]
+    configuration = {"model": None, "provider": None, **given_configuration(settings)}
+    labels, command = settings["labels"], settings["command"]
+    reproduce = settings.get("reproduce")
     counts: MaskedCounts = {}
     if not keep_secrets:
         masked = mask_data(configuration)
@@ -72,7 +73,11 @@ def start_document(
         labels, counts["labels"] = masked.value, dict(masked.counts)
         masked_command = mask_command(command)
         command, counts["command"] = masked_command.value, dict(masked_command.counts)
-    add_counts(counts.setdefault("configuration", {}), settings["masked"])
+        add_counts(counts["command"], settings.get("masked_in_command", {}))
+        if reproduce is not None:
+            masked = mask_data(reproduce)
+            reproduce, counts["reproduce"] = masked.value, dict(masked.counts)
+    add_counts(counts.setdefault("configuration", {}), settings.get("masked", {}))
     document: JsonObject = {
         "metadata_version": "1.0",
         "producer": {"name": "runcard", "version": __version__},
@@ -103,6 +108,8 @@ def start_document(
         "trace": settings.get("trace") or _trace(),
         "checksums": {"config": None, "data": None, "output": None},
     }
+    if reproduce is not None:
+        document["reproduce"] = reproduce
     if keep_secrets:
         document["keep_secrets"] = True
     return document, counts
@@ -111,9 +118,15 @@ def start_document(
 def cut_start_document(document: JsonObject, limit: int) -> list[str]:
     """Cut the user's values in a start document so that it fits an event of `limit` bytes; returns warnings."""
     warnings: list[str] = []
-    generation = document["generation"]
-    if size([document["configuration"], generation["labels"], generation["command"]]) <= limit // 2:
+    generation, reproduce = document["generation"], document.get("reproduce")
+    if (
+        size([document["configuration"], generation["labels"], generation["command"], reproduce])
+        <= limit // 2
+    ):
         return warnings
+    if size(reproduce) > limit // 8:
+        del document["reproduce"]  # patterns that were cut would select other files
+        warnings.append("the options for running it again are not recorded: they are too long")
     for fields, name, share in (
         (document, "configuration", limit // 2),
         (generation, "labels", limit // 8),
@@ -126,10 +139,10 @@ def cut_start_document(document: JsonObject, limit: int) -> list[str]:
     return warnings
 
 
-def _configuration(settings: JsonObject) -> JsonObject:
-    """The user's configuration; the arguments `model` and `provider` override it."""
+def given_configuration(settings: JsonObject) -> JsonObject:
+    """The user's configuration, secrets included; the arguments `model` and `provider` override it."""
     arguments = {key: settings[key] for key in ("model", "provider") if settings[key] is not None}
-    return {"model": None, "provider": None, **settings["config"], **arguments}
+    return {**settings["config"], **arguments}
 
 
 def _trace() -> JsonObject | None:

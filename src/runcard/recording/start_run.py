@@ -14,12 +14,7 @@ from runcard.observe.clock import Clock
 from runcard.observe.ids import new_id
 from runcard.observe.notebook import notebook_path
 from runcard.recording.closing import close_dead_run
-from runcard.recording.current_run import enclosing_run
-from runcard.recording.run import (
-    JournalEvents,
-    RecordOptions,
-    open_journal_events,
-)
+from runcard.recording.run import JournalEvents, RecordOptions, enclosing_run, open_journal_events
 from runcard.recording.start_document import cut_start_document, start_document
 from runcard.store.experiments import experiment_id, store_experiment_id
 from runcard.store.journal import new_writer

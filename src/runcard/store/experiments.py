@@ -100,15 +100,20 @@ def no_experiment(name: str) -> StoreError:
     """The error for an unknown experiment, with a similar name if there is one."""
     from difflib import get_close_matches  # noqa: PLC0415 - only for the error
 
-    try:
-        names = [entry.name for entry in os.scandir(layout.EXPERIMENTS) if entry.is_dir()]
-    except OSError:
-        names = []
-    similar = get_close_matches(name, sorted(names), n=1)
+    similar = get_close_matches(name, experiment_names(), n=1)
     return StoreError(
         f"there is no experiment {printable(name)}",
         hint=f"did you mean {similar[0]}?" if similar else "list them with: runcard experiment list",
     )
+
+
+def experiment_names() -> list[str]:
+    """The names of the experiments that have a folder."""
+    try:
+        with os.scandir(layout.EXPERIMENTS) as scan:
+            return sorted(entry.name for entry in scan if is_safe_id(entry.name) and entry.is_dir())
+    except OSError:
+        return []
 
 
 def find_experiment_folder(name: str) -> str | None:

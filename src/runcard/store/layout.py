@@ -27,6 +27,8 @@ OTHER_README = "RUNCARD.md"  # where the user's program wrote a README.md of its
 AMENDMENTS = "amendments.jsonl"
 SIGNATURE = "metadata.json.sig"
 USER = "user"  # where a user's file goes that has one of these names
+OUTPUT_COPIES = "outputs"  # where a run keeps copies of the files that its command wrote elsewhere
+ABSOLUTE_COPIES = "absolute"  # in there: copies of files that were outside of the working directory
 SPECIAL = "special-file"  # the type of the warning about a FIFO, socket or device that a run leaves
 DAMAGED = "damaged-journal"  # and of the one about events that were lost before a run was closed
 
@@ -221,6 +223,11 @@ def restored_aside(store: str, name: str) -> str:
     return os.path.join(store, _STORE, f"restoring-{name}")
 
 
+def copied_aside(run: str) -> str:
+    """Where files are copied that are to become outputs of a run, before they are complete."""
+    return os.path.join(own_folder(store_of(run)), f"copying-{os.path.basename(run)}")
+
+
 def is_aside(name: str) -> bool:
     """Whether a name in a store's own folder is that of a record on its way out, or one that is being restored."""
     return name.startswith(("archived-", "pruned-", "restoring-"))
@@ -298,6 +305,11 @@ def safe_name(text: str) -> str:
 def is_record(folder: str) -> bool:
     """Whether a folder is a run or a session by its files, whatever its metadata says."""
     return any(os.path.exists(os.path.join(folder, name)) for name in (CHECKSUMS, JOURNAL, AUDIT, INSTANCES))
+
+
+def has_own_files(names: Collection[str]) -> bool:
+    """Whether a folder with these names is a record or a folder of archives."""
+    return ARCHIVE_INDEX in names or (METADATA in names and not {CHECKSUMS, JOURNAL, AUDIT}.isdisjoint(names))
 
 
 def possible_records(store: str) -> list[str]:

@@ -191,7 +191,18 @@ def test_an_unknown_count_leaves_the_program_alone(way: str, server: ModelServer
     assert all("foo_tokens" in warning["message"] for warning in warnings)
 
 
-def _with_count(event: Any, more: dict[str, int]) -> Any:
+def _with_count(event: Any, more: dict[str, Any]) -> Any:
     if isinstance(event, dict) and event.get("usage"):
         return {**event, "usage": {**event["usage"], **more}}
     return event
+
+
+@pytest.mark.parametrize("way", ["chat", "chat-stream"])
+def test_a_cost_that_a_gateway_states_is_recorded(way: str, server: ModelServer, run: runcard.Run) -> None:
+    """OpenRouter is called with OpenAI's client."""
+    cost = {"cost": 0.000612, "is_byok": False}
+    chunks = [_with_count(event, cost) for event in replies.chunks()]
+    whole = replies.completion(usage={**replies.CHAT_USAGE, **cost})
+    make(way, server, Answer(events=chunks) if "stream" in way else Answer(whole))
+    (call,) = calls(run)
+    assert (call["cost_usd"], call["cost_source"], call["price_row"]) == (0.000612, "reported", None)

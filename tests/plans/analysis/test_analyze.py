@@ -13,6 +13,7 @@ from conftest import Cli
 from runcard.encoding.yaml import decode_yaml
 from runcard.operations.plans.analyze import analyze_source
 from runcard.plans.plan_files import MethodRef
+from runcard.plans.ruby import Factories, read_factories
 
 Fields = dict[str, Any]
 
@@ -299,3 +300,30 @@ def test_a_program_may_ask_too(source: Path) -> None:
     analyzed = analyze_source(str(source), MethodRef("Service", "call", "instance"), write=True)
     assert analyzed.plan is not None
     assert analyzed.plan.to_dict()["target"]["method"] == "call"
+
+
+def test_factories_are_read_once_for_all_sources_of_a_command(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next command reads them again."""
+    (tmp_path / "Gemfile").touch()
+    factories = tmp_path / "spec" / "factories.rb"
+    factories.parent.mkdir()
+    factories.write_text("FactoryBot.define { factory(:user) { trait :admin } }")
+    sources = [tmp_path / name for name in ("one.rb", "two.rb", "three.rb")]
+    for source in sources:
+        source.write_text(SERVICE)
+    read: list[str] = []
+
+    def counted(start: str, root: str) -> Factories:
+        read.append(root)
+        return read_factories(start, root)
+
+    monkeypatch.setattr("runcard.plans.analysis.project_context.read_factories", counted)
+    for trait in ("admin", "guest"):
+        factories.write_text(f"FactoryBot.define {{ factory(:user) {{ trait :{trait} }} }}")
+        done = cli("plan", "analyze", "--all-methods", "--json", *sources)
+        plans = [json.loads(line) for line in done.out.splitlines()]
+        assert {plan["source"] for plan in plans} == {str(source) for source in sources}
+        assert all(plan["factories_detected"]["user"]["traits"] == [trait] for plan in plans)
+    assert len(read) == 2

@@ -56,11 +56,11 @@ def test_the_library_returns_the_earlier_session(spec: Path) -> None:
 def test_an_archived_session_counts_wherever_the_archive_is(here: Path, spec: Path) -> None:
     for target in (None, here / "elsewhere"):
         shutil.rmtree(here / "artifacts", ignore_errors=True)
-        archived = archive(runcard.collect(spec).path, to=target)
+        archived = archive(runcard.collect(spec).path, to=target).archive
         again = runcard.collect(spec)
-        assert (again.is_new, again.path) == (False, archived.archive)
-    archived.archive.unlink()
-    assert runcard.collect(spec).is_new
+        assert (again.is_new, again.path) == (False, archived)
+        archived.unlink()
+        assert runcard.collect(spec).is_new
 
 
 def test_a_session_that_was_deleted_or_lost_a_file_is_collected_again(
@@ -113,6 +113,18 @@ def test_another_fact_is_another_session(here: Path, spec: Path, change: Fields)
     assert runcard.collect(other).is_new
     assert not runcard.collect(other).is_new
     assert len(sessions(here / "artifacts")) == 3
+
+
+def test_a_corrected_price_is_another_session(here: Path, spec: Path) -> None:
+    """Documents do not state the tier, only the cost that follows from it."""
+    assert runcard.collect(spec).is_new
+    other = write_spec(here, team(COORDINATOR | {"service_tier": "batch"}, RESEARCHER))
+    corrected = runcard.collect(other)
+    assert corrected.is_new
+    assert not runcard.collect(other).is_new
+    spaced = here / "spaced.json"
+    spaced.write_bytes(other.read_bytes() + b"\n")
+    assert runcard.collect(spaced).path == corrected.path
 
 
 @pytest.mark.parametrize("change", ["changed", "added", "removed", "renamed", "link", "transcript"])

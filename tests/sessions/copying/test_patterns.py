@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from runcard.errors import UsageError
+from runcard.store.default_excludes import CREDENTIALS, GENERATED
 from runcard.store.sessions.copying import check_patterns
-from runcard.store.sessions.copying.default_excludes import CREDENTIALS, GENERATED
 from sessions.copying.workspaces import copy, make, paths, reasons, stored
 
 # A file for each pattern that leaves out a credential.

@@ -11,15 +11,15 @@ from runcard.accounting.vendors.reply_fields import ReplyFields, complete_output
 
 USAGE = ("usage",)
 
-_READ, _WRITTEN = "cacheReadInputTokens", "cacheWriteInputTokens"
+# Some replies, as those of Nova to InvokeModel, have the second names, or both.
+_READ = ("cacheReadInputTokens", "cacheReadInputTokenCount")
+_WRITTEN = ("cacheWriteInputTokens", "cacheWriteInputTokenCount")
 KNOWN = known_fields(
     "inputTokens",
     "outputTokens",
     "totalTokens",
-    _READ,
-    _WRITTEN,
-    "cacheReadInputTokenCount",  # the same again, in some replies
-    "cacheWriteInputTokenCount",
+    *_READ,
+    *_WRITTEN,
     cacheDetails=known_fields("ttl", "inputTokens"),
 )
 
@@ -46,12 +46,13 @@ def read(reply: ReplyFields, usage: ReplyFields) -> Usage:
 
 
 def _tokens(usage: ReplyFields) -> Tokens:
-    uncached, read = usage.count("inputTokens"), usage.count(_READ)
+    uncached, read = usage.count("inputTokens"), usage.count(*_READ)
     written = {"5m": 0, "1h": 0}
     for part in usage.parts("cacheDetails"):
         duration = part.text("ttl") or ""
         written[duration] = written.get(duration, 0) + (part.count("inputTokens") or 0)
-    short, long = split_writes(usage.count(_WRITTEN), written["5m"] or None, written["1h"] or None, _WRITTEN)
+    total = usage.count(*_WRITTEN)
+    short, long = split_writes(total, written["5m"] or None, written["1h"] or None, _WRITTEN[0])
     sent = None if uncached is None else uncached + (read or 0) + (short or 0) + (long or 0)
     return Tokens(
         input=sent,

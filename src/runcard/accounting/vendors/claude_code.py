@@ -35,7 +35,8 @@ KNOWN = known_fields(
 
 
 def is_reply(reply: ReplyFields) -> bool:
-    return reply.has("total_cost_usd") or any(
+    is_result = reply.has("total_cost_usd") and reply.has(*USAGE)
+    return is_result or any(
         as_mapping(reply.get(name)) is not None and is_usage(reply.part(name)) for name in USAGE[:2]
     )
 

@@ -62,6 +62,8 @@ KNOWN = known_fields(
     *_TRAFFIC,
     *_TIER,
     "initial_input_tokens",  # a part of the input
+    "billablePromptUsage",  # the input in characters
+    "billable_prompt_usage",
     "grounding_tool_count",
     "groundingToolCount",
     **{name: _BY_MODALITY for names in _DETAILS.values() for name in names},

@@ -1,7 +1,7 @@
 """Counts in a usage that no reader knows: they may be tokens that would be lost, so they are named and never ignored.
 
-Each vendor's module lists the fields of its usage. A name that is not listed is a count if it has a whole number, or any number
-where the name mentions tokens; also deeper inside. Zero, null, texts, and times are no counts; a text of digits is one where the name mentions tokens.
+Each vendor's module lists the fields of its usage. A name that is not listed is a count if it has a whole number (written as a
+float or in a text only where the name mentions tokens), also deeper inside. Zero, null, texts, times and rates are no counts.
 """
 
 import re
@@ -13,7 +13,8 @@ from runcard.accounting.vendors.reply_fields import ReplyFields, as_mapping
 KnownFields = Mapping[str, Optional["KnownFields"]]  # None: everything inside is known
 
 _TIMES = re.compile(
-    r"(^|_)(ms|ns|at|sec|seconds|time|timestamp|duration|latency)$|Ms$|Time$|Duration$|Latency$"
+    r"(^|_)(ms|ns|at|sec|seconds|time|timestamp|duration|latency|rate)$"
+    r"|(Ms|Time|Duration|Latency|Rate)$|per_sec|time_to_"
 )
 _MAX_DEPTH = 4  # of a usage; deeper ones have no counts
 
@@ -25,10 +26,12 @@ def known_fields(*names: str, **parts: KnownFields) -> KnownFields:
 
 def unknown_counts(usage: ReplyFields, known: KnownFields) -> tuple[str, ...]:
     """The paths of the counts in a usage that are not listed in `known`."""
-    return tuple(_unknown(usage.data, known, f"{usage.path}." if usage.path else "", 0))
+    return tuple(_unlisted_counts(usage.data, known, f"{usage.path}." if usage.path else "", 0))
 
 
-def _unknown(data: Mapping[str, object], known: KnownFields, prefix: str, depth: int) -> Iterator[str]:
+def _unlisted_counts(
+    data: Mapping[str, object], known: KnownFields, prefix: str, depth: int
+) -> Iterator[str]:
     for name, value in data.items():
         path = f"{prefix}{name}"
         if name not in known:
@@ -37,18 +40,18 @@ def _unknown(data: Mapping[str, object], known: KnownFields, prefix: str, depth:
         elif (inner := known[name]) is not None:
             for part in value if isinstance(value, list | tuple) else [value]:
                 if (fields := as_mapping(part)) is not None:
-                    yield from _unknown(fields, inner, f"{path}.", depth + 1)
+                    yield from _unlisted_counts(fields, inner, f"{path}.", depth + 1)
 
 
 def _has_count(name: str, value: object, depth: int) -> bool:
-    if isinstance(value, bool):
+    if isinstance(value, bool) or _TIMES.search(name):
         return False
     if isinstance(value, int):
-        return value != 0 and not _TIMES.search(name)
+        return value != 0
     if isinstance(value, str):
         return "token" in name.lower() and value.strip().strip("0").isdecimal()
     if isinstance(value, float):
-        return value != 0 and "token" in name.lower()
+        return value != 0 and value.is_integer() and "token" in name.lower()
     if depth >= _MAX_DEPTH:
         return False
     if isinstance(value, list | tuple):

@@ -32,7 +32,8 @@ KNOWN = known_fields(
 
 
 def is_reply(reply: ReplyFields) -> bool:
-    return reply.has(*_COUNTS) or (reply.has("done") and reply.has("model"))
+    is_native = reply.has(*_COUNTS) or (reply.has("done") and reply.has("model"))
+    return is_native and not reply.has("usage")
 
 
 def is_usage(usage: ReplyFields) -> bool:

@@ -27,7 +27,17 @@ _INPUT_DETAILS = ("prompt_tokens_details", "input_tokens_details", "input_token_
 _OUTPUT_DETAILS = ("completion_tokens_details", "output_tokens_details", "output_token_details")
 _MODALITIES = ("text_tokens", "audio_tokens", "image_tokens", "video_tokens")
 _REALTIME = ("cached_tokens", *_MODALITIES)  # in `input_token_details`, which LangChain has too
-_CACHED = ("cached_tokens", "num_cached_tokens", "prompt_cache_hit_tokens", "cache_read_input_tokens")
+_CACHED = (
+    "cached_tokens",
+    "num_cached_tokens",
+    "prompt_cache_hit_tokens",  # DeepSeek
+    "cache_read_input_tokens",  # LiteLLM
+    "cached_prompt_tokens",  # CrewAI
+)
+_REQUESTS = (
+    "requests",
+    "successful_requests",
+)  # OpenAI's Agents SDK, CrewAI: the counts are of several calls
 _WRITTEN = ("cache_write_tokens", "cache_creation_tokens", "cache_creation_input_tokens")
 _WRITTEN_DETAILS = ("cache_write_tokens_details", "cache_creation_token_details", "cache_creation")
 _SHORT = ("ttl_30m_tokens", "ephemeral_5m_input_tokens")
@@ -68,6 +78,8 @@ KNOWN = known_fields(
     *_CACHED,
     *_WRITTEN,
     *_BILLED_APART,
+    *_REQUESTS,
+    "request_usage_entries",
     "total_tokens",
     "prompt_cache_miss_tokens",  # DeepSeek: the rest of the input
     "reasoning_tokens",
@@ -118,6 +130,7 @@ def read(reply: ReplyFields, usage: ReplyFields) -> Usage:
         also=tuple(_svg_author(reply)),
         reported_cost=_reported_cost(usage),
         unknown=unknown_counts(usage, KNOWN),
+        is_total=(usage.count(*_REQUESTS) or 0) > 1,
     )
 
 

@@ -58,9 +58,10 @@ class ReplyFields:
         return None
 
     def amount(self, *names: str) -> Decimal | None:
-        """An amount of money, exactly as it is written."""
+        """An amount of money, exactly as it is written; None for anything but a number."""
         for name in names:
-            if (value := self.data.get(name)) is not None:
+            value = self.data.get(name)
+            if isinstance(value, int | float | Decimal) and not isinstance(value, bool):
                 return _check_amount(value, self._path_of(name))
         return None
 
@@ -110,9 +111,7 @@ def complete_output(output: int | None, sent: int | None, total: int | None) -> 
     return None
 
 
-def _check_amount(value: object, path: str) -> Decimal:
-    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
-        raise UsageError(f"{path} is a {type(value).__name__}, not an amount", hint=_UNCHANGED)
+def _check_amount(value: float | Decimal, path: str) -> Decimal:
     amount = Decimal(str(value)) if isinstance(value, float) else Decimal(value)
     if not amount.is_finite() or amount < 0 or amount > MAX_COUNT:
         raise UsageError(f"{path} is not a possible amount of money", hint=_UNCHANGED)

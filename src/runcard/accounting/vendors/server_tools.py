@@ -11,6 +11,7 @@ from runcard.accounting.vendors.reply_fields import ReplyFields
 
 WEB_SEARCH, FILE_SEARCH = "web_search", "file_search"
 _LONGEST_NAME = 64
+_MOST_NAMES = 20  # of different tools in one reply
 
 # Tools of Anthropic that are free, but for their tokens; one that only helps another is counted with that.
 _FREE_AT_ANTHROPIC = ("web_fetch", "tool_search_tool", "advisor", "memory")
@@ -93,11 +94,10 @@ def given_tools(usage: ReplyFields) -> dict[str, int]:
 
 
 def _used(counts: "Counter[str]", free: Iterable[str] = ()) -> dict[str, int]:
-    return {
-        name: count
-        for name, count in counts.items()
-        if count and not any(name.startswith(tool) for tool in free)
-    }
+    used = {name: count for name, count in counts.items() if count and not name.startswith(tuple(free))}
+    first = dict(list(used.items())[:_MOST_NAMES])
+    rest = sum(used.values()) - sum(first.values())
+    return first | ({"other tools": rest} if rest else {})
 
 
 def _short(name: object, ending: str = "") -> str:

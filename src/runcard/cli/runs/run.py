@@ -8,7 +8,8 @@ from runcard.cli.runs.run_arguments import OPTIONS, Option, carry_out
 _ABOUT = """Run COMMAND as if runcard were not there, and record it as a run.
 
 The output of COMMAND is passed on unchanged, and stored without secrets in output.log. COMMAND finds the directory of the
-run in RUNCARD_RUN_DIR: files that it writes there are its outputs. Prints the path of the record to stderr when done.
+run in RUNCARD_RUN_DIR: files that it writes there are its outputs. It finds its configuration as JSON in the file
+RUNCARD_CONFIG. Prints the path of the record to stderr when done.
 
 Exit codes: that of COMMAND; 128+N if signal N killed it, 126 cannot be executed, 127 not found, 125 runcard itself
 failed, 64 wrong usage.

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from runcard.store.experiments import Experiment
 
 
+_NAMES = 3  # of changed files to show
+_LONGEST_NAME = 80  # characters of a path to show
+
+
 class Option(NamedTuple):
     """An option of the command line."""
 
@@ -43,13 +47,23 @@ OPTIONS = (
         "KEY=VALUE",
         many=True,
     ),
+    Option(
+        "--template-args", "template_args", "Replace {NAME} in the arguments by the configuration value NAME."
+    ),
     Option("--input", "patterns", "Files that COMMAND reads; quote patterns. Repeatable.", "GLOB", many=True),
+    Option(
+        "--output",
+        "output_patterns",
+        "Copy matching files that COMMAND creates or changes into the record; quote patterns. Repeatable.",
+        "GLOB",
+        many=True,
+    ),
     Option("--model", "model", "Model that COMMAND uses.", "NAME"),
     Option("--provider", "provider", "Provider of the model.", "NAME"),
     Option("--label", "labels", "Label the run. Repeatable.", "KEY=VALUE", many=True),
     Option("--parent", "parent", "Run that this one is a part of.", "ID"),
     Option("--keep-secrets", "keep_secrets", "Do not mask secrets. The record says so."),
-    Option("--quiet", "quiet", "Do not print the path of the record.", short="-q"),
+    Option("--quiet", "quiet", "Print only warnings and errors.", short="-q"),
     Option("--verbose", "verbose", COMMON["-v, --verbose"], short="-v"),
 )
 
@@ -80,7 +94,9 @@ def carry_out(  # noqa: PLR0913 - the options
     experiment: str | None,
     configs: tuple[str, ...],
     assignments: tuple[str, ...],
+    template_args: bool,
     patterns: tuple[str, ...],
+    output_patterns: tuple[str, ...],
     model: str | None,
     provider: str | None,
     labels: tuple[str, ...],
@@ -95,6 +111,7 @@ def carry_out(  # noqa: PLR0913 - the options
     try:
         set_verbosity(quiet=quiet, verbose=verbose)
         _check_text(*assignments, *labels, model or "", provider or "")
+        _check_patterns(output_patterns)
         folder = _folder_of(experiment)
         ran = run(
             command_line,
@@ -107,6 +124,9 @@ def carry_out(  # noqa: PLR0913 - the options
             labels=dict(map(_label, labels)),
             parent=parent,
             keep_secrets=keep_secrets,
+            output_patterns=output_patterns,
+            template_args=template_args,
+            find_changes=not is_quiet(),
         )
     except RuncardError as error:
         _complain("Error", error.message, error.hint)
@@ -123,6 +143,10 @@ def carry_out(  # noqa: PLR0913 - the options
     for run_problem in ran.problems:
         _complain("Error", run_problem.message, run_problem.hint)
     if not is_quiet():
+        if experiment is not None and folder is None:
+            _hint_at_experiments(experiment)
+        if ran.changed is not None and ran.changed.paths:
+            _list_changed_files(ran.changed.paths, is_complete=ran.changed.is_complete)
         _announce(ran.path)
     return ran.code
 
@@ -135,6 +159,13 @@ def _check_text(*words: str) -> None:
 
             if json_name(word).base64 is not None:
                 raise UsageError(f"{printable(word)} is not UTF-8", hint="write it in UTF-8")
+
+
+def _check_patterns(patterns: tuple[str, ...]) -> None:
+    if "" in patterns:
+        raise UsageError(
+            "--output is empty", hint="name files, or a pattern in quotes: --output 'results/*.json'"
+        )
 
 
 def _folder_of(experiment: str | None) -> "Experiment | None":
@@ -168,9 +199,32 @@ def _complain(word: str, message: str, hint: str | None = None) -> None:
         complain(word, message, hint=hint)
 
 
+def _hint_at_experiments(experiment: str) -> None:
+    from runcard.operations.experiments.find import similar_names  # noqa: PLC0415
+
+    names = similar_names(experiment)
+    if names is not None:
+        similar = f"; did you mean {names[0]}?" if names else ""
+        _print(f"Note: there is no folder experiments/{experiment}, so only the name is recorded{similar}")
+
+
+def _list_changed_files(paths: list[str], *, is_complete: bool) -> None:
+    """Name files that changed and are not in the record."""
+    count = f"{len(paths):,} changed file{'' if len(paths) == 1 else 's'}"
+    verb = "is" if len(paths) == 1 else "are"
+    start = count if is_complete else f"at least {count}"
+    names = [path if len(path) <= _LONGEST_NAME else f"{path[:_LONGEST_NAME]}…" for path in paths[:_NAMES]]
+    shown = ", ".join([*names, "…"] if len(paths) > _NAMES else names)
+    _print(f"Note: {start} {verb} not part of this record: {shown}; pass --output")
+
+
 def _announce(path: str) -> None:
+    _print(f"runcard: {path}")
+
+
+def _print(line: str) -> None:
     from runcard.files import printable  # noqa: PLC0415
 
     with contextlib.suppress(OSError):
-        sys.stderr.write(f"runcard: {printable(path)}\n")
+        sys.stderr.write(f"{printable(line)}\n")
         sys.stderr.flush()

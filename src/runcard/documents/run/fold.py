@@ -121,7 +121,7 @@ def fold_events(
     repeats = 0
     if not with_repeats:
         calls, repeats = count_once(calls)
-    configuration = with_model_of_calls(_given_configuration(start, events), calls or all_calls)
+    configuration = with_model_of_calls(_with_settings(start, events), calls or all_calls)
     costs = _costs(calls, list(_payloads(events, COSTS_SET)))
     document: JsonObject = {
         "metadata_version": start["metadata_version"],
@@ -154,13 +154,18 @@ def fold_events(
 
 def without_call_facts(document: JsonObject, start: JsonObject, lines: Iterable[Line]) -> JsonObject:
     """A folded document as earlier versions of runcard folded it: calls filled in no model and had no times."""
-    configuration = _given_configuration(start, _events_by_name(list(lines)))
+    configuration = given_configuration(start, lines)
     checksums = document["checksums"] | {"config": config_digest(configuration)}
     earlier = document | {"configuration": configuration, "checksums": checksums}
     return {name: value for name, value in earlier.items() if name != "performance"}
 
 
-def _given_configuration(start: JsonObject, events: EventsByName) -> JsonObject:
+def given_configuration(start: JsonObject, lines: Iterable[Line]) -> JsonObject:
+    """The configuration as the user gave it, without what the calls fill in."""
+    return _with_settings(start, _events_by_name(list(lines)))
+
+
+def _with_settings(start: JsonObject, events: EventsByName) -> JsonObject:
     configuration = dict(start["configuration"])
     for payload in _payloads(events, CONFIG_SET):
         configuration |= payload["configuration"]

@@ -14,6 +14,9 @@ from runcard.encoding import JsonObject
 
 Findings = Iterator[Finding]
 
+# In a summary of times, what may not be above what; `calls` is the number of all calls.
+_AT_MOST = {"p50": "p95", "p95": "max", "mean": "max", "count": "calls"}
+
 
 class Generation(RunProperties, Document):
     """The document of one run."""
@@ -204,9 +207,8 @@ def _known_parts(breakdown: str, parts: list[JsonObject], costs: JsonObject) -> 
 def _performance(section: JsonObject) -> Findings:
     for name in ("latency_seconds", "time_to_first_token_seconds"):
         times = section.get(name) or {}
-        pairs = [(times, low, times, high) for low, high in (("p50", "p95"), ("p95", "max"), ("mean", "max"))]
-        for smaller, low, larger, high in [*pairs, (times, "count", section, "calls")]:
-            below, above = smaller.get(low), larger.get(high)
+        for low, high in _AT_MOST.items():
+            below, above = times.get(low), {**section, **times}.get(high)
             if below is not None and above is not None and below > above:
                 yield finding(
                     "time.summary",

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from runcard.documents.chain import Line
 from runcard.documents.differences import ValueDifference, differences
 from runcard.documents.run import events, fold
+from runcard.documents.run.call_facts import FILLED
 from runcard.documents.run.size_limit import TRUNCATED
 from runcard.documents.times import parse_time
 from runcard.encoding import JsonObject
@@ -29,10 +30,7 @@ _FIELDS_OF: dict[str, tuple[str, ...]] = {
     events.INPUTS_ADDED: ("/data_sources", "/checksums/data"),
     events.INPUTS_COUNTED: ("/data_sources",),
     events.ENVIRONMENT_OBSERVED: ("/environment",),
-    events.MODEL_CALLED: (
-        *("/costs", "/token_usage", "/performance"),
-        *("/configuration/model", "/configuration/provider", "/checksums/config"),
-    ),
+    events.MODEL_CALLED: ("/costs", "/token_usage", "/performance"),
     events.COSTS_SET: ("/costs", "/token_usage"),
     events.LABELS_SET: ("/generation/labels",),
     events.RELATION_ADDED: ("/relations",),
@@ -66,8 +64,8 @@ def compare_with_journal(document: JsonObject, lines: Sequence[Line]) -> Journal
         return JournalComparison(obstacle="the journal has no start event")
     if is_newer(start.get("producer") if isinstance(start, dict) else None):
         return JournalComparison(obstacle="a newer version of runcard recorded the run")
-    withheld = sorted({pointer for name in withheld_events for pointer in _FIELDS_OF.get(str(name), ())})
     try:
+        withheld = sorted(_withheld_fields(withheld_events, start, lines))
         folded = fold.fold_events(start, lines)
         exempt = {*_NOT_FOLDED, *withheld, *_free_estimates(folded, document)}
         differing = tuple(differences(_cut_like(folded, document), document, exempt))
@@ -77,6 +75,16 @@ def compare_with_journal(document: JsonObject, lines: Sequence[Line]) -> Journal
     except _FOREIGN:
         return JournalComparison(is_foreign=True)
     return JournalComparison(differing, tuple(withheld))
+
+
+def _withheld_fields(withheld_events: set[Any], start: JsonObject, lines: Sequence[Line]) -> set[str]:
+    """Pointers to the fields that follow from withheld events. Calls decide a model only if the user gave none."""
+    pointers = {pointer for name in withheld_events for pointer in _FIELDS_OF.get(str(name), ())}
+    if events.MODEL_CALLED in withheld_events:
+        given = fold.given_configuration(start, lines)
+        pointers |= {f"/configuration/{name}" for name in FILLED if given.get(name) is None}
+        pointers |= {"/checksums/config" for name in FILLED if given.get(name) is None}
+    return pointers
 
 
 def _as_earlier_versions(document: JsonObject, start: JsonObject, lines: Sequence[Line]) -> JsonObject:

@@ -1,8 +1,8 @@
 """The content of a session: what two collections of the same work have in common.
 
 It is made of the facts in the documents that come from the SPEC, and of the digests of the stored files. The time, the user,
-the machine and the options of a collection do not count, nor the path of a workspace, nor a cost that was computed: it
-changes with the price table. The end of an instance counts only if it was observed.
+the machine and the options of a collection do not count, nor the path of a workspace. The end of an instance counts only if
+it was observed. Computed costs are apart: they change with the SPEC, and with the price table.
 
 Facts are taken from the documents, so that sessions that older versions collected can be compared as well.
 """
@@ -11,6 +11,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from runcard.encoding import JsonObject
+
+COMPUTED = "computed_costs"
 
 _TEAM_FACTS = ("version", "team_session_id", "labels", "trace", "relations", "errors")
 _INSTANCE_FACTS = (
@@ -26,24 +28,30 @@ def content_of(team: JsonObject, instances: Iterable[JsonObject], files: Mapping
     """The content of a session, given its documents and the digests of the files of its instances, by path."""
     system = team.get("system_info") or {}
     links = sorted((link["path"], link["target"]) for link in team.get("symlinks") or ())
-    members = {document["instance_id"]: _instance(document, team["created_at"]) for document in instances}
+    documents = list(instances)
+    members = {document["instance_id"]: _instance(document, team["created_at"]) for document in documents}
     return {
-        **_known(team, _TEAM_FACTS),
-        **_known(system, ("madrox_version",)),
+        **_facts(team, _TEAM_FACTS),
+        **_facts(system, ("madrox_version",)),
         "symlinks": links,
         "instances": members,
         "files": dict(files),
+        COMPUTED: {
+            document["instance_id"]: _facts(document, ("cost", "known_cost"))
+            for document in documents
+            if document.get("cost_source") != "given"
+        },
     }
 
 
 def _instance(document: JsonObject, collected: str) -> JsonObject:
-    facts = _known(document, _INSTANCE_FACTS)
+    facts = _facts(document, _INSTANCE_FACTS)
     if _has_observed_end(document, collected):
-        facts |= _known(document, _END_FACTS)
-    if document.get("cost_source") != "priced":
-        facts |= _known(document, ("cost",))
-    facts |= _known(document.get("performance") or {}, _PERFORMANCE_FACTS)
-    return facts | _known(document.get("resources") or {}, _RESOURCE_FACTS)
+        facts |= _facts(document, _END_FACTS)
+    if document.get("cost_source") == "given":
+        facts |= _facts(document, ("cost",))
+    facts |= _facts(document.get("performance") or {}, _PERFORMANCE_FACTS)
+    return facts | _facts(document.get("resources") or {}, _RESOURCE_FACTS)
 
 
 def _has_observed_end(document: JsonObject, collected: str) -> bool:
@@ -54,7 +62,7 @@ def _has_observed_end(document: JsonObject, collected: str) -> bool:
     return status != "running" and end != collected if source is None else source == "observed"
 
 
-def _known(data: JsonObject, names: Iterable[str]) -> JsonObject:
+def _facts(data: JsonObject, names: Iterable[str]) -> JsonObject:
     """The fields that are there and known."""
     return {
         name: value for name in names if (value := _without_unknown(data.get(name))) not in (None, {}, [])

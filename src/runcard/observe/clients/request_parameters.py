@@ -20,7 +20,7 @@ _SETTINGS = (
 )  # in which Google's requests have their parameters
 _THINKING = ("thinkingConfig", "thinking_config")
 _LARGEST = 2**64  # a seed may be as large
-_LONGEST_WORD = 100  # characters; no sentence passes as the name of a format
+_LONGEST_WORD = 128  # characters; no sentence passes as the name of a format
 
 _NUMBERS = {
     "temperature": ("temperature",),

@@ -42,7 +42,7 @@ def environment_differences(
     """How the current directory and its inputs differ from what was recorded; the store's own files do not count."""
     if was_masked(document, "configuration"):
         yield EnvironmentDifference(
-            "configuration", "", "with secrets", "masked: the command gets none of them from it"
+            "configuration", "", "with secrets", "masked: the command gets marks in their place"
         )
     yield from _input_differences(input_entries(document), paths)
     then, now = document["environment"], environment(".", ignore=[store])

@@ -137,7 +137,7 @@ def _parent(document: JsonObject) -> str | None:
 def close_listed_runs(run_list: str) -> list[RuncardError]:
     """Close the runs of a list whose process has died; why some of them could not be closed."""
     failures = []
-    for path in _listed(run_list):
+    for path in _run_paths(run_list):
         try:
             close_dead_run(path)
         except RuncardError as error:
@@ -150,7 +150,7 @@ def close_listed_runs(run_list: str) -> list[RuncardError]:
 def read_run_list(run_list: str, command: Sequence[str]) -> list[ProgramRun]:
     """The runs of a list that programs have written, in the order of their start: those of `command`, if it has any."""
     runs = []
-    for path in _listed(run_list):
+    for path in _run_paths(run_list):
         with contextlib.suppress(RuncardError, OSError):
             record = DirectoryRecord(path)
             document = record.document()
@@ -163,7 +163,7 @@ def read_run_list(run_list: str, command: Sequence[str]) -> list[ProgramRun]:
     return [run for run in runs if program_process(run.document) in started] or runs
 
 
-def _listed(run_list: str) -> list[str]:
+def _run_paths(run_list: str) -> list[str]:
     with open(run_list, "rb") as file:
         paths = [os.fsdecode(path) for path in file.read().split(b"\0") if path]
     return [path for path in dict.fromkeys(paths) if os.path.isabs(path) and os.path.isdir(path)]

@@ -174,11 +174,23 @@ class RerunPlan:
             return {}
         start = _start_document(self.old)
         return {
-            "config": self.configuration,
+            "config": _given_values(self.configuration),
             "experiment": start["generation"].get("experiment_name"),
             "labels": start["generation"].get("labels") or {},
             "keep_secrets": bool(self.old.document.get("keep_secrets")),
+            "output_patterns": _output_patterns(self.old.document),
         }
+
+
+def _given_values(configuration: JsonObject) -> JsonObject:
+    """The configuration without `model` and `provider` where these are null: nobody gave them."""
+    unknown = [name for name in ("model", "provider") if configuration.get(name) is None]
+    return {name: value for name, value in configuration.items() if name not in unknown}
+
+
+def _output_patterns(document: JsonObject) -> list[str]:
+    """The patterns of the files that were copied into the record from elsewhere."""
+    return (document.get("reproduce") or {}).get("outputs") or []
 
 
 def _compare_or_fail(old: Record, new: Record | str, failures: list[RuncardError]) -> RunComparison | None:
@@ -223,8 +235,10 @@ def rerun_directory(path: str | os.PathLike[str]) -> str | None:
     None if it is another one: then the command runs there. Raises StoreError if the directory is not known.
     """
     record = open_record(path)
-    inside = os.path.realpath(record.directory)
-    here = os.path.realpath(os.curdir)
+    try:
+        inside, here = os.path.realpath(record.directory), os.path.realpath(os.curdir)
+    except FileNotFoundError:  # the current directory was removed; running the command reports it
+        return None
     if os.path.commonpath([inside, here]) != inside:
         return None
     document = show(record).document

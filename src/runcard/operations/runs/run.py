@@ -23,20 +23,23 @@ from runcard.observe.environment import EnvironmentGatherer
 from runcard.observe.inputs import InputWatch, inputs
 from runcard.observe.paths import absolute_path
 from runcard.observe.process_tree import ProcessTree
+from runcard.operations.runs.command_files import CommandFiles
 from runcard.recording.run import BACKGROUND_TIMEOUT, JournalEvents, RecordOptions, Run
 from runcard.recording.run_closer import CHANGING
-from runcard.recording.start_document import start_settings, traceparent
+from runcard.recording.start_document import given_configuration, start_settings, traceparent
 from runcard.recording.start_run import start_run
 from runcard.recording.termination import status_of
 from runcard.settings import OUTPUTS, read_settings
 from runcard.settings.apply import use_masking_settings
 from runcard.store import layout
+from runcard.store.runs import config_file
 from runcard.store.runs.directory import restore_directory
 from runcard.store.runs.output_filter import OutputFilters
 from runcard.store.runs.output_log import HEAD, MIB, TAIL, OutputLog
 
 if TYPE_CHECKING:
     from runcard.child_process.terminal import Terminal
+    from runcard.observe.changed_files import ChangedFiles
 
 
 FAILED = 125  # the exit code when runcard itself failed
@@ -51,6 +54,7 @@ class CommandResult(NamedTuple):
     code: int  # to exit with
     warnings: list[str]
     problems: list[CannotRun | RuncardError]  # why it could not be run, or its record not be closed
+    changed: "ChangedFiles | None" = None  # files that changed during the run and are not in its record
 
 
 def run(  # noqa: PLR0913 - each is a thing to say about a run
@@ -66,22 +70,35 @@ def run(  # noqa: PLR0913 - each is a thing to say about a run
     parent: str | None = None,
     relations: Iterable[tuple[str, str, str]] = (),
     keep_secrets: bool = False,
+    output_patterns: Iterable[str] = (),
+    template_args: bool = False,
+    find_changes: bool = False,
     variables: Mapping[str, str] | None = None,
 ) -> CommandResult:
     """Run a command and record it; raises when it cannot be recorded, and then the command was not run.
 
     `patterns` select its inputs; a relation is a type, the id of the other record, and the digest of its document;
     `variables` are added to the environment of the command.
+    `output_patterns` select the files that are copied into the record if the command creates or changes them.
+    With `template_args`, `{name}` in the command stands for a value of the configuration. With `find_changes`, the result
+    names files of the working directory that changed and are not in the record, unless there are output patterns.
     """
     settings = start_settings(
         model=model, provider=provider, config=config, experiment=experiment, labels=labels, parent=parent
     )
     caller = traceparent()
     passed_on = _child_traceparent(caller)
-    settings["command"] = [json_name(argument).text for argument in command]
     settings["trace"] = {"traceparent": caller, "passed_on": passed_on}
     configured = read_settings()
     use_masking_settings(configured)
+    if config and not keep_secrets:
+        from runcard.masking.known_secrets import use_secrets_of  # noqa: PLC0415 - many commands have no configuration
+
+        use_secrets_of(settings["config"])
+    wanted = tuple(output_patterns)
+    arguments = _set_command(
+        settings, command, wanted, template_args=template_args, keep_secrets=keep_secrets
+    )
     store = _check_current_directory(outputs or configured[OUTPUTS])
     _open_standard_streams()
     warnings: list[str] = []
@@ -89,14 +106,43 @@ def run(  # noqa: PLR0913 - each is a thing to say about a run
     command_run = _CommandRun(start_run(options, warnings.append), store, warnings)
     try:
         command_run.prepare(patterns, relations, keep_secrets=keep_secrets)
+        command_run.watch_files(wanted, find_changes=find_changes)
         for message, hint in configured.warnings(OUTPUTS):
             command_run.warn("settings", f"{message}; {hint}")
         with Signals() as signals:
-            command_run.run(list(command), signals, {"TRACEPARENT": passed_on, **(variables or {})})
+            command_run.run(arguments, signals, {"TRACEPARENT": passed_on, **(variables or {})})
             return command_run.close()
     except (RuncardError, OSError, KeyboardInterrupt) as error:
         command_run.abandon(error)
         raise
+    finally:
+        command_run.files.remove_config()
+
+
+def _set_command(
+    settings: JsonObject,
+    command: Sequence[str],
+    output_patterns: tuple[str, ...],
+    *,
+    template_args: bool,
+    keep_secrets: bool,
+) -> list[str]:
+    """Put the command, and what running it again needs, into the settings of a run; returns the real arguments."""
+    arguments = recorded = list(command)
+    reproduce: JsonObject = {}
+    if template_args:
+        from runcard.operations.runs.command_template import fill_command  # noqa: PLC0415 - rarely used
+
+        arguments, masked, counts = fill_command(command, given_configuration(settings))
+        recorded = arguments if keep_secrets else masked
+        settings["masked_in_command"] = counts
+        reproduce["command_template"] = [json_name(word).text for word in command]
+    if output_patterns:
+        reproduce["outputs"] = [json_name(pattern).text for pattern in output_patterns]
+    if reproduce:
+        settings["reproduce"] = reproduce
+    settings["command"] = [json_name(argument).text for argument in recorded]
+    return arguments
 
 
 def _check_current_directory(store: str) -> str:
@@ -138,6 +184,8 @@ class _CommandRun:
         self._background: EnvironmentGatherer | None = None
         self._code = FAILED
         self._used: JsonObject = {"cpu_seconds": None, "peak_memory_bytes": None}
+        self.files = CommandFiles(self._path, events.run_id, self._directory)
+        self._changed: ChangedFiles | None = None
         self._warnings = warnings  # shown to the user
         self._problems: list[CannotRun | RuncardError] = []
 
@@ -161,9 +209,18 @@ class _CommandRun:
         for kind, message in self._events.setup_warnings:
             self.warn(kind, message)
 
+    def watch_files(self, output_patterns: Sequence[str], *, find_changes: bool) -> None:
+        """Prepare to find the files that the command writes outside its run directory."""
+        if output_patterns:
+            self.files.watch_outputs(output_patterns)
+        elif find_changes:
+            self.files.watch_changes(self._original_directory)
+
     def run(self, arguments: list[str], signals: Signals, variables: dict[str, str]) -> None:
         """Run the command to its end; `variables` are added to its environment."""
         environment = {**os.environ, **self._events.environ, **variables}
+        environment.pop(config_file.VARIABLE, None)  # that of an enclosing run
+        environment |= self._write_config()
         try:
             command = find_command(arguments, os.get_exec_path(environment))
             status = self._run_child(command, environment, signals)
@@ -178,6 +235,16 @@ class _CommandRun:
             self._add_error("killed", f"the command was killed by {_signal_name(number)}")
         else:
             self._code = os.WEXITSTATUS(status)
+        self._changed = self.files.changes()
+
+    def _write_config(self) -> dict[str, str]:
+        """Write the configuration to a file for the command; returns the variable that names it."""
+        try:
+            return self.files.write_config(self._events.given_configuration)
+        except OSError as error:
+            message = f"the configuration could not be written for the command: {error.strerror}"
+            self.warn("configuration", f"{message}; {config_file.VARIABLE} is not set")
+            return {}
 
     def _run_child(self, command: Command, environment: dict[str, str], signals: Signals) -> int:
         terminal = _open_terminal() if os.isatty(_STDOUT) else None
@@ -232,6 +299,8 @@ class _CommandRun:
             self._close_log()
             for change in self._watched.changes():
                 self.warn("input", change)
+            for problem in () if self._problems else self.files.copy_outputs():  # none: it was not run
+                self.warn("output-file", problem)
             status = "completed" if self._code == 0 else "failed"
             document = self._events.end(
                 status, exit_code=self._code, environment=self._environment(), used=self._used
@@ -241,7 +310,7 @@ class _CommandRun:
         except (RuncardError, OSError, ImportError) as error:
             self._problems.append(_closing_error(error, self._path))
             self._code = self._code or FAILED
-        return CommandResult(self._path, self._code, self._warnings, self._problems)
+        return CommandResult(self._path, self._code, self._warnings, self._problems, self._changed)
 
     def _close_log(self) -> None:
         log = self._log.close()

@@ -21,10 +21,11 @@ from runcard.masking import mask_data
 from runcard.observe.clients.call import CallFacts, ModelCall
 from runcard.observe.clients.supported_clients import attach
 from runcard.recording.argument_checks import check_optional_text
-from runcard.recording.current_run import RunMatch, enclosing_run, find_run
+from runcard.recording.current_run import RunMatch, find_run
 from runcard.recording.events import EventRecorder
 from runcard.recording.off_loop import warn_caller
 from runcard.recording.recorder import Recorder, events_of
+from runcard.recording.run import enclosing_run
 
 Client = TypeVar("Client")
 
@@ -60,7 +61,8 @@ def watch(
 
     def call_recorder() -> _CallRecorder | None:
         match = None if run else find_run(watched_in() if watched_in else None)
-        recorder = run or (match and (match.run or next(iter(match.candidates), None)))
+        # The newest one will be open longest.
+        recorder = run or (match and (match.run or next(reversed(match.candidates), None)))
         if recorder is None:
             return None
         return _CallRecorder(events_of(recorder), step, digest, keep_content, match)
@@ -93,13 +95,18 @@ class _CallRecorder:
             self._warn_uncertain(self.match)
 
     def _warn_uncertain(self, match: RunMatch) -> None:
-        """Warn in all runs that the call may belong to: their totals may lack it."""
-        kept = "kept in none of their totals" if match.run is None else f"recorded in {match.run.id}"
-        message = f"it is uncertain to which run a call belongs, so it was {kept}: {match.describe()}"
-        runs = [run for run in (match.run, *match.candidates) if run is not None]
-        is_new = [_warn_once(events_of(run), message, _UNCERTAIN, key=_UNCERTAIN) for run in runs]
+        """Warn in all runs that the call may belong to, and in the program."""
+        kept = "is in no totals" if match.run is None else f"was recorded in {match.run.id}"
+        texts = dict.fromkeys(match.candidates, f"a model call may belong to this run and {kept}")
+        if match.run is not None:
+            texts[match.run] = "a model call was recorded here that may belong to another run"
+        reason = match.describe()
+        is_new = [
+            _warn_once(events_of(run), f"{text}: {reason}", _UNCERTAIN, key=_UNCERTAIN)
+            for run, text in texts.items()
+        ]
         if any(is_new):
-            warn_caller(message)
+            warn_caller(f"it is uncertain to which run a model call belongs; it {kept}: {reason}")
 
     def call_finished(self, call: ModelCall, facts: CallFacts) -> None:
         usage = self._usage(facts)

@@ -178,7 +178,9 @@ class SessionAssembler:
         seal = {"symlinks": self._copier.symlinks}
         team = build.team_document(self._spec.session, members, facts, seal, self._options.schema)
         content = content_of(team, instances.values(), self._copier.hexes)
-        earlier = EarlierSessions(self._directory.store, self._spec.session.session_id, content)
+        earlier = EarlierSessions(
+            self._directory.store, self._spec.session.session_id, content, self._spec.source["sha256"]
+        )
         earlier.check()
         return earlier
 

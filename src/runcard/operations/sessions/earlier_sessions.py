@@ -5,9 +5,9 @@ import os
 from collections.abc import Iterator
 
 from runcard.checksums import read as read_listing
-from runcard.documents.session.content import content_of
+from runcard.documents.session.content import COMPUTED, content_of
 from runcard.documents.session.team import Team
-from runcard.encoding import JsonObject
+from runcard.encoding import JsonObject, decode_json
 from runcard.errors import RuncardError, StoreError
 from runcard.files import json_name, printable
 from runcard.store import layout
@@ -30,8 +30,11 @@ class SameContentError(StoreError):
 class EarlierSessions:
     """The sessions of a store with the id of a new one; each is compared once."""
 
-    def __init__(self, store: str, session_id: str, content: JsonObject) -> None:
+    def __init__(self, store: str, session_id: str, content: JsonObject, spec_digest: str) -> None:
         self._store, self._id, self._content = store, session_id, content
+        self._spec_digest = (
+            spec_digest  # of the bytes: from the same SPEC only the price table makes another cost
+        )
         self._compared: set[str] = set()
 
     def check(self) -> None:
@@ -59,7 +62,10 @@ class EarlierSessions:
         files = {path: listing[path].hex for path in listing if layout.is_instance_content(path)}
         if files != mine["files"] or not self._has_files(record, files):
             return False
-        return content_of(team, self._instances(record), files) == mine
+        theirs = content_of(team, self._instances(record), files)
+        return theirs == mine or (
+            theirs | {COMPUTED: mine[COMPUTED]} == mine and _spec_digest(record) == self._spec_digest
+        )
 
     @staticmethod
     def _has_files(record: Record, files: dict[str, str]) -> bool:
@@ -74,3 +80,9 @@ class EarlierSessions:
         return (
             record.load(layout.instance_file(own, layout.METADATA)).to_dict() for own in record.instances()
         )
+
+
+def _spec_digest(record: Record) -> str:
+    """The digest of the SPEC that a session was collected from, by the first event of its journal."""
+    first = (record.read(layout.AUDIT) or b"").partition(b"\n")[0]
+    return str(decode_json(first)["payload"]["spec"]["sha256"])

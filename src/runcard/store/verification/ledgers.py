@@ -141,7 +141,10 @@ def _unknown(facts: LedgerFacts, lookups: tuple[_LedgerLookup, ...]) -> Iterator
     message = f"the ledger of the store does not know this {facts.word}"
     yield _finding(facts, message)
     if facts.head is not None and not any(facts.head in ledger.hashes for ledger in lookups):
-        message = f"the ledger was cut, or this {facts.word} comes from another store: the ledger entry that it names is missing"
+        message = (
+            f"this {facts.word} comes from another store, such as an imported bundle, or the ledger was cut: "
+            "it names an entry that is not there"
+        )
         yield _finding(facts, message, expected=facts.head)
 
 

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from runcard.files import globs
+from runcard.store.default_excludes import CREDENTIALS, GENERATED
 from runcard.store.sessions.copying.copy_rules import CopyRules
-from runcard.store.sessions.copying.default_excludes import CREDENTIALS, GENERATED
 
 NOT_INCLUDED = "not included"  # in place of a pattern, for files that no `include` pattern matches
 

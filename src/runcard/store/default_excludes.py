@@ -1,8 +1,8 @@
-"""The files that are never copied from a workspace by default: generated files and credentials.
+"""The files that are not copied into a record by default: generated files and credentials.
 
 Add a pattern to GENERATED or CREDENTIALS, and to the table in `docs/collecting.md`. Patterns are written as in
 `.gitignore`, but match at any depth, and credentials in upper and lower case. A user brings a file back with
-`--exclude '!NAME'`.
+`runcard collect --exclude '!NAME'`, or `runcard run --output NAME`.
 """
 
 GENERATED = (

@@ -1,0 +1,73 @@
+"""The configuration of a run as a file for its command: the one that the variable RUNCARD_CONFIG names.
+
+The file holds the values that the user gave, secrets included. So it is not a part of the record: it is in memory if the
+system has a directory for that, only its owner can read it, and it is removed when the command has ended. If runcard is
+killed, the process that closes the run removes it.
+
+Invariant: the name of the file contains the id of the run, so that it is never taken for the file of another run.
+"""
+
+import contextlib
+import errno
+import os
+
+from runcard.encoding import JsonObject, decode_json, encode_json
+from runcard.errors import EncodingError
+from runcard.files import is_safe_id, read_regular, write_all
+
+VARIABLE = "RUNCARD_CONFIG"
+
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_TEMPORARY = ("/dev/shm", "/tmp", "/var/tmp")  # noqa: S108 - the file is new, and private
+
+
+def write_config(run_id: str, configuration: JsonObject) -> str:
+    """Write the configuration for the command of a run; returns the path. Raises OSError if there is no place for it."""
+    data, problem = encode_json(configuration), OSError(errno.ENOENT, os.strerror(errno.ENOENT), "/tmp")  # noqa: S108
+    for path in _paths(run_id):
+        try:
+            descriptor = os.open(path, _CREATE, 0o600)
+        except OSError as error:
+            problem = error
+            continue
+        try:
+            write_all(descriptor, data)
+        except OSError as error:
+            problem = error
+            os.unlink(path)
+        else:
+            return path
+        finally:
+            os.close(descriptor)
+    raise problem
+
+
+def read_config(run_id: str) -> JsonObject | None:
+    """The configuration of the run that this process belongs to; None if the variable does not name its file."""
+    path = os.environ.get(VARIABLE, "")
+    if os.path.basename(path) != _name(run_id):
+        return None
+    try:
+        configuration = decode_json(read_regular(path) or b"")
+    except (EncodingError, OSError):  # the command removed it, or wrote to it
+        return None
+    return configuration if isinstance(configuration, dict) else None
+
+
+def remove_config(run_id: str) -> None:
+    """Remove the file of a run, wherever it is."""
+    if is_safe_id(run_id):
+        for path in _paths(run_id):
+            with contextlib.suppress(OSError):
+                os.unlink(path)
+
+
+def _paths(run_id: str) -> list[str]:
+    """Where the file of a run may be, the best place first."""
+    runtime, temporary = os.environ.get("XDG_RUNTIME_DIR", ""), os.environ.get("TMPDIR", "")
+    folders = (runtime, _TEMPORARY[0], temporary, *_TEMPORARY[1:])
+    return [os.path.join(folder, _name(run_id)) for folder in folders if os.path.isabs(folder)]
+
+
+def _name(run_id: str) -> str:
+    return f"runcard-config-{run_id}.json"
