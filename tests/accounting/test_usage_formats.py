@@ -33,7 +33,7 @@ from accounting.wire_forms import (
     OPENROUTER,
 )
 from encoding.plain_data import values
-from runcard.accounting import Prices, Tokens, read_usage
+from runcard.accounting import Charge, Prices, Tokens, read_usage
 from runcard.errors import UsageError
 
 AUTUMN = datetime(2026, 11, 1, tzinfo=UTC)
@@ -518,6 +518,8 @@ def test_an_unknown_count_that_is_allowed_leaves_the_cost_unknown(usage: Reply) 
         {"foo_tokens": None},
         {"foo_tokens": 0.0},
         {"foo": "12"},
+        {"foo_tokens": "00"},
+        {"foo_tokens": "many"},
         {"foo": True},
         {"foo": {"bar": 0}},
         {"foo": []},
@@ -529,20 +531,90 @@ def test_what_is_no_count_does_no_harm(fields: Reply) -> None:
     assert read_usage(changed(CHAT, fields)) == read_usage(CHAT)
 
 
-def test_totals_of_many_calls_do_not_get_the_price_of_a_large_call() -> None:
-    stats = {"tokens": {"prompt": 300_000, "candidates": 0, "total": 300_000, "cached": 0}}
-    totals = {"stats": {"models": {"gemini-2.5-pro": stats}}}
-    assert charged(totals) == Decimal("0.375")
+def test_totals_of_many_calls_may_have_large_calls_which_cost_more() -> None:
+    def charge(prompt: int) -> Charge:
+        stats = {"tokens": {"prompt": prompt, "candidates": 0, "total": prompt, "cached": 0}}
+        usage = read_usage({"stats": {"models": {"gemini-2.5-pro": stats}}})
+        return Prices.packaged().charge(usage, when=AUTUMN)
+
+    assert charge(200_000).cost == Decimal("0.25")  # none of the calls can be above the limit
+    large = charge(300_000)
+    assert (large.cost, large.known_cost) == (None, Decimal("0.375"))
+    assert large.unpriced == ("calls above 200000 input tokens",)
     several = {
         "requests": 4,
         "input_tokens": 300_000,
         "output_tokens": 0,
         "total_tokens": 300_000,
     }  # Agents SDK
-    assert charged(several, "gemini-2.5-pro") == Decimal("0.375")
+    assert Prices.packaged().charge(read_usage(several), None, AUTUMN, "gemini-2.5-pro")[1:] == large[1:]
     assert charged({"promptTokenCount": 300_000, "candidatesTokenCount": 0}, "gemini-2.5-pro") == Decimal(
         "0.75"
     )
+
+
+def test_a_message_that_used_tools_of_the_vendor_is_the_total_of_its_iterations() -> None:
+    usage = {"input_tokens": 300_000, "output_tokens": 0, "cache_read_input_tokens": 0}
+    once, twice = ([{"type": "message", "input_tokens": 300_000 // n}] * n for n in (1, 2))
+    model = "claude-sonnet-4-5"
+    assert charged({**usage, "iterations": once}, model) == charged(usage, model) == Decimal("1.8")
+    charge = Prices.packaged().charge(read_usage({**usage, "iterations": twice}), None, AUTUMN, model)
+    assert (charge.cost, charge.known_cost) == (None, Decimal("0.9"))
+
+
+def test_the_charge_for_a_model_that_declined_before_the_fallback_is_not_known() -> None:
+    declined = {"type": "message", "model": "claude-fable-5", "input_tokens": 10, "output_tokens": 1}
+    served = {"type": "fallback_message", "model": "claude-opus-4-5", "input_tokens": 10, "output_tokens": 5}
+    reply = changed(ANTHROPIC, {"iterations": [declined, served]})
+    assert read_usage(reply).server_tools == {"declined_attempt": 1}
+    assert charged(reply) is None
+    assert read_usage(changed(ANTHROPIC, {"iterations": [served]})).server_tools == {}
+
+
+@pytest.mark.parametrize(
+    ("reply", "model"),
+    [
+        (changed(CHAT, {"total_tokens": 9_999_999}), None),  # Gemini's thoughts, through a gateway
+        (changed(RESPONSE, {"total_tokens": 9_999_999}), None),
+        ({"promptTokenCount": 10, "candidatesTokenCount": 5, "totalTokenCount": 500}, "gemini-2.5-flash"),
+        ({"input": 10, "output": 5, "cached": 0, "thoughts": 1, "total": 500}, "gemini-2.5-flash"),
+        ({**LANGCHAIN, "total_tokens": 9_999_999}, "gpt-5"),
+        ({**CODEX, "total_tokens": 9_999_999}, "gpt-5"),
+        ({"inputTokens": 10, "outputTokens": 5, "totalTokens": 500}, "claude-sonnet-4-5"),
+    ],
+)
+def test_output_is_unknown_where_the_total_has_more_tokens(reply: Reply, model: str | None) -> None:
+    usage = read_usage(reply)
+    assert usage.tokens.output is None
+    charge = Prices.packaged().charge(usage, None, AUTUMN, model)
+    assert (charge.cost, charge.unpriced) == (None, ("output",))
+    assert charge.known_cost
+
+
+def test_a_total_includes_what_is_billed_apart() -> None:
+    usage = {"prompt_tokens": 10, "completion_tokens": 5, "citation_tokens": 100, "total_tokens": 115}
+    assert read_usage(usage).tokens == Tokens(10, 5)
+
+
+@pytest.mark.parametrize("model", ["deepseek-r1:8b", "command-r", "mistral-nemo", "kimi-k2"])
+def test_a_local_model_does_not_have_the_price_of_its_vendor(model: str) -> None:
+    assert charged({**OLLAMA, "model": model}) is None
+    facts = {"model_provider": "ollama", "model_name": model, "done_reason": "stop"}
+    message = {**AI_MESSAGE, "response_metadata": facts}
+    assert charged(message) is None
+
+
+def test_gateways_and_libraries_pass_on_the_speed_and_region_of_anthropic() -> None:
+    special = {"speed": "fast", "inference_geo": "us"}
+    assert read_usage(LITELLM | special).service_tier == "fast+us"
+    facts = {"model_name": "claude-sonnet-4-5", "usage": {**special, "service_tier": "standard"}}
+    assert read_usage({**AI_MESSAGE, "response_metadata": facts}).service_tier == "fast+us"
+
+
+def test_the_fee_of_openrouter_without_the_charge_of_the_provider_is_not_the_cost() -> None:
+    usage = {"prompt_tokens": 10, "completion_tokens": 5, "cost": 0.01, "is_byok": True}
+    charge = Prices.packaged().charge(read_usage(usage), "openai", AUTUMN, "gpt-5")
+    assert (charge.cost, charge.unpriced) == (None, ("byok_fee",))
 
 
 def test_a_field_of_a_tool_among_counts_does_not_hide_them() -> None:

@@ -204,6 +204,13 @@ def test_an_unknown_count_is_an_error_and_nothing_is_recorded(outputs: Path) -> 
     assert calls(run) == []
 
 
+@pytest.mark.parametrize("name", ["step", "model", "provider"])
+def test_a_name_that_is_no_text_is_an_error_at_once(name: str, outputs: Path) -> None:
+    with runcard.record(outputs) as run, pytest.raises(UsageError, match=f"{name} is 5"):
+        run.add_usage({"input": 1, "output": 2}, **{name: 5})  # type: ignore[arg-type]
+    assert calls(run) == []
+
+
 def test_free_is_zero_and_not_unknown(outputs: Path, prices: Prices) -> None:
     with runcard.record(outputs, prices=prices, provider="ours", strict=True) as run:
         run.add_usage({"input": 1000, "output": 1000, "model": "llama-local"})

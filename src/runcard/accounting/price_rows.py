@@ -91,6 +91,11 @@ class PriceRow:
         modalities = (name for name in _MODALITY_RATES if getattr(tokens, name))
         return replace(self._of_size(tokens.input), used=(*modalities, *tools))
 
+    def reached_tiers(self, tokens: Tokens) -> tuple[str, ...]:
+        """The price for large calls that may apply to some of the calls which have these tokens together."""
+        reached = [tier for tier in self.tiers if (tokens.input or 0) > tier.above_input_tokens]
+        return (f"calls above {reached[0].above_input_tokens} input tokens",) if reached else ()
+
     def _of_size(self, size: int | None) -> "PriceRow":
         if size is None:
             return self

@@ -111,14 +111,19 @@ class Prices:
         if usage.reported_cost is not None:
             return Charge(usage.reported_cost, None, source="reported")
         name = usage.model or model
-        provider = provider or (usage.provider if usage.source == "given" else None)
+        provider = provider or usage.known_provider
         row = self.find(name, provider, when, usage.service_tier) if name else None
         if row is None:
             return Charge(None, None)
-        row = replace(row, tiers=()) if usage.is_total else row
         tokens = usage.billed or usage.tokens
+        uncertain = usage.unknown
+        if usage.is_total:
+            uncertain += row.reached_tiers(tokens)
+            row = replace(row, tiers=())
+        if usage.source == "partial":
+            uncertain += (_REST,)
         known, unpriced = row.charge(tokens, usage.server_tools)
-        unpriced += usage.unknown + ((_REST,) if usage.source == "partial" else ())
+        unpriced += uncertain
         total = None if unpriced else known
         return Charge(total, row.applied(tokens, usage.server_tools), known, unpriced, "priced")
 

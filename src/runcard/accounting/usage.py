@@ -12,6 +12,8 @@ from runcard.accounting.tokens import Tokens
 
 Source = Literal["reported", "partial", "given"]
 
+_OWN_FORMATS = {"ollama"}  # its models have the names of others, who charge for them
+
 
 @dataclass(frozen=True, slots=True)
 class Usage:
@@ -31,7 +33,12 @@ class Usage:
     reported_cost: Decimal | None = None  # in US dollars, as the reply states it
     billed: Tokens | None = None  # the tokens that are charged, where the reply has others than `tokens`
     unknown: tuple[str, ...] = ()  # counts in the reply that may be tokens beside these: the cost is unknown
-    is_total: bool = False  # the counts are of several calls: prices for large calls do not apply
+    is_total: bool = False  # the counts are of several calls of unknown sizes
+
+    @property
+    def known_provider(self) -> str | None:
+        """The provider, if the caller named it or no other server has this format."""
+        return self.provider if self.source == "given" or self.provider in _OWN_FORMATS else None
 
     @property
     def calls(self) -> tuple["Usage", ...]:

@@ -99,6 +99,11 @@ def check_text(value: object, what: str) -> str:
     return value
 
 
+def check_optional_text(value: object, what: str) -> None:
+    if not isinstance(value, str | None):
+        raise UsageError(f"{what} is {display_value(value)}", hint="pass a text or None")
+
+
 def display_value(value: object) -> str:
     from runcard.documents.findings import display_value as quoted  # noqa: PLC0415 - only for an error
 

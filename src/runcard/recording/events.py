@@ -132,7 +132,7 @@ class EventRecorder(ABC):
                 **details,
                 "model": usage.model or model,
                 # The shape of a reply does not prove who sent it: other servers use the same.
-                "provider": vendor or (usage.provider if usage.source == "given" else None),
+                "provider": vendor or usage.known_provider,
                 "response_id": usage.response_id or reply_usage.response_id,
                 "service_tier": usage.service_tier,
                 "tokens": usage.tokens.to_dict(),

@@ -11,6 +11,7 @@ from runcard.recording.argument_checks import (
     check_config,
     check_cost,
     check_labels,
+    check_optional_text,
     check_relation,
     check_seconds,
     check_text,
@@ -83,9 +84,12 @@ class Recorder:
         arguments: only the parameters are kept. Of `prompt` and `template` only the digests are kept. A `cost` in dollars is
         recorded as given; without it the cost is computed from the price table, and stays unknown where that has no price.
         `service_tier` (batch, flex, …) counts over the one in the reply: batches do not state theirs. A response that was
-        recorded before, by its id, counts once; that of a watched client is already recorded, and only a given `cost` is added.
+        recorded before, by its id, counts once; that of a watched client is already recorded, and only a given `cost`, `step` or
+        `service_tier` is added.
         """
         events = self._events
+        for name, text in (("step", step), ("model", model), ("provider", provider)):
+            check_optional_text(text, name)
         amount = None if cost is None else check_cost(cost)
         seconds = None if latency is None else check_seconds(latency)
         tier = None if service_tier is None else check_text(service_tier, "the service tier")
@@ -95,7 +99,7 @@ class Recorder:
 
         usage = read_usage(reply)
         is_watched = usage.response_id is not None and events.is_watched(usage.response_id, reply)
-        if is_watched and amount is None:
+        if is_watched and amount is None and tier is None and step is None:
             return
         details: JsonObject = {
             "step": step,

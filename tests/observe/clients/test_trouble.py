@@ -252,6 +252,7 @@ def test_counts_that_cannot_be_are_a_warning_and_no_error(server: ModelServer, o
     assert reply.id == "msg_01"
     (call,) = calls(run)
     assert (call["tokens"], call["token_source"]) == ({}, None)
+    assert (call["model"], call["response_id"]) == (reply.model, "msg_01")
     assert "usage.input_tokens is -4; it must not be negative" in read(run.path)["warnings"][0]["message"]
 
 

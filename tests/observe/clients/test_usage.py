@@ -59,11 +59,21 @@ def test_whatever_a_library_returns_is_read(way: str, server: ModelServer, outpu
 def test_a_reply_of_a_watched_client_is_not_counted_twice(
     way: str, server: ModelServer, run: runcard.Run
 ) -> None:
-    run.add_usage(make(way, server), step="again")
-    assert [call["step"] for call in calls(run)] == [None]
+    run.add_usage(make(way, server))
+    assert len(calls(run)) == 1
     run.add_usage({"input": 1, "output": 2})
     run.add_usage(replies.message(id="msg_other"))
     assert len(calls(run)) == 3
+
+
+def test_what_only_add_usage_states_about_a_watched_call_is_added(server: ModelServer, outputs: Any) -> None:
+    with runcard.record(outputs, strict=True) as run:
+        run.add_usage(make("claude", server), step="draft", service_tier="batch")
+    assert [call["service_tier"] for call in calls(run)] == [None, "batch"]
+    document = runcard.load(run.path / "metadata.json").to_dict()
+    (step,) = document["token_usage"]["breakdown_by_step"]
+    assert (step["step"], step["calls"]) == ("draft", 1)
+    assert [row["service_tier"] for row in document["costs"]["price_rows"]] == ["batch"]
 
 
 def test_a_reply_that_is_still_coming_is_not_counted_twice(server: ModelServer, run: runcard.Run) -> None:

@@ -270,10 +270,14 @@ def test_an_unknown_count_in_a_usage_is_an_error() -> None:
     assert (found.rule, found.message.partition(":")[0]) == ("spec.usage", "foo")
 
 
-def test_tokens_of_many_calls_are_not_priced_as_one_long_call() -> None:
+def test_tokens_of_many_calls_cost_at_least_the_price_of_small_ones() -> None:
     usage = {"input": 1_000_000, "output": 0}
     (entry,) = collected(instance(model="claude-sonnet-4-5", usage=usage))["instances"]
-    assert entry["cost"] == 3
+    assert (entry.get("cost"), entry["known_cost"]) == (None, 3)
+    (entry,) = collected(instance(model="claude-sonnet-4-5", usage={"input": 200_000, "output": 0}))[
+        "instances"
+    ]
+    assert entry["cost"] == 0.6
 
 
 @pytest.mark.parametrize(

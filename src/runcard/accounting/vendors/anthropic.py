@@ -1,7 +1,8 @@
 """Anthropic's Messages: `input_tokens` excludes cached input, so the three input counts are added.
 
 A message without a `stop_reason` is the start of a stream: its output count is a placeholder. Compaction and advisors are
-separate calls, which the counts of the message do not include.
+separate calls, which the counts of the message do not include. A message that used the vendor's tools is the total of several
+iterations.
 """
 
 from runcard.accounting.service_tiers import non_standard
@@ -66,10 +67,11 @@ def read(reply: ReplyFields, usage: ReplyFields) -> Usage:
         response_id=reply.text("id"),
         stop_reason=stop_reason,
         source="partial" if is_reply(reply) and stop_reason is None else "reported",
-        service_tier=_service_tier(usage),
-        server_tools=anthropic_tools(reply, usage),
+        service_tier=service_tier(usage),
+        server_tools=anthropic_tools(reply, usage) | _declined_attempts(usage),
         also=tuple(_nested_calls(reply, usage)),
         unknown=unknown_counts(usage, KNOWN),
+        is_total=sum(part.text("type") not in _NESTED_CALLS for part in usage.parts("iterations")) > 1,
     )
 
 
@@ -93,10 +95,18 @@ def _writes(usage: ReplyFields) -> tuple[int | None, int | None]:
     return split_writes(usage.count(name), short, long, name)
 
 
-def _service_tier(usage: ReplyFields) -> str | None:
+def service_tier(usage: ReplyFields) -> str | None:
     """Batch or priority, fast mode, a chosen region: each has its own price."""
     names = (usage.text("service_tier"), usage.text("speed"), usage.text("inference_geo"))
     return "+".join(tier for name in names if (tier := non_standard(name, "anthropic"))) or None
+
+
+def _declined_attempts(usage: ReplyFields) -> dict[str, int]:
+    """Attempts of another model that declined, before the fallback that answered: their charge is not known."""
+    parts = [(part.text("type"), part.text("model")) for part in usage.parts("iterations")]
+    served = {model for kind, model in parts if kind == "fallback_message"}
+    declined = [model for kind, model in parts if kind == "message" and model not in served]
+    return {"declined_attempt": len(declined)} if served and declined else {}
 
 
 def _nested_calls(reply: ReplyFields, usage: ReplyFields) -> list[Usage]:
@@ -106,7 +116,7 @@ def _nested_calls(reply: ReplyFields, usage: ReplyFields) -> list[Usage]:
             provider="anthropic",
             model=call.text("model") or reply.text("model"),
             source="reported",
-            service_tier=_service_tier(usage),
+            service_tier=service_tier(usage),
         )
         for call in usage.parts("iterations")
         if call.text("type") in _NESTED_CALLS

@@ -7,7 +7,7 @@ from runcard.accounting.service_tiers import non_standard
 from runcard.accounting.tokens import Tokens, split_writes
 from runcard.accounting.usage import Usage
 from runcard.accounting.vendors.known_fields import known_fields, unknown_counts
-from runcard.accounting.vendors.reply_fields import ReplyFields
+from runcard.accounting.vendors.reply_fields import ReplyFields, complete_output
 
 USAGE = ("usage",)
 
@@ -53,9 +53,10 @@ def _tokens(usage: ReplyFields) -> Tokens:
         written[duration] = written.get(duration, 0) + (part.count("inputTokens") or 0)
     total = usage.count(*_WRITTEN)
     short, long = split_writes(total, written["5m"] or None, written["1h"] or None, _WRITTEN[0])
+    sent = None if uncached is None else uncached + (read or 0) + (short or 0) + (long or 0)
     return Tokens(
-        input=None if uncached is None else uncached + (read or 0) + (short or 0) + (long or 0),
-        output=usage.count("outputTokens"),
+        input=sent,
+        output=complete_output(usage.count("outputTokens"), sent, usage.count("totalTokens")),
         cache_read=read,
         cache_write_5m=short,
         cache_write_1h=long,

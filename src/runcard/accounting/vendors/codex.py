@@ -7,7 +7,7 @@
 from runcard.accounting.tokens import Tokens, split_writes
 from runcard.accounting.usage import Usage
 from runcard.accounting.vendors.known_fields import known_fields, unknown_counts
-from runcard.accounting.vendors.reply_fields import ReplyFields
+from runcard.accounting.vendors.reply_fields import ReplyFields, complete_output
 
 USAGE = ("total_token_usage", "last_token_usage", "usage")
 
@@ -26,12 +26,12 @@ def is_usage(usage: ReplyFields) -> bool:
 def read(reply: ReplyFields, usage: ReplyFields) -> Usage:
     """A `turn.completed` or `token_count` event, a `token_usage_record`, or usage alone."""
     response_id = reply.text("response_id")
-    name = "cache_write_input_tokens"
+    name, sent = "cache_write_input_tokens", usage.count("input_tokens")
     short, long = split_writes(usage.count(name), None, None, name)
     return Usage(
         tokens=Tokens(
-            input=usage.count("input_tokens"),
-            output=usage.count("output_tokens"),
+            input=sent,
+            output=complete_output(usage.count("output_tokens"), sent, usage.count("total_tokens")),
             cache_read=usage.count("cached_input_tokens"),
             cache_write_5m=short,
             cache_write_1h=long,

@@ -10,7 +10,7 @@ from dataclasses import replace
 from runcard.accounting.tokens import Tokens
 from runcard.accounting.usage import Usage
 from runcard.accounting.vendors.known_fields import known_fields, unknown_counts
-from runcard.accounting.vendors.reply_fields import ReplyFields, as_mapping
+from runcard.accounting.vendors.reply_fields import ReplyFields, as_mapping, complete_output
 
 USAGE = ("stats", "tokens")
 
@@ -63,10 +63,12 @@ def _read_model(name: str, model: ReplyFields) -> Usage:
 
 def _tokens(usage: ReplyFields) -> Tokens:
     prompt = usage.count("prompt", "input")  # `input` beside `prompt` is a part of it
+    sent = None if prompt is None else prompt + (usage.count("tool") or 0)
     output, thoughts = usage.count("candidates", "output"), usage.count("thoughts")
+    output = None if output is None else output + (thoughts or 0)
     return Tokens(
-        input=None if prompt is None else prompt + (usage.count("tool") or 0),
-        output=None if output is None else output + (thoughts or 0),
+        input=sent,
+        output=complete_output(output, sent, usage.count("total")),
         cache_read=usage.count("cached"),
         reasoning=thoughts,
     )

@@ -10,7 +10,7 @@ from runcard.accounting.service_tiers import non_standard
 from runcard.accounting.tokens import Tokens
 from runcard.accounting.usage import Usage
 from runcard.accounting.vendors.known_fields import known_fields, unknown_counts
-from runcard.accounting.vendors.reply_fields import ReplyFields
+from runcard.accounting.vendors.reply_fields import ReplyFields, complete_output
 from runcard.accounting.vendors.server_tools import google_tools
 from runcard.errors import UsageError
 
@@ -28,7 +28,7 @@ _CANDIDATES = (
     "total_output_tokens",
 )
 _THOUGHTS = ("thoughtsTokenCount", "thoughts_token_count", "total_thought_tokens")
-_TOTAL = ("totalTokenCount", "total_token_count")
+_TOTAL = ("totalTokenCount", "total_token_count", "total_tokens")  # the last one is of Interactions
 _DETAILS = {
     "input": (
         *("promptTokensDetails", "prompt_tokens_details", "input_tokens_by_modality"),
@@ -61,7 +61,6 @@ KNOWN = known_fields(
     *_TOTAL,
     *_TRAFFIC,
     *_TIER,
-    "total_tokens",
     "initial_input_tokens",  # a part of the input
     "billablePromptUsage",  # the input in characters
     "billable_prompt_usage",
@@ -80,7 +79,7 @@ def is_reply(reply: ReplyFields) -> bool:
 
 def is_usage(usage: ReplyFields) -> bool:
     """Two names of Interactions are common, so one of the others is needed to recognize them."""
-    return usage.has(*_PROMPT[:2], *_TOTAL, *_CANDIDATES[:4], _CACHED[2], _TOOLS[2], _THOUGHTS[2])
+    return usage.has(*_PROMPT[:2], *_TOTAL[:2], *_CANDIDATES[:4], _CACHED[2], _TOOLS[2], _THOUGHTS[2])
 
 
 def read(reply: ReplyFields, usage: ReplyFields) -> Usage:
@@ -134,7 +133,7 @@ def _modalities(usage: ReplyFields) -> dict[str, int]:
 def _output(usage: ReplyFields, sent: int | None, thoughts: int | None) -> int | None:
     candidates, total = usage.count(*_CANDIDATES), usage.count(*_TOTAL)
     if candidates is not None:
-        return candidates + (thoughts or 0)
+        return complete_output(candidates + (thoughts or 0), sent, total)
     return None if sent is None or total is None or total < sent else total - sent
 
 

@@ -1,7 +1,7 @@
 """Counts in a usage that no reader knows: they may be tokens that would be lost, so they are named and never ignored.
 
 Each vendor's module lists the fields of its usage. A name that is not listed is a count if it has a whole number (written as a
-float only where the name mentions tokens), also deeper inside. Zero, null, texts, times and rates are no counts.
+float or in a text only where the name mentions tokens), also deeper inside. Zero, null, texts, times and rates are no counts.
 """
 
 import re
@@ -48,6 +48,8 @@ def _has_count(name: str, value: object, depth: int) -> bool:
         return False
     if isinstance(value, int):
         return value != 0
+    if isinstance(value, str):
+        return "token" in name.lower() and value.strip().strip("0").isdecimal()
     if isinstance(value, float):
         return value != 0 and value.is_integer() and "token" in name.lower()
     if depth >= _MAX_DEPTH:

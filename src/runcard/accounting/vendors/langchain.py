@@ -8,8 +8,9 @@ from runcard.accounting.providers import canonical_name
 from runcard.accounting.service_tiers import non_standard
 from runcard.accounting.tokens import Tokens, split_writes
 from runcard.accounting.usage import Source, Usage
+from runcard.accounting.vendors import anthropic
 from runcard.accounting.vendors.known_fields import known_fields, unknown_counts
-from runcard.accounting.vendors.reply_fields import ReplyFields
+from runcard.accounting.vendors.reply_fields import ReplyFields, complete_output
 from runcard.accounting.vendors.server_tools import anthropic_tools, google_tools, openai_tools
 
 USAGE = ("usage_metadata",)
@@ -65,15 +66,15 @@ def read(reply: ReplyFields, usage: ReplyFields) -> Usage:
 
 
 def _tokens(usage: ReplyFields) -> Tokens:
-    inputs, outputs = usage.part(_INPUTS), usage.part(_OUTPUTS)
+    inputs, outputs, sent = usage.part(_INPUTS), usage.part(_OUTPUTS), usage.count("input_tokens")
     short, long = inputs.count(_SHORT), inputs.count(_LONG)
     written = inputs.count(*_WRITTEN)
     if short or long:
         written = None  # it is 0 where the durations are known
     short, long = split_writes(written, short, long, _WRITTEN[0])
     return Tokens(
-        input=usage.count("input_tokens"),
-        output=usage.count("output_tokens"),
+        input=sent,
+        output=complete_output(usage.count("output_tokens"), sent, usage.count("total_tokens")),
         cache_read=inputs.count(*_READ),
         cache_write_5m=short,
         cache_write_1h=long,
@@ -85,8 +86,10 @@ def _tokens(usage: ReplyFields) -> Tokens:
 
 def _service_tier(facts: ReplyFields, usage: ReplyFields) -> str | None:
     """From OpenAI's facts, from Anthropic's usage among them, or from the names of the details."""
-    if tier := facts.text("service_tier") or facts.optional_part("usage").text("service_tier"):
+    if tier := facts.text("service_tier"):
         return non_standard(tier, "openai")
+    if tier := anthropic.service_tier(facts.optional_part("usage")):
+        return tier
     names = {*usage.part(_INPUTS).data, *usage.part(_OUTPUTS).data}
     return next((tier for tier in ("priority", "flex") if tier in names), None)
 

@@ -2,7 +2,8 @@
 
 Many servers use the format of Chat Completions, and add fields of their own: LiteLLM and DeepSeek for the cache, Perplexity
 for searches, OpenRouter, Perplexity and xAI for the cost. Where the total shows that reasoning is not included in the output
-(xAI), it is added; where the output is missing (embeddings), it is computed from the total. The details state audio, image and
+(xAI), it is added; where the total has more than input and output (thoughts of Gemini, through gateways), the output is
+unknown; where the output is missing (embeddings), it is computed from the total. The details state audio, image and
 video tokens. The usage of an image may have that of another model beside it, which wrote an SVG.
 """
 
@@ -12,8 +13,9 @@ from runcard.accounting.price_rows import EXACT
 from runcard.accounting.service_tiers import non_standard
 from runcard.accounting.tokens import Tokens, split_writes
 from runcard.accounting.usage import Source, Usage
+from runcard.accounting.vendors import anthropic
 from runcard.accounting.vendors.known_fields import known_fields, unknown_counts
-from runcard.accounting.vendors.reply_fields import ReplyFields, as_mapping
+from runcard.accounting.vendors.reply_fields import ReplyFields, as_mapping, complete_output
 from runcard.accounting.vendors.server_tools import openai_tools
 
 USAGE = ("usage",)
@@ -115,7 +117,7 @@ def is_usage(usage: ReplyFields) -> bool:
 
 def read(reply: ReplyFields, usage: ReplyFields) -> Usage:
     """A completion, a response, the last chunk of a stream, embeddings, or usage alone."""
-    tier = reply.text("service_tier") or usage.text("service_tier")
+    tier = non_standard(reply.text("service_tier"), "openai") or anthropic.service_tier(usage)
     return Usage(
         tokens=_tokens(usage),
         provider="openai",
@@ -178,7 +180,10 @@ def _output(usage: ReplyFields, reasoning: int | None) -> int | None:
         return output
     if output is None:
         return total - sent if total >= sent else None
-    return output + reasoning if reasoning and total == sent + output + reasoning else output
+    if reasoning and total == sent + output + reasoning:
+        return output + reasoning
+    apart = sum(usage.count(name) or 0 for name in ("citation_tokens", "connector_tokens"))
+    return complete_output(output, sent, total - apart)
 
 
 def _writes(inputs: ReplyFields, usage: ReplyFields) -> tuple[int | None, int | None]:
@@ -203,6 +208,8 @@ def _billed_apart(usage: ReplyFields) -> dict[str, int]:
     counts |= {name.removesuffix("_requests"): tools.count(name) for name in map(str, tools.data)}
     counts |= {name: usage.count(name) for name in _BILLED_APART}
     counts |= {name: inputs.count(name) for name in _BILLED_APART_INPUT}
+    if usage.get("is_byok") is True and _reported_cost(usage) is None:
+        counts["byok_fee"] = int(bool(usage.amount("cost")))
     is_detailed = usage.part(*_OUTPUT_DETAILS).count("reasoning_tokens") is not None
     if _is_apart(usage) and not is_detailed:
         counts["reasoning_tokens"] = usage.count("reasoning_tokens")

@@ -104,6 +104,13 @@ class ReplyFields:
         return f"{self.path}.{name}" if self.path else name
 
 
+def complete_output(output: int | None, sent: int | None, total: int | None) -> int | None:
+    """The output; unknown where the total has more: gateways omit the thoughts of a model, which are charged."""
+    if output is None or sent is None or total is None or total <= sent + output:
+        return output
+    return None
+
+
 def _check_amount(value: float | Decimal, path: str) -> Decimal:
     amount = Decimal(str(value)) if isinstance(value, float) else Decimal(value)
     if not amount.is_finite() or amount < 0 or amount > MAX_COUNT:

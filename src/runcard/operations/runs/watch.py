@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from weakref import WeakKeyDictionary, ref
 
 from runcard.accounting import Tokens, Usage, read_usage
+from runcard.accounting.vendors.reply_fields import ReplyFields
 from runcard.digests import sha256_bytes
 from runcard.documents.run.events import CALL_UNATTRIBUTED, MODEL_CALLED
 from runcard.encoding import JsonObject, canonical_json, encode_json
@@ -19,6 +20,7 @@ from runcard.files import printable
 from runcard.masking import mask_data
 from runcard.observe.clients.call import CallFacts, ModelCall
 from runcard.observe.clients.supported_clients import attach
+from runcard.recording.argument_checks import check_optional_text
 from runcard.recording.current_run import RunMatch, find_run
 from runcard.recording.events import EventRecorder
 from runcard.recording.off_loop import warn_caller
@@ -51,6 +53,7 @@ def watch(
     """
     if not isinstance(run, Recorder | None):
         raise UsageError(f"run is a {type(run).__name__}", hint="pass the run of runcard.record, or nothing")
+    check_optional_text(step, "step")
     digest = None if template is None else sha256_bytes(template.encode("utf-8", "surrogatepass")).hex
 
     here = enclosing_run()
@@ -150,7 +153,9 @@ class _CallRecorder:
             usage = Usage(Tokens()) if facts.reply is None else read_usage(facts.reply, allow_unknown=True)
         except UsageError as error:
             self.events.add_warning(f"the token counts of a reply cannot be read: {error}", "usage")
-            usage = Usage(Tokens())
+            reply = ReplyFields(facts.reply or {})
+            model, response_id = reply.text("model", "modelVersion"), reply.text("id", "responseId")
+            usage = Usage(Tokens(), model=model, response_id=response_id)
         self._warn_unknown_counts([name for call in usage.calls for name in call.unknown])
         if usage.source is None and facts.reply_began and not facts.complete:
             return replace(usage, source="partial")
