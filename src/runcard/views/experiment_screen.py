@@ -5,7 +5,7 @@ from typing import Any
 
 from runcard.encoding import JsonObject
 from runcard.files import printable
-from runcard.views.formats import counted, duration, money, token_count, truncated
+from runcard.views.formats import counted, duration, money, money_at_least, token_count, truncated
 from runcard.views.screen_parts import fields, section
 
 _MAX_ROWS = 8  # of configuration and models
@@ -83,7 +83,7 @@ def _tokens(count: int) -> str:
 
 def _cost(run: JsonObject) -> str:
     known = run["known_cost_usd"]
-    return f"≥ {money(known)}" if run["cost_usd"] is None and known else money(run["cost_usd"])
+    return money_at_least(known) if run["cost_usd"] is None and known else money(run["cost_usd"])
 
 
 def _run(run: JsonObject) -> list[str]:

@@ -16,6 +16,7 @@ from runcard.views.formats import (
     counted,
     duration,
     money,
+    money_at_least,
     short_duration,
     source_text,
     token_count,
@@ -133,7 +134,7 @@ def _amount(value: float | None, format_amount: Callable[[Any], str]) -> str:
 
 def _cell_cost(entry: JsonObject) -> str:
     known = entry.get("known_cost")
-    return f"≥ {money(known)}" if entry.get("cost") is None and known else _amount(entry.get("cost"), money)
+    return money_at_least(known) if entry.get("cost") is None and known else _amount(entry.get("cost"), money)
 
 
 def _duration(entry: JsonObject) -> str:

@@ -148,12 +148,12 @@ def _announce(plan: "RerunPlan") -> None:
 
 def _program_runs(plan: "RerunPlan") -> str:
     """How many runs the program recorded, and what they cost."""
-    from runcard.views.formats import counted, money  # noqa: PLC0415
+    from runcard.views.formats import counted, money, money_at_least  # noqa: PLC0415
 
     program = plan.program
-    cost = money(program.known_cost_usd)
-    is_part = program.cost_usd is None and program.known_cost_usd is not None
-    return f"{counted(len(program.runs), 'run')} (last cost {'≥ ' if is_part else ''}{cost})"
+    known = program.known_cost_usd
+    cost = money(known) if known is None or program.cost_usd is not None else money_at_least(known)
+    return f"{counted(len(program.runs), 'run')} (last cost {cost})"
 
 
 def _is_agreed(plan: "RerunPlan") -> bool:
