@@ -73,7 +73,17 @@ def total_or_known(total: float | None, known: float | None, format_amount: Call
     """A total; where it is unknown, the part of it that is known: `≥ $0.25 (a part is unknown)`."""
     if total is not None:
         return format_amount(total)
-    return f"≥ {format_amount(known)} (a part is unknown)" if known else "unknown"
+    return f"{_at_least(known, format_amount)} (a part is unknown)" if known else "unknown"
+
+
+def cost_or_known(cost: float | None, known: float | None) -> str:
+    """The same for a cost, in short, as in a table: `≥ $0.25`."""
+    return _at_least(known, money) if cost is None and known else money(cost)
+
+
+def _at_least(known: float, format_amount: Callable[[Any], str]) -> str:
+    is_too_small = format_amount is money and known < _SMALLEST_AMOUNT
+    return "more than $0" if is_too_small else f"≥ {format_amount(known)}"
 
 
 def token_count(count: int | None) -> str:

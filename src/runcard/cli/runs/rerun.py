@@ -118,7 +118,7 @@ def _is_changed(plan: "RerunPlan") -> bool:
 
 
 def _tell(text: str) -> None:
-    """Print a line to stderr that is no warning."""
+    """Print a line to stderr that is not a warning."""
     from runcard.files import printable  # noqa: PLC0415
 
     click.echo(f"runcard: {printable(text)}", err=True)
@@ -148,12 +148,11 @@ def _announce(plan: "RerunPlan") -> None:
 
 def _program_runs(plan: "RerunPlan") -> str:
     """How many runs the program recorded, and what they cost."""
-    from runcard.views.formats import counted, money  # noqa: PLC0415
+    from runcard.views.formats import cost_or_known, counted  # noqa: PLC0415
 
     program = plan.program
-    cost = money(program.known_cost_usd)
-    is_part = program.cost_usd is None and program.known_cost_usd is not None
-    return f"{counted(len(program.runs), 'run')} (last cost {'≥ ' if is_part else ''}{cost})"
+    cost = cost_or_known(program.cost_usd, program.known_cost_usd)
+    return f"{counted(len(program.runs), 'run')} (last cost {cost})"
 
 
 def _is_agreed(plan: "RerunPlan") -> bool:
