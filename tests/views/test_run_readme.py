@@ -174,6 +174,21 @@ def test_money_has_as_many_digits_as_it_takes(amount: float | None, said: str) -
     assert formats.money(amount) == said
 
 
+@pytest.mark.parametrize(
+    ("known", "said"),
+    [
+        (0.00000015, "> $0.00 (a part is unknown)"),
+        (0.000029, "≥ $0.000029 (a part is unknown)"),
+        (0.0274668, "≥ $0.027466 (a part is unknown)"),
+        (0.9999999, "≥ $0.999999 (a part is unknown)"),
+        (15.439, "≥ $15.43 (a part is unknown)"),
+        (0, "unknown"),
+    ],
+)
+def test_a_known_part_is_rounded_down(known: float, said: str) -> None:
+    assert formats.total_or_known(None, known, formats.money) == said
+
+
 def test_a_run_without_anything_says_so() -> None:
     nothing: dict[str, Any] = dict.fromkeys(("input_tokens", "output_tokens", "total_cost_usd"))
     document = run(
@@ -201,7 +216,7 @@ def test_an_end_that_was_estimated_is_said_to_be() -> None:
 
 @pytest.mark.parametrize(
     ("known", "text"),
-    [(0.25, "≥ $0.25"), (1e-9, "more than $0"), (0, "unknown"), (None, "unknown")],
+    [(0.25, "≥ $0.25"), (1e-9, "> $0.00"), (0, "unknown"), (None, "unknown")],
 )
 def test_the_known_part_of_a_cost(known: float | None, text: str) -> None:
     assert formats.cost_or_known(None, known) == text

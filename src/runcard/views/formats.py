@@ -69,21 +69,28 @@ def money(amount: float | None) -> str:
     return f"${whole}.{fraction.rstrip('0'):0<2}"
 
 
+def money_at_least(amount: float) -> str:
+    """`≥ $0.25`: the known part of a cost, rounded down, so that it never says more than is known."""
+    from decimal import ROUND_DOWN, Decimal  # noqa: PLC0415 - few costs are unknown
+
+    smallest = "0.01" if amount >= 1 else f"{_SMALLEST_AMOUNT:f}"
+    rounded = Decimal(str(amount)).quantize(Decimal(smallest), ROUND_DOWN)
+    return f"≥ {money(float(rounded))}" if rounded else "> $0.00"
+
+
 def total_or_known(total: float | None, known: float | None, format_amount: Callable[[Any], str]) -> str:
     """A total; where it is unknown, the part of it that is known: `≥ $0.25 (a part is unknown)`."""
     if total is not None:
         return format_amount(total)
-    return f"{_at_least(known, format_amount)} (a part is unknown)" if known else "unknown"
+    if not known:
+        return "unknown"
+    at_least = money_at_least(known) if format_amount is money else f"≥ {format_amount(known)}"
+    return f"{at_least} (a part is unknown)"
 
 
 def cost_or_known(cost: float | None, known: float | None) -> str:
     """The same for a cost, in short, as in a table: `≥ $0.25`."""
-    return _at_least(known, money) if cost is None and known else money(cost)
-
-
-def _at_least(known: float, format_amount: Callable[[Any], str]) -> str:
-    is_too_small = format_amount is money and known < _SMALLEST_AMOUNT
-    return "more than $0" if is_too_small else f"≥ {format_amount(known)}"
+    return money_at_least(known) if cost is None and known else money(cost)
 
 
 def token_count(count: int | None) -> str:
