@@ -35,15 +35,17 @@ def run_screen(
     status: str | None,
     files: Sequence[tuple[str, int]],
     amendments: Sequence[str] = (),
+    *,
+    so_far: bool = False,
 ) -> list[str]:
-    """A run, line by line."""
+    """A run, line by line; `so_far`: it is not closed, so more may come."""
     generation = document["generation"]
     return [
         f"{generation['run_id'] or 'a run without an id'}  {status or 'unknown'}",
         "",
         *fields(_about(path, document, status)),
         *section("Configuration", _configuration(document)),
-        *section("Cost", _cost(document)),
+        *section("Cost so far" if so_far else "Cost", _cost(document)),
         *section("Inputs", file_list(_inputs(document["data_sources"]))),
         *section("Files", file_list(files)),
         *section("Problems", cut(_problems(document))),
