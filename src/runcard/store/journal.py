@@ -189,7 +189,8 @@ class JournalWriter:
         with self._mutex:
             descriptor, self._descriptor = self._descriptor, -1
             if descriptor >= 0:
-                os.close(descriptor)
+                with contextlib.suppress(OSError):  # the program has closed it, as daemons do
+                    os.close(descriptor)
 
 
 def _cut(
