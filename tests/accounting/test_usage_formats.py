@@ -591,6 +591,12 @@ def test_output_is_unknown_where_the_total_has_more_tokens(reply: Reply, model: 
     assert charge.known_cost
 
 
+def test_a_cache_of_an_unknown_duration_is_an_error() -> None:
+    usage = {**BEDROCK["usage"], "cacheDetails": [{"ttl": "24h", "inputTokens": 1}]}
+    with pytest.raises(UsageError, match=r"cacheDetails\[0\] \(24h\)"):
+        read_usage(usage)
+
+
 def test_a_total_includes_what_is_billed_apart() -> None:
     usage = {"prompt_tokens": 10, "completion_tokens": 5, "citation_tokens": 100, "total_tokens": 115}
     assert read_usage(usage).tokens == Tokens(10, 5)
