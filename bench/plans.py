@@ -189,7 +189,11 @@ def _check(command: list[str], folder: str, number: int) -> None:
 def _seconds(command: list[str], folder: str) -> float:
     """Processor time: other programs do not count."""
     before = os.times()
-    subprocess.run(command, cwd=folder, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    done = subprocess.run(
+        command, cwd=folder, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    if done.returncode not in {0, 2}:  # 2: warnings
+        raise SystemExit(f"{command[:4]} failed with {done.returncode}")
     after = os.times()
     return after.children_user + after.children_system - before.children_user - before.children_system
 

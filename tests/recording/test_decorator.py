@@ -15,7 +15,7 @@ import pytest
 
 import runcard
 from runcard.errors import UsageError
-from runs.runs import read
+from runs.runs import read, verdict
 
 
 def documents(outputs: Path) -> list[dict[str, Any]]:
@@ -392,3 +392,74 @@ def test_a_recorded_function_keeps_its_types(tmp_path: Path) -> None:
         check=False,
     )
     assert done.stdout.startswith("Success"), done.stdout
+
+
+def _exit_with(code: str, here: Path) -> tuple[str, list[str]]:
+    """What a program prints, and how its runs ended."""
+    ended = subprocess.run(
+        [sys.executable, "-c", code], cwd=here, capture_output=True, text=True, timeout=120, check=True
+    )
+    assert all(verdict(run)["intact"] for run in (here / "outputs").glob("2*"))
+    return ended.stdout + ended.stderr, endings(here / "outputs")
+
+
+@pytest.mark.parametrize("ending", ["", "sys.exit(0)", "kept = [waiting, lambda: kept]; del waiting"])
+def test_a_generator_that_waits_at_the_end_of_the_program_is_a_completed_run(
+    tmp_path: Path, ending: str
+) -> None:
+    code = f"""
+import sys, runcard
+
+@runcard.record
+def count():
+    try:
+        yield 1
+    finally:
+        runcard.current_run().log("cleaned")
+        print("cleaned")
+
+waiting = count()
+next(waiting)
+{ending}
+"""
+    assert _exit_with(code, tmp_path) == ("cleaned\n", ["completed"])
+    (journal,) = tmp_path.glob("outputs/2*/experiment.jsonl")
+    assert '"event":"cleaned"' in journal.read_text()
+
+
+def test_the_end_of_the_event_loop_closes_a_recorded_async_generator_once(tmp_path: Path) -> None:
+    code = """
+import asyncio, runcard
+
+@runcard.record
+async def count():
+    try:
+        yield 1
+    finally:
+        await asyncio.sleep(0.01)
+        print("cleaned")
+
+async def main():
+    global waiting
+    waiting = count()
+    await anext(waiting)
+
+asyncio.run(main())
+"""
+    assert _exit_with(code, tmp_path) == ("cleaned\n", ["completed"])
+
+
+def test_an_async_generator_whose_event_loop_is_gone_is_interrupted(tmp_path: Path) -> None:
+    code = """
+import asyncio, runcard
+
+@runcard.record
+async def count():
+    yield 1
+
+loop = asyncio.new_event_loop()
+waiting = count()
+loop.run_until_complete(anext(waiting))
+loop.close()
+"""
+    assert _exit_with(code, tmp_path) == ("", ["interrupted"])

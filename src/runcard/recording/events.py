@@ -25,7 +25,7 @@ from runcard.errors import RuncardError, StoreError
 from runcard.masking import mask_data, mask_text
 from runcard.observe.input_tokens import TokenCounter
 from runcard.recording.argument_checks import display_value, plain_copy
-from runcard.recording.off_loop import warn_caller
+from runcard.recording.caller_warnings import warn_caller
 from runcard.settings.apply import configured_prices
 
 if TYPE_CHECKING:

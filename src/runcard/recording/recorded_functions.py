@@ -5,12 +5,16 @@ run of a generator is open from its first value to its end. It is the current ru
 consumer does.
 
 A consumer that stops early, with `break` or `close()`, ends the run as `completed`: the generator did what was asked of it.
+At the end of the program, generators that are still waiting for their consumer are closed. An async generator cannot be
+closed then: its run is `interrupted`.
 """
 
+import atexit
 import contextlib
 import functools
 import inspect
-from collections.abc import AsyncGenerator, Callable, Generator
+import sys
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from runcard.errors import UsageError
@@ -21,6 +25,9 @@ if TYPE_CHECKING:
     from contextvars import Token
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+
+# The generators that have begun and not ended; None for an async one.
+_waiting: dict[RunLifetime, tuple["_InsideRun", Generator[Any, Any, Any] | None]] = {}
 
 
 def recorded(function: Function, options: RecordOptions) -> Function:
@@ -64,6 +71,7 @@ def _recorded_generator(function: Callable[..., Any], options: RecordOptions) ->
         try:
             with inside:
                 generator: Generator[Any, Any, Any] = function(*args, **kwargs)
+            _waiting[lifetime] = inside, generator
             step = functools.partial(next, generator)
             while True:
                 with inside:
@@ -86,6 +94,8 @@ def _recorded_generator(function: Callable[..., Any], options: RecordOptions) ->
         except BaseException as error:
             lifetime.end(error)
             raise
+        finally:
+            _waiting.pop(lifetime, None)
 
     return recorded_generator
 
@@ -98,7 +108,8 @@ def _recorded_async_generator(function: Callable[..., Any], options: RecordOptio
         try:
             with inside:
                 generator: AsyncGenerator[Any, Any] = function(*args, **kwargs)
-            step = generator.__anext__
+            _waiting[lifetime] = inside, None
+            step: Callable[[], Awaitable[Any]] = functools.partial(_first_step, generator)
             while True:
                 with inside:
                     try:
@@ -119,9 +130,22 @@ def _recorded_async_generator(function: Callable[..., Any], options: RecordOptio
         except BaseException as error:
             await lifetime.end_off_loop(error)
             raise
-        await lifetime.end_off_loop()
+        else:
+            await lifetime.end_off_loop()
+        finally:
+            _waiting.pop(lifetime, None)
 
     return recorded_async_generator
+
+
+def _first_step(generator: AsyncGenerator[Any, Any]) -> Awaitable[Any]:
+    """Begin an async generator, unknown to its event loop: that closes the recorded one at its end, which closes this one."""
+    begun = sys.get_asyncgen_hooks().firstiter
+    sys.set_asyncgen_hooks(firstiter=None)
+    try:
+        return anext(generator)
+    finally:
+        sys.set_asyncgen_hooks(firstiter=begun)
 
 
 _KINDS: dict[Callable[[Any], bool], Callable[[Callable[..., Any], RecordOptions], Callable[..., Any]]] = {
@@ -146,3 +170,29 @@ class _InsideRun:
         if self._token is not None:
             with contextlib.suppress(ValueError):  # closed by the garbage collector, in another context
                 CURRENT_RUN.reset(self._token)
+
+
+def _end_waiting() -> None:
+    with contextlib.ExitStack() as stack:
+        for lifetime, (inside, generator) in list(_waiting.items()):
+            stack.callback(_end_at_exit, lifetime, inside, generator)
+
+
+def _end_at_exit(
+    lifetime: RunLifetime, inside: _InsideRun, generator: Generator[Any, Any, Any] | None
+) -> None:
+    if not lifetime.is_open:  # that of the parent process
+        return
+    status = "interrupted"
+    try:
+        if generator is not None and inspect.getgeneratorstate(generator) == inspect.GEN_SUSPENDED:
+            with inside:
+                generator.close()
+            status = "completed"
+    except BaseException as error:
+        lifetime.end(error)
+        raise
+    lifetime.end(status=status)
+
+
+atexit.register(_end_waiting)

@@ -5,7 +5,7 @@ from typing import Any
 
 from runcard.encoding import JsonObject
 from runcard.files import printable
-from runcard.views.formats import counted, duration, money, money_at_least, token_count, truncated
+from runcard.views.formats import cost_or_known, counted, duration, money, token_count, truncated
 from runcard.views.screen_parts import fields, section
 
 _MAX_ROWS = 8  # of configuration and models
@@ -81,17 +81,12 @@ def _tokens(count: int) -> str:
     return f"{token_count(count)} tokens"
 
 
-def _cost(run: JsonObject) -> str:
-    known = run["known_cost_usd"]
-    return money_at_least(known) if run["cost_usd"] is None and known else money(run["cost_usd"])
-
-
 def _run(run: JsonObject) -> list[str]:
     return [
         str(run["started"] or "unknown"),
         str(run["status"] or "unknown"),
         duration(run["duration_seconds"]),
-        _cost(run),
+        cost_or_known(run["cost_usd"], run["known_cost_usd"]),
         printable(run["path"]),
     ]
 

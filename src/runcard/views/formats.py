@@ -88,6 +88,11 @@ def total_or_known(total: float | None, known: float | None, format_amount: Call
     return f"{at_least} (a part is unknown)"
 
 
+def cost_or_known(cost: float | None, known: float | None) -> str:
+    """The same for a cost, in short, as in a table: `≥ $0.25`."""
+    return money_at_least(known) if cost is None and known else money(cost)
+
+
 def token_count(count: int | None) -> str:
     return "unknown" if count is None else f"{count:,}"
 

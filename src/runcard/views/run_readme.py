@@ -7,7 +7,7 @@ can break a table or become markup.
 from shlex import join
 from typing import Any
 
-from runcard.documents.run.fields import known_cost
+from runcard.documents.run.fields import known_cost, model_breakdown
 from runcard.documents.run.program import ProgramKind, is_recorded_by_program, program_kind
 from runcard.encoding import JsonObject
 from runcard.files import printable
@@ -143,7 +143,7 @@ def _cost(document: JsonObject) -> str:
 
 def _models(document: JsonObject) -> str:
     """All models that were called, each with its number of calls."""
-    parts = (document.get("token_usage") or {}).get("breakdown_by_model") or []
+    parts = model_breakdown(document)
     names = [
         (code(truncated(part["model"], 120)) if part.get("model") else "a model without a name")
         + (f" ({calls})" if (calls := call_count(part)) else "")

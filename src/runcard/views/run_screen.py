@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from shlex import join
 from signal import Signals
 
+from runcard.documents.run.fields import model_breakdown
 from runcard.encoding import JsonObject
 from runcard.views.call_times import call_count, call_times
 from runcard.views.formats import duration, money, source_text, token_count, total_or_known
@@ -126,9 +127,7 @@ def _cost(document: JsonObject) -> list[str]:
 
 def _only_model(document: JsonObject) -> str | None:
     """The model of a run that called only one, unless it is the configured one; several are listed."""
-    models = [
-        part.get("model") for part in (document.get("token_usage") or {}).get("breakdown_by_model") or ()
-    ]
+    models = [part.get("model") for part in model_breakdown(document)]
     return models[0] if len(models) == 1 and models[0] != document["configuration"].get("model") else None
 
 

@@ -118,7 +118,7 @@ def _is_changed(plan: "RerunPlan") -> bool:
 
 
 def _tell(text: str) -> None:
-    """Print a line to stderr that is no warning."""
+    """Print a line to stderr that is not a warning."""
     from runcard.files import printable  # noqa: PLC0415
 
     click.echo(f"runcard: {printable(text)}", err=True)
@@ -148,11 +148,10 @@ def _announce(plan: "RerunPlan") -> None:
 
 def _program_runs(plan: "RerunPlan") -> str:
     """How many runs the program recorded, and what they cost."""
-    from runcard.views.formats import counted, money, money_at_least  # noqa: PLC0415
+    from runcard.views.formats import cost_or_known, counted  # noqa: PLC0415
 
     program = plan.program
-    known = program.known_cost_usd
-    cost = money(known) if known is None or program.cost_usd is not None else money_at_least(known)
+    cost = cost_or_known(program.cost_usd, program.known_cost_usd)
     return f"{counted(len(program.runs), 'run')} (last cost {cost})"
 
 

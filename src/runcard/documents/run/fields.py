@@ -69,13 +69,23 @@ class RunProperties:
 
 
 def known_cost(document: JsonObject) -> float | None:
-    """The part of a run's unknown cost that is known; None if there is none. Earlier documents have it by model only."""
-    if (known := _number(_object(document.get("costs")).get("known_cost_usd"))) is not None:
-        return known
+    """The cost of a run; if it is unknown, the part that is known; None if there is none.
+
+    Earlier documents have the known part by model only.
+    """
+    costs = _object(document.get("costs"))
+    for name in ("total_cost_usd", "known_cost_usd"):
+        if (known := _number(costs.get(name))) is not None:
+            return known
+    amounts = [_number(part.get("cost_usd")) for part in model_breakdown(document)]
+    by_model = [amount for amount in amounts if amount is not None]
+    return plain_number(exact_sum(by_model)) if by_model else None
+
+
+def model_breakdown(document: JsonObject) -> list[JsonObject]:
+    """The calls of a run by model; empty if none were recorded."""
     parts = _object(document.get("token_usage")).get("breakdown_by_model")
-    amounts = [_number(_object(part).get("cost_usd")) for part in parts] if isinstance(parts, list) else []
-    costs = [amount for amount in amounts if amount is not None]
-    return plain_number(exact_sum(costs)) if costs else None
+    return [_object(part) for part in parts] if isinstance(parts, list) else []
 
 
 def _object(value: object) -> JsonObject:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from runcard.documents.exact_sums import exact_sum, plain_number, whole_sum
-from runcard.documents.run.fields import RunFields, known_cost
+from runcard.documents.run.fields import RunFields, known_cost, model_breakdown
 from runcard.encoding import JsonObject
 from runcard.files import printable
 from runcard.masking import mask_data
@@ -34,7 +34,7 @@ class RunLine(NamedTuple):
     input_tokens: int | None
     output_tokens: int | None
     cost_usd: float | None
-    known_cost_usd: float | None  # the part of the cost that is known
+    known_cost_usd: float | None  # the cost, or the part of it that is known
 
 
 class KnownTotal(NamedTuple):
@@ -146,26 +146,15 @@ def _run_line(run: RunDocument, document: JsonObject) -> RunLine:
         _count(costs.get("input_tokens")),
         _count(costs.get("output_tokens")),
         _number(costs.get("total_cost_usd")),
-        _known_cost(document),
+        known_cost(document),
     )
-
-
-def _known_cost(document: JsonObject) -> float | None:
-    """The cost of a run; if it is unknown, the sum of the calls whose cost is known."""
-    total = _number(_object(document.get("costs")).get("total_cost_usd"))
-    return known_cost(document) if total is None else total
 
 
 def _models(document: JsonObject) -> Iterator[str]:
     """The models that were called; if no call was recorded, the configured one."""
-    called = [part.get("model") for part in _by_model(document)]
+    called = [part.get("model") for part in model_breakdown(document)]
     configured = [_object(document.get("configuration")).get("model")]
     yield from dict.fromkeys(model for model in called or configured if isinstance(model, str))
-
-
-def _by_model(document: JsonObject) -> list[JsonObject]:
-    parts = _object(document.get("token_usage")).get("breakdown_by_model")
-    return [_object(part) for part in parts] if isinstance(parts, list) else []
 
 
 def _object(value: object) -> JsonObject:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, overload
 
 from runcard.errors import UsageError
 from runcard.recording.argument_checks import check_prices
+from runcard.recording.caller_warnings import warn_caller
 from runcard.recording.load_modules import load_modules
-from runcard.recording.off_loop import warn_caller
 from runcard.recording.recording import Function, Recording
 from runcard.recording.run import RecordOptions, Run
 from runcard.recording.start_document import start_settings

@@ -21,9 +21,9 @@ from runcard.masking import mask_data
 from runcard.observe.clients.call import CallFacts, ModelCall
 from runcard.observe.clients.supported_clients import attach
 from runcard.recording.argument_checks import check_optional_text
+from runcard.recording.caller_warnings import warn_caller
 from runcard.recording.current_run import RunMatch, find_run
 from runcard.recording.events import EventRecorder
-from runcard.recording.off_loop import warn_caller
 from runcard.recording.recorder import Recorder, events_of
 from runcard.recording.run import enclosing_run
 
@@ -47,7 +47,7 @@ def watch(
     Calls are recorded in `run`, or in the run of the code that makes the call: that of its `with` block. A thread is in no
     block: there it is the only open run of the process. If several are open, it is the one in which the client was
     watched, else the one that encloses all others, with a warning; if there is none such, the call is kept with a
-    warning, and is no part of any totals. Without an open run, calls are not recorded. `step` and the digest of `template`
+    warning, and is not part of any total. Without an open run, calls are not recorded. `step` and the digest of `template`
     are added to the events of this client. With `keep_content` the events hold prompts and replies, masked. A client of
     another kind is a TypeError.
     """
