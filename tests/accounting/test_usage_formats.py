@@ -605,6 +605,9 @@ def test_a_total_includes_what_is_billed_apart() -> None:
 @pytest.mark.parametrize("model", ["deepseek-r1:8b", "command-r", "mistral-nemo", "kimi-k2"])
 def test_a_local_model_does_not_have_the_price_of_its_vendor(model: str) -> None:
     assert charged({**OLLAMA, "model": model}) is None
+    compatible = changed(CHAT, model=model, system_fingerprint="fp_ollama")
+    assert charged(compatible) is None
+    assert charged([{**compatible, "object": "chat.completion.chunk"}]) is None
     facts = {"model_provider": "ollama", "model_name": model, "done_reason": "stop"}
     message = {**AI_MESSAGE, "response_metadata": facts}
     assert charged(message) is None
