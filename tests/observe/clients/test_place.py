@@ -278,7 +278,7 @@ def test_the_provider_is_who_answers_at_the_address(
         ("https://us.openai.azure.com/v1", False),
     ],
 )
-def test_the_host_of_one_region_costs_more(address: str, is_regional: bool) -> None:  # noqa: FBT001
+def test_the_host_of_one_region_is_recognized(address: str, is_regional: bool) -> None:  # noqa: FBT001
     assert (regional_host(address) is not None) == is_regional
 
 

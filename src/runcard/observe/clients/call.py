@@ -58,7 +58,7 @@ class CallFacts:
     first_token: float | None
     retries: int
     error: Mapping[str, Any] | None
-    regional_host: str | None  # where the call costs more than at the vendor's global host
+    regional_host: str | None  # where the call may cost more than at the vendor's global host
 
 
 class CallListener(Protocol):

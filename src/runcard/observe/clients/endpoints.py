@@ -53,7 +53,7 @@ _HOSTS = {
 }
 
 
-# Hosts of a vendor that process requests in one region, at a higher price. The global host is not one of them.
+# Hosts of a vendor that process requests in one region, which may cost more. The global host is not one of them.
 _REGIONAL = re.compile(
     r"[^.]+\.api\.(openai\.com|x\.ai)|[a-z0-9-]+-aiplatform\.googleapis\.com|aiplatform\.[a-z]+\.rep\.googleapis\.com"
 )
