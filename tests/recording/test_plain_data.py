@@ -130,6 +130,7 @@ RECORDED: list[tuple[object, object]] = [
     (dt.timedelta(minutes=1, milliseconds=500), 60.5),
     (Decimal("0.2"), 0.2),
     (Decimal(3), 3),
+    (Decimal("1e9999999"), "1E+9999999"),
     (Decimal("0.1000000000000000000000000001"), "0.1000000000000000000000000001"),
     (uuid.UUID(int=1), "00000000-0000-0000-0000-000000000001"),
     (Color.RED, "red"),

@@ -76,6 +76,18 @@ def test_a_session_that_was_deleted_or_lost_a_file_is_collected_again(
     assert runcard.collect(spec).is_new
 
 
+@pytest.mark.parametrize("archived", [False, True])
+def test_a_session_that_was_changed_is_collected_again(spec: Path, archived: bool) -> None:  # noqa: FBT001
+    """Its list of digests is that of the same content, its files are not."""
+    first = runcard.collect(spec).path
+    damaged = archive(first).archive if archived else first / "instances/coordinator-1/workspace/report.md"
+    content = damaged.read_bytes()
+    damaged.chmod(0o600)
+    damaged.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    assert runcard.collect(spec).is_new
+    assert not runcard.collect(spec).is_new
+
+
 def test_a_redacted_session_is_not_collected_again(cli: Cli, spec: Path) -> None:
     """What was removed from a record must not come back unnoticed."""
     first = runcard.collect(spec).path

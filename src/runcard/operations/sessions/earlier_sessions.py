@@ -9,7 +9,8 @@ from runcard.documents.session.content import COMPUTED, content_of
 from runcard.documents.session.team import Team
 from runcard.encoding import JsonObject, decode_json
 from runcard.errors import RuncardError, StoreError
-from runcard.files import json_name, printable
+from runcard.files import printable
+from runcard.operations.checks.verify import damage_of
 from runcard.store import layout
 from runcard.store.find_record import sessions_with_id
 from runcard.store.record import Record
@@ -47,10 +48,14 @@ class EarlierSessions:
                 raise SameContentError(record, document)
 
     def _same_document(self, record: Record) -> Team | None:
-        """The document of a session with the same content; None if it differs or cannot be read."""
+        """The document of an undamaged session with the same content; None if it differs or cannot be read."""
         with contextlib.suppress(RuncardError, OSError, LookupError, TypeError):
             document = record.document()
-            if isinstance(document, Team) and self._is_same(record, document.to_dict()):
+            if (
+                isinstance(document, Team)
+                and self._is_same(record, document.to_dict())
+                and damage_of(record.path) is None  # the record may list files that it does not have
+            ):
                 return document
         return None
 
@@ -60,20 +65,12 @@ class EarlierSessions:
             return False
         listing = read_listing(record.read(layout.CHECKSUMS) or b"")
         files = {path: listing[path].hex for path in listing if layout.is_instance_content(path)}
-        if files != mine["files"] or not self._has_files(record, files):
+        if files != mine["files"]:
             return False
         theirs = content_of(team, self._instances(record), files)
         return theirs == mine or (
             theirs | {COMPUTED: mine[COMPUTED]} == mine and _spec_digest(record) == self._spec_digest
         )
-
-    @staticmethod
-    def _has_files(record: Record, files: dict[str, str]) -> bool:
-        """Whether the files are there, or were removed by an amendment. An archive is not searched: it was read back."""
-        if record.is_archived:
-            return True
-        missing = files.keys() - {path for path, _ in record.sizes()}
-        return {json_name(path).text for path in missing} <= record.amendments().by_path.keys()
 
     @staticmethod
     def _instances(record: Record) -> Iterator[JsonObject]:
