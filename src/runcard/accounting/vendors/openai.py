@@ -34,10 +34,7 @@ _CACHED = (
     "cache_read_input_tokens",  # LiteLLM
     "cached_prompt_tokens",  # CrewAI
 )
-_REQUESTS = (
-    "requests",
-    "successful_requests",
-)  # OpenAI's Agents SDK, CrewAI: the counts are of several calls
+_REQUESTS = ("requests", "successful_requests")  # Agents SDK, CrewAI: the counts are of several calls
 _WRITTEN = ("cache_write_tokens", "cache_creation_tokens", "cache_creation_input_tokens")
 _WRITTEN_DETAILS = ("cache_write_tokens_details", "cache_creation_token_details", "cache_creation")
 _SHORT = ("ttl_30m_tokens", "ephemeral_5m_input_tokens")
@@ -50,12 +47,12 @@ _BILLED_APART = (
     "connector_tokens",  # Mistral
     "prompt_audio_seconds",
 )
-_BILLED_APART_INPUT = (
+_BILLED_APART_INPUT = (  # LiteLLM
     "google_maps_grounding_requests",
     "image_count",
     "character_count",
     "query_count",
-)  # LiteLLM
+)
 _OLLAMA = "fp_ollama"  # the fingerprint of its endpoints with OpenAI's format
 _TICKS = Decimal(10) ** 10  # of xAI, in a dollar
 

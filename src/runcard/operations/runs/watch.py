@@ -96,7 +96,7 @@ class _CallRecorder:
 
     def _warn_uncertain(self, match: RunMatch) -> None:
         """Warn in all runs that the call may belong to, and in the program."""
-        kept = "is in no totals" if match.run is None else f"was recorded in {match.run.id}"
+        kept = "is not part of any total" if match.run is None else f"was recorded in {match.run.id}"
         texts = dict.fromkeys(match.candidates, f"a model call may belong to this run and {kept}")
         if match.run is not None:
             texts[match.run] = "a model call was recorded here that may belong to another run"
