@@ -440,7 +440,7 @@ def test_a_cost_in_the_reply_is_the_cost(usage: Reply, expected: str | None) -> 
     assert found.reported_cost == (None if expected is None else Decimal(expected))
     charge = Prices.packaged().charge(found, "openai", AUTUMN, "gpt-5")
     if expected is not None:
-        assert charge == (Decimal(expected), None, None, (), "reported")
+        assert charge == Charge(Decimal(expected), None, source="reported")
     else:
         assert charge.source == "priced"
 
