@@ -387,3 +387,15 @@ def test_after_its_end_a_run_takes_no_more_events(outputs: Path) -> None:
         run.add_usage({"input_tokens": 1, "output_tokens": 2}, model="claude-sonnet-4-5")
     assert [warning.filename for warning in warned] == [__file__]
     assert next(runcard.verify(run.path)).verdict.findings == ()
+
+
+def test_an_experiment_that_is_probably_mistyped_is_pointed_out(
+    outputs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "experiments/personas").mkdir(parents=True)
+    with pytest.warns(runcard.RuncardWarning, match=r"experiments/persona, .* did you mean personas\?") as warned:
+        runcard.record(outputs, experiment="persona")
+    assert [warning.filename for warning in warned] == [__file__]
+    runcard.record(outputs, experiment="personas")  # warnings are errors here
+    runcard.record(outputs, experiment="billing")
