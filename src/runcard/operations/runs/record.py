@@ -106,7 +106,7 @@ def start(  # noqa: PLR0913 - as `record`
 ) -> Run:
     """Start a run that no block ends: `run.finish()` ends it. The arguments are those of `record`.
 
-    It is the current run of the whole program, in every thread. A run that is not finished when the program ends is closed
+    It is the current run of all code that is in no block, also in other threads while no block is open. A run that is not finished when the program ends is closed
     then: as `failed` after an uncaught exception, as `interrupted` otherwise, with a warning.
     """
     from runcard.recording.started_runs import begin_started_run  # noqa: PLC0415 - few programs need it
