@@ -60,7 +60,14 @@ def _print(data: JsonObject, lines: list[str], *, as_json: bool) -> None:
 def _run(shown: "ShownRun") -> list[str]:
     from runcard.views.run_screen import run_screen  # noqa: PLC0415
 
-    return run_screen(shown.path, shown.document, shown.status, shown.files, shown.amendments.descriptions)
+    return run_screen(
+        shown.path,
+        shown.document,
+        shown.status,
+        shown.files,
+        shown.amendments.descriptions,
+        cut_texts=sys.stdout.isatty(),
+    )
 
 
 def _session(shown: "ShownSession", name: str | None, limits: "Limits") -> tuple[JsonObject, list[str]]:
