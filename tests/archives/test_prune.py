@@ -100,10 +100,10 @@ def test_a_size_limit_is_shown_with_the_sizes_of_the_stores(here: Path, cli: Cli
         (run.path / "large").write_bytes(b"x" * 5_000_000)
         *_, count, size = cli("prune", "--max-size", "9MB", "--dry-run").out.splitlines()
         assert count.startswith("1 to delete, 3.2 MB")
-        assert size == "outputs: 11.3 MB now, 8.2 MB then, within the limit of 9.0 MB"
+        assert size == "outputs: 11.3 MB now, 8.2 MB afterwards, within the limit of 9.0 MB"
         *_, size = cli("prune", "--max-size", "4MB", "--dry-run").out.splitlines()
         assert size == (
-            "outputs: 11.3 MB now, 5.0 MB then, above the limit of 4.0 MB: open records and other files stay"
+            "outputs: 11.3 MB now, 5.0 MB afterwards, above the limit of 4.0 MB: open records and other files stay"
         )
         *_, size = cli("prune", "--max-size", "20MB", "--dry-run").out.splitlines()
         assert size == "outputs: 11.3 MB, within the limit of 20.0 MB"

@@ -3,8 +3,10 @@
 import argparse
 import datetime as dt
 import enum
+import pickle
 import subprocess
 import sys
+import traceback
 import types
 import uuid
 from collections import ChainMap, OrderedDict, deque
@@ -130,6 +132,7 @@ RECORDED: list[tuple[object, object]] = [
     (dt.timedelta(minutes=1, milliseconds=500), 60.5),
     (Decimal("0.2"), 0.2),
     (Decimal(3), 3),
+    (Decimal("1e9999999"), "1E+9999999"),
     (Decimal("0.1000000000000000000000000001"), "0.1000000000000000000000000001"),
     (uuid.UUID(int=1), "00000000-0000-0000-0000-000000000001"),
     (Color.RED, "red"),
@@ -228,6 +231,18 @@ def test_the_whole_configuration_may_be_a_dataclass_a_model_or_a_namespace(outpu
         assert read(run.path)["configuration"] == {"model": "m", "provider": None, **expected}
     with pytest.raises(UsageError, match="config is a list"):
         runcard.record(outputs, config=[1])
+
+
+@pytest.mark.parametrize("labels", [["a"], "x", 0])
+def test_labels_without_names_are_an_error_whose_traceback_says_what_to_pass(
+    labels: Any, tmp_path: Path
+) -> None:
+    with pytest.raises(UsageError, match=f"labels is a {type(labels).__name__}") as raised:
+        runcard.record(tmp_path, labels=labels)
+    shown = "".join(traceback.format_exception(raised.value))
+    assert shown.endswith("hint: pass names with their values, such as {'team': 'search'}\n")
+    copy = pickle.loads(pickle.dumps(raised.value))  # noqa: S301
+    assert "".join(traceback.format_exception_only(copy)) in shown  # once
 
 
 def test_secrets_are_masked_by_type_and_by_name_and_counted(outputs: Path) -> None:

@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from decimal import Decimal
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -311,6 +312,7 @@ def test_a_model_is_a_text(outputs: Path, name: str) -> None:
         lambda run: run.set_costs(input_tokens=1, cache_read_tokens=2),
         lambda run: run.add_usage({"input": 1, "output": 1}, cost=-0.01),
         lambda run: run.add_usage({"input": 1, "output": 1}, cost=float("nan")),
+        lambda run: run.add_usage({"input": 1, "output": 1}, cost=Decimal("1e9999999")),
         lambda run: run.add_usage({"input": 1, "output": 1}, cost=True),
         lambda run: run.add_usage({"input": 1, "output": 1}, latency=-1),
         lambda run: run.add_usage({"input": 1, "output": 1}, latency=float("nan")),

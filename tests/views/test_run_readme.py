@@ -42,6 +42,13 @@ EVIL = [
 ]
 
 
+def test_the_id_of_a_run_without_an_experiment_is_there_once() -> None:
+    text = run_readme.readme(run(generation={"experiment_name": None}), FILES)
+    visible = text.split("\n", 1)[1]  # without the marker
+    assert visible.count("run-01jcqz8v4n6q8s0t") == 1
+    assert visible.startswith("# run-01jcqz8v4n6q8s0t\n\n**Status** ✅ completed")
+
+
 def test_the_page_is_as_it_was_agreed() -> None:
     """To change it: look at the difference, and write the new text to the file."""
     assert run_readme.readme(run(), FILES) == GOLDEN.read_text("utf-8")
@@ -174,6 +181,21 @@ def test_money_has_as_many_digits_as_it_takes(amount: float | None, said: str) -
     assert formats.money(amount) == said
 
 
+@pytest.mark.parametrize(
+    ("known", "said"),
+    [
+        (0.00000015, "> $0.00 (a part is unknown)"),
+        (0.000029, "≥ $0.000029 (a part is unknown)"),
+        (0.0274668, "≥ $0.027466 (a part is unknown)"),
+        (0.9999999, "≥ $0.999999 (a part is unknown)"),
+        (15.439, "≥ $15.43 (a part is unknown)"),
+        (0, "unknown"),
+    ],
+)
+def test_a_known_part_is_rounded_down(known: float, said: str) -> None:
+    assert formats.total_or_known(None, known, formats.money) == said
+
+
 def test_a_run_without_anything_says_so() -> None:
     nothing: dict[str, Any] = dict.fromkeys(("input_tokens", "output_tokens", "total_cost_usd"))
     document = run(
@@ -199,6 +221,16 @@ def test_an_end_that_was_estimated_is_said_to_be() -> None:
     assert "**Duration** 2 min 15 s (estimated: the end was not observed)" in page
 
 
+@pytest.mark.parametrize(
+    ("known", "text"),
+    [(0.25, "≥ $0.25"), (1e-9, "> $0.00"), (0, "unknown"), (None, "unknown")],
+)
+def test_the_known_part_of_a_cost(known: float | None, text: str) -> None:
+    assert formats.cost_or_known(None, known) == text
+    assert formats.cost_or_known(0.5, known) == "$0.50"
+    assert formats.total_or_known(None, known, formats.money).removesuffix(" (a part is unknown)") == text
+
+
 def test_a_cost_that_is_partly_known_is_said_to_be() -> None:
     parts = [{"model": "a", "cost_usd": 0.25}, {"model": "b", "cost_usd": None}]
     document = run(costs={"total_cost_usd": None}, token_usage={"breakdown_by_model": parts})
@@ -215,6 +247,15 @@ def test_long_lists_are_cut_and_say_where_the_rest_is() -> None:
     page = run_readme.readme(document, many)
     assert "… and 1,005 more; `SHA256SUMS` lists them all." in page
     assert "… and 1,005 more; `metadata.json` lists them all." in page
-    assert "… and 15 more; `metadata.json` lists them all." in page  # of the settings
+    assert "… and 16 more; `metadata.json` lists them all." in page  # of the settings
     assert "… and 11 more; `metadata.json` lists them all." in page  # of errors and warnings
     assert max(map(len, page.splitlines())) < 250
+
+
+def test_a_run_without_calls_has_no_cost() -> None:
+    document = run()
+    document["costs"] = dict.fromkeys(document["costs"])
+    document["token_usage"] = {"breakdown_by_step": [], "breakdown_by_model": []}
+    text = run_readme.readme(document, [])
+    assert "## Cost\n\nNo model calls recorded.\n" in text
+    assert "tokens**" not in text

@@ -2,8 +2,8 @@
 
 `input` is all input that was sent, cached or not: the cache classes are parts of it, as `reasoning` is a part of `output`.
 `MODALITIES` are parts as well, where a reply states them: `input_audio` of `input`, `cache_read_audio` of `cache_read` and of
-`input_audio`, `output_image` of `output`; the rest is text. None is an unknown count, which is not zero; a total is unknown when a part of it is. `vendors` knows how each vendor writes
-counts, `prices` what they cost.
+`input_audio`, `output_image` of `output`; the rest is text. None is an unknown count, which is not zero; a total is unknown
+when a part of it is. `vendors` knows how each vendor writes counts, `prices` what they cost.
 
 Invariant: the counts of a `Tokens` are whole numbers, and no part is larger than its whole.
 """
@@ -50,6 +50,10 @@ class Tokens:
         cached = sum(part or 0 for part in (self.cache_read, self.cache_write_5m, self.cache_write_1h))
         _check_part(cached, self.input, "cached tokens", "input")
         _check_part(self.reasoning or 0, self.output, "reasoning tokens", "output")
+        if any(getattr(self, name) for name in MODALITIES):
+            self._check_modalities()
+
+    def _check_modalities(self) -> None:
         for whole in ("input", "cache_read", "output"):
             stated = sum(getattr(self, name) or 0 for name in MODALITIES if name.startswith(f"{whole}_"))
             _check_part(stated, getattr(self, whole), "tokens by modality", whole)

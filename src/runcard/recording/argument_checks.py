@@ -44,7 +44,12 @@ def check_config(config: object) -> Masked[JsonObject]:
     return Masked(configuration, plain.counts)
 
 
-def check_labels(labels: Mapping[str, object]) -> JsonObject:
+def check_labels(labels: object) -> JsonObject:
+    if not isinstance(labels, Mapping):
+        raise UsageError(
+            f"labels is a {type(labels).__name__}",
+            hint="pass names with their values, such as {'team': 'search'}",
+        )
     plain = plain_data({str(key): value for key, value in labels.items()}).value
     return plain_copy({key: value if isinstance(value, str) else str(value) for key, value in plain.items()})
 
@@ -53,7 +58,9 @@ def check_cost(cost: object) -> float | int:
     """Dollars as JSON can hold them."""
     from decimal import Decimal  # noqa: PLC0415 - few calls are given their cost
 
-    amount = plain_number(cost) if isinstance(cost, Decimal) and cost.is_finite() else cost
+    amount = cost
+    if isinstance(cost, Decimal):  # the limit first: 1e9999999 has ten million digits
+        amount = plain_number(cost) if cost.is_finite() and cost <= _MAX_COST else None
     if isinstance(amount, int | float) and not isinstance(amount, bool) and 0 <= amount <= _MAX_COST:
         return amount
     raise UsageError(f"{display_value(str(cost))} is not a cost", hint="pass a number of dollars, 0 or more")

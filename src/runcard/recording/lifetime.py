@@ -11,7 +11,8 @@ from runcard.errors import RuncardError
 from runcard.observe.clock import Clock
 from runcard.observe.environment import EnvironmentGatherer
 from runcard.observe.ids import new_id
-from runcard.recording.off_loop import run_off_loop, warn_caller
+from runcard.recording.caller_warnings import warn_caller
+from runcard.recording.off_loop import run_off_loop
 from runcard.recording.open_runs import add_open_run, remove_open_run
 from runcard.recording.run import BACKGROUND_TIMEOUT, JournalEvents, RecordOptions, Run, enclosing_run
 from runcard.recording.start_document import start_document

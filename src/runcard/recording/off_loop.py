@@ -1,28 +1,18 @@
-"""Work that takes long, in a thread beside the event loop; and warnings that name the line of the caller.
+"""Work that takes long, in a thread beside the event loop.
 
 Hashing a large file in a coroutine would stop every other task. A cancellation does not stop the work: it is raised when
 the work is done, so that a run is always closed completely.
 """
 
-import contextlib
-import os
 import sys
 import threading
-import warnings
 from collections.abc import Callable
-from contextvars import ContextVar, copy_context
-from typing import TYPE_CHECKING, Any, TypeVar
+from contextvars import copy_context
+from typing import Any, TypeVar
 
-from runcard.errors import RuncardWarning
-
-if TYPE_CHECKING:
-    from types import FrameType
+from runcard.recording.caller_warnings import POSTPONED, warn_caller
 
 T = TypeVar("T")
-
-_INTERNAL = (os.path.join(os.path.dirname(os.path.dirname(__file__)), ""), contextlib.__file__)
-
-_postponed: ContextVar[list[str] | None] = ContextVar("runcard_warnings", default=None)
 
 
 async def run_off_loop(function: Callable[[], T]) -> T:
@@ -39,7 +29,7 @@ async def run_off_loop(function: Callable[[], T]) -> T:
     messages: list[str] = []
     outcome: Future[T] = Future()
     context = copy_context()
-    context.run(_postponed.set, messages)
+    context.run(POSTPONED.set, messages)
     thread = threading.Thread(target=_work, args=(outcome, context.run, function), name="runcard-off-loop")
     try:
         thread.start()
@@ -72,21 +62,3 @@ def running_loop() -> Any:  # noqa: ANN401 - asyncio is not loaded for its types
     """The event loop of asyncio that runs in this thread."""
     asyncio = sys.modules.get("asyncio")
     return None if asyncio is None else asyncio._get_running_loop()  # noqa: SLF001 - public, for frameworks
-
-
-def warn_caller(message: str) -> None:
-    """Warn at the first line outside of runcard; from a thread of `run_off_loop`, at that of the task that waits."""
-    postponed = _postponed.get()
-    if postponed is None:
-        warnings.warn(message, RuncardWarning, stacklevel=_callers_level())
-    else:
-        postponed.append(message)
-
-
-def _callers_level() -> int:
-    """The `stacklevel` of the first line outside of runcard; beyond the last one, if there is none, at the end of a program."""
-    level = 1
-    frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 - as `warnings` does it
-    while frame is not None and frame.f_code.co_filename.startswith(_INTERNAL):
-        level, frame = level + 1, frame.f_back
-    return level

@@ -1,10 +1,10 @@
-"""The runs that are open in this process: to which of them does code belong that has none in its context?
+"""The runs that are open in this process, and the one to which code belongs that is in no `with` block.
 
-Python does not pass the context of a `with` block on to the threads that are started in it. If one run is open, the code
-belongs to it. If several are, nobody can tell; but a run that encloses all others encloses what happens in them.
+Python does not pass the context of a `with` block on to the threads that are started in it. If one run is open, their code
+belongs to it. If several are open, that is uncertain; but a run that encloses all others encloses what happens in them.
 
-A run of `runcard.start` has no block: in its thread, code that is in no block belongs to it. So it does in other threads, unless a
-block is open anywhere.
+A run of `runcard.start` has no block. The code of its thread belongs to it if it is in no block; that of other threads only
+if no block is open in any of them.
 """
 
 import threading
@@ -14,14 +14,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from runcard.recording.run import Run
 
-_enclosing_runs: dict[
-    "Run", "Run | None"
-] = {}  # the open runs, oldest first; each with the one that it was started in
+# The open runs, oldest first; each with the run that it was started in.
+_enclosing_runs: dict["Run", "Run | None"] = {}
 
-
-_started_runs: dict[
-    "Run", int
-] = {}  # those of `runcard.start`, oldest first; each with the thread that started it
+# Those of `runcard.start`, oldest first; each with the thread that started it.
+_started_runs: dict["Run", int] = {}
 
 
 def add_open_run(run: "Run", enclosing: "Run | None") -> None:

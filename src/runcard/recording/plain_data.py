@@ -25,6 +25,7 @@ _SECRET_RULE = "named-secret"  # noqa: S105 - the type of a value is as good as 
 
 _PLAIN = frozenset({str, int, float, bool, type(None)})
 _MAX_DEPTH = 1000  # what is read by default
+_LONGEST_DECIMAL = 4000  # digits; readers accept a few more
 _NOT_LISTS = (str, bytes, bytearray, memoryview, range)
 
 
@@ -151,6 +152,8 @@ def _stand_in(value: Any) -> Any:  # noqa: ANN401
 
 def _decimal(value: Any) -> object:  # noqa: ANN401
     """A number that reads back as the same decimal, or its text."""
+    if value.is_finite() and value.adjusted() > _LONGEST_DECIMAL:
+        return str(value)  # 1e9999999 has ten million digits
     number = int(value) if value == value.to_integral_value() else float(value)
     return number if type(value)(repr(number)) == value else str(value)
 

@@ -21,10 +21,10 @@ from runcard.files import printable
 from runcard.observe.clock import Clock
 from runcard.observe.process import resources
 from runcard.recording.argument_checks import check_status, plain_copy
+from runcard.recording.caller_warnings import warn_caller
 from runcard.recording.closing import seal_run
 from runcard.recording.events import ClosedRunError, EventRecorder
 from runcard.recording.heartbeat import HEARTBEAT
-from runcard.recording.off_loop import warn_caller
 from runcard.recording.open_runs import add_open_run, remove_open_run, started_run
 from runcard.recording.recorder import Recorder
 from runcard.recording.run_closer import RecorderState
@@ -48,10 +48,6 @@ BACKGROUND_TIMEOUT = 2.0  # seconds that ending a run waits for git, packages an
 _LONGEST_NAME = 100  # characters of an event's name in a message
 
 CURRENT_RUN: ContextVar["Run | None"] = ContextVar("runcard_run", default=None)
-
-STARTED_RUNS: list[
-    "Run"
-] = []  # those of `runcard.start` that are not finished: the last one is current everywhere
 
 _journal_events: WeakSet["JournalEvents"] = WeakSet()
 _runs: WeakValueDictionary[str, "Run"] = WeakValueDictionary()  # of this process, by id

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import sys
 from collections.abc import Callable
 
 from runcard.documents.run.events import RUN_STARTED
@@ -12,7 +13,6 @@ from runcard.files import failure, json_name
 from runcard.masking import mask_data
 from runcard.observe.clock import Clock
 from runcard.observe.ids import new_id
-from runcard.observe.notebook import notebook_path
 from runcard.recording.closing import close_dead_run
 from runcard.recording.run import JournalEvents, RecordOptions, enclosing_run, open_journal_events
 from runcard.recording.start_document import cut_start_document, start_document
@@ -76,11 +76,19 @@ def _origin(store: str, settings: JsonObject) -> JsonObject:
     except OSError:  # it was removed
         return {}
     paths = {"directory": os.path.join(os.pardir, os.path.relpath(directory, store))}
-    is_command = "trace" in settings  # then a notebook started it, at most
-    if not is_command and (notebook := notebook_path()):
+    is_command = "trace" in settings  # a notebook may have started it, and is not what is recorded
+    if not is_command and (notebook := _notebook_path()):
         paths["notebook"] = os.path.relpath(notebook, directory)
     is_written = all(json_name(path).base64 is None for path in paths.values())
     return paths if is_written and not mask_data(paths).counts else {}
+
+
+def _notebook_path() -> str | None:
+    if "IPython" not in sys.modules:
+        return None
+    from runcard.observe.notebook import notebook_path  # noqa: PLC0415 - few programs are notebooks
+
+    return notebook_path()
 
 
 def _add_to_run_list(run: str) -> None:

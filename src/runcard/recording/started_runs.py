@@ -6,8 +6,8 @@ Such a run is current whatever the context: the cells of a notebook do not share
 import atexit
 import sys
 
+from runcard.recording.caller_warnings import warn_caller
 from runcard.recording.lifetime import RunLifetime
-from runcard.recording.off_loop import warn_caller
 from runcard.recording.open_runs import add_started_run, started_runs
 from runcard.recording.run import RecordOptions, Run, lifetime_of
 from runcard.recording.termination import received_signal

@@ -5,41 +5,26 @@ A word names a record by its path, its id, the name of its directory, a prefix o
 looked for in the stores at hand: the current directory, the configured ones and those of experiments; a word such as
 `outputs/NAME`, only in that store, and in full.
 
-A word is only ever compared with the names that a store has, never made into a path. Names, indexes of archives and
-ledgers can be wrong or come from a stranger: a record has an id only if its own document says so.
-
-A record that is both in its directory and in an archive is one match. Copies have the id of their original: a record
-that its store knows is preferred to its copies, and `@latest~N` counts them as one.
+A word is only ever compared with the names that a store has, never made into a path. Copies have the id of their original:
+a record that its store knows is preferred to its copies, and `@latest~N` counts them as one.
 """
 
 import contextlib
 import os
 import re
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
-from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from runcard.documents.kinds import GENERATION, TEAM, detect
 from runcard.documents.session.team import Team, work_end, work_start
 from runcard.encoding import Limits
 from runcard.errors import RuncardError, StoreError
 from runcard.files import printable
 from runcard.settings import ARTIFACTS_DIR, OUTPUTS, read_settings
 from runcard.store import directory_names, layout
-from runcard.store.ledger import LedgerEntry, entries_about, history_of, ledgers
-from runcard.store.record import (
-    HINT,
-    DirectoryRecord,
-    Record,
-    experiment_hint,
-    id_of,
-    not_a_record,
-    recorded_at,
-)
+from runcard.store.record import HINT, DirectoryRecord, Record, experiment_hint, not_a_record
+from runcard.store.store_search import RecordMatch, StoreSearch
 
 if TYPE_CHECKING:  # it takes long to load, and most commands need no archive
-    from runcard.store.archives.index import ArchiveEntry
     from runcard.store.archives.record import ArchivedRecord
 
 _LATEST_WORD = "@latest"
@@ -47,7 +32,6 @@ _LATEST = r"@latest(?:~([0-9]{1,9}))?"
 _SHORTEST_PREFIX = 4  # characters
 _MOST_LISTED = 5  # similar names in a hint
 _MOST_CANDIDATES = 10  # records that match a word
-_NEVER = datetime.min.replace(tzinfo=UTC)
 
 
 class AmbiguousRecordError(StoreError):
@@ -103,7 +87,7 @@ def open_archive(word: str | os.PathLike[str], advice: str = "its files are in")
     is_path = is_there and not is_other_directory(path)
     match = _find(os.path.abspath(path) if is_path else path, is_exact=is_there)
     if match.archive is None:
-        match = next(_Store(match.store).archives_elsewhere(match.name), match)
+        match = next(StoreSearch(match.store).archives_elsewhere(match.name), match)
     if match.archive is None:
         raise StoreError(
             f"{printable(match.path)} is not archived: it is a directory",
@@ -114,8 +98,8 @@ def open_archive(word: str | os.PathLike[str], advice: str = "its files are in")
 
 def sessions_with_id(store: str, session_id: str) -> Iterator[Record]:
     """The sessions of a store with this id, archived or not, newest first; those that cannot be read are left out."""
-    matches: dict[str, _Match] = {}
-    for match in _Store(store).sessions(session_id):
+    matches: dict[str, RecordMatch] = {}
+    for match in StoreSearch(store).sessions(session_id):
         matches[match.name] = matches[match.name].merged(match) if match.name in matches else match
     for _, match in sorted(matches.items(), reverse=True):
         with contextlib.suppress(RuncardError):
@@ -131,7 +115,7 @@ def stores_at_hand() -> list[str]:
 
 def records_of(store: str) -> Iterator[Record]:
     """All records of a store, in directories and archives; those that cannot be opened are left out."""
-    for _, _, match in _Store(store).starts():
+    for _, _, match in StoreSearch(store).starts():
         with contextlib.suppress(RuncardError):
             yield match.open(None)
 
@@ -153,50 +137,13 @@ def _record_at(path: str, limits: Limits | None) -> Record:
     raise not_a_record(path)
 
 
-class _Match(NamedTuple):
-    """A record that was found: in its directory, in an archive, or in both."""
-
-    store: str
-    name: str
-    directory: str | None = None
-    archive: "ArchiveEntry | str | None" = None  # an entry of an index, or a path that a ledger names
-
-    @property
-    def path(self) -> str:
-        return self.archive_path if self.directory is None else self.directory
-
-    @property
-    def archive_path(self) -> str:
-        return self.archive if isinstance(self.archive, str) else self.archive.path if self.archive else ""
-
-    def merged(self, other: "_Match") -> "_Match":
-        return self._replace(
-            directory=self.directory or other.directory, archive=self.archive or other.archive
-        )
-
-    def open(self, limits: Limits | None) -> Record:
-        return self.open_archive() if self.directory is None else DirectoryRecord(self.directory, limits)
-
-    def open_archive(self) -> "ArchivedRecord":
-        from runcard.store.archives.owner import check_place  # noqa: PLC0415 - see above
-        from runcard.store.archives.record import ArchivedRecord  # noqa: PLC0415
-
-        if not isinstance(self.archive, str):
-            check_place(self.archive)
-            return ArchivedRecord(self.archive_path, self.archive)
-        record = ArchivedRecord.at(self.archive)
-        if record is None:
-            raise not_a_record(self.archive)
-        return ArchivedRecord(record.path, record.entry, listed_by=self.store)
-
-
-def _find(word: str, *, is_exact: bool = False) -> _Match:
+def _find(word: str, *, is_exact: bool = False) -> RecordMatch:
     """The only record that a word names, which is not the path of one."""
     if not word:
         raise not_a_record(word)
     above, name = os.path.split(os.path.normpath(word))
     is_path = os.sep in word
-    stores = [_Store(store) for store in ([above or os.curdir] if is_path else stores_at_hand())]
+    stores = [StoreSearch(store) for store in ([above or os.curdir] if is_path else stores_at_hand())]
     if (latest := re.fullmatch(_LATEST, name)) is not None:
         return _latest(word, stores, int(latest[1] or 0))
     matches = _matches(stores, name, is_exact=is_exact or is_path)
@@ -206,20 +153,20 @@ def _find(word: str, *, is_exact: bool = False) -> _Match:
     return _only(word, matches)
 
 
-def _check_indexes(stores: "list[_Store]") -> None:
+def _check_indexes(stores: list[StoreSearch]) -> None:
     """Raise the error of a store whose archives could not be searched: there may be more records than were seen."""
     if (problem := next((store.problem for store in stores if store.problem), None)) is not None:
         raise problem
 
 
-def _only(word: str, matches: list[_Match]) -> _Match:
+def _only(word: str, matches: list[RecordMatch]) -> RecordMatch:
     if len(matches) > 1:
         shown = sorted(matches, key=lambda match: match.path)[:_MOST_CANDIDATES]
         raise AmbiguousRecordError(word, [*map(_candidate, shown)], len(matches) - len(shown))
     return matches[0]
 
 
-def _matches(stores: "list[_Store]", word: str, *, is_exact: bool) -> list[_Match]:
+def _matches(stores: list[StoreSearch], word: str, *, is_exact: bool) -> list[RecordMatch]:
     """The records that have this name or id; if there are none, those whose id begins with it.
 
     The name or id of a record that was deleted is never taken for the beginning of another id.
@@ -234,8 +181,10 @@ def _matches(stores: "list[_Store]", word: str, *, is_exact: bool) -> list[_Matc
     return matches
 
 
-def _search(stores: "list[_Store]", search: "Callable[[_Store], Iterator[_Match]]") -> list[_Match]:
-    matches: dict[tuple[str, str], tuple[_Match, _Store]] = {}
+def _search(
+    stores: list[StoreSearch], search: Callable[[StoreSearch], Iterator[RecordMatch]]
+) -> list[RecordMatch]:
+    matches: dict[tuple[str, str], tuple[RecordMatch, StoreSearch]] = {}
     for store in stores:
         for match in search(store):
             key = (os.path.abspath(store.path), match.name)
@@ -244,7 +193,7 @@ def _search(stores: "list[_Store]", search: "Callable[[_Store], Iterator[_Match]
     return _without_copies(list(matches.values()))
 
 
-def _without_copies(matches: "list[tuple[_Match, _Store]]") -> list[_Match]:
+def _without_copies(matches: list[tuple[RecordMatch, StoreSearch]]) -> list[RecordMatch]:
     """The matches, but of those with the same id only the ones that a store knows best."""
     if len(matches) == 1:
         return [matches[0][0]]
@@ -255,186 +204,7 @@ def _without_copies(matches: "list[tuple[_Match, _Store]]") -> list[_Match]:
     return [match for record_id, rank, match in ranks if record_id is None or rank == best[record_id]]
 
 
-class _Store:
-    """The names and ids of the records in one store, read as far as they are needed."""
-
-    def __init__(self, path: str) -> None:
-        self.path = path
-        self.problem: RuncardError | None = None  # why the archives could not be searched
-        self._ids: dict[str, str | None] = {}
-
-    @cached_property
-    def names(self) -> list[str]:
-        """The names of the directories that may be records."""
-        return layout.possible_records(self.path)
-
-    @cached_property
-    def entries(self) -> "list[ArchiveEntry]":
-        """What the index of archives lists: of this store, or of this folder of archives."""
-        folders = [layout.archive_folder(self.path), self.path]
-        if not any(os.path.lexists(folder) for folder in folders[:1]) and not layout.has_archives(self.path):
-            return []
-        from runcard.store.archives.index import ArchiveFolder  # noqa: PLC0415 - see above
-
-        try:
-            return [*ArchiveFolder.of_store(self.path), *ArchiveFolder(self.path)]
-        except RuncardError as error:
-            self.problem = error
-            return []
-
-    @cached_property
-    def history(self) -> list[LedgerEntry]:
-        """What the ledgers say; nothing where the archives cannot be searched."""
-        if self.problem is not None:
-            return []
-        try:
-            return history_of(ledgers(self.path))
-        except RuncardError as error:
-            self.problem = error
-            return []
-
-    def exact(self, word: str) -> Iterator[_Match]:
-        """The records that have this name or this id."""
-        if word in self.names and self._is_record(word):
-            yield self._match(word)
-        for entry in self.entries:
-            if entry.name == word:
-                yield self._with_directory(entry)
-        for past in reversed(self.history):
-            if past.path == word:
-                yield from self._by_ledger(past)
-        yield from self.by_id(lambda record_id: record_id == word)
-
-    def by_id(self, is_meant: Callable[[str], bool]) -> Iterator[_Match]:
-        """By ids: in the names of sessions, in indexes, in ledgers, and in documents that no ledger knows.
-
-        Names, indexes and ledgers can be wrong or forged: the record's own document must have the id, if it can be read.
-        """
-        for name in self.names:
-            session_id = directory_names.session_id_in(name)
-            if not session_id or not is_meant(session_id) or not self._is_record(name):
-                continue
-            if self._id(name) in {session_id, None}:
-                yield self._match(name)
-        for entry in self.entries:
-            if is_meant(entry.id) and _archived_id(_Match(self.path, entry.name, archive=entry)) == entry.id:
-                yield self._with_directory(entry)
-        for past in reversed(self.history):
-            if is_meant(past.id):
-                yield from self._by_ledger(past)
-        known = {entry.path for entry in self.history}
-        for name in self.names:
-            if name not in known and is_meant(self._id(name) or ""):
-                yield self._match(name)
-
-    def sessions(self, session_id: str) -> Iterator[_Match]:
-        """The sessions with this id; a large ledger is not read for them as a whole."""
-        for name in self.names:
-            if directory_names.session_id_in(name) == session_id == self._id(name):
-                yield self._match(name)
-        for entry in self.entries:
-            if entry.id == session_id:
-                yield self._with_directory(entry)
-        for past in entries_about(self.path, session_id):
-            yield from self._by_ledger(past)
-
-    def _with_directory(self, entry: "ArchiveEntry") -> _Match:
-        """An archive, with the directory of the same record if that was restored."""
-        is_there = entry.name in self.names and self._id(entry.name) == entry.id
-        directory = os.path.join(self.path, entry.name) if is_there else None
-        return _Match(self.path, entry.name, directory, entry)
-
-    def _by_ledger(self, entry: LedgerEntry) -> Iterator[_Match]:
-        """The record of a ledger entry: its directory, and its archive in another folder, as far as they are there."""
-        if entry.path in self.names and self._id(entry.path) == entry.id:
-            yield self._match(entry.path)
-        match = self._archive_elsewhere(entry)
-        if match is not None and _archived_id(match) == entry.id:
-            yield match
-
-    def _archive_elsewhere(self, entry: LedgerEntry) -> _Match | None:
-        archive = entry.archive and os.path.normpath(os.path.join(self.path, entry.archive))
-        if not archive or not layout.is_archive(archive) or not os.path.isfile(archive):
-            return None
-        return _Match(self.path, entry.path, archive=archive)
-
-    def archives_elsewhere(self, record_name: str) -> Iterator[_Match]:
-        """The archives of the record that had this name, in folders that only the ledgers know."""
-        for entry in reversed(self.history):
-            if entry.path == record_name and (match := self._archive_elsewhere(entry)) is not None:
-                yield match
-
-    def _match(self, name: str) -> _Match:
-        return _Match(self.path, name, os.path.join(self.path, name))
-
-    def _is_record(self, name: str) -> bool:
-        return layout.may_be_file(os.path.join(self.path, name, layout.METADATA))
-
-    def _id(self, name: str) -> str | None:
-        """The id in the document of a directory; None when it is not that of a record."""
-        if name not in self._ids:
-            record = DirectoryRecord(os.path.join(self.path, name))
-            self._ids[name] = record.id if detect(record.raw_document) in {GENERATION, TEAM} else None
-        return self._ids[name]
-
-    def id_of(self, match: _Match) -> str | None:
-        """The id of a match; None for a directory of another program."""
-        if match.directory is not None:
-            return self._id(match.name)
-        if not isinstance(match.archive, str):
-            return match.archive and match.archive.id
-        return next((entry.id for entry in self.history if entry.path == match.name), None)
-
-    def rank(self, match: _Match) -> int:
-        """How well the store knows a match: 2 by its ledger, index or marks, 1 by its directory, 0 as a loose copy."""
-        if match.archive is not None or os.path.lexists(layout.open_mark(match.path)):
-            return 2
-        key = (match.name, self._id(match.name))
-        if any((entry.path, entry.id) == key for entry in self.history):
-            return 2
-        return 0 if self.path == os.curdir else 1
-
-    def starts(self) -> Iterator[tuple[datetime, int, _Match]]:
-        """The records with the time of their start: by their names, and by their documents where a name has none."""
-        matches = {entry.name: _Match(self.path, entry.name, archive=entry) for entry in self.entries}
-        for entry in self.history:
-            if self._is_own_archive(entry) and (match := self._archive_elsewhere(entry)) is not None:
-                matches.setdefault(entry.path, match)
-        matches |= {name: self._match(name) for name in self.names}
-        for name, match in matches.items():
-            start = directory_names.start_in(name)
-            yield *(start or (_stated_start(match), 0)), match
-
-    def _is_own_archive(self, entry: LedgerEntry) -> bool:
-        """Whether this user made the archive that an entry names: a forged entry could name an archive of another store."""
-        from runcard.store.ownership import is_own_archive  # noqa: PLC0415 - only for archives
-
-        digest = entry.archive and entry.archive_sha256
-        return bool(digest) and is_own_archive(self.path, entry.id, str(digest), entry.mac)
-
-
-def _archived_id(match: _Match) -> str | None:
-    """The id that the document of an archived record states; that of the index when the document cannot be read."""
-    try:
-        record = match.open_archive()
-        try:
-            return id_of(record.document())
-        except RuncardError:
-            return record.id
-    except RuncardError:
-        return None if isinstance(match.archive, str) or match.archive is None else match.archive.id
-
-
-def _stated_start(match: _Match) -> datetime:
-    """The start that the document of a record states; long ago when it cannot be read."""
-    with contextlib.suppress(RuncardError):
-        is_live = match.directory is not None
-        record = DirectoryRecord(match.path) if is_live else match.open_archive()
-        return recorded_at(record.document()) or _NEVER
-    return _NEVER
-
-
-def _newest(stores: "list[_Store]") -> Iterator[tuple[_Match, str]]:
+def _newest(stores: list[StoreSearch]) -> Iterator[tuple[RecordMatch, str]]:
     """The records of stores, newest first, with the name or id that tells them from all others but their copies."""
     every = [(start, number, match, store) for store in stores for start, number, match in store.starts()]
     every.sort(key=lambda one: (one[0].replace(microsecond=0), one[1], one[0], one[2].name), reverse=True)
@@ -449,7 +219,7 @@ def _newest(stores: "list[_Store]") -> Iterator[tuple[_Match, str]]:
             yield match, key
 
 
-def _latest(word: str, stores: "list[_Store]", before: int) -> _Match:
+def _latest(word: str, stores: list[StoreSearch], before: int) -> RecordMatch:
     count = 0
     for count, (match, key) in enumerate(_newest(stores), 1):
         _check_indexes(stores)
@@ -467,7 +237,7 @@ def _latest(word: str, stores: "list[_Store]", before: int) -> _Match:
     raise StoreError(f"{printable(word)}: there {held} in {places}", hint=f"the oldest is {oldest}")
 
 
-def _no_match(word: str, name: str, stores: "list[_Store]") -> StoreError:
+def _no_match(word: str, name: str, stores: list[StoreSearch]) -> StoreError:
     """With records that have a similar name or id, or else the newest."""
     from difflib import get_close_matches  # noqa: PLC0415 - only for this message
 
@@ -498,7 +268,7 @@ def _no_match(word: str, name: str, stores: "list[_Store]") -> StoreError:
     return StoreError(f"{printable(word)} does not exist", hint=hint)
 
 
-def _candidate(match: _Match) -> str:
+def _candidate(match: RecordMatch) -> str:
     """The path of a match, and its times if they can be read."""
     try:
         document = match.open(None).document()

@@ -1,10 +1,13 @@
-"""Numbers as text for people: durations, sizes, money, tokens, counts. Unknown is never shown as zero."""
+"""Values as text for people: durations, sizes, money, tokens, counts, settings. Unknown is never shown as zero."""
 
 from collections.abc import Callable
 from json import dumps
 from typing import Any
 
-_SMALLEST_AMOUNT = 0.000001  # dollars
+from runcard.encoding import JsonObject
+
+_CENT, _MILLIONTH = "0.01", "0.000001"  # of a dollar
+_MOST_DIGITS = 5000  # of an amount; more than a document can have
 _SOURCES = {
     "priced": "by the price table",
     "given": "given by the caller",
@@ -58,14 +61,27 @@ def byte_size(count: int) -> str:
 
 
 def money(amount: float | None) -> str:
-    """Dollars, with as many digits as needed."""
+    """Dollars: from $1 on to the cent, smaller amounts to a millionth, without needless zeros; halves are rounded up."""
     if amount is None:
         return "unknown"
-    if 0 < amount < _SMALLEST_AMOUNT:
-        return f"less than ${_SMALLEST_AMOUNT:f}"
-    if amount >= 1:
-        return f"${amount:,.2f}"
-    whole, _, fraction = f"{amount:.6f}".partition(".")
+    rounded = _dollars(amount, "ROUND_HALF_UP")
+    return f"less than ${_MILLIONTH}" if amount > 0 and amount < float(_MILLIONTH) else rounded
+
+
+def money_at_least(amount: float) -> str:
+    """`≥ $0.25`: the known part of a cost, rounded down, so that it never says more than is known."""
+    rounded = _dollars(amount, "ROUND_DOWN")
+    return f"> {rounded}" if rounded == "$0.00" else f"≥ {rounded}"
+
+
+def _dollars(amount: float, rounding: str) -> str:
+    """An amount as it is written in JSON, rounded: its float may be a little less or more."""
+    from decimal import Context, Decimal  # noqa: PLC0415 - few runs cost money
+
+    context = Context(_MOST_DIGITS, rounding)
+    step = _CENT if amount >= 1 else _MILLIONTH
+    rounded = context.quantize(Decimal(str(amount)), Decimal(step))
+    whole, _, fraction = f"{rounded:,f}".partition(".")
     return f"${whole}.{fraction.rstrip('0'):0<2}"
 
 
@@ -73,7 +89,15 @@ def total_or_known(total: float | None, known: float | None, format_amount: Call
     """A total; where it is unknown, the part of it that is known: `≥ $0.25 (a part is unknown)`."""
     if total is not None:
         return format_amount(total)
-    return f"≥ {format_amount(known)} (a part is unknown)" if known else "unknown"
+    if not known:
+        return "unknown"
+    at_least = money_at_least(known) if format_amount is money else f"≥ {format_amount(known)}"
+    return f"{at_least} (a part is unknown)"
+
+
+def cost_or_known(cost: float | None, known: float | None) -> str:
+    """The same for a cost, in short, as in a table: `≥ $0.25`."""
+    return money_at_least(known) if cost is None and known else money(cost)
 
 
 def token_count(count: int | None) -> str:
@@ -89,6 +113,15 @@ def truncated(value: object, length: int) -> str:
     """A value on one line, at most so long: text as it is, everything else as JSON."""
     text = value if isinstance(value, str) else dumps(value, ensure_ascii=False)
     return text if len(text) <= length else text[: length - 1] + "…"
+
+
+def settings_shown(configuration: JsonObject) -> list[tuple[str, object]]:
+    """The settings of a run, `null` and `""` included. A model or provider that is null is unknown, and left out."""
+    return [
+        (key, "null" if value is None else '""' if value == "" else value)
+        for key, value in configuration.items()
+        if value is not None or key not in {"model", "provider"}
+    ]
 
 
 def source_text(source: str) -> str:

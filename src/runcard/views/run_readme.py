@@ -7,7 +7,7 @@ can break a table or become markup.
 from shlex import join
 from typing import Any
 
-from runcard.documents.run.fields import known_cost
+from runcard.documents.run.fields import has_calls, known_cost, model_breakdown
 from runcard.documents.run.program import ProgramKind, is_recorded_by_program, program_kind
 from runcard.encoding import JsonObject
 from runcard.files import printable
@@ -16,6 +16,7 @@ from runcard.views.formats import (
     byte_size,
     duration,
     money,
+    settings_shown,
     source_text,
     token_count,
     total_or_known,
@@ -69,8 +70,10 @@ def is_readme_of(beginning: bytes, run_id: str) -> bool:
 def _summary(generation: JsonObject) -> str:
     status = generation["status"]
     estimated = " (estimated: the end was not observed)" if generation.get("estimated") else ""
+    # Without an experiment, the title is the id.
+    heading = f"**Run** {code(generation['run_id'])}" if generation.get("experiment_name") else "**Status**"
     lines = [
-        f"**Run** {code(generation['run_id'])} {_STATUS.get(status, '')} {status}",
+        f"{heading} {_STATUS.get(status, '')} {status}",
         f"**Started** {generation['timestamp_start']}",
         f"**Duration** {duration(generation['duration_seconds'])}{estimated}",
     ]
@@ -103,7 +106,7 @@ def _inputs(sources: JsonObject) -> str:
 
 def _configuration(document: JsonObject) -> str:
     environment = document["environment"]
-    rows = [(key, value) for key, value in document["configuration"].items() if value is not None]
+    rows = settings_shown(document["configuration"])
     more = _more(rows)
     rows = rows[:_MAX_ROWS]
     git = environment.get("git") or {}
@@ -124,6 +127,8 @@ def total_cost(document: JsonObject) -> str:
 
 
 def _cost(document: JsonObject) -> str:
+    if not has_calls(document):
+        return "## Cost\n\nNo model calls recorded."
     costs = document["costs"]
     cached = costs.get("cache_read_tokens")
     from_cache = f" ({token_count(cached)} of them from the cache)" if cached else ""
@@ -143,7 +148,7 @@ def _cost(document: JsonObject) -> str:
 
 def _models(document: JsonObject) -> str:
     """All models that were called, each with its number of calls."""
-    parts = (document.get("token_usage") or {}).get("breakdown_by_model") or []
+    parts = model_breakdown(document)
     names = [
         (code(truncated(part["model"], 120)) if part.get("model") else "a model without a name")
         + (f" ({calls})" if (calls := call_count(part)) else "")

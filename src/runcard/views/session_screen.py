@@ -13,6 +13,7 @@ from runcard.encoding import JsonObject
 from runcard.files import printable
 from runcard.views.formats import (
     byte_size,
+    cost_or_known,
     counted,
     duration,
     money,
@@ -132,8 +133,8 @@ def _amount(value: float | None, format_amount: Callable[[Any], str]) -> str:
 
 
 def _cell_cost(entry: JsonObject) -> str:
-    known = entry.get("known_cost")
-    return f"≥ {money(known)}" if entry.get("cost") is None and known else _amount(entry.get("cost"), money)
+    cost, known = entry.get("cost"), entry.get("known_cost")
+    return "?" if cost is None and not known else cost_or_known(cost, known)
 
 
 def _duration(entry: JsonObject) -> str:

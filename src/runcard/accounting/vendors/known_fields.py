@@ -1,7 +1,7 @@
 """Counts in a usage that no reader knows: they may be tokens that would be lost, so they are named and never ignored.
 
 Each vendor's module lists the fields of its usage. A name that is not listed is a count if it has a whole number (written as a
-float or in a text only where the name mentions tokens), also deeper inside. Zero, null, texts, times and rates are no counts.
+float or in a text only where the name mentions tokens), also deeper inside. Zero, null, other texts, times and rates are not counts.
 """
 
 import re

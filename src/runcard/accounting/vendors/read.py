@@ -62,6 +62,7 @@ _VENDORS: tuple[_VendorReader, ...] = (
 )
 _MAX_DEPTH = 3  # of wrappers
 _EMPTY = ReplyFields({})
+_NO_TOKENS = Tokens()
 _EXPECTED = (
     "a reply of Anthropic Messages, OpenAI, Gemini, Bedrock, Cohere, Mistral or Ollama; a message of LangChain; the usage object "
     'of one; or a mapping like {"input": 1200, "output": 350}'
@@ -82,7 +83,7 @@ def read_usage(reply: object, *, allow_unknown: bool = False) -> Usage:
     unknown = [name for call in usage.calls for name in call.unknown]
     if unknown and not allow_unknown:
         raise _unknown_counts(unknown)
-    return replace(usage, source=None) if usage.tokens == Tokens() and not usage.also else usage
+    return replace(usage, source=None) if usage.tokens == _NO_TOKENS and not usage.also else usage
 
 
 def _read(reply: ReplyFields) -> Usage:
@@ -154,13 +155,14 @@ def _reader(usage: ReplyFields) -> Reader:
 
 def _without_counts(reply: ReplyFields, reader: Reader) -> Usage:
     """A reply without counts: a response that still runs, a chunk of a stream."""
-    return replace(reader(reply, _EMPTY), tokens=Tokens(), source=None)
+    return replace(reader(reply, _EMPTY), tokens=_NO_TOKENS, source=None)
 
 
 def _unknown_counts(names: list[str]) -> UsageError:
     return UsageError(
         f"{', '.join(printable(name[:80]) for name in names[:5])}: unknown count in the usage, so the tokens may be incomplete",
-        hint="update runcard, or pass the counts that you know: input, output, cache_read, …",
+        hint="update runcard, and report it if that does not help; meanwhile pass the counts that you know as a dict: "
+        "run.add_usage({'input': …, 'output': …}, model=…)",
     )
 
 

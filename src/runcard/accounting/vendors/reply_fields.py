@@ -21,10 +21,12 @@ _SCALARS = (str, bytes, int, float, list, tuple, set, type(None), type)
 
 def as_mapping(value: object) -> Mapping[str, Any] | None:
     """An object's fields by name; None for a value without fields."""
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):  # nearly always; the check for a Mapping is slow
         return value
     if isinstance(value, _SCALARS):
         return None
+    if isinstance(value, Mapping):
+        return value
     if is_dataclass(value):
         return {field.name: getattr(value, field.name) for field in fields(value)}
     if hasattr(value, "__pydantic_fields_set__"):  # cheaper than model_dump, and without its warnings
@@ -45,16 +47,23 @@ class ReplyFields:
 
     def has(self, *names: str) -> bool:
         """Whether any of these fields is present, even if null."""
-        return any(name in self.data for name in names)
+        data = self.data
+        for name in names:  # noqa: SIM110 - several times as fast as any()
+            if name in data:
+                return True
+        return False
 
     def get(self, *names: str) -> Any:  # noqa: ANN401 - a reply may hold anything
         """The first of these fields that is not null."""
-        return next((self.data[name] for name in names if self.data.get(name) is not None), None)
+        for name in names:
+            if (value := self.data.get(name)) is not None:
+                return value
+        return None
 
     def count(self, *names: str) -> int | None:
         for name in names:
-            if self.data.get(name) is not None:
-                return check_count(self.data[name], self._path_of(name))
+            if (value := self.data.get(name)) is not None:
+                return check_count(value, self._path_of(name))
         return None
 
     def amount(self, *names: str) -> Decimal | None:
@@ -67,7 +76,8 @@ class ReplyFields:
 
     def text(self, *names: str) -> str | None:
         value = self.get(*names)
-        value = value.value if isinstance(value, Enum) else value
+        if isinstance(value, Enum):
+            value = value.value
         return value if isinstance(value, str) else None
 
     def part(self, *names: str) -> "ReplyFields":

@@ -69,13 +69,31 @@ class RunProperties:
 
 
 def known_cost(document: JsonObject) -> float | None:
-    """The part of a run's unknown cost that is known; None if there is none. Earlier documents have it by model only."""
-    if (known := _number(_object(document.get("costs")).get("known_cost_usd"))) is not None:
-        return known
+    """The cost of a run; if it is unknown, the part that is known; None if there is none.
+
+    Earlier documents have the known part by model only.
+    """
+    costs = _object(document.get("costs"))
+    for name in ("total_cost_usd", "known_cost_usd"):
+        if (known := _number(costs.get(name))) is not None:
+            return known
+    amounts = [_number(part.get("cost_usd")) for part in model_breakdown(document)]
+    by_model = [amount for amount in amounts if amount is not None]
+    return plain_number(exact_sum(by_model)) if by_model else None
+
+
+def has_calls(document: JsonObject) -> bool:
+    """Whether model calls were recorded, or what they cost; without any, a run has no cost, not an unknown one."""
+    costs, usage = _object(document.get("costs")), _object(document.get("token_usage"))
+    figures = (costs.get(name) for name in ("input_tokens", "output_tokens", "total_cost_usd"))
+    breakdowns = (usage.get(name) for name in ("breakdown_by_step", "breakdown_by_model"))
+    return any(breakdowns) or any(figure is not None for figure in figures)
+
+
+def model_breakdown(document: JsonObject) -> list[JsonObject]:
+    """The calls of a run by model; empty if none were recorded."""
     parts = _object(document.get("token_usage")).get("breakdown_by_model")
-    amounts = [_number(_object(part).get("cost_usd")) for part in parts] if isinstance(parts, list) else []
-    costs = [amount for amount in amounts if amount is not None]
-    return plain_number(exact_sum(costs)) if costs else None
+    return [_object(part) for part in parts] if isinstance(parts, list) else []
 
 
 def _object(value: object) -> JsonObject:

@@ -87,6 +87,6 @@ def _counts(call: JsonObject) -> dict[str, int]:
 
 
 def _cost_rank(call: JsonObject) -> int:
-    """A cost that somebody stated counts more than one that was computed."""
+    """How reliable a cost is: one that was stated counts more than one that was computed."""
     source = call.get("cost_source")
     return _STATED.index(source) if source in _STATED else -1

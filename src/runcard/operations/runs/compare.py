@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from runcard import checksums
-from runcard.documents.run.fields import RunFields
+from runcard.documents.run.fields import RunFields, model_breakdown
 from runcard.encoding import JsonObject
 from runcard.errors import RuncardError, StoreError
 from runcard.files import json_name, printable, read_stream
@@ -173,12 +173,12 @@ def _setting_changes(old: JsonObject, new: JsonObject) -> tuple[SettingChange, .
 
 
 def _models(document: JsonObject) -> tuple[str, ...]:
-    parts = (document.get("token_usage") or {}).get("breakdown_by_model") or ()
-    return tuple(dict.fromkeys(str(part["model"]) for part in parts if part.get("model") is not None))
+    names = [part.get("model") for part in model_breakdown(document)]
+    return tuple(dict.fromkeys(str(name) for name in names if name is not None))
 
 
 def run_reference(run: ShownRun) -> JsonObject:
-    """What a report calls a run by."""
+    """How a report in JSON names a run."""
     return {
         "path": printable(run.path),
         "run_id": RunFields(run.document).run_id,

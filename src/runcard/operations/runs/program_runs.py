@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from runcard.documents.exact_sums import exact_sum, plain_number
-from runcard.documents.run.fields import RunFields
+from runcard.documents.run.fields import RunFields, known_cost
 from runcard.documents.run.generation import Generation
 from runcard.documents.run.program import is_recorded_by_program, program_process
 from runcard.encoding import JsonObject
@@ -36,14 +36,14 @@ class ProgramRun(NamedTuple):
 
     @property
     def key(self) -> str:
-        """What the program said about the run: the same for its counterpart, if the program has not changed."""
+        """What the program stated about the run: the same for its counterpart, if the program has not changed."""
         generation = self.document["generation"]
-        said = [
+        stated = [
             generation.get("experiment_name"),
             generation.get("labels"),
             self.document.get("configuration"),
         ]
-        return json.dumps(said, sort_keys=True)
+        return json.dumps(stated, sort_keys=True)
 
     @property
     def cost(self) -> float | None:
@@ -53,11 +53,7 @@ class ProgramRun(NamedTuple):
     @property
     def known_cost(self) -> float | None:
         """The cost; if that is unknown, the part of it that is known."""
-        costs = self.document["costs"]
-        if self.cost is not None or costs.get("known_cost_usd") is not None:
-            return self.cost if self.cost is not None else costs["known_cost_usd"]
-        models = (self.document.get("token_usage") or {}).get("breakdown_by_model") or []
-        return _sum([model["cost_usd"] for model in models if model.get("cost_usd") is not None])
+        return known_cost(self.document)
 
 
 class ProgramRuns(NamedTuple):
@@ -73,7 +69,8 @@ class ProgramRuns(NamedTuple):
 
     @property
     def known_cost_usd(self) -> float | None:
-        return _sum([cost for run in self.runs if (cost := run.known_cost) is not None])
+        costs = [cost for run in self.runs if (cost := run.known_cost) is not None]
+        return plain_number(exact_sum(costs)) if costs else None
 
     def to_dict(self) -> JsonObject:
         return {
@@ -83,10 +80,6 @@ class ProgramRuns(NamedTuple):
             "known_cost_usd": self.known_cost_usd,
             "paths": [printable(run.record.path) for run in self.runs],
         }
-
-
-def _sum(amounts: list[float]) -> float | None:
-    return plain_number(exact_sum(amounts)) if amounts else None
 
 
 def program_runs(record: Record, document: JsonObject) -> ProgramRuns:

@@ -183,7 +183,7 @@ class RerunPlan:
 
 
 def _given_values(configuration: JsonObject) -> JsonObject:
-    """The configuration without `model` and `provider` where these are null: nobody gave them."""
+    """The configuration without `model` and `provider` where these are null: they were not given."""
     unknown = [name for name in ("model", "provider") if configuration.get(name) is None]
     return {name: value for name, value in configuration.items() if name not in unknown}
 
