@@ -47,6 +47,20 @@ def test_a_session_is_as_old_as_its_work(here: Path, cli: Cli) -> None:
     assert (run.exists(), session.exists()) == (True, False)
 
 
+def test_a_session_of_the_future_does_not_stay_the_newest(here: Path, cli: Cli) -> None:
+    """Otherwise other sessions would be deleted in its place, for ever."""
+    agent = {"name": "a", "status": "completed", "created_at": "2025-11-06T14:00:00Z"}
+    sessions = []
+    for name, end in (("first", "9999-12-31T23:59:59Z"), ("second", None)):
+        instance = agent | {"terminated_at": end, "workspace": os.fspath(here)}
+        spec = {"team_session_id": name, "instances": [instance]}
+        sessions.append(runcard.collect(spec, metadata_only=True).path)
+    shown = cli("prune", "--max-size", "1B", "--dry-run").out
+    assert shown.index("first") < shown.index("second")
+    cli("prune", "--older-than", "0s", "--yes")
+    assert not any(session.exists() for session in sessions)
+
+
 def test_what_goes_leaves_a_tombstone(here: Path, cli: Cli) -> None:
     run, session = make_run(here / "outputs"), make_session(here)
     archive(session)

@@ -22,6 +22,8 @@ from runcard.store.runs.directory import NewRun, is_owned, open_runs
 
 RUN_LIST = "RUNCARD_RUN_LIST"  # the variable with the path of the list of runs that `runcard rerun` keeps
 
+_APPEND = os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
 NO_LOCKS = "the file system of the store does not support file locks (flock); runcard uses lock files and process ids instead"
 
 
@@ -93,7 +95,7 @@ def _add_to_run_list(run: str) -> None:
     """Add a run to the list that `runcard rerun` keeps of the runs that are recorded under it."""
     if path := os.environ.get(RUN_LIST):
         with contextlib.suppress(OSError):  # that rerun has ended
-            descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC)
+            descriptor = os.open(path, _APPEND)
             try:
                 os.write(descriptor, os.fsencode(run) + b"\0")
             finally:

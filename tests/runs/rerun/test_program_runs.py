@@ -224,6 +224,20 @@ def test_a_program_that_dies_half_way(project: Path) -> None:
     assert told["program_runs"]["gone"] == [str(runs[2])]
 
 
+def test_the_exit_code_of_a_program_that_fails_after_its_runs_is_shown(project: Path) -> None:
+    (run,) = recorded(project, 1)
+    with (project / "loop.py").open("a") as program:
+        program.write("raise SystemExit(9)\n")
+    done = runcard(project, "rerun", str(run), COUNT="1")
+    assert done.returncode == 1
+    assert "Exit code of the program: 9" in done.stdout.splitlines()
+
+
+def test_a_run_list_that_is_a_fifo_stops_no_program(project: Path) -> None:
+    os.mkfifo(project / "fifo")
+    assert len(recorded(project, 1, RUNCARD_RUN_LIST=str(project / "fifo"))) == 1
+
+
 def test_runs_in_a_store_that_the_program_chose(project: Path) -> None:
     runs = recorded(project, store="other", STORE="other")
     told = report(project, "--yes", str(runs[2]), STORE=str(project / "third"))

@@ -53,6 +53,7 @@ _BILLED_APART_INPUT = (  # LiteLLM
     "character_count",
     "query_count",
 )
+_OLLAMA = "fp_ollama"  # the fingerprint of its endpoints with OpenAI's format
 _TICKS = Decimal(10) ** 10  # of xAI, in a dollar
 
 _KNOWN_INPUT = known_fields(
@@ -117,7 +118,7 @@ def read(reply: ReplyFields, usage: ReplyFields) -> Usage:
     tier = non_standard(reply.text("service_tier"), "openai") or anthropic.service_tier(usage)
     return Usage(
         tokens=_tokens(usage),
-        provider="openai",
+        provider="ollama" if reply.text("system_fingerprint") == _OLLAMA else "openai",
         model=reply.text("model") or usage.text("model"),
         response_id=reply.text("id"),
         stop_reason=_stop_reason(reply),

@@ -221,6 +221,8 @@ def _program_report(plan: "RerunPlan", result: "RerunResult") -> Iterator[str]:
     if plan.program.position is not None:
         yield ""
         yield f"Output of the program: {os.path.join(result.command.path, 'output.log')}"
+        if result.command.code:
+            yield f"Exit code of the program: {result.command.code}"
     if before or result.recorded:
         yield f"Runs of the program: {before:,} before, {result.recorded:,} now"
         yield from view.output_list("gone", result.gone)
