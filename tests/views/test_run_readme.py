@@ -1,5 +1,6 @@
 """README.md of a run: what it says, and that no name can break it."""
 
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -211,7 +212,7 @@ def test_an_end_that_was_estimated_is_said_to_be() -> None:
     generation = {"status": "interrupted", "estimated": ["/generation/timestamp_end"]}
     page = run_readme.readme(run(generation=generation), [])
     assert "⚠️ interrupted" in page
-    assert "**Duration** 2 min 15 s (estimated: the end was not observed)" in page
+    assert "**Duration** at least 2 min 15 s (estimated: the end was not observed)" in page
 
 
 @pytest.mark.parametrize(
@@ -243,3 +244,29 @@ def test_long_lists_are_cut_and_say_where_the_rest_is() -> None:
     assert "… and 15 more; `metadata.json` lists them all." in page  # of the settings
     assert "… and 11 more; `metadata.json` lists them all." in page  # of errors and warnings
     assert max(map(len, page.splitlines())) < 250
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "import sys\nprint('it', \"is\")\n",
+        "a\tb",
+        r"back\slash" + "\n'quote'",
+        "\u202e\U000e0001",
+        "$HOME `id`",
+    ],
+)
+def test_the_command_can_be_pasted_into_a_shell(word: str) -> None:
+    page = run_readme.readme(run(generation={"command": ["printf", "%s", word]}), [])
+    line = page.splitlines()[-2].removeprefix("$ ")
+    assert line.isprintable()
+    shown = subprocess.run(["bash", "-c", line], env={"LC_ALL": "C.UTF-8"}, capture_output=True, check=True)
+    assert shown.stdout.decode() == word
+
+
+def test_the_page_says_whether_the_command_or_the_whole_program_is_run_again() -> None:
+    whole = "It runs the whole program again, with all runs that it records"
+    assert whole in run_readme.readme(run(), [])
+    page = run_readme.readme(run(trace={"traceparent": None, "passed_on": "00-1-2-01"}), [])
+    assert "It runs this command and compares the results" in page
+    assert whole not in page
