@@ -5,7 +5,16 @@ from typing import Any
 
 from runcard.encoding import JsonObject
 from runcard.files import printable
-from runcard.views.formats import cost_or_known, counted, duration, money, token_count, truncated
+from runcard.views.formats import (
+    cost_or_known,
+    counted,
+    duration,
+    money,
+    money_at_least,
+    settings_shown,
+    token_count,
+    truncated,
+)
 from runcard.views.screen_parts import fields, section
 
 _MAX_ROWS = 8  # of configuration and models
@@ -13,16 +22,17 @@ _MAX_ROWS = 8  # of configuration and models
 
 def experiment_screen(summary: JsonObject) -> list[str]:
     """An experiment, line by line."""
-    about = [
-        ("directory", summary["path"]),
-        ("created", summary["created_at"]),
-        ("about", summary["description"]),
-    ]
-    settings = list((summary["configuration"] or {}).items())
+    about = fields(
+        [
+            ("directory", summary["path"]),
+            ("created", summary["created_at"]),
+            ("about", summary["description"]),
+        ]
+    )
+    settings = settings_shown(summary["configuration"] or {})
     return [
         f"{printable(summary['name'])}  {summary['experiment_id']}",
-        "",
-        *fields(about),
+        *(["", *about] if about else []),
         *section("Configuration", fields(settings[:_MAX_ROWS]) + _more(settings)),
         *section("Runs", _totals(summary) if summary["runs"] else ["  none yet"]),
         *section("Last runs", _table([_run(run) for run in summary["last_runs"]])),
@@ -46,12 +56,10 @@ def experiment_table(rows: Sequence[JsonObject]) -> list[str]:
 
 def _totals(summary: JsonObject) -> list[str]:
     models = list(summary["by_model"].items())
-    totals = [
+    totals: list[tuple[str, object]] = [
         ("total", _statuses(summary["runs"], summary["by_status"])),
         ("duration", _total(summary["duration_seconds"], duration)),
-        ("cost", _total(summary["cost_usd"], money)),
-        ("input", _total(summary["input_tokens"], _tokens)),
-        ("output", _total(summary["output_tokens"], _tokens)),
+        *_costs(summary),
         (
             "models",
             ", ".join(
@@ -60,6 +68,19 @@ def _totals(summary: JsonObject) -> list[str]:
         ),
     ]
     return fields(totals) + _more(models)
+
+
+def _costs(summary: JsonObject) -> list[tuple[str, object]]:
+    """The cost and the tokens of the runs that called models."""
+    without = summary["runs_without_calls"]
+    if without == summary["runs"]:
+        return [("cost", "no model calls recorded")]
+    return [
+        ("cost", _total(summary["cost_usd"], money)),
+        ("input", _total(summary["input_tokens"], _tokens)),
+        ("output", _total(summary["output_tokens"], _tokens)),
+        ("no calls", f"{counted(without, 'run')} without recorded model calls" if without else None),
+    ]
 
 
 def _statuses(runs: int, by_status: dict[str, int]) -> str:
@@ -73,8 +94,11 @@ def _total(total: JsonObject, format_amount: Callable[[Any], str]) -> str:
     """The sum of the known amounts, and for how many runs it is unknown."""
     if total["known"] is None:
         return "unknown"
-    missing = total["runs_unknown"]
-    return format_amount(total["known"]) + (f", unknown for {counted(missing, 'run')}" if missing else "")
+    missing, known = total["runs_unknown"], total["known"]
+    if not missing:
+        return format_amount(known)
+    at_least = money_at_least(known) if format_amount is money else format_amount(known)
+    return f"{at_least}, unknown for {counted(missing, 'run')}"
 
 
 def _tokens(count: int) -> str:
@@ -86,7 +110,7 @@ def _run(run: JsonObject) -> list[str]:
         str(run["started"] or "unknown"),
         str(run["status"] or "unknown"),
         duration(run["duration_seconds"]),
-        cost_or_known(run["cost_usd"], run["known_cost_usd"]),
+        "no calls" if run["has_calls"] is False else cost_or_known(run["cost_usd"], run["known_cost_usd"]),
         printable(run["path"]),
     ]
 

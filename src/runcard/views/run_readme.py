@@ -6,7 +6,7 @@ can break a table or become markup.
 
 from typing import Any
 
-from runcard.documents.run.fields import known_cost, model_breakdown
+from runcard.documents.run.fields import has_calls, known_cost, model_breakdown
 from runcard.documents.run.program import ProgramKind, is_recorded_by_program, program_kind
 from runcard.encoding import JsonObject
 from runcard.views.call_times import call_count, call_times
@@ -15,6 +15,7 @@ from runcard.views.formats import (
     command_line,
     money,
     run_duration,
+    settings_shown,
     source_text,
     token_count,
     total_or_known,
@@ -68,8 +69,10 @@ def is_readme_of(beginning: bytes, run_id: str) -> bool:
 
 def _summary(generation: JsonObject) -> str:
     status = generation["status"]
+    # Without an experiment, the title is the id.
+    heading = f"**Run** {code(generation['run_id'])}" if generation.get("experiment_name") else "**Status**"
     lines = [
-        f"**Run** {code(generation['run_id'])} {_STATUS.get(status, '')} {status}",
+        f"{heading} {_STATUS.get(status, '')} {status}",
         f"**Started** {generation['timestamp_start']}",
         f"**Duration** {run_duration(generation)}",
     ]
@@ -104,7 +107,7 @@ def _inputs(sources: JsonObject) -> str:
 
 def _configuration(document: JsonObject) -> str:
     environment = document["environment"]
-    rows = [(key, value) for key, value in document["configuration"].items() if value is not None]
+    rows = settings_shown(document["configuration"])
     more = _more(rows)
     rows = rows[:_MAX_ROWS]
     git = environment.get("git") or {}
@@ -125,6 +128,8 @@ def total_cost(document: JsonObject) -> str:
 
 
 def _cost(document: JsonObject) -> str:
+    if not has_calls(document):
+        return "## Cost\n\nNo model calls recorded."
     costs = document["costs"]
     cached = costs.get("cache_read_tokens")
     from_cache = f" ({token_count(cached)} of them from the cache)" if cached else ""

@@ -6,10 +6,19 @@ Long lists are cut, so that it stays one screen; the whole record is in the file
 from collections.abc import Sequence
 from signal import Signals
 
-from runcard.documents.run.fields import model_breakdown
+from runcard.documents.run.fields import has_calls, model_breakdown
 from runcard.encoding import JsonObject
+from runcard.files import printable
 from runcard.views.call_times import call_count, call_times
-from runcard.views.formats import command_line, money, run_duration, source_text, token_count, total_or_known
+from runcard.views.formats import (
+    command_line,
+    money,
+    run_duration,
+    settings_shown,
+    source_text,
+    token_count,
+    total_or_known,
+)
 from runcard.views.run_readme import problem_text, total_cost
 from runcard.views.screen_parts import (
     MAX_LINES,
@@ -34,18 +43,21 @@ def run_screen(
     status: str | None,
     files: Sequence[tuple[str, int]],
     amendments: Sequence[str] = (),
+    *,
+    so_far: bool = False,
+    cut_texts: bool = True,
 ) -> list[str]:
-    """A run, line by line."""
+    """A run, line by line; `so_far`: it is not closed, so more may come. `cut_texts` cuts long texts of problems."""
     generation = document["generation"]
     return [
         f"{generation['run_id'] or 'a run without an id'}  {status or 'unknown'}",
         "",
         *fields(_about(path, document, status)),
         *section("Configuration", _configuration(document)),
-        *section("Cost", _cost(document)),
+        *section("Cost so far" if so_far else "Cost", _cost(document)),
         *section("Inputs", file_list(_inputs(document["data_sources"]))),
         *section("Files", file_list(files)),
-        *section("Problems", cut(_problems(document))),
+        *section("Problems", cut(_problems(document, cut_texts=cut_texts))),
         *section("Amendments", cut([f"  {one_line(amendment)}" for amendment in amendments])),
     ]
 
@@ -78,9 +90,7 @@ def _exit_code(document: JsonObject) -> object:
 
 
 def _configuration(document: JsonObject) -> list[str]:
-    values: list[Pair] = [
-        (key, value) for key, value in document["configuration"].items() if value is not None
-    ]
+    values = settings_shown(document["configuration"])
     hidden = len(values) - MAX_LINES
     more: list[Pair] = [("…", f"and {hidden:,} more")] if hidden > 0 else []
     return fields([*values[:MAX_LINES], *more, *_environment(document["environment"])])
@@ -99,10 +109,7 @@ def _environment(environment: JsonObject) -> list[Pair]:
 
 def _cost(document: JsonObject) -> list[str]:
     costs, usage = document["costs"], document.get("token_usage") or {}
-    has_calls = usage.get("breakdown_by_step") or usage.get("breakdown_by_model")
-    if not has_calls and all(
-        costs[key] is None for key in ("input_tokens", "output_tokens", "total_cost_usd")
-    ):
+    if not has_calls(document):
         return ["  no model calls recorded"]
     source = costs.get("token_source")
     lines = fields(
@@ -145,9 +152,10 @@ def _inputs(sources: JsonObject) -> list[tuple[str, int | None]]:
     return [(file["path"], file.get("bytes")) for file in files]
 
 
-def _problems(document: JsonObject) -> list[str]:
+def _problems(document: JsonObject, *, cut_texts: bool) -> list[str]:
+    form = one_line if cut_texts else printable
     return [
-        f"  {label}: {one_line(problem_text(problem))}"
+        f"  {label}: {form(problem_text(problem))}"
         for key, label in _PROBLEMS.items()
         for problem in document.get(key) or ()
     ]
