@@ -133,7 +133,7 @@ def test_the_text_of_a_problem_is_cut_only_on_a_terminal() -> None:
     [
         ("running", None, None),
         ("interrupted", None, "  duration    unknown"),
-        ("interrupted", 3, "  duration    3 s (estimated: the end was not observed)"),
+        ("interrupted", 3, "  duration    at least 3 s (estimated: the end was not observed)"),
     ],
 )
 def test_how_long_it_took_is_said_when_it_has_ended(
