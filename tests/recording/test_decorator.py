@@ -231,8 +231,23 @@ def test_an_async_generator_whose_consumer_stops_early_is_closed(outputs: Path) 
 
     asyncio.run(consume())
     assert endings(outputs) == ["completed"]
-    asyncio.run(leave())  # the loop cancels what it finds at its end
-    assert endings(outputs)[1] in {"completed", "interrupted"}
+    asyncio.run(leave())  # the loop cancels the task that closes the generator
+    assert endings(outputs) == ["completed", "completed"]
+
+
+def test_an_async_generator_that_is_thrown_a_cancellation_is_interrupted(outputs: Path) -> None:
+    @contextlib.asynccontextmanager
+    @runcard.record(outputs, strict=True)
+    async def work() -> AsyncGenerator[int, None]:
+        yield 1
+
+    async def consume() -> None:
+        async with work():
+            raise asyncio.CancelledError
+
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(consume())
+    assert endings(outputs) == ["interrupted"]
 
 
 class Worker:
@@ -463,3 +478,40 @@ loop.run_until_complete(anext(waiting))
 loop.close()
 """
     assert _exit_with(code, tmp_path) == ("", ["interrupted"])
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (property(list), "a property cannot be recorded"),
+        (5, "outputs is of the type int"),
+        (b"outputs", "outputs is of the type bytes"),
+        (functools.cached_property(list), "outputs is of the type cached_property"),
+    ],
+)
+def test_what_is_neither_a_function_nor_a_path_is_refused(wrong: Any, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        runcard.record(wrong)
+
+
+def test_the_run_of_a_function_has_its_name(outputs: Path) -> None:
+    class Chatbot:
+        """Has a method, and can be called."""
+
+        @runcard.record(outputs, strict=True)
+        def answer(self) -> None: ...
+
+        def __call__(self) -> None: ...
+
+    @runcard.record(outputs, strict=True)
+    async def ask() -> None: ...
+
+    Chatbot().answer()
+    asyncio.run(ask())
+    runcard.record(outputs, strict=True)(Chatbot())()
+    with runcard.record(outputs, strict=True):
+        pass
+    here = f"{__name__}.test_the_run_of_a_function_has_its_name.<locals>"
+    names = [document["generation"].get("function") for document in documents(outputs)]
+    assert names == [f"{here}.Chatbot.answer", f"{here}.ask", f"{here}.Chatbot", None]
+    assert f"`{here}.ask`" in sorted(outputs.glob("2*/README.md"))[1].read_text()

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from runcard.views.charges import server_tools, special_prices
-from runcard.views.formats import money, money_at_least
+from runcard.views.formats import cost_or_known, money, money_at_least, total_or_known
 from runcard.views.run_readme import readme
 from runcard.views.run_screen import run_screen
 from views.samples import run
@@ -51,6 +51,16 @@ def test_dollars_are_rounded_as_people_do(amount: float | None, text: str) -> No
 )
 def test_what_is_at_least_known_is_rounded_down(amount: float, text: str) -> None:
     assert money_at_least(amount) == text
+
+
+@pytest.mark.parametrize(
+    ("known", "text"),
+    [(0.25, "≥ $0.25"), (1e-9, "> $0.00"), (0, "unknown"), (None, "unknown")],
+)
+def test_the_known_part_of_a_cost(known: float | None, text: str) -> None:
+    assert cost_or_known(None, known) == text
+    assert cost_or_known(0.5, known) == "$0.50"
+    assert total_or_known(None, known, money).removesuffix(" (a part is unknown)") == text
 
 
 def test_what_is_paid_besides_tokens_is_named() -> None:

@@ -1,5 +1,6 @@
 """README.md of a run: what it says, and that no name can break it."""
 
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,13 @@ EVIL = [
     " ",
     "caf\udce9",
 ]
+
+
+def test_the_id_of_a_run_without_an_experiment_is_there_once() -> None:
+    text = run_readme.readme(run(generation={"experiment_name": None}), FILES)
+    visible = text.split("\n", 1)[1]  # without the marker
+    assert visible.count("run-01jcqz8v4n6q8s0t") == 1
+    assert visible.startswith("# run-01jcqz8v4n6q8s0t\n\n**Status** ✅ completed")
 
 
 def test_the_page_is_as_it_was_agreed() -> None:
@@ -211,17 +219,7 @@ def test_an_end_that_was_estimated_is_said_to_be() -> None:
     generation = {"status": "interrupted", "estimated": ["/generation/timestamp_end"]}
     page = run_readme.readme(run(generation=generation), [])
     assert "⚠️ interrupted" in page
-    assert "**Duration** 2 min 15 s (estimated: the end was not observed)" in page
-
-
-@pytest.mark.parametrize(
-    ("known", "text"),
-    [(0.25, "≥ $0.25"), (1e-9, "> $0.00"), (0, "unknown"), (None, "unknown")],
-)
-def test_the_known_part_of_a_cost(known: float | None, text: str) -> None:
-    assert formats.cost_or_known(None, known) == text
-    assert formats.cost_or_known(0.5, known) == "$0.50"
-    assert formats.total_or_known(None, known, formats.money).removesuffix(" (a part is unknown)") == text
+    assert "**Duration** at least 2 min 15 s (estimated: the end was not observed)" in page
 
 
 def test_a_cost_that_is_partly_known_is_said_to_be() -> None:
@@ -240,7 +238,7 @@ def test_long_lists_are_cut_and_say_where_the_rest_is() -> None:
     page = run_readme.readme(document, many)
     assert "… and 1,005 more; `SHA256SUMS` lists them all." in page
     assert "… and 1,005 more; `metadata.json` lists them all." in page
-    assert "… and 15 more; `metadata.json` lists them all." in page  # of the settings
+    assert "… and 16 more; `metadata.json` lists them all." in page  # of the settings
     assert "… and 11 more; `metadata.json` lists them all." in page  # of errors and warnings
     assert max(map(len, page.splitlines())) < 250
 
@@ -252,3 +250,29 @@ def test_a_run_without_calls_has_no_cost() -> None:
     text = run_readme.readme(document, [])
     assert "## Cost\n\nNo model calls recorded.\n" in text
     assert "tokens**" not in text
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "import sys\nprint('it', \"is\")\n",
+        "a\tb",
+        r"back\slash" + "\n'quote'",
+        "\u202e\U000e0001",
+        "$HOME `id`",
+    ],
+)
+def test_the_command_can_be_pasted_into_a_shell(word: str) -> None:
+    page = run_readme.readme(run(generation={"command": ["printf", "%s", word]}), [])
+    line = page.splitlines()[-2].removeprefix("$ ")
+    assert line.isprintable()
+    shown = subprocess.run(["bash", "-c", line], env={"LC_ALL": "C.UTF-8"}, capture_output=True, check=True)
+    assert shown.stdout.decode() == word
+
+
+def test_the_page_says_whether_the_command_or_the_whole_program_is_run_again() -> None:
+    whole = "It runs the whole program again, with all runs that it records"
+    assert whole in run_readme.readme(run(), [])
+    page = run_readme.readme(run(trace={"traceparent": None, "passed_on": "00-1-2-01"}), [])
+    assert "It runs this command and compares the results" in page
+    assert whole not in page

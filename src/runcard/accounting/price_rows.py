@@ -117,9 +117,8 @@ class PriceRow:
             *_amounts(tools or {}, dict(self.tool_rates), THOUSAND),
         ]
         known = [amount for _, amount in amounts if amount is not None]
-        total = EXACT.add(
-            EXACT.normalize(reduce(EXACT.add, known, Decimal(0))), Decimal(0)
-        )  # without exponent
+        total = reduce(EXACT.add, known, Decimal(0))
+        total = EXACT.add(EXACT.normalize(total), Decimal(0))  # without an exponent
         unpriced = tuple(name for name, amount in amounts if amount is None)
         uncounted = tuple(name for name, count in counts.items() if count is None)
         return ChargedParts(total if known or not unpriced else None, unpriced, uncounted)

@@ -5,8 +5,9 @@ run of a generator is open from its first value to its end. It is the current ru
 consumer does.
 
 A consumer that stops early, with `break` or `close()`, ends the run as `completed`: the generator did what was asked of it.
-At the end of the program, generators that are still waiting for their consumer are closed. An async generator cannot be
-closed then: its run is `interrupted`.
+After `break` the event loop closes an async generator in a task of its own, which it cancels if the program ends: this is an
+early stop as well. At the end of the program, generators that are still waiting for their consumer are closed. An async
+generator cannot be closed then: its run is `interrupted`.
 """
 
 import atexit
@@ -19,10 +20,13 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from runcard.errors import UsageError
 from runcard.recording.lifetime import RunLifetime
+from runcard.recording.off_loop import running_loop
 from runcard.recording.run import CURRENT_RUN, RecordOptions, Run
 
 if TYPE_CHECKING:
     from contextvars import Token
+
+_LONGEST_NAME = 1000  # characters
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -38,11 +42,20 @@ def recorded(function: Function, options: RecordOptions) -> Function:
         raise UsageError(
             f"{function.__name__} is a class, and cannot be recorded", hint="decorate its methods instead"
         )
+    options = options._replace(settings={**options.settings, "function": _function_name(function)})
     for is_of_kind, wrap in _KINDS.items():
         # The second is for objects that can be called.
         if is_of_kind(function) or is_of_kind(getattr(function, "__call__", None)):  # noqa: B004
             return cast("Function", wrap(function, options))
     return cast("Function", _recorded_function(function, options))
+
+
+def _function_name(function: Callable[..., Any]) -> str | None:
+    """Its module and qualified name; those of its class for an object that can be called."""
+    named = function if hasattr(function, "__qualname__") else type(function)
+    module, name = getattr(named, "__module__", None), getattr(named, "__qualname__", None)
+    full = f"{module}.{name}"
+    return full[:_LONGEST_NAME] if module and name and full.isprintable() else None
 
 
 def _recorded_function(function: Callable[..., Any], options: RecordOptions) -> Callable[..., Any]:
@@ -118,12 +131,12 @@ def _recorded_async_generator(function: Callable[..., Any], options: RecordOptio
                         break
                 try:
                     sent = yield value
-                except GeneratorExit:
-                    with inside:
-                        await generator.aclose()
-                    await lifetime.end_off_loop()
-                    raise
-                except BaseException as error:  # noqa: BLE001 - it is the generator's
+                except BaseException as error:  # it is the generator's, unless it only ends it
+                    if isinstance(error, GeneratorExit) or _is_cancelled_close(error):
+                        with inside:
+                            await generator.aclose()
+                        await lifetime.end_off_loop()
+                        raise
                     step = functools.partial(generator.athrow, error)
                 else:
                     step = functools.partial(generator.asend, sent)
@@ -146,6 +159,18 @@ def _first_step(generator: AsyncGenerator[Any, Any]) -> Awaitable[Any]:
         return anext(generator)
     finally:
         sys.set_asyncgen_hooks(firstiter=begun)
+
+
+def _is_cancelled_close(error: BaseException) -> bool:
+    """Whether this is the cancellation of the task in which the event loop closes a generator that its consumer left."""
+    if running_loop() is None:
+        return False
+    import asyncio  # noqa: PLC0415 - loaded already, by whoever runs the loop
+
+    task = asyncio.current_task()
+    if not isinstance(error, asyncio.CancelledError) or task is None:
+        return False
+    return type(task.get_coro()).__name__ == "async_generator_athrow"  # what `aclose()` returns
 
 
 _KINDS: dict[Callable[[Any], bool], Callable[[Callable[..., Any], RecordOptions], Callable[..., Any]]] = {

@@ -46,7 +46,7 @@ def start_settings(
         "config": configuration.value,
         "masked": configuration.counts,
         "experiment": experiment,
-        "labels": check_labels(labels or {}),
+        "labels": check_labels({} if labels is None else labels),
         "parent": parent,
         "command": [json_name(argument).text for argument in sys.orig_argv],
     }
@@ -108,6 +108,8 @@ def start_document(
         "trace": settings.get("trace") or _trace(),
         "checksums": {"config": None, "data": None, "output": None},
     }
+    if function := settings.get("function"):
+        document["generation"]["function"] = function
     if reproduce is not None:
         document["reproduce"] = reproduce
     if keep_secrets:

@@ -120,7 +120,8 @@ def _announce(found: "PruneCandidates", max_size: int | None) -> None:
     """List what would be deleted and, with a size limit, what that makes of each store."""
     chosen = found.records
     for candidate in chosen:
-        say(f"{candidate.path}: {_size(candidate.bytes)}")
+        with_files = " with its index and metadata" if candidate.entry else ""
+        say(f"{candidate.path}: {_size(candidate.bytes)}{with_files}")
     say(f"{len(chosen):,} to delete, {_total(chosen)}" if chosen else "nothing to delete")
     if max_size is None:
         return
@@ -134,8 +135,8 @@ def _store_line(store: "StoreSize", max_size: int) -> str:
     if store.bytes <= max_size:
         return f"{now}, within the limit of {limit}"
     if store.bytes_after <= max_size:
-        return f"{now} now, {then} then, within the limit of {limit}"
-    return f"{now} now, {then} then, above the limit of {limit}: open records and other files stay"
+        return f"{now} now, {then} afterwards, within the limit of {limit}"
+    return f"{now} now, {then} afterwards, above the limit of {limit}: open records and other files stay"
 
 
 def _retention(settings: "Settings") -> tuple[timedelta | None, int | None]:

@@ -119,10 +119,8 @@ def fold_events(
     for payload in _payloads(events, ENVIRONMENT_OBSERVED):
         environment |= payload["environment"]
     all_calls = list(_payloads(events, MODEL_CALLED))
-    calls = [call for call in all_calls if not _is_unanswered(call)]
-    repeats = 0
-    if not with_repeats:
-        calls, repeats = count_once(calls)
+    answered = [call for call in all_calls if not _is_unanswered(call)]
+    calls, repeats = (answered, 0) if with_repeats else count_once(answered)
     configuration = with_model_of_calls(_with_settings(start, events), calls or all_calls)
     costs = _costs(calls, list(_payloads(events, COSTS_SET)))
     document: JsonObject = {
