@@ -440,7 +440,7 @@ def test_a_cost_in_the_reply_is_the_cost(usage: Reply, expected: str | None) -> 
     assert found.reported_cost == (None if expected is None else Decimal(expected))
     charge = Prices.packaged().charge(found, "openai", AUTUMN, "gpt-5")
     if expected is not None:
-        assert charge == (Decimal(expected), None, None, (), "reported")
+        assert charge == Charge(Decimal(expected), None, source="reported")
     else:
         assert charge.source == "priced"
 
@@ -591,6 +591,12 @@ def test_output_is_unknown_where_the_total_has_more_tokens(reply: Reply, model: 
     assert charge.known_cost
 
 
+def test_a_cache_of_an_unknown_duration_is_an_error() -> None:
+    usage = {**BEDROCK["usage"], "cacheDetails": [{"ttl": "24h", "inputTokens": 1}]}
+    with pytest.raises(UsageError, match=r"cacheDetails\[0\] \(24h\)"):
+        read_usage(usage)
+
+
 def test_a_total_includes_what_is_billed_apart() -> None:
     usage = {"prompt_tokens": 10, "completion_tokens": 5, "citation_tokens": 100, "total_tokens": 115}
     assert read_usage(usage).tokens == Tokens(10, 5)
@@ -599,6 +605,9 @@ def test_a_total_includes_what_is_billed_apart() -> None:
 @pytest.mark.parametrize("model", ["deepseek-r1:8b", "command-r", "mistral-nemo", "kimi-k2"])
 def test_a_local_model_does_not_have_the_price_of_its_vendor(model: str) -> None:
     assert charged({**OLLAMA, "model": model}) is None
+    compatible = changed(CHAT, model=model, system_fingerprint="fp_ollama")
+    assert charged(compatible) is None
+    assert charged([{**compatible, "object": "chat.completion.chunk"}]) is None
     facts = {"model_provider": "ollama", "model_name": model, "done_reason": "stop"}
     message = {**AI_MESSAGE, "response_metadata": facts}
     assert charged(message) is None

@@ -56,7 +56,7 @@ def test_a_record_that_was_restored_still_has_an_archive_and_that_is_said(
     restore(packed)
     done = cli("redact", run, "--file", "notes.txt", *WHY)
     assert done.code == 2
-    assert done.err == f"Warning: {packed} still has what was taken out: archive the record again\n"
+    assert done.err == f"Warning: {packed} still contains the removed data: archive the record again\n"
     said = verdict(run.parent)
     assert (said["intact"], said["complete"]) == (True, True)
 

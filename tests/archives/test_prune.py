@@ -47,6 +47,20 @@ def test_a_session_is_as_old_as_its_work(here: Path, cli: Cli) -> None:
     assert (run.exists(), session.exists()) == (True, False)
 
 
+def test_a_session_of_the_future_does_not_stay_the_newest(here: Path, cli: Cli) -> None:
+    """Otherwise other sessions would be deleted in its place, for ever."""
+    agent = {"name": "a", "status": "completed", "created_at": "2025-11-06T14:00:00Z"}
+    sessions = []
+    for name, end in (("first", "9999-12-31T23:59:59Z"), ("second", None)):
+        instance = agent | {"terminated_at": end, "workspace": os.fspath(here)}
+        spec = {"team_session_id": name, "instances": [instance]}
+        sessions.append(runcard.collect(spec, metadata_only=True).path)
+    shown = cli("prune", "--max-size", "1B", "--dry-run").out
+    assert shown.index("first") < shown.index("second")
+    cli("prune", "--older-than", "0s", "--yes")
+    assert not any(session.exists() for session in sessions)
+
+
 def test_what_goes_leaves_a_tombstone(here: Path, cli: Cli) -> None:
     run, session = make_run(here / "outputs"), make_session(here)
     archive(session)
@@ -86,10 +100,10 @@ def test_a_size_limit_is_shown_with_the_sizes_of_the_stores(here: Path, cli: Cli
         (run.path / "large").write_bytes(b"x" * 5_000_000)
         *_, count, size = cli("prune", "--max-size", "9MB", "--dry-run").out.splitlines()
         assert count.startswith("1 to delete, 3.2 MB")
-        assert size == "outputs: 11.3 MB now, 8.2 MB then, within the limit of 9.0 MB"
+        assert size == "outputs: 11.3 MB now, 8.2 MB afterwards, within the limit of 9.0 MB"
         *_, size = cli("prune", "--max-size", "4MB", "--dry-run").out.splitlines()
         assert size == (
-            "outputs: 11.3 MB now, 5.0 MB then, above the limit of 4.0 MB: open records and other files stay"
+            "outputs: 11.3 MB now, 5.0 MB afterwards, above the limit of 4.0 MB: open records and other files stay"
         )
         *_, size = cli("prune", "--max-size", "20MB", "--dry-run").out.splitlines()
         assert size == "outputs: 11.3 MB, within the limit of 20.0 MB"

@@ -13,6 +13,7 @@ from checks import samples
 from conftest import Cli, Put
 from runcard.errors import StoreError
 from runcard.operations.checks.show import show, status_now
+from runcard.store import layout
 from runs.runs import USAGE, copy_store, read, record_one
 
 DIE = """
@@ -108,6 +109,78 @@ def test_a_run_whose_process_is_gone_is_interrupted(cli: Cli, dead: Path) -> Non
     assert json.loads(said.out)["document"]["generation"]["status"] == "running"
     assert [file["path"] for file in json.loads(said.out)["files"]] == ["half.txt"]  # no journals
     assert (dead / "metadata.json").read_bytes() == before
+
+
+SPEND = """
+import os, sys, runcard
+with runcard.record(sys.argv[1], strict=True) as run:
+    run.set_config(temperature=0.5)
+    run.set_labels(team="ux")
+    run.add_usage({"input": 1000, "output": 100}, model="claude-sonnet-4-5-20250929")
+    run.add_error("the third reply was empty")
+    os._exit(9)
+"""
+
+
+def spent(store: Path) -> Path:
+    """A run that called a model, and whose process is gone."""
+    subprocess.run([sys.executable, "-c", SPEND, store], check=False, timeout=60)
+    return only_run(store)
+
+
+def contents(run: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in run.rglob("*") if path.is_file()}
+
+
+def test_an_open_run_is_shown_with_what_it_recorded_so_far(cli: Cli, tmp_path: Path) -> None:
+    run = spent(tmp_path / "left")
+    before = contents(tmp_path)
+    done, data = cli("show", run), json.loads(cli("show", "--json", run).out)
+    assert done.code == 2
+    for line in (
+        "  labels      team=ux",
+        "  temperature  0.5",
+        "Cost so far",
+        "  total   $0.0045 (by the price table)",
+        "  input   1,000",
+        "  error: the third reply was empty",
+    ):
+        assert line in done.out.splitlines()
+    assert data["so_far"] is True
+    assert data["document"]["costs"]["total_cost_usd"] == 0.0045
+    assert data["document"]["generation"]["status"] == "running"
+    assert data["document"]["generation"]["timestamp_end"] is None
+    assert contents(tmp_path) == before
+    cli("close", run)
+    closed = json.loads(cli("show", "--json", run).out)
+    assert closed["so_far"] is False
+    for section in ("configuration", "costs", "token_usage", "errors"):
+        assert data["document"][section] == closed["document"][section]
+
+
+def test_an_unreadable_journal_leaves_what_was_known_at_the_start(cli: Cli, tmp_path: Path) -> None:
+    run = spent(tmp_path / "left")
+    Path(layout.open_mark(str(run))).unlink()  # a second name of the journal
+    (journal,) = run.glob("*.jsonl")
+    journal.unlink()
+    journal.mkdir()
+    done = cli("show", run)
+    assert done.code == 2
+    assert "there is no journal that can be read" in done.err
+    assert "  no model calls recorded\n" in done.out
+
+
+def test_a_journal_of_somebody_else_cannot_break_the_screen(cli: Cli, tmp_path: Path) -> None:
+    run = spent(tmp_path / "left")
+    (journal,) = run.glob("*.jsonl")
+    lines = [json.loads(line) for line in journal.read_text().splitlines()]
+    call = next(line for line in lines if line["event"] == "model.called")
+    call["payload"] |= {"tokens": {"input": "many", "output": [1]}, "cost_usd": {"a": 1}}
+    journal.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    done = cli("show", run)
+    assert done.code == 2
+    assert "Traceback" not in done.err
+    assert "there is no journal that can be read" in done.err
 
 
 def test_a_run_that_is_at_work_is_running(cli: Cli, tmp_path: Path) -> None:

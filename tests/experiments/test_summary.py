@@ -115,9 +115,9 @@ def test_runs_are_counted_and_added_up(cli: Cli) -> None:
     assert (said["code"], said["err"]) == (0, "")
     assert (said["runs"], said["by_status"]) == (3, {"completed": 2, "failed": 1})
     assert said["by_model"] == {"claude-sonnet-4-5-20250929": 1, "no-price-for-this-one": 1}
-    assert said["cost_usd"] == {"known": 0.45, "runs_unknown": 2}
-    assert said["input_tokens"] == {"known": 200_000, "runs_unknown": 1}
-    assert said["output_tokens"] == {"known": 20_000, "runs_unknown": 1}
+    assert said["cost_usd"] == {"known": 0.45, "runs_unknown": 1}
+    assert said["input_tokens"] == {"known": 200_000, "runs_unknown": 0}
+    assert said["output_tokens"] == {"known": 20_000, "runs_unknown": 0}
     spans = [metadata(run)["generation"]["duration_seconds"] for run in (first, second, failed)]
     assert said["duration_seconds"] == {"known": pytest.approx(sum(spans)), "runs_unknown": 0}
     last = said["last_runs"]
@@ -127,8 +127,9 @@ def test_runs_are_counted_and_added_up(cli: Cli) -> None:
     ]
     text = " ".join(cli("experiment", "show", "x").out.split())
     assert "total 3 runs: 2 completed, 1 failed" in text
-    assert "cost $0.45, unknown for 2 runs" in text
-    assert "input 200,000 tokens, unknown for 1 run" in text
+    assert "cost ≥ $0.45, unknown for 1 run input" in text
+    assert "no calls 1 run without recorded model calls" in text
+    assert "input 200,000 tokens output" in text
 
 
 def test_what_is_known_of_a_cost_counts_although_the_whole_is_not(cli: Cli) -> None:

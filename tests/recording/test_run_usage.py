@@ -141,11 +141,11 @@ def test_a_model_without_a_price_makes_the_cost_unknown_and_is_named_once(
     assert (document["costs"]["total_cost_usd"], document["costs"]["cost_source"]) == (None, None)
     assert document["costs"]["input_tokens"] == 6
     assert [(said["type"], said["message"]) for said in document["warnings"]] == [
-        ("unknown-price", "no price is known for 'nobody-knows-it': the cost stays unknown"),
-        ("unknown-price", "no price is known for a call that names no model: the cost stays unknown"),
+        ("unknown-price", "no price is known for 'nobody-knows-it'"),
+        ("unknown-price", "no price is known for a call that names no model"),
         (
             "unknown-price",
-            "no count or no price is known for output of 'gpt-5': the cost is known only in part",
+            "no count is known for output of 'gpt-5'",
         ),
     ]
 
@@ -283,3 +283,32 @@ def test_a_stated_total_beside_calls_closes_as_a_valid_document(outputs: Path, p
     assert (document["costs"]["input_tokens"], document["costs"]["cache_read_tokens"]) == (7, None)
     assert document["costs"]["total_cost_usd"] == 100
     assert document["token_usage"]["breakdown_by_step"][0]["cost_usd"] is None
+
+
+@pytest.mark.parametrize(
+    ("configuration", "usage", "message"),
+    [
+        (
+            {"model": "gpt-5", "provider": "my-proxy"},
+            {"input": 1, "output": 1},
+            "the provider 'my-proxy' has no known price for 'gpt-5'",
+        ),
+        (
+            {"model": "my-own", "provider": "my-proxy"},
+            {"input": 1, "output": 1},
+            "no price is known for 'my-own'",
+        ),
+        (
+            {"model": "claude-sonnet-4-5"},
+            {"input": 1, "server_tools": {"code_execution": 1}},
+            "no price is known for code_execution and no count is known for output of 'claude-sonnet-4-5'",
+        ),
+    ],
+)
+def test_the_warning_names_what_is_not_known(
+    outputs: Path, configuration: dict[str, str], usage: dict[str, Any], message: str
+) -> None:
+    with runcard.record(outputs, config=configuration, strict=True) as run:
+        run.add_usage(usage, model=configuration["model"])
+        run.set_costs(total_cost_usd=1.5)  # the warning stays true
+    assert [warning["message"] for warning in read(run.path)["warnings"]] == [message]

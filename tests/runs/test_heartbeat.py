@@ -119,6 +119,7 @@ def test_a_newer_file_counts_more_than_the_heartbeat(place: Path) -> None:
         b'{"run_id": "ID", "timestamp": "tomorrow"}',
         b'{"run_id": "ID", "timestamp": "2099-99-01T00:00:00.000Z"}',
         b'{"run_id": "ID", "timestamp": 7}',
+        b'{"run_id": "ID", "timestamp": "2099-01-01T00:00:00.000Z"}',
     ],
 )
 def test_a_damaged_heartbeat_counts_for_nothing(place: Path, content: bytes) -> None:

@@ -250,3 +250,12 @@ def test_long_lists_are_cut_and_say_where_the_rest_is() -> None:
     assert "… and 16 more; `metadata.json` lists them all." in page  # of the settings
     assert "… and 11 more; `metadata.json` lists them all." in page  # of errors and warnings
     assert max(map(len, page.splitlines())) < 250
+
+
+def test_a_run_without_calls_has_no_cost() -> None:
+    document = run()
+    document["costs"] = dict.fromkeys(document["costs"])
+    document["token_usage"] = {"breakdown_by_step": [], "breakdown_by_model": []}
+    text = run_readme.readme(document, [])
+    assert "## Cost\n\nNo model calls recorded.\n" in text
+    assert "tokens**" not in text

@@ -65,6 +65,7 @@ class ChargedParts(NamedTuple):
 
     known: Decimal | None  # None: nothing has a rate
     unpriced: tuple[str, ...]
+    uncounted: tuple[str, ...]  # those of them without a count; the others have no rate
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,17 +111,17 @@ class PriceRow:
         An unknown cache class counts as plain input: vendors report the cache when it was used.
         """
         rates = self._of_size(tokens.input).rates
+        counts = _input_counts(tokens, rates, self.charged_as_text) | _output_counts(tokens, rates)
         amounts = [
-            *_amounts(_input_counts(tokens, rates, self.charged_as_text), rates, MILLION),
-            *_amounts(_output_counts(tokens, rates), rates, MILLION),
+            *_amounts(counts, rates, MILLION),
             *_amounts(tools or {}, dict(self.tool_rates), THOUSAND),
         ]
         known = [amount for _, amount in amounts if amount is not None]
-        total = EXACT.add(
-            EXACT.normalize(reduce(EXACT.add, known, Decimal(0))), Decimal(0)
-        )  # without exponent
+        total = reduce(EXACT.add, known, Decimal(0))
+        total = EXACT.add(EXACT.normalize(total), Decimal(0))  # without an exponent
         unpriced = tuple(name for name, amount in amounts if amount is None)
-        return ChargedParts(total if known or not unpriced else None, unpriced)
+        uncounted = tuple(name for name, count in counts.items() if count is None)
+        return ChargedParts(total if known or not unpriced else None, unpriced, uncounted)
 
     def to_dict(self) -> JsonObject:
         """The row as a document records it."""

@@ -38,6 +38,7 @@ class Charge(NamedTuple):
     known_cost: Decimal | None = None
     unpriced: tuple[str, ...] = ()  # the token classes, server tools and unknown counts without a price
     source: Literal["priced", "reported"] | None = None  # the `cost_source` in documents
+    uncounted: tuple[str, ...] = ()  # what of `unpriced` has no count; the rest has no price
 
 
 class Prices:
@@ -116,16 +117,17 @@ class Prices:
         if row is None:
             return Charge(None, None)
         tokens = usage.billed or usage.tokens
-        uncertain = usage.unknown
+        uncertain: tuple[str, ...] = ()
         if usage.is_total:
             uncertain += row.reached_tiers(tokens)
             row = replace(row, tiers=())
         if usage.source == "partial":
             uncertain += (_REST,)
-        known, unpriced = row.charge(tokens, usage.server_tools)
-        unpriced += uncertain
+        known, unpriced, uncounted = row.charge(tokens, usage.server_tools)
+        unpriced += usage.unknown + uncertain
         total = None if unpriced else known
-        return Charge(total, row.applied(tokens, usage.server_tools), known, unpriced, "priced")
+        applied = row.applied(tokens, usage.server_tools)
+        return Charge(total, applied, known, unpriced, "priced", uncounted + uncertain)
 
     def _lookup(self, model: str, provider: str | None) -> list[tuple[PriceMatch, ...]]:
         """What each table has for this name; cached, because the same few names come again and again."""

@@ -115,7 +115,7 @@ RULES: dict[str, tuple[Severity, str]] = {
     "spec.conflict": (WARNING, "two fields of a SPEC that contradict each other"),
     "spec.usage": (ERROR, "usage that cannot be read"),
     "spec.secret": (ERROR, "an id that seems to contain a secret"),
-    "spec.price": (WARNING, "no price is known, so the cost stays unknown"),
+    "spec.price": (WARNING, "a price or a count is not known, so the cost is unknown or known only in part"),
     "name.file-type": (WARNING, "a file type that is not a lower-case suffix with its dot"),
     "name.timezone": (WARNING, "a timezone that is not an IANA name"),
     "name.language": (WARNING, "a language that is not a POSIX locale name"),

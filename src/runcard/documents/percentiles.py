@@ -17,9 +17,8 @@ def time_summary(seconds: Iterable[float]) -> JsonObject | None:
     ordered = sorted(seconds)
     if not ordered:
         return None
-    mean = min(
-        round(fsum(ordered) / len(ordered), _DIGITS), ordered[-1]
-    )  # rounding may not exceed the maximum
+    mean = round(fsum(ordered) / len(ordered), _DIGITS)
+    mean = min(mean, ordered[-1])  # rounding must not exceed the maximum
     return {
         "mean": int(mean) if mean == int(mean) else mean,
         "p50": percentile(ordered, 50),

@@ -26,7 +26,6 @@ LOOSE = rb",;&)}\]>|<"
 QUERY = LOOSE + rb"#"
 SHELL = rb";"
 MARKUP = rb"<"
-WORD = rb""
 HEADER = rb"\r\n"  # a header's value goes to the end of its line
 
 

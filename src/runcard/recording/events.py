@@ -166,7 +166,7 @@ class EventRecorder(ABC):
     def _price(self, usage: "Usage", provider: str | None, requested_model: str | None) -> JsonObject:
         charge = self._price_table().charge(usage, provider, model=requested_model)
         if charge.cost is None:
-            self._warn_unpriced(usage.model or requested_model, usage.service_tier, charge)
+            self._warn_unpriced(usage, provider, requested_model, charge)
             return _UNPRICED | _known_part(charge)
         return {
             "cost_usd": plain_number(charge.cost),
@@ -174,18 +174,13 @@ class EventRecorder(ABC):
             "price_row": charge.row and charge.row.to_dict(),
         }
 
-    def _warn_unpriced(self, model: str | None, service_tier: str | None, charge: "Charge") -> None:
-        name = display_value(model) if model else "a call that names no model"
-        if service_tier is not None:
-            name += f" in the service tier {display_value(service_tier)}"
-        if charge.unpriced:
-            parts = ", ".join(display_value(part).strip("'") for part in charge.unpriced)
-            message = f"no count or no price is known for {parts} of {name}"
-        else:
-            message = f"no price is known for {name}"
-        message += (
-            ": the cost stays unknown" if charge.known_cost is None else ": the cost is known only in part"
-        )
+    def _warn_unpriced(
+        self, usage: "Usage", provider: str | None, requested_model: str | None, charge: "Charge"
+    ) -> None:
+        from runcard.accounting.missing_prices import missing_price  # noqa: PLC0415
+
+        model, provider = usage.model or requested_model, provider or usage.known_provider
+        message = missing_price(self._price_table(), charge, model, provider, usage.service_tier)
         if message not in self._unpriced:
             self._unpriced.add(message)
             self.add_warning(message, "unknown-price")

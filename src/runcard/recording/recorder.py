@@ -93,8 +93,8 @@ class Recorder:
         amount = None if cost is None else check_cost(cost)
         seconds = None if latency is None else check_seconds(latency)
         tier = None if service_tier is None else check_text(service_tier, "the service tier")
-        asked, parameters = _request_facts(request)
-        requested_model = model or asked or events.configuration.get("model")
+        model_in_request, parameters = _request_facts(request)
+        requested_model = model or model_in_request or events.configuration.get("model")
         from runcard.accounting import read_usage  # noqa: PLC0415 - long to load: only for those who need it
 
         usage = read_usage(reply)

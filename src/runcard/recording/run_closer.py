@@ -134,10 +134,10 @@ class RunCloser:
         self._add_event(WARNING_ADDED, payload, self._last_time(), "warning")
 
     def _add_last_heartbeat(self) -> None:
-        """Add the last sign of life of a run whose end no event tells."""
-        heartbeat = read_heartbeat(self.run, self._run_id)
+        """Add the last sign of life of a run whose end no event tells; the future does not count."""
+        heartbeat, now = read_heartbeat(self.run, self._run_id), timestamp(datetime.now(UTC))
         has_ended = any(entry.line.get("event") == RUN_ENDED for entry in self._entries)
-        if heartbeat is not None and not has_ended and heartbeat > self._last_time():
+        if heartbeat is not None and not has_ended and self._last_time() < heartbeat <= now:
             self._add_event(RUN_HEARTBEAT, {}, heartbeat, "info")
 
     def _add_event(self, event: str, payload: JsonObject, timestamp: str, level: str) -> None:

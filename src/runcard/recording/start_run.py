@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import sys
 from collections.abc import Callable
 
 from runcard.documents.run.events import RUN_STARTED
@@ -12,7 +13,6 @@ from runcard.files import failure, json_name
 from runcard.masking import mask_data
 from runcard.observe.clock import Clock
 from runcard.observe.ids import new_id
-from runcard.observe.notebook import notebook_path
 from runcard.recording.closing import close_dead_run
 from runcard.recording.run import JournalEvents, RecordOptions, enclosing_run, open_journal_events
 from runcard.recording.start_document import cut_start_document, start_document
@@ -21,6 +21,8 @@ from runcard.store.journal import new_writer
 from runcard.store.runs.directory import NewRun, is_owned, open_runs
 
 RUN_LIST = "RUNCARD_RUN_LIST"  # the variable with the path of the list of runs that `runcard rerun` keeps
+
+_APPEND = os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 NO_LOCKS = "the file system of the store does not support file locks (flock); runcard uses lock files and process ids instead"
 
@@ -74,18 +76,26 @@ def _origin(store: str, settings: JsonObject) -> JsonObject:
     except OSError:  # it was removed
         return {}
     paths = {"directory": os.path.join(os.pardir, os.path.relpath(directory, store))}
-    is_command = "trace" in settings  # then a notebook started it, at most
-    if not is_command and (notebook := notebook_path()):
+    is_command = "trace" in settings  # a notebook may have started it, and is not what is recorded
+    if not is_command and (notebook := _notebook_path()):
         paths["notebook"] = os.path.relpath(notebook, directory)
     is_written = all(json_name(path).base64 is None for path in paths.values())
     return paths if is_written and not mask_data(paths).counts else {}
+
+
+def _notebook_path() -> str | None:
+    if "IPython" not in sys.modules:
+        return None
+    from runcard.observe.notebook import notebook_path  # noqa: PLC0415 - few programs are notebooks
+
+    return notebook_path()
 
 
 def _add_to_run_list(run: str) -> None:
     """Add a run to the list that `runcard rerun` keeps of the runs that are recorded under it."""
     if path := os.environ.get(RUN_LIST):
         with contextlib.suppress(OSError):  # that rerun has ended
-            descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC)
+            descriptor = os.open(path, _APPEND)
             try:
                 os.write(descriptor, os.fsencode(run) + b"\0")
             finally:

@@ -332,10 +332,11 @@ def recorded_at(document: Team | Generation) -> datetime | None:
 def work_ended_at(document: Team | Generation) -> datetime | None:
     """When the work of a record ended, in UTC: the time that its age is counted from.
 
-    Without it, the time that the record has in its name.
+    Without it, or if that is still to come, the time that the record has in its name: no record stays the newest for ever.
     """
     moment = document.work_ended if isinstance(document, Team) else document.ended
-    return moment.astimezone(UTC) if moment else recorded_at(document)
+    ended = moment and moment.astimezone(UTC)
+    return ended if ended and ended <= datetime.now(UTC) else recorded_at(document)
 
 
 def id_in_journal(journal: bytes | None) -> str | None:

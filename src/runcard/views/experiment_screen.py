@@ -10,6 +10,7 @@ from runcard.views.formats import (
     counted,
     duration,
     money,
+    money_at_least,
     settings_shown,
     token_count,
     truncated,
@@ -55,12 +56,10 @@ def experiment_table(rows: Sequence[JsonObject]) -> list[str]:
 
 def _totals(summary: JsonObject) -> list[str]:
     models = list(summary["by_model"].items())
-    totals = [
+    totals: list[tuple[str, object]] = [
         ("total", _statuses(summary["runs"], summary["by_status"])),
         ("duration", _total(summary["duration_seconds"], duration)),
-        ("cost", _total(summary["cost_usd"], money)),
-        ("input", _total(summary["input_tokens"], _tokens)),
-        ("output", _total(summary["output_tokens"], _tokens)),
+        *_costs(summary),
         (
             "models",
             ", ".join(
@@ -69,6 +68,19 @@ def _totals(summary: JsonObject) -> list[str]:
         ),
     ]
     return fields(totals) + _more(models)
+
+
+def _costs(summary: JsonObject) -> list[tuple[str, object]]:
+    """The cost and the tokens of the runs that called models."""
+    without = summary["runs_without_calls"]
+    if without == summary["runs"]:
+        return [("cost", "no model calls recorded")]
+    return [
+        ("cost", _total(summary["cost_usd"], money)),
+        ("input", _total(summary["input_tokens"], _tokens)),
+        ("output", _total(summary["output_tokens"], _tokens)),
+        ("no calls", f"{counted(without, 'run')} without recorded model calls" if without else None),
+    ]
 
 
 def _statuses(runs: int, by_status: dict[str, int]) -> str:
@@ -82,8 +94,11 @@ def _total(total: JsonObject, format_amount: Callable[[Any], str]) -> str:
     """The sum of the known amounts, and for how many runs it is unknown."""
     if total["known"] is None:
         return "unknown"
-    missing = total["runs_unknown"]
-    return format_amount(total["known"]) + (f", unknown for {counted(missing, 'run')}" if missing else "")
+    missing, known = total["runs_unknown"], total["known"]
+    if not missing:
+        return format_amount(known)
+    at_least = money_at_least(known) if format_amount is money else format_amount(known)
+    return f"{at_least}, unknown for {counted(missing, 'run')}"
 
 
 def _tokens(count: int) -> str:
@@ -95,7 +110,7 @@ def _run(run: JsonObject) -> list[str]:
         str(run["started"] or "unknown"),
         str(run["status"] or "unknown"),
         duration(run["duration_seconds"]),
-        cost_or_known(run["cost_usd"], run["known_cost_usd"]),
+        "no calls" if run["has_calls"] is False else cost_or_known(run["cost_usd"], run["known_cost_usd"]),
         printable(run["path"]),
     ]
 

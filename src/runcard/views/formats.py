@@ -6,7 +6,8 @@ from typing import Any
 
 from runcard.encoding import JsonObject
 
-_SMALLEST_AMOUNT = 0.000001  # dollars
+_CENT, _MILLIONTH = "0.01", "0.000001"  # of a dollar
+_MOST_DIGITS = 5000  # of an amount; more than a document can have
 _SOURCES = {
     "priced": "by the price table",
     "given": "given by the caller",
@@ -60,24 +61,28 @@ def byte_size(count: int) -> str:
 
 
 def money(amount: float | None) -> str:
-    """Dollars, with as many digits as needed."""
+    """Dollars: from $1 on to the cent, smaller amounts to a millionth, without needless zeros; halves are rounded up."""
     if amount is None:
         return "unknown"
-    if 0 < amount < _SMALLEST_AMOUNT:
-        return f"less than ${_SMALLEST_AMOUNT:f}"
-    if amount >= 1:
-        return f"${amount:,.2f}"
-    whole, _, fraction = f"{amount:.6f}".partition(".")
-    return f"${whole}.{fraction.rstrip('0'):0<2}"
+    rounded = _dollars(amount, "ROUND_HALF_UP")
+    return f"less than ${_MILLIONTH}" if amount > 0 and amount < float(_MILLIONTH) else rounded
 
 
 def money_at_least(amount: float) -> str:
     """`≥ $0.25`: the known part of a cost, rounded down, so that it never says more than is known."""
-    from decimal import ROUND_DOWN, Decimal  # noqa: PLC0415 - few costs are unknown
+    rounded = _dollars(amount, "ROUND_DOWN")
+    return f"> {rounded}" if rounded == "$0.00" else f"≥ {rounded}"
 
-    smallest = "0.01" if amount >= 1 else f"{_SMALLEST_AMOUNT:f}"
-    rounded = Decimal(str(amount)).quantize(Decimal(smallest), ROUND_DOWN)
-    return f"≥ {money(float(rounded))}" if rounded else "> $0.00"
+
+def _dollars(amount: float, rounding: str) -> str:
+    """An amount as it is written in JSON, rounded: its float may be a little less or more."""
+    from decimal import Context, Decimal  # noqa: PLC0415 - few runs cost money
+
+    context = Context(_MOST_DIGITS, rounding)
+    step = _CENT if amount >= 1 else _MILLIONTH
+    rounded = context.quantize(Decimal(str(amount)), Decimal(step))
+    whole, _, fraction = f"{rounded:,f}".partition(".")
+    return f"${whole}.{fraction.rstrip('0'):0<2}"
 
 
 def total_or_known(total: float | None, known: float | None, format_amount: Callable[[Any], str]) -> str:

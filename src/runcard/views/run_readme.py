@@ -7,7 +7,7 @@ can break a table or become markup.
 from shlex import join
 from typing import Any
 
-from runcard.documents.run.fields import known_cost, model_breakdown
+from runcard.documents.run.fields import has_calls, known_cost, model_breakdown
 from runcard.documents.run.program import ProgramKind, is_recorded_by_program, program_kind
 from runcard.encoding import JsonObject
 from runcard.files import printable
@@ -127,6 +127,8 @@ def total_cost(document: JsonObject) -> str:
 
 
 def _cost(document: JsonObject) -> str:
+    if not has_calls(document):
+        return "## Cost\n\nNo model calls recorded."
     costs = document["costs"]
     cached = costs.get("cache_read_tokens")
     from_cache = f" ({token_count(cached)} of them from the cache)" if cached else ""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from shlex import join
 from signal import Signals
 
-from runcard.documents.run.fields import model_breakdown
+from runcard.documents.run.fields import has_calls, model_breakdown
 from runcard.encoding import JsonObject
 from runcard.files import printable
 from runcard.views.call_times import call_count, call_times
@@ -37,16 +37,17 @@ def run_screen(
     files: Sequence[tuple[str, int]],
     amendments: Sequence[str] = (),
     *,
+    so_far: bool = False,
     cut_texts: bool = True,
 ) -> list[str]:
-    """A run, line by line. `cut_texts` cuts long texts of problems."""
+    """A run, line by line. `so_far`: it is not closed, so more may come. `cut_texts`: cut long texts of problems."""
     generation = document["generation"]
     return [
         f"{generation['run_id'] or 'a run without an id'}  {status or 'unknown'}",
         "",
         *fields(_about(path, document, status)),
         *section("Configuration", _configuration(document)),
-        *section("Cost", _cost(document)),
+        *section("Cost so far" if so_far else "Cost", _cost(document)),
         *section("Inputs", file_list(_inputs(document["data_sources"]))),
         *section("Files", file_list(files)),
         *section("Problems", cut(_problems(document, cut_texts=cut_texts))),
@@ -103,10 +104,7 @@ def _environment(environment: JsonObject) -> list[Pair]:
 
 def _cost(document: JsonObject) -> list[str]:
     costs, usage = document["costs"], document.get("token_usage") or {}
-    has_calls = usage.get("breakdown_by_step") or usage.get("breakdown_by_model")
-    if not has_calls and all(
-        costs[key] is None for key in ("input_tokens", "output_tokens", "total_cost_usd")
-    ):
+    if not has_calls(document):
         return ["  no model calls recorded"]
     source = costs.get("token_source")
     lines = fields(

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 
 import runcard
@@ -29,6 +30,7 @@ from observe.clients.clients import (
 from observe.clients.conftest import calls
 from observe.clients.server import Answer, ModelServer
 from runcard.errors import UsageError
+from runcard.observe.clients.endpoints import regional_host
 from runcard.recording.recorder import events_of
 from runs.runs import read
 
@@ -261,6 +263,38 @@ def test_the_provider_is_who_answers_at_the_address(
         with pytest.raises((anthropic.APIConnectionError, openai.APIConnectionError)):
             ask(**asked)
     assert calls(run)[0]["provider"] == provider
+
+
+@pytest.mark.parametrize(
+    ("address", "is_regional"),
+    [
+        ("https://api.openai.com/v1", False),
+        ("https://eu.api.openai.com/v1", True),
+        ("https://api.x.ai/v1", False),
+        ("https://us.api.x.ai/v1", True),
+        ("https://aiplatform.googleapis.com/v1", False),
+        ("https://us-east5-aiplatform.googleapis.com/v1", True),
+        ("https://aiplatform.eu.rep.googleapis.com/v1", True),
+        ("https://us.openai.azure.com/v1", False),
+    ],
+)
+def test_the_host_of_one_region_is_recognized(address: str, is_regional: bool) -> None:  # noqa: FBT001
+    assert (regional_host(address) is not None) == is_regional
+
+
+def test_the_cost_at_the_host_of_one_region_is_at_least_the_list_price(outputs: Path) -> None:
+    def answer(_: httpx2.Request) -> httpx2.Response:
+        return httpx2.Response(200, json=replies.completion())
+
+    costs = []
+    for host in ("api.openai.com", "eu.api.openai.com"):
+        transport = httpx2.Client(transport=httpx2.MockTransport(answer))
+        client = openai.OpenAI(api_key="k", base_url=f"https://{host}/v1", http_client=transport)
+        with runcard.record(outputs, strict=True) as run:
+            runcard.watch(client).chat.completions.create(**CHAT)
+        costs.append(read(run.path)["costs"])
+    assert (costs[1]["total_cost_usd"], costs[1]["known_cost_usd"]) == (None, costs[0]["total_cost_usd"])
+    assert costs[0]["total_cost_usd"]
 
 
 def test_a_user_that_stops_at_the_last_event_of_gemini_is_not_charged_twice(

@@ -136,7 +136,7 @@ def test_a_call_that_belongs_to_no_known_run_is_kept_with_a_warning(
         with pytest.warns(runcard.RuncardWarning) as warned:
             reply, _ = [client.chat.completions.create(**CHAT) for _ in range(2)]
         runs[1].add_usage(reply)  # whoever knows the run can still say it
-    assert len([warning for warning in warned if "it is in no totals" in str(warning.message)]) == 1
+    assert len([warning for warning in warned if "it is not part of any total" in str(warning.message)]) == 1
     documents = [read(run.path) for run in runs]
     kept = [call for run in runs for call in unattributed(run)]
     assert len(kept) == 2  # each once, not in each run

@@ -126,8 +126,8 @@ def test_a_program_that_recorded_several_runs_is_not_run_unasked(
     done = runcard(project, "rerun", str(runs[1]))
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.splitlines()[1:] == [
-        f"runcard: it recorded 3 runs (last cost {cost}), and makes all of them again; this is number 2",
-        "Error: the program makes all 3 runs again, and there is no terminal to confirm on",
+        f"runcard: it recorded 3 runs (last cost {cost}) and will record all of them again; this is number 2",
+        "Error: the program will record all 3 runs again, and there is no terminal to confirm on",
         "  hint: pass --yes to compare only this run, or --all to compare every run",
     ]
     assert all_runs(project / "outputs") == runs
@@ -181,7 +181,7 @@ def test_on_a_terminal_the_user_is_asked_before_several_runs(
 ) -> None:
     runs = recorded(project)
     code, seen = on_terminal(project, "rerun", str(runs[0]), answer=answer)
-    assert f"Make all 3 runs again, with this command, in {project}?" in seen
+    assert f"Record all 3 runs again, with this command, in {project}?" in seen
     assert (code, len(all_runs(project / "outputs"))) == ((0, 7) if ran else (1, 3))
 
 
@@ -224,6 +224,20 @@ def test_a_program_that_dies_half_way(project: Path) -> None:
     assert told["program_runs"]["gone"] == [str(runs[2])]
 
 
+def test_the_exit_code_of_a_program_that_fails_after_its_runs_is_shown(project: Path) -> None:
+    (run,) = recorded(project, 1)
+    with (project / "loop.py").open("a") as program:
+        program.write("raise SystemExit(9)\n")
+    done = runcard(project, "rerun", str(run), COUNT="1")
+    assert done.returncode == 1
+    assert "Exit code of the program: 9" in done.stdout.splitlines()
+
+
+def test_a_run_list_that_is_a_fifo_stops_no_program(project: Path) -> None:
+    os.mkfifo(project / "fifo")
+    assert len(recorded(project, 1, RUNCARD_RUN_LIST=str(project / "fifo"))) == 1
+
+
 def test_runs_in_a_store_that_the_program_chose(project: Path) -> None:
     runs = recorded(project, store="other", STORE="other")
     told = report(project, "--yes", str(runs[2]), STORE=str(project / "third"))
@@ -263,7 +277,7 @@ def test_the_command_around_a_program_is_compared_with_itself(project: Path) -> 
     outer, *inner = all_runs(project / "outputs")
     done = runcard(project, "rerun", str(outer))
     assert done.returncode == 0, done.stderr
-    assert "runcard: it recorded 3 runs (last cost ≥ $0.000312), which it makes again" in done.stderr
+    assert "runcard: it recorded 3 runs (last cost ≥ $0.000312) and will record them again" in done.stderr
     assert "  same     output.log" in done.stdout
     assert "personas.json" not in done.stdout
     told = report(project, "--all", str(outer))
@@ -277,7 +291,7 @@ def test_readme_names_the_command_that_works_in_the_directory_of_the_run(project
     before = contents(run)
     done = runcard(run, "rerun", ".", COUNT="1")
     assert done.returncode == 0, done.stderr
-    assert done.stderr.startswith(f"runcard: in {project}, where it ran: ")
+    assert done.stderr.startswith(f"runcard: running in {project}, where it ran before: ")
     assert contents(run) == before
     assert len(all_runs(project / "outputs")) == 3
 

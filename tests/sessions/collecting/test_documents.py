@@ -593,6 +593,17 @@ def test_a_tier_without_a_price_is_named() -> None:
     assert "'claude-haiku-4-5' in the service tier 'priority'" in finding.message
 
 
+def test_a_price_for_large_calls_leaves_the_cost_known_in_part() -> None:
+    usage = {"input": 300_000, "output": 3}
+    result = runcard.collect(team(instance(model="claude-sonnet-4-5", usage=usage)))
+    (finding,) = result.findings
+    assert finding.message == (
+        "no count is known for calls above 200000 input tokens of 'claude-sonnet-4-5': the cost is known only in part"
+    )
+    assert finding.hint == "add 'cost' if it is known"
+    assert "known_cost" in result.document.instances[0]
+
+
 def test_a_total_of_tokens_alone_has_an_unknown_cost_and_a_warning() -> None:
     result = runcard.collect(team(instance(model="claude-haiku-4-5", tokens_used=500), instance("b", cost=1)))
     entry, _ = result.document.instances

@@ -41,7 +41,7 @@ def read(reply: ReplyFields, usage: ReplyFields) -> Usage:
         stop_reason=reply.text("stopReason"),
         source="reported",
         service_tier=_service_tier(reply),
-        unknown=unknown_counts(usage, KNOWN),
+        unknown=unknown_counts(usage, KNOWN) + _unknown_durations(usage),
     )
 
 
@@ -61,6 +61,12 @@ def _tokens(usage: ReplyFields) -> Tokens:
         cache_write_5m=short,
         cache_write_1h=long,
     )
+
+
+def _unknown_durations(usage: ReplyFields) -> tuple[str, ...]:
+    """What was written to the cache for a time that has no known price."""
+    parts = [(part.text("ttl"), part) for part in usage.parts("cacheDetails")]
+    return tuple(f"{part.path} ({ttl})" for ttl, part in parts if ttl not in {None, "5m", "1h"})
 
 
 def _service_tier(reply: ReplyFields) -> str | None:

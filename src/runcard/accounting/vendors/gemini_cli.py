@@ -15,9 +15,8 @@ from runcard.accounting.vendors.reply_fields import ReplyFields, as_mapping, com
 USAGE = ("stats", "tokens")
 
 _MODELS = "models"
-KNOWN = known_fields(
-    "input", "output", "prompt", "candidates", "cached", "thoughts", "tool", "total"
-)  # of a message, or of stats
+# Of a message, or of stats.
+KNOWN = known_fields("input", "output", "prompt", "candidates", "cached", "thoughts", "tool", "total")
 _KNOWN_STREAM = known_fields("total_tokens", "input_tokens", "output_tokens", "cached", "input")
 
 

@@ -34,10 +34,7 @@ _CACHED = (
     "cache_read_input_tokens",  # LiteLLM
     "cached_prompt_tokens",  # CrewAI
 )
-_REQUESTS = (
-    "requests",
-    "successful_requests",
-)  # OpenAI's Agents SDK, CrewAI: the counts are of several calls
+_REQUESTS = ("requests", "successful_requests")  # Agents SDK, CrewAI: the counts are of several calls
 _WRITTEN = ("cache_write_tokens", "cache_creation_tokens", "cache_creation_input_tokens")
 _WRITTEN_DETAILS = ("cache_write_tokens_details", "cache_creation_token_details", "cache_creation")
 _SHORT = ("ttl_30m_tokens", "ephemeral_5m_input_tokens")
@@ -50,12 +47,13 @@ _BILLED_APART = (
     "connector_tokens",  # Mistral
     "prompt_audio_seconds",
 )
-_BILLED_APART_INPUT = (
+_BILLED_APART_INPUT = (  # LiteLLM
     "google_maps_grounding_requests",
     "image_count",
     "character_count",
     "query_count",
-)  # LiteLLM
+)
+_OLLAMA = "fp_ollama"  # the fingerprint of its endpoints with OpenAI's format
 _TICKS = Decimal(10) ** 10  # of xAI, in a dollar
 
 _KNOWN_INPUT = known_fields(
@@ -120,7 +118,7 @@ def read(reply: ReplyFields, usage: ReplyFields) -> Usage:
     tier = non_standard(reply.text("service_tier"), "openai") or anthropic.service_tier(usage)
     return Usage(
         tokens=_tokens(usage),
-        provider="openai",
+        provider="ollama" if reply.text("system_fingerprint") == _OLLAMA else "openai",
         model=reply.text("model") or usage.text("model"),
         response_id=reply.text("id"),
         stop_reason=_stop_reason(reply),

@@ -13,7 +13,16 @@ from runcard.accounting.vendors.google import METADATA
 from runcard.accounting.vendors.langchain import CHUNK
 from runcard.accounting.vendors.reply_fields import ReplyFields, as_mapping
 
-_KEPT_FIELDS = ("id", "model", "service_tier", "modelVersion", "model_version", "responseId", "response_id")
+_KEPT_FIELDS = (
+    "id",
+    "model",
+    "service_tier",
+    "modelVersion",
+    "model_version",
+    "responseId",
+    "response_id",
+    "system_fingerprint",
+)
 _LAST_EVENTS = {"response.completed", "response.incomplete", "response.failed", "response.cancelled"}
 _REASON = ("finishReason", "finish_reason")
 _GROUNDING = ("groundingMetadata", "grounding_metadata")

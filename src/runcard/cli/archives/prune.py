@@ -135,8 +135,8 @@ def _store_line(store: "StoreSize", max_size: int) -> str:
     if store.bytes <= max_size:
         return f"{now}, within the limit of {limit}"
     if store.bytes_after <= max_size:
-        return f"{now} now, {then} then, within the limit of {limit}"
-    return f"{now} now, {then} then, above the limit of {limit}: open records and other files stay"
+        return f"{now} now, {then} afterwards, within the limit of {limit}"
+    return f"{now} now, {then} afterwards, above the limit of {limit}: open records and other files stay"
 
 
 def _retention(settings: "Settings") -> tuple[timedelta | None, int | None]:

@@ -29,8 +29,10 @@ def command(record: str, instance: str | None, as_json: bool) -> int:
     For a run: its command, configuration, cost, inputs and files. For a session: the team as a tree, the tokens, cost
     and time of each agent, a timeline, and failures with their reasons.
 
-    Exit codes: 0 shown, 1 not a record, 2 a run whose process died or is on another host, or a document of a newer
-    version than this runcard supports.
+    A run that is not closed is shown as far as its journal goes; nothing is written.
+
+    Exit codes: 0 shown, 1 not a record, 2 a run whose process died or is on another host, an open run with an unreadable
+    journal, or a document of a newer version than this runcard supports.
     """
     from runcard.operations.checks.show import ShownRun, show_record  # noqa: PLC0415
     from runcard.settings import read_settings  # noqa: PLC0415
@@ -67,6 +69,7 @@ def _run(shown: "ShownRun") -> list[str]:
         shown.files,
         shown.amendments.descriptions,
         cut_texts=sys.stdout.isatty(),
+        so_far=shown.is_open,
     )
 
 
@@ -88,8 +91,14 @@ def _warn(shown: "ShownRun") -> int:
     sys.stdout.flush()
     if shown.newer is not None:
         complain("Warning", shown.newer, hint="a newer runcard can show all of its fields")
+    if shown.has_unreadable_journal:
+        message = (
+            "there is no journal that can be read: what was recorded since the run started is missing here"
+        )
+        complain("Warning", message)
     if shown.remark is None:
-        return ExitCode.OK if shown.newer is None else ExitCode.WARNINGS
+        is_complete = shown.newer is None and not shown.has_unreadable_journal
+        return ExitCode.OK if is_complete else ExitCode.WARNINGS
     hint = f"to close it: runcard close {printable(shown.path)}" if shown.status == "interrupted" else None
     complain("Warning", f"the run is not closed: {shown.remark}", hint=hint)
     return ExitCode.WARNINGS

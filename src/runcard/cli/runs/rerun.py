@@ -50,8 +50,8 @@ def command(run: str, outputs: str | None, dry_run: bool, compare_all: bool, yes
     and how configuration, models, cost, tokens and time changed.
 
     A run that a program recorded with `runcard.record` is compared with its counterpart among the runs that the program
-    records now. If the program recorded several runs, all of them are made again: this is confirmed first, or by --yes
-    (compare only RUN) or --all (compare every run). --all does not confirm the command of someone else.
+    records now. If the program recorded several runs, it records all of them again, so rerun asks first; or pass --yes to
+    compare only RUN, or --all to compare every run. A command that someone else recorded still needs --yes.
 
     Exit codes: 0 identical, 1 not run or not recorded, or it failed and had not failed before, 2 something differs.
     """
@@ -60,7 +60,7 @@ def command(run: str, outputs: str | None, dry_run: bool, compare_all: bool, yes
     if (directory := rerun_directory(run)) is not None:
         run = os.path.abspath(run) if os.path.exists(run) else run
         os.chdir(directory)
-        _tell(f"in {directory}, where it ran: this directory is the record's own")
+        _tell(f"running in {directory}, where it ran before: the current directory is the record itself")
     plan = plan_rerun(run, outputs=outputs)
     for difference in plan.differences:
         complain("Warning", difference.message())
@@ -139,10 +139,10 @@ def _announce(plan: "RerunPlan") -> None:
     _tell(f"command: {_command_line(plan)}")
     position = plan.program.position
     if position is None and plan.program.runs:
-        _tell(f"it recorded {_program_runs(plan)}, which it makes again")
+        _tell(f"it recorded {_program_runs(plan)} and will record them again")
     elif position is not None and plan.repeats_others:
         _tell(
-            f"it recorded {_program_runs(plan)}, and makes all of them again; this is number {position + 1}"
+            f"it recorded {_program_runs(plan)} and will record all of them again; this is number {position + 1}"
         )
 
 
@@ -168,13 +168,13 @@ def _is_agreed(plan: "RerunPlan") -> bool:
         )
     if not can_ask():
         raise StoreError(
-            f"the program makes {count} again, and there is no terminal to confirm on",
+            f"the program will record {count} again, and there is no terminal to confirm on",
             hint="pass --yes to compare only this run, or --all to compare every run",
         )
     length = len(_command_line(plan))
     size = f" of {length:,} characters" if length > _LONG else ""
     if plan.repeats_others:
-        question = f"Make {count} again, with this command{size}, in {os.getcwd()}?"
+        question = f"Record {count} again, with this command{size}, in {os.getcwd()}?"
     else:
         question = f"Run this command{size} in {os.getcwd()}?"
     return is_agreed(question, otherwise="nothing was run")
@@ -221,6 +221,8 @@ def _program_report(plan: "RerunPlan", result: "RerunResult") -> Iterator[str]:
     if plan.program.position is not None:
         yield ""
         yield f"Output of the program: {os.path.join(result.command.path, 'output.log')}"
+        if result.command.code:
+            yield f"Exit code of the program: {result.command.code}"
     if before or result.recorded:
         yield f"Runs of the program: {before:,} before, {result.recorded:,} now"
         yield from view.output_list("gone", result.gone)

@@ -10,7 +10,7 @@ from typing import Any
 
 from runcard.encoding import JsonObject
 from runcard.observe.clients.call import FindListener, ModelCall, start_call
-from runcard.observe.clients.endpoints import Endpoint, provider_at
+from runcard.observe.clients.endpoints import Endpoint, provider_at, regional_host
 from runcard.observe.clients.http_client import watch_sending
 from runcard.observe.clients.subclassing import base_of, subclass
 
@@ -45,6 +45,7 @@ def _start_call(
         return {
             "requested_model": model if isinstance(model, str) else None,
             "provider": provider_at(str(client.base_url)),
+            "regional_host": regional_host(str(client.base_url)),
             "streamed": stream,
         }
 

@@ -58,6 +58,7 @@ class CallFacts:
     first_token: float | None
     retries: int
     error: Mapping[str, Any] | None
+    regional_host: str | None  # where the call may cost more than at the vendor's global host
 
 
 class CallListener(Protocol):
@@ -120,6 +121,7 @@ class ModelCall:
     endpoint: Endpoint
     requested_model: str | None
     provider: str | None
+    regional_host: str | None = None
     streamed: bool = False
     body: bytes | str | Mapping[str, Any] | None = None  # of the request
     on_wire: bool = True  # it is observed at the HTTP client
@@ -317,6 +319,7 @@ class ModelCall:
             first_token=self._first_token,
             retries=max(0, self._attempts - 1),
             error=self._error or (None if self._reply_began else self._refusal),
+            regional_host=self.regional_host,
         )
 
     def _request(self) -> Mapping[str, Any] | None:

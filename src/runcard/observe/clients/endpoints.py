@@ -53,6 +53,12 @@ _HOSTS = {
 }
 
 
+# Hosts of a vendor that process requests in one region, which may cost more. The global host is not one of them.
+_REGIONAL = re.compile(
+    r"[^.]+\.api\.(openai\.com|x\.ai)|[a-z0-9-]+-aiplatform\.googleapis\.com|aiplatform\.[a-z]+\.rep\.googleapis\.com"
+)
+
+
 def find_endpoint(endpoints: tuple[Endpoint, ...], method: str, path: str) -> Endpoint | None:
     """The endpoint that a request calls; None when it is not a model call."""
     if method.lower() != "post":
@@ -71,3 +77,9 @@ def provider_at(url: str) -> str | None:
     """The provider behind a URL; None for a proxy, a local server and any host that is not listed."""
     host = urlsplit(url).hostname or ""
     return next((name for end, name in _HOSTS.items() if host == end or host.endswith(f".{end}")), None)
+
+
+def regional_host(url: str) -> str | None:
+    """The host of a URL, if it is a vendor's host for one region."""
+    host = urlsplit(url).hostname or ""
+    return host if _REGIONAL.fullmatch(host) else None

@@ -13,11 +13,8 @@ from typing import Any
 from runcard.accounting.vendors.reply_fields import as_mapping
 from runcard.encoding import JsonObject
 
-_SETTINGS = (
-    "generationConfig",
-    "generation_config",
-    "config",
-)  # in which Google's requests have their parameters
+# Where Google's requests have their parameters.
+_SETTINGS = ("generationConfig", "generation_config", "config")
 _THINKING = ("thinkingConfig", "thinking_config")
 _LARGEST = 2**64  # a seed may be as large
 _LONGEST_WORD = 128  # characters; no sentence passes as the name of a format

@@ -60,5 +60,5 @@ def _archive_warnings(record: str) -> tuple[str, ...]:
     with suppress(RuncardError):
         archive = open_archive(os.path.realpath(record)).path
         if os.path.lexists(archive):
-            return (f"{printable(archive)} still has what was taken out: archive the record again",)
+            return (f"{printable(archive)} still contains the removed data: archive the record again",)
     return ()

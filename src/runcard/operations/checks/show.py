@@ -9,6 +9,7 @@ from runcard.encoding import JsonObject, Limits
 from runcard.errors import StoreError
 from runcard.files import json_name, printable
 from runcard.observe.process import is_alive
+from runcard.operations.checks.open_run import document_so_far
 from runcard.operations.checks.show_session import ShownSession
 from runcard.store import layout
 from runcard.store.amendments.read import Amendments
@@ -33,6 +34,8 @@ class ShownRun:
     files: tuple[tuple[str, int], ...]  # the user's: path and size
     amendments: Amendments
     newer: str | None = None  # the warning about a document of a newer version than this runcard knows
+    is_open: bool = False  # the document is the one so far
+    has_unreadable_journal: bool = False  # of an open run: the document is the one of its start
 
     @property
     def path(self) -> str:
@@ -43,6 +46,7 @@ class ShownRun:
         return {
             "path": printable(self.path),
             "status": self.status,
+            "so_far": self.is_open,
             "files": files,
             "amendments": [entry.to_dict() for entry in self.amendments.entries],
             "document": self.document,
@@ -72,7 +76,19 @@ def show_record(
     newer = next(
         (finding.message for finding in loaded.warnings if finding.rule == "version.newer-minor"), None
     )
-    return ShownRun(record, document, status, remark, _files(record, document), _amendments(record), newer)
+    is_open = not record.is_archived and RunFields(document).status == "running"
+    so_far = document_so_far(record.path, document) if is_open else None
+    return ShownRun(
+        record,
+        so_far or document,
+        status,
+        remark,
+        _files(record, document),
+        _amendments(record),
+        newer,
+        is_open,
+        is_open and so_far is None,
+    )
 
 
 def _amendments(record: Record) -> Amendments:

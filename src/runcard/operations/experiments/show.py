@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from runcard.documents.exact_sums import exact_sum, plain_number, whole_sum
-from runcard.documents.run.fields import RunFields, known_cost, model_breakdown
+from runcard.documents.run.fields import RunFields, has_calls, known_cost, model_breakdown
 from runcard.encoding import JsonObject
 from runcard.files import printable
 from runcard.masking import mask_data
+from runcard.operations.checks.open_run import document_so_far
 from runcard.operations.checks.show import status_now
 from runcard.operations.experiments.find import find
 from runcard.settings.apply import use_masking_settings
@@ -35,10 +36,11 @@ class RunLine(NamedTuple):
     output_tokens: int | None
     cost_usd: float | None
     known_cost_usd: float | None  # the cost, or the part of it that is known
+    has_calls: bool | None  # whether it called models; None if its journal cannot be read
 
 
 class KnownTotal(NamedTuple):
-    """The sum of what is known, and for how many runs it is unknown."""
+    """The sum of what is known, and for how many runs it is unknown; runs without model calls have neither."""
 
     known: float | int | None  # None if it is known for no run
     unknown: int
@@ -66,7 +68,7 @@ class ExperimentSummary:
     @property
     def cost(self) -> KnownTotal:
         known = [run.known_cost_usd for run in self.runs if run.known_cost_usd is not None]
-        unknown = sum(run.cost_usd is None for run in self.runs)
+        unknown = sum(run.cost_usd is None and run.has_calls is not False for run in self.runs)
         return KnownTotal(plain_number(exact_sum(known)) if known else None, unknown)
 
     @property
@@ -77,7 +79,12 @@ class ExperimentSummary:
     def tokens(self, kind: str) -> KnownTotal:
         """The tokens of `input` or `output`."""
         known = [count for run in self.runs if (count := getattr(run, f"{kind}_tokens")) is not None]
-        return KnownTotal(whole_sum(known) if known else None, len(self.runs) - len(known))
+        unknown = len(self.runs) - len(known) - self._without_calls
+        return KnownTotal(whole_sum(known) if known else None, unknown)
+
+    @property
+    def _without_calls(self) -> int:
+        return sum(run.has_calls is False for run in self.runs)
 
     def to_dict(self) -> JsonObject:
         use_masking_settings()
@@ -96,6 +103,7 @@ class ExperimentSummary:
             "output_tokens": _total(self.tokens("output")),
             "cost_usd": _total(self.cost),
             "duration_seconds": _total(self.duration),
+            "runs_without_calls": self._without_calls,
             "last_runs": [_line(run) for run in self.runs[: -LAST - 1 : -1]],
             "unreadable": [
                 {"path": printable(path), "message": printable(reason)} for path, reason in self.unreadable
@@ -134,7 +142,10 @@ def show_experiment(
     return ExperimentSummary(name, experiment, identity, tuple(runs), tuple(unreadable))
 
 
-def _run_line(run: RunDocument, document: JsonObject) -> RunLine:
+def _run_line(run: RunDocument, start: JsonObject) -> RunLine:
+    is_open = RunFields(start).status == "running"
+    so_far = document_so_far(run.path, start) if is_open else None
+    document = so_far or start
     generation, costs = document["generation"], _object(document.get("costs"))
     return RunLine(
         run.path,
@@ -147,6 +158,7 @@ def _run_line(run: RunDocument, document: JsonObject) -> RunLine:
         _count(costs.get("output_tokens")),
         _number(costs.get("total_cost_usd")),
         known_cost(document),
+        None if is_open and so_far is None else has_calls(document),
     )
 
 

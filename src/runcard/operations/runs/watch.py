@@ -96,7 +96,7 @@ class _CallRecorder:
 
     def _warn_uncertain(self, match: RunMatch) -> None:
         """Warn in all runs that the call may belong to, and in the program."""
-        kept = "is in no totals" if match.run is None else f"was recorded in {match.run.id}"
+        kept = "is not part of any total" if match.run is None else f"was recorded in {match.run.id}"
         texts = dict.fromkeys(match.candidates, f"a model call may belong to this run and {kept}")
         if match.run is not None:
             texts[match.run] = "a model call was recorded here that may belong to another run"
@@ -158,8 +158,8 @@ class _CallRecorder:
             usage = Usage(Tokens(), model=model, response_id=response_id)
         self._warn_unknown_counts([name for call in usage.calls for name in call.unknown])
         if usage.source is None and facts.reply_began and not facts.complete:
-            return replace(usage, source="partial")
-        return usage
+            usage = replace(usage, source="partial")
+        return usage if facts.regional_host is None else _with_surcharge(usage, facts.regional_host)
 
     def _warn_unknown_counts(self, names: list[str]) -> None:
         if names:
@@ -173,6 +173,12 @@ class _CallRecorder:
             return None
         prompt = facts.prompt if self.events.keep_secrets else mask_data(facts.prompt).value
         return sha256_bytes(canonical_json(_valid_json(prompt))).hex
+
+
+def _with_surcharge(usage: Usage, host: str) -> Usage:
+    """The usage of a call whose price has an unknown part."""
+    also = tuple(_with_surcharge(part, host) for part in usage.also)
+    return replace(usage, unknown=(*usage.unknown, f"the surcharge of {host}"), also=also)
 
 
 def _warn_once(events: EventRecorder, message: str, kind: str, key: str | None = None) -> bool:

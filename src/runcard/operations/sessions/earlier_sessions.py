@@ -33,9 +33,7 @@ class EarlierSessions:
 
     def __init__(self, store: str, session_id: str, content: JsonObject, spec_digest: str) -> None:
         self._store, self._id, self._content = store, session_id, content
-        self._spec_digest = (
-            spec_digest  # of the bytes: from the same SPEC only the price table makes another cost
-        )
+        self._spec_digest = spec_digest  # of the same SPEC, only the price table changes the costs
         self._compared: set[str] = set()
 
     def check(self) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from runcard.accounting import Charge, Prices, Tokens, Usage, read_usage, sum_tokens
+from runcard.accounting.missing_prices import missing_price
 from runcard.documents.exact_sums import exact_sum, plain_number
 from runcard.documents.findings import Finding, display_value, finding
 from runcard.documents.session.build import InstanceUsage, distinct_price_rows
@@ -67,8 +68,7 @@ class UsageReader:
         for call in calls:
             charge = self._charge(call, instance)
             if charge.cost is None:
-                model, tier = call.model or instance.fields.get("model"), self._tier(call, instance)
-                findings.append(_unpriced(model, tier, charge.unpriced, at))
+                findings.append(self._unpriced(call, instance, charge, at))
             amount = charge.known_cost if charge.cost is None else charge.cost
             amounts += [] if amount is None else [plain_number(amount)]
             rows.append(None if charge.row is None else charge.row.to_dict())
@@ -86,6 +86,21 @@ class UsageReader:
         total = replace(call, is_total=True, service_tier=self._tier(call, instance))
         model, provider = instance.fields.get("model"), instance.fields.get("provider")
         return self._table.charge(total, provider, instance.created, model)
+
+    def _unpriced(self, call: Usage, instance: InstanceSpec, charge: Charge, at: str) -> Finding:
+        given = instance.fields
+        model, provider = call.model or given.get("model"), given.get("provider") or call.known_provider
+        tier = self._tier(call, instance)
+        message = missing_price(self._table, charge, model, provider, tier, instance.created)
+        part = "known only in part" if charge.known_cost is not None else "unknown"
+        other = "" if charge.unpriced or provider else ", or 'provider'" if model else ", or 'model'"
+        return finding(
+            "spec.price",
+            f"{at}/usage",
+            f"{message}: the cost is {part}",
+            hint=f"add 'cost' if it is known{other}",
+            found=model,
+        )
 
     def _tier(self, call: Usage, instance: InstanceSpec) -> str | None:
         tier: str | None = instance.fields.get("service_tier") or call.service_tier
@@ -139,26 +154,10 @@ def _cache_written(tokens: Tokens) -> int | None:
     return sum(parts) if parts else None
 
 
-def _unpriced(model: str | None, service_tier: str | None, parts: tuple[str, ...], at: str) -> Finding:
-    name = f"the model {display_value(model)}" if model else "an instance without a model"
-    if service_tier is not None:
-        name += f" in the service tier {display_value(service_tier)}"
-    problem = (
-        f"no count or no price for {', '.join(map(display_value, parts))} of" if parts else "no price for"
-    )
-    return finding(
-        "spec.price",
-        f"{at}/usage",
-        f"{problem} {name}: the cost stays unknown",
-        hint="add 'cost' if it is known, or 'provider'",
-        found=model,
-    )
-
-
 def _only_total(at: str) -> Finding:
     return finding(
         "spec.price",
         f"{at}/tokens_used",
-        "tokens_used has no price, because input and output cost different amounts: the cost stays unknown",
+        "tokens_used has no price, because input and output cost different amounts: the cost is unknown",
         hint="add 'usage' with input and output, or 'cost'",
     )
