@@ -40,7 +40,7 @@ def run_screen(
     so_far: bool = False,
     cut_texts: bool = True,
 ) -> list[str]:
-    """A run, line by line. `so_far`: it is not closed, so more may come. `cut_texts`: cut long texts of problems."""
+    """A run, line by line; `so_far`: it is not closed, so more may come. `cut_texts` cuts long texts of problems."""
     generation = document["generation"]
     return [
         f"{generation['run_id'] or 'a run without an id'}  {status or 'unknown'}",

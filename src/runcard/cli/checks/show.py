@@ -68,8 +68,8 @@ def _run(shown: "ShownRun") -> list[str]:
         shown.status,
         shown.files,
         shown.amendments.descriptions,
-        cut_texts=sys.stdout.isatty(),
         so_far=shown.is_open,
+        cut_texts=sys.stdout.isatty(),
     )
 
 
