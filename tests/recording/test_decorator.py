@@ -478,3 +478,40 @@ loop.run_until_complete(anext(waiting))
 loop.close()
 """
     assert _exit_with(code, tmp_path) == ("", ["interrupted"])
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (property(list), "a property cannot be recorded"),
+        (5, "outputs is of the type int"),
+        (b"outputs", "outputs is of the type bytes"),
+        (functools.cached_property(list), "outputs is of the type cached_property"),
+    ],
+)
+def test_what_is_neither_a_function_nor_a_path_is_refused(wrong: Any, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        runcard.record(wrong)
+
+
+def test_the_run_of_a_function_has_its_name(outputs: Path) -> None:
+    class Chatbot:
+        """Has a method, and can be called."""
+
+        @runcard.record(outputs, strict=True)
+        def answer(self) -> None: ...
+
+        def __call__(self) -> None: ...
+
+    @runcard.record(outputs, strict=True)
+    async def ask() -> None: ...
+
+    Chatbot().answer()
+    asyncio.run(ask())
+    runcard.record(outputs, strict=True)(Chatbot())()
+    with runcard.record(outputs, strict=True):
+        pass
+    here = f"{__name__}.test_the_run_of_a_function_has_its_name.<locals>"
+    names = [document["generation"].get("function") for document in documents(outputs)]
+    assert names == [f"{here}.Chatbot.answer", f"{here}.ask", f"{here}.Chatbot", None]
+    assert f"`{here}.ask`" in sorted(outputs.glob("2*/README.md"))[1].read_text()

@@ -26,6 +26,8 @@ from runcard.recording.run import CURRENT_RUN, RecordOptions, Run
 if TYPE_CHECKING:
     from contextvars import Token
 
+_LONGEST_NAME = 1000  # characters
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 # The generators that have begun and not ended; None for an async one.
@@ -40,11 +42,20 @@ def recorded(function: Function, options: RecordOptions) -> Function:
         raise UsageError(
             f"{function.__name__} is a class, and cannot be recorded", hint="decorate its methods instead"
         )
+    options = options._replace(settings={**options.settings, "function": _function_name(function)})
     for is_of_kind, wrap in _KINDS.items():
         # The second is for objects that can be called.
         if is_of_kind(function) or is_of_kind(getattr(function, "__call__", None)):  # noqa: B004
             return cast("Function", wrap(function, options))
     return cast("Function", _recorded_function(function, options))
+
+
+def _function_name(function: Callable[..., Any]) -> str | None:
+    """Its module and qualified name; those of its class for an object that can be called."""
+    named = function if hasattr(function, "__qualname__") else type(function)
+    module, name = getattr(named, "__module__", None), getattr(named, "__qualname__", None)
+    full = f"{module}.{name}"
+    return full[:_LONGEST_NAME] if module and name and full.isprintable() else None
 
 
 def _recorded_function(function: Callable[..., Any], options: RecordOptions) -> Callable[..., Any]:

@@ -108,6 +108,8 @@ def start_document(
         "trace": settings.get("trace") or _trace(),
         "checksums": {"config": None, "data": None, "output": None},
     }
+    if function := settings.get("function"):
+        document["generation"]["function"] = function
     if reproduce is not None:
         document["reproduce"] = reproduce
     if keep_secrets:

@@ -1,11 +1,13 @@
-"""Values as text for people: durations, sizes, money, tokens, counts, settings. Unknown is never shown as zero."""
+"""Values as text for people: durations, sizes, money, tokens, counts, commands, settings. Unknown is never shown as zero."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from json import dumps
 from typing import Any
 
 from runcard.encoding import JsonObject
+from runcard.files import printable
 
+_LAST_OF_FOUR_DIGITS = 0xFFFF
 _CENT, _MILLIONTH = "0.01", "0.000001"  # of a dollar
 _MOST_DIGITS = 5000  # of an amount; more than a document can have
 _SOURCES = {
@@ -26,6 +28,36 @@ def duration(seconds: float | None) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s"
+
+
+def run_duration(generation: JsonObject) -> str:
+    """The duration of a run. The estimated end of a killed run is the last time at which it was alive."""
+    seconds = generation["duration_seconds"]
+    is_estimated = seconds is not None and generation.get("estimated")
+    text = duration(seconds)
+    return f"at least {text} (estimated: the end was not observed)" if is_estimated else text
+
+
+def command_line(words: Sequence[str]) -> str:
+    """A command on one line, as one types it in a shell; `$'…'` has what cannot be typed."""
+    from shlex import quote  # noqa: PLC0415
+
+    return " ".join(quote(word) if printable(word) == word else _escaped_word(word) for word in words)
+
+
+def _escaped_word(word: str) -> str:
+    escaped = word.replace("\\", r"\\").replace("'", r"\'")
+    return "$'" + "".join(_escaped_character(character) for character in escaped) + "'"
+
+
+def _escaped_character(character: str) -> str:
+    if printable(character) == character:
+        return character
+    if character == "\n":
+        return r"\n"
+    return (
+        rf"\u{ord(character):04x}" if ord(character) <= _LAST_OF_FOUR_DIGITS else rf"\U{ord(character):08x}"
+    )
 
 
 def long_duration(seconds: int) -> str:

@@ -4,18 +4,18 @@ It depends only on the document and the names of the files, so it is the same wh
 can break a table or become markup.
 """
 
-from shlex import join
 from typing import Any
 
 from runcard.documents.run.fields import has_calls, known_cost, model_breakdown
 from runcard.documents.run.program import ProgramKind, is_recorded_by_program, program_kind
 from runcard.encoding import JsonObject
-from runcard.files import printable
 from runcard.views.call_times import call_count, call_times
+from runcard.views.charges import server_tools, special_prices
 from runcard.views.formats import (
     byte_size,
-    duration,
+    command_line,
     money,
+    run_duration,
     settings_shown,
     source_text,
     token_count,
@@ -28,6 +28,7 @@ _MAX_ROWS = 30  # of files, settings and problems
 _STATUS = {"completed": "✅", "failed": "❌", "interrupted": "⚠️"}
 _ENVIRONMENT = {"python_version": "Python", "platform": "platform", "timezone": "timezone"}
 _RERUN = "## Run again\n\n```console\n$ runcard rerun .\n```"
+_WHOLE_PROGRAM = "It runs the whole program again, with all runs that it records, and compares this run with its counterpart:"
 _UNKNOWN_NOTEBOOK = (
     "This needs the file of the notebook that recorded the run, which is not known. Run its cells again, or use "
     "`runcard run -- jupyter execute NOTEBOOK.ipynb`."
@@ -69,14 +70,15 @@ def is_readme_of(beginning: bytes, run_id: str) -> bool:
 
 def _summary(generation: JsonObject) -> str:
     status = generation["status"]
-    estimated = " (estimated: the end was not observed)" if generation.get("estimated") else ""
     # Without an experiment, the title is the id.
     heading = f"**Run** {code(generation['run_id'])}" if generation.get("experiment_name") else "**Status**"
     lines = [
         f"{heading} {_STATUS.get(status, '')} {status}",
         f"**Started** {generation['timestamp_start']}",
-        f"**Duration** {duration(generation['duration_seconds'])}{estimated}",
+        f"**Duration** {run_duration(generation)}",
     ]
+    if function := generation.get("function"):
+        lines.insert(1, f"**Function** {code(truncated(function, 120))}")
     return "  \n".join(lines)
 
 
@@ -139,6 +141,10 @@ def _cost(document: JsonObject) -> str:
     ]
     if costs.get("token_source"):
         lines.append(f"* **Token counts**: {source_text(costs['token_source'])}")
+    if tools := server_tools(model_breakdown(document)):
+        lines.append(f"* **Tools of the vendor**: {escape(tools)}")
+    if prices := special_prices(costs.get("price_rows")):
+        lines.append(f"* **Prices**: {escape(prices)}")
     if models := _models(document):
         lines.append(f"* **Models**: {models}")
     if times := call_times(document):
@@ -186,10 +192,11 @@ def _rerun(document: JsonObject) -> str:
     command = generation.get("command")
     if not command:
         return ""
-    kind = program_kind(command) if is_recorded_by_program(document) else ProgramKind.PROGRAM
+    is_by_program = is_recorded_by_program(document)
+    kind = program_kind(command) if is_by_program else ProgramKind.PROGRAM
     if kind is ProgramKind.PROGRAM:
-        about = f"{_RERUN}\n\nIt runs this command and compares the results:\n\n"
-        return f"{about}```console\n$ {printable(join(command))}\n```"
+        about = _WHOLE_PROGRAM if is_by_program else "It runs this command and compares the results:"
+        return f"{_RERUN}\n\n{about}\n\n```console\n$ {command_line(command)}\n```"
     if kind is not ProgramKind.NOTEBOOK:
         return f"## Run again\n\n{_NO_PROGRAM[kind]}"
     if notebook := generation.get("notebook"):

@@ -4,14 +4,22 @@ Long lists are cut, so that it stays one screen; the whole record is in the file
 """
 
 from collections.abc import Sequence
-from shlex import join
 from signal import Signals
 
 from runcard.documents.run.fields import has_calls, model_breakdown
 from runcard.encoding import JsonObject
 from runcard.files import printable
 from runcard.views.call_times import call_count, call_times
-from runcard.views.formats import duration, money, settings_shown, source_text, token_count, total_or_known
+from runcard.views.charges import server_tools, special_prices
+from runcard.views.formats import (
+    command_line,
+    money,
+    run_duration,
+    settings_shown,
+    source_text,
+    token_count,
+    total_or_known,
+)
 from runcard.views.run_readme import problem_text, total_cost
 from runcard.views.screen_parts import (
     MAX_LINES,
@@ -57,16 +65,14 @@ def run_screen(
 
 def _about(path: str, document: JsonObject, status: str | None) -> list[Pair]:
     generation = document["generation"]
-    seconds = duration(generation["duration_seconds"])
-    if generation.get("estimated"):
-        seconds += " (estimated: the end was not observed)"
     relations = document.get("relations") or ()
     return [
         location(path),
         ("experiment", generation.get("experiment_name") or generation["experiment_id"]),
         ("started", generation["timestamp_start"]),
-        ("duration", None if status == "running" else seconds),
-        ("command", join(generation.get("command") or [])),
+        ("duration", None if status == "running" else run_duration(generation)),
+        ("function", generation.get("function")),
+        ("command", command_line(generation.get("command") or [])),
         ("exit code", _exit_code(document)),
         ("labels", key_values(generation.get("labels"))),
         ("related", ", ".join(f"{relation['type']} {relation['id']}" for relation in relations)),
@@ -112,7 +118,9 @@ def _cost(document: JsonObject) -> list[str]:
             ("total", total_cost(document)),
             ("input", token_count(costs["input_tokens"]) + _cached(costs)),
             ("output", token_count(costs["output_tokens"])),
-            ("tokens", source and source_text(source)),
+            ("counts", source and source_text(source)),
+            ("tools", server_tools(model_breakdown(document))),
+            ("prices", special_prices(costs.get("price_rows"))),
             ("model", _only_model(document)),
             ("calls", call_times(document)),
         ]

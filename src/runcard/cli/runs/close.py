@@ -25,8 +25,8 @@ def command(runs: tuple[str, ...], outputs: str | None, as_json: bool) -> int:
 
     RUN is a path, an id, a prefix of an id, a name, or @latest (@latest~1 is the one before).
 
-    A run whose end was not recorded is marked as interrupted, and its end is estimated from its last event. Runs whose
-    process is alive are left alone.
+    A run whose end was not recorded is marked as interrupted. Its end is estimated: the time of its last event, its last
+    heartbeat or its newest file. Runs whose process is alive are left alone.
 
     Exit codes: 0 done, 1 a run could not be closed, 2 a run is on another host.
     """

@@ -125,9 +125,9 @@ def _tell(text: str) -> None:
 
 
 def _command_line(plan: "RerunPlan") -> str:
-    import shlex  # noqa: PLC0415
+    from runcard.views.formats import command_line  # noqa: PLC0415
 
-    return shlex.join(plan.command)
+    return command_line(plan.command)
 
 
 def _announce(plan: "RerunPlan") -> None:
