@@ -14,6 +14,8 @@ class RuncardError(Exception):
         super().__init__(message)
         self.message = message
         self.hint = hint
+        if hint:
+            self.add_note(f"hint: {hint}")  # a traceback shows it
 
     @property
     def full_hint(self) -> str | None:

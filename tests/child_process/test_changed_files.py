@@ -27,7 +27,10 @@ def test_changed_files_are_named(runner: Runner) -> None:
     for name in ("old.txt", "changed.txt"):
         (runner.place / name).write_text("1")
     done = shell(runner, "echo 2 > changed.txt; mkdir d; echo 3 > d/new.txt; rm -f gone; echo 1 > x; rm x")
-    assert note(done) == "2 changed files are not part of this record: changed.txt, d/new.txt; pass --output"
+    assert (
+        note(done)
+        == "2 changed files are not part of this record: changed.txt, d/new.txt; pass --output changed.txt --output d/new.txt"
+    )
     assert done.document["warnings"] == []
     assert done.code == 0
 
@@ -36,13 +39,16 @@ def test_one_file_is_named_in_the_singular(runner: Runner) -> None:
     done = shell(runner, "echo 1 > result.json; exit 3")
     assert (done.code, note(done)) == (
         3,
-        "1 changed file is not part of this record: result.json; pass --output",
+        "1 changed file is not part of this record: result.json; pass --output result.json",
     )
 
 
 def test_the_first_of_many_are_named(runner: Runner) -> None:
     done = shell(runner, "for n in a b c d e; do echo 1 > $n; done")
-    assert note(done) == "5 changed files are not part of this record: a, b, c, …; pass --output"
+    assert (
+        note(done)
+        == "5 changed files are not part of this record: a, b, c, …; pass --output with a path, a directory or a quoted pattern"
+    )
 
 
 def test_nothing_is_said_if_nothing_changed(runner: Runner) -> None:
@@ -50,9 +56,23 @@ def test_nothing_is_said_if_nothing_changed(runner: Runner) -> None:
     assert note(shell(runner, "cat old.txt; echo 1 > $RUNCARD_RUN_DIR/a.txt")) is None
 
 
-def test_nothing_is_said_with_quiet_or_with_output(runner: Runner) -> None:
+def test_nothing_is_said_with_quiet(runner: Runner) -> None:
     assert shell(runner, "echo 1 > a", "--quiet").err == b""
-    assert note(shell(runner, "echo 1 > b; echo 1 > c", "--output", "c")) is None
+
+
+def test_with_output_only_the_other_files_are_named(runner: Runner) -> None:
+    options = ("--output", "results", "--output", "*.json")
+    script = "mkdir -p results; echo 1 > results/a; echo 1 > $(printf 'b\\377.json')"
+    assert note(shell(runner, script, *options)) is None
+    done = shell(runner, f"{script}; echo 1 > 'my log.txt'", *options)
+    assert note(done) == "1 changed file is not part of this record: my log.txt; pass --output 'my log.txt'"
+
+
+def test_the_advice_for_a_name_that_is_a_pattern_is_general(runner: Runner) -> None:
+    done = shell(runner, "echo 1 > 'a[1].txt'")
+    assert note(done) == (
+        "1 changed file is not part of this record: a[1].txt; pass --output with a path, a directory or a quoted pattern"
+    )
 
 
 def test_hidden_and_generated_files_environments_and_records_are_left_out(runner: Runner) -> None:
@@ -64,7 +84,10 @@ def test_hidden_and_generated_files_environments_and_records_are_left_out(runner
 
 def test_a_file_of_the_user_in_the_folder_of_the_store_is_named(runner: Runner) -> None:
     done = shell(runner, "echo 1 > outputs/result.json")
-    assert note(done) == "1 changed file is not part of this record: outputs/result.json; pass --output"
+    assert (
+        note(done)
+        == "1 changed file is not part of this record: outputs/result.json; pass --output outputs/result.json"
+    )
 
 
 def test_the_file_that_the_output_goes_to_is_left_out(runner: Runner) -> None:
@@ -77,12 +100,18 @@ def test_the_file_that_the_output_goes_to_is_left_out(runner: Runner) -> None:
 
 def test_names_of_any_bytes_are_escaped(runner: Runner) -> None:
     done = runner.python(r"for n in (b'a\nb', b'\x1b[31m', b'\xff'): open(n, 'w')")
-    assert note(done) == r"3 changed files are not part of this record: \x1b[31m, a\nb, \xff; pass --output"
+    assert (
+        note(done)
+        == r"3 changed files are not part of this record: \x1b[31m, a\nb, \xff; pass --output with a path, a directory or a quoted pattern"
+    )
 
 
 def test_long_names_are_cut(runner: Runner) -> None:
     done = runner.python("open('x' * 200, 'w')")
-    assert note(done) == f"1 changed file is not part of this record: {'x' * 80}…; pass --output"
+    assert (
+        note(done)
+        == f"1 changed file is not part of this record: {'x' * 80}…; pass --output with a path, a directory or a quoted pattern"
+    )
 
 
 def test_links_and_special_files_are_not_counted(runner: Runner) -> None:
@@ -91,7 +120,7 @@ def test_links_and_special_files_are_not_counted(runner: Runner) -> None:
 
 def test_a_file_with_an_old_time_that_is_new_here_is_named(runner: Runner) -> None:
     done = shell(runner, "cp -p /etc/passwd copied")
-    assert note(done) == "1 changed file is not part of this record: copied; pass --output"
+    assert note(done) == "1 changed file is not part of this record: copied; pass --output copied"
 
 
 def test_a_working_directory_that_the_command_removes_is_no_problem(runner: Runner) -> None:
@@ -145,7 +174,10 @@ from runcard.cli.main import main
 main()
 """
     done = runner("--quiet", "--", "python3", "-c", code)
-    assert b"Note: at least 3 changed files are not part of this record: a, b, c; pass --output\n" in done.err
+    assert (
+        b"Note: at least 3 changed files are not part of this record: a, b, c; pass --output a --output b --output c\n"
+        in done.err
+    )
 
 
 def test_a_folder_that_cannot_be_read_makes_the_search_incomplete(tmp_path: Path) -> None:
@@ -172,6 +204,8 @@ def test_an_experiment_without_a_folder_is_pointed_out_where_others_have_one(run
     done = shell(runner, "true", "--experiment", "other")
     assert note(done) == "there is no folder experiments/other, so only the name is recorded"
     assert shell(runner, "true", "--experiment", "persona", "--quiet").err == b""
+    done = shell(runner, "echo began >&2", "--experiment", "persona")
+    assert done.err.startswith(b"Note: there is no folder")  # before the command starts
 
 
 def test_a_name_alone_is_enough_where_no_experiment_has_a_folder(runner: Runner) -> None:

@@ -5,6 +5,7 @@ import json
 import os
 import pty
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -111,6 +112,22 @@ def test_the_examples_are_copied(tmp_path: Path) -> None:
     done = demo(tmp_path, "--examples")
     assert done.returncode == 0, done.stdout
     there = Path(__file__).parents[2] / "examples"
-    assert done.stdout.splitlines() == [f"runcard-examples/{path.name}" for path in sorted(there.iterdir())]
+    names = sorted(path.name for path in there.iterdir() if path.is_file())
+    assert done.stdout.splitlines() == [f"runcard-examples/{name}" for name in names]
     assert (tmp_path / "runcard-examples/team.json").read_bytes() == (there / "team.json").read_bytes()
     assert demo(tmp_path, "--examples").returncode == 1  # nothing is overwritten
+
+
+def test_the_examples_of_an_installed_package_are_copied_without_the_cache_of_pip(tmp_path: Path) -> None:
+    project = Path(__file__).parents[2]
+    installed = tmp_path / "site/runcard"
+    shutil.copytree(project / "examples", installed / "examples")
+    (installed / "examples/__pycache__").mkdir(exist_ok=True)
+    (installed / "examples/__pycache__/check_journal.cpython-311.pyc").touch()
+    for part in (project / "src/runcard").iterdir():
+        (installed / part.name).symlink_to(part)
+    done = demo(tmp_path, "--examples", PYTHONPATH=str(tmp_path / "site"))
+    assert done.returncode == 0, done.stdout
+    assert "runcard-examples/check_journal.py" in done.stdout.splitlines()
+    assert "__pycache__" not in done.stdout
+    assert not (tmp_path / "runcard-examples/__pycache__").exists()

@@ -1,5 +1,6 @@
 """The reference is complete: rules, commands, options, exit codes, names of the library, migrations, limits."""
 
+import inspect
 import re
 
 import click
@@ -113,6 +114,13 @@ def test_every_name_of_the_library_is_explained() -> None:
     text = LIBRARY.read_text("utf-8")
     for name in runcard.__all__:
         assert re.search(rf"`(?:runcard\.)?{name}\b|runcard\.{name}\b", text), name
+
+
+def test_the_arguments_of_record_are_those_of_the_code() -> None:
+    table = rows(DOCS / "recording.md", "argument", "is", "default")
+    documented = [name for row in table for name in re.findall("`([a-z_]+)`", row["argument"])]
+    assert sorted(documented) == sorted(inspect.signature(runcard.record).parameters)
+    assert documented[0] == "outputs"
 
 
 def test_every_class_of_errors_is_explained() -> None:

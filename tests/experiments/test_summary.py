@@ -181,3 +181,9 @@ def test_a_run_that_cannot_be_read_is_named_and_hides_no_other(cli: Cli, text: s
     assert (said["runs"], said["code"]) == (1, 2)
     assert said["unreadable"][0]["path"] == str(broken)  # type: ignore[index]
     assert str(said["err"]).startswith(f"Warning: skipped {broken}: ")
+
+
+def test_an_experiment_that_is_only_a_name_has_one_blank_line_below_its_title(cli: Cli) -> None:
+    record("x", "outputs")
+    lines = cli("experiment", "show", "x").out.splitlines()
+    assert lines[1:3] == ["", "Runs"]

@@ -231,8 +231,23 @@ def test_an_async_generator_whose_consumer_stops_early_is_closed(outputs: Path) 
 
     asyncio.run(consume())
     assert endings(outputs) == ["completed"]
-    asyncio.run(leave())  # the loop cancels what it finds at its end
-    assert endings(outputs)[1] in {"completed", "interrupted"}
+    asyncio.run(leave())  # the loop cancels the task that closes the generator
+    assert endings(outputs) == ["completed", "completed"]
+
+
+def test_an_async_generator_that_is_thrown_a_cancellation_is_interrupted(outputs: Path) -> None:
+    @contextlib.asynccontextmanager
+    @runcard.record(outputs, strict=True)
+    async def work() -> AsyncGenerator[int, None]:
+        yield 1
+
+    async def consume() -> None:
+        async with work():
+            raise asyncio.CancelledError
+
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(consume())
+    assert endings(outputs) == ["interrupted"]
 
 
 class Worker:

@@ -3,8 +3,10 @@
 import argparse
 import datetime as dt
 import enum
+import pickle
 import subprocess
 import sys
+import traceback
 import types
 import uuid
 from collections import ChainMap, OrderedDict, deque
@@ -229,6 +231,18 @@ def test_the_whole_configuration_may_be_a_dataclass_a_model_or_a_namespace(outpu
         assert read(run.path)["configuration"] == {"model": "m", "provider": None, **expected}
     with pytest.raises(UsageError, match="config is a list"):
         runcard.record(outputs, config=[1])
+
+
+@pytest.mark.parametrize("labels", [["a"], "x", 0])
+def test_labels_without_names_are_an_error_whose_traceback_says_what_to_pass(
+    labels: Any, tmp_path: Path
+) -> None:
+    with pytest.raises(UsageError, match=f"labels is a {type(labels).__name__}") as raised:
+        runcard.record(tmp_path, labels=labels)
+    shown = "".join(traceback.format_exception(raised.value))
+    assert shown.endswith("hint: pass names with their values, such as {'team': 'search'}\n")
+    copy = pickle.loads(pickle.dumps(raised.value))  # noqa: S301
+    assert "".join(traceback.format_exception_only(copy)) in shown  # once
 
 
 def test_secrets_are_masked_by_type_and_by_name_and_counted(outputs: Path) -> None:

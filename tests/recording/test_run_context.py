@@ -220,8 +220,12 @@ def test_a_thread_finds_the_only_open_run(outputs: Path) -> None:
 def test_a_thread_beside_nested_runs_finds_the_outer_one_with_a_warning(outputs: Path) -> None:
     with runcard.record(outputs, strict=True) as outer:
         with runcard.record(outputs, strict=True) as inner:
-            with pytest.warns(runcard.RuncardWarning, match="the current run is uncertain: 2 runs are open"):
-                assert in_a_thread(runcard.current_run) is outer
+            with pytest.warns(
+                runcard.RuncardWarning, match="the current run is uncertain: 2 runs are open"
+            ) as warned:
+                assert in_a_thread(lambda: runcard.current_run()) is outer  # noqa: PLW0108 - the user's line
+            assert [warning.filename for warning in warned] == [__file__]
+            assert str(warned[0].message).endswith("; pass the run to the thread, or the context")
             assert runcard.current_run() is inner
         assert in_a_thread(runcard.current_run) is outer
 
@@ -387,3 +391,17 @@ def test_after_its_end_a_run_takes_no_more_events(outputs: Path) -> None:
         run.add_usage({"input_tokens": 1, "output_tokens": 2}, model="claude-sonnet-4-5")
     assert [warning.filename for warning in warned] == [__file__]
     assert next(runcard.verify(run.path)).verdict.findings == ()
+
+
+def test_an_experiment_that_is_probably_mistyped_is_pointed_out(
+    outputs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "experiments/personas").mkdir(parents=True)
+    with pytest.warns(
+        runcard.RuncardWarning, match=r"experiments/persona, .* did you mean personas\?"
+    ) as warned:
+        runcard.record(outputs, experiment="persona")
+    assert [warning.filename for warning in warned] == [__file__]
+    runcard.record(outputs, experiment="personas")  # warnings are errors here
+    runcard.record(outputs, experiment="billing")

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -184,3 +185,15 @@ def test_a_killed_program_leaves_a_run_that_can_be_closed(here: Path) -> None:
     )
     assert "closed as interrupted" in closed.stdout
     assert only_run(here)["generation"]["estimated"] != []
+
+
+def test_a_block_is_before_a_started_run_and_a_thread_beside_both_is_uncertain(outputs: Path) -> None:
+    with runcard.record(outputs, strict=True) as block:
+        run = runcard.start(outputs, strict=True)
+        assert runcard.current_run() is block
+        with (
+            pytest.warns(runcard.RuncardWarning, match="is uncertain: 2 runs"),
+            ThreadPoolExecutor(1) as pool,
+        ):
+            assert pool.submit(runcard.current_run).result(60) is block
+        run.finish()

@@ -42,6 +42,13 @@ EVIL = [
 ]
 
 
+def test_the_id_of_a_run_without_an_experiment_is_there_once() -> None:
+    text = run_readme.readme(run(generation={"experiment_name": None}), FILES)
+    visible = text.split("\n", 1)[1]  # without the marker
+    assert visible.count("run-01jcqz8v4n6q8s0t") == 1
+    assert visible.startswith("# run-01jcqz8v4n6q8s0t\n\n**Status** ✅ completed")
+
+
 def test_the_page_is_as_it_was_agreed() -> None:
     """To change it: look at the difference, and write the new text to the file."""
     assert run_readme.readme(run(), FILES) == GOLDEN.read_text("utf-8")
@@ -230,7 +237,7 @@ def test_long_lists_are_cut_and_say_where_the_rest_is() -> None:
     page = run_readme.readme(document, many)
     assert "… and 1,005 more; `SHA256SUMS` lists them all." in page
     assert "… and 1,005 more; `metadata.json` lists them all." in page
-    assert "… and 15 more; `metadata.json` lists them all." in page  # of the settings
+    assert "… and 16 more; `metadata.json` lists them all." in page  # of the settings
     assert "… and 11 more; `metadata.json` lists them all." in page  # of errors and warnings
     assert max(map(len, page.splitlines())) < 250
 

@@ -32,6 +32,7 @@ def test_the_screen_is_as_it_was_agreed() -> None:
         "  provider       anthropic",
         "  persona_count  3",
         "  strict         true",
+        "  seed           null",
         '  steps          ["read", "write"]',
         "  git            4be1c0ffee0d + uncommitted changes",
         "  python         3.12.0",
@@ -96,11 +97,35 @@ def test_what_is_not_there_takes_no_line() -> None:
         "  duration    2 min 15 s",
         "",
         "Configuration",
-        "  platform  linux",
+        "  persona_count  null",
+        "  strict         null",
+        "  seed           null",
+        "  steps          null",
+        "  platform       linux",
         "",
         "Cost",
         "  no model calls recorded",
     ]
+
+
+def test_a_setting_that_is_null_or_empty_has_a_line_and_an_unknown_model_has_none() -> None:
+    lines = screen(run(configuration={"model": None, "persona_count": None, "strict": "", "seed": 0}))
+    start = lines.index("Configuration") + 1
+    assert lines[start : start + 4] == [
+        "  provider       anthropic",
+        "  persona_count  null",
+        '  strict         ""',
+        "  seed           0",
+    ]
+
+
+def test_the_text_of_a_problem_is_cut_only_on_a_terminal() -> None:
+    document = run(errors=[{"type": "ValueError", "message": "long " * 100 + "\x1b[31mend"}])
+    [cut] = [line for line in screen(document) if "ValueError" in line]
+    [whole] = [line for line in screen(document, cut_texts=False) if "ValueError" in line]
+    assert cut.endswith("…")
+    assert len(cut) < 120
+    assert whole.endswith("long \\x1b[31mend")
 
 
 @pytest.mark.parametrize(

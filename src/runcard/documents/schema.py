@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from runcard.documents.findings import MAX_FINDINGS, Finding, display_value, finding, omitted_finding
 from runcard.documents.kinds import PUBLISHED, DocumentKind
 from runcard.documents.session.roles import SYNONYMS
+from runcard.documents.times import is_time_without_zone
 from runcard.encoding import JsonObject, join_pointer
 from runcard.errors import UsageError
 
@@ -262,11 +263,14 @@ def _enum(pointer: str, value: object, options: list[Any], field: str) -> Findin
 
 def _time(pointer: str, value: object) -> Finding:
     form = "a time with a zone, such as 2025-11-06T14:05:00Z"
+    hint = "write a date, a time and a zone"
+    if is_time_without_zone(str(value)):
+        hint = "add the zone: Z for UTC, or an offset such as +01:00"
     return finding(
         "schema.format",
         pointer,
         f"{display_value(value)} is not {form}",
-        hint="add the zone: Z for UTC, or an offset such as +01:00",
+        hint=hint,
         expected="date-time",
         found=value,
     )

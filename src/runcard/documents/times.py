@@ -27,6 +27,14 @@ def _parse_unusual(text: str) -> datetime | None:
         return None
 
 
+def is_time_without_zone(text: str) -> bool:
+    """Whether a zone is all that is missing: a date alone is not a time."""
+    try:
+        return len(text) > len("2025-11-06") and datetime.fromisoformat(text).tzinfo is None
+    except ValueError:
+        return False
+
+
 def whole_seconds(start: datetime, end: datetime) -> int:
     """The time between two moments in seconds, rounded down."""
     return (end - start) // SECOND

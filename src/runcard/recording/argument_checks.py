@@ -44,7 +44,12 @@ def check_config(config: object) -> Masked[JsonObject]:
     return Masked(configuration, plain.counts)
 
 
-def check_labels(labels: Mapping[str, object]) -> JsonObject:
+def check_labels(labels: object) -> JsonObject:
+    if not isinstance(labels, Mapping):
+        raise UsageError(
+            f"labels is a {type(labels).__name__}",
+            hint="pass names with their values, such as {'team': 'search'}",
+        )
     plain = plain_data({str(key): value for key, value in labels.items()}).value
     return plain_copy({key: value if isinstance(value, str) else str(value) for key, value in plain.items()})
 

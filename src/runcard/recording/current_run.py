@@ -29,24 +29,25 @@ class RunMatch(NamedTuple):
     candidates: tuple[Run, ...] = ()  # if it is uncertain: the open runs that it may belong to as well
 
     def describe(self) -> str:
-        """Why it is uncertain, and what to do, for a warning."""
+        """Why it is uncertain, for a warning."""
         names = ", ".join(run.id for run in self.candidates[:_MAX_CANDIDATES])
         more = ", …" if self.candidates[_MAX_CANDIDATES:] else ""
-        return (
-            f"{len(self.candidates)} runs are open in this process ({names}{more}), and this thread is in none of them; "
-            "pass run= to runcard.watch, or the context to the thread"
-        )
+        return f"{len(self.candidates)} runs are open in this process ({names}{more}), and this thread is in none of them"
 
 
 def current_run() -> Run | None:
     """The run that this code belongs to: that of the enclosing block, of `runcard.start`, or of the parent process.
 
-    A thread is in no block. There it is the only open run of this process; if several are open, the one that encloses all
-    others, with a warning.
+    Another thread is in no block. There it is the only open run of this process; if several are open, the one that encloses
+    all others, with a warning. If all of them are runs of `runcard.start`, it is the newest.
     """
     match = find_run()
     if match.candidates:
-        warnings.warn(f"the current run is uncertain: {match.describe()}", RuncardWarning, stacklevel=2)
+        warnings.warn(
+            f"the current run is uncertain: {match.describe()}; pass the run to the thread, or the context",
+            RuncardWarning,
+            stacklevel=2,
+        )
     return match.run
 
 

@@ -5,8 +5,9 @@ run of a generator is open from its first value to its end. It is the current ru
 consumer does.
 
 A consumer that stops early, with `break` or `close()`, ends the run as `completed`: the generator did what was asked of it.
-At the end of the program, generators that are still waiting for their consumer are closed. An async generator cannot be
-closed then: its run is `interrupted`.
+After `break` the event loop closes an async generator in a task of its own, which it cancels if the program ends: this is an
+early stop as well. At the end of the program, generators that are still waiting for their consumer are closed. An async
+generator cannot be closed then: its run is `interrupted`.
 """
 
 import atexit
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from runcard.errors import UsageError
 from runcard.recording.lifetime import RunLifetime
+from runcard.recording.off_loop import running_loop
 from runcard.recording.run import CURRENT_RUN, RecordOptions, Run
 
 if TYPE_CHECKING:
@@ -118,12 +120,12 @@ def _recorded_async_generator(function: Callable[..., Any], options: RecordOptio
                         break
                 try:
                     sent = yield value
-                except GeneratorExit:
-                    with inside:
-                        await generator.aclose()
-                    await lifetime.end_off_loop()
-                    raise
-                except BaseException as error:  # noqa: BLE001 - it is the generator's
+                except BaseException as error:  # it is the generator's, unless it only ends it
+                    if isinstance(error, GeneratorExit) or _is_cancelled_close(error):
+                        with inside:
+                            await generator.aclose()
+                        await lifetime.end_off_loop()
+                        raise
                     step = functools.partial(generator.athrow, error)
                 else:
                     step = functools.partial(generator.asend, sent)
@@ -146,6 +148,18 @@ def _first_step(generator: AsyncGenerator[Any, Any]) -> Awaitable[Any]:
         return anext(generator)
     finally:
         sys.set_asyncgen_hooks(firstiter=begun)
+
+
+def _is_cancelled_close(error: BaseException) -> bool:
+    """Whether this is the cancellation of the task in which the event loop closes a generator that its consumer left."""
+    if running_loop() is None:
+        return False
+    import asyncio  # noqa: PLC0415 - loaded already, by whoever runs the loop
+
+    task = asyncio.current_task()
+    if not isinstance(error, asyncio.CancelledError) or task is None:
+        return False
+    return type(task.get_coro()).__name__ == "async_generator_athrow"  # what `aclose()` returns
 
 
 _KINDS: dict[Callable[[Any], bool], Callable[[Callable[..., Any], RecordOptions], Callable[..., Any]]] = {

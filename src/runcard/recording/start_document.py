@@ -46,7 +46,7 @@ def start_settings(
         "config": configuration.value,
         "masked": configuration.counts,
         "experiment": experiment,
-        "labels": check_labels(labels or {}),
+        "labels": check_labels({} if labels is None else labels),
         "parent": parent,
         "command": [json_name(argument).text for argument in sys.orig_argv],
     }

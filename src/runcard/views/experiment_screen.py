@@ -11,6 +11,7 @@ from runcard.views.formats import (
     duration,
     money,
     money_at_least,
+    settings_shown,
     token_count,
     truncated,
 )
@@ -21,16 +22,17 @@ _MAX_ROWS = 8  # of configuration and models
 
 def experiment_screen(summary: JsonObject) -> list[str]:
     """An experiment, line by line."""
-    about = [
-        ("directory", summary["path"]),
-        ("created", summary["created_at"]),
-        ("about", summary["description"]),
-    ]
-    settings = list((summary["configuration"] or {}).items())
+    about = fields(
+        [
+            ("directory", summary["path"]),
+            ("created", summary["created_at"]),
+            ("about", summary["description"]),
+        ]
+    )
+    settings = settings_shown(summary["configuration"] or {})
     return [
         f"{printable(summary['name'])}  {summary['experiment_id']}",
-        "",
-        *fields(about),
+        *(["", *about] if about else []),
         *section("Configuration", fields(settings[:_MAX_ROWS]) + _more(settings)),
         *section("Runs", _totals(summary) if summary["runs"] else ["  none yet"]),
         *section("Last runs", _table([_run(run) for run in summary["last_runs"]])),

@@ -1,8 +1,10 @@
-"""Numbers as text for people: durations, sizes, money, tokens, counts. Unknown is never shown as zero."""
+"""Values as text for people: durations, sizes, money, tokens, counts, settings. Unknown is never shown as zero."""
 
 from collections.abc import Callable
 from json import dumps
 from typing import Any
+
+from runcard.encoding import JsonObject
 
 _CENT, _MILLIONTH = "0.01", "0.000001"  # of a dollar
 _MOST_DIGITS = 5000  # of an amount; more than a document can have
@@ -111,6 +113,15 @@ def truncated(value: object, length: int) -> str:
     """A value on one line, at most so long: text as it is, everything else as JSON."""
     text = value if isinstance(value, str) else dumps(value, ensure_ascii=False)
     return text if len(text) <= length else text[: length - 1] + "…"
+
+
+def settings_shown(configuration: JsonObject) -> list[tuple[str, object]]:
+    """The settings of a run, `null` and `""` included. A model or provider that is null is unknown, and left out."""
+    return [
+        (key, "null" if value is None else '""' if value == "" else value)
+        for key, value in configuration.items()
+        if value is not None or key not in {"model", "provider"}
+    ]
 
 
 def source_text(source: str) -> str:

@@ -16,6 +16,7 @@ from runcard.views.formats import (
     byte_size,
     duration,
     money,
+    settings_shown,
     source_text,
     token_count,
     total_or_known,
@@ -69,8 +70,10 @@ def is_readme_of(beginning: bytes, run_id: str) -> bool:
 def _summary(generation: JsonObject) -> str:
     status = generation["status"]
     estimated = " (estimated: the end was not observed)" if generation.get("estimated") else ""
+    # Without an experiment, the title is the id.
+    heading = f"**Run** {code(generation['run_id'])}" if generation.get("experiment_name") else "**Status**"
     lines = [
-        f"**Run** {code(generation['run_id'])} {_STATUS.get(status, '')} {status}",
+        f"{heading} {_STATUS.get(status, '')} {status}",
         f"**Started** {generation['timestamp_start']}",
         f"**Duration** {duration(generation['duration_seconds'])}{estimated}",
     ]
@@ -103,7 +106,7 @@ def _inputs(sources: JsonObject) -> str:
 
 def _configuration(document: JsonObject) -> str:
     environment = document["environment"]
-    rows = [(key, value) for key, value in document["configuration"].items() if value is not None]
+    rows = settings_shown(document["configuration"])
     more = _more(rows)
     rows = rows[:_MAX_ROWS]
     git = environment.get("git") or {}

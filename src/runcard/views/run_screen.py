@@ -9,8 +9,9 @@ from signal import Signals
 
 from runcard.documents.run.fields import has_calls, model_breakdown
 from runcard.encoding import JsonObject
+from runcard.files import printable
 from runcard.views.call_times import call_count, call_times
-from runcard.views.formats import duration, money, source_text, token_count, total_or_known
+from runcard.views.formats import duration, money, settings_shown, source_text, token_count, total_or_known
 from runcard.views.run_readme import problem_text, total_cost
 from runcard.views.screen_parts import (
     MAX_LINES,
@@ -37,8 +38,9 @@ def run_screen(
     amendments: Sequence[str] = (),
     *,
     so_far: bool = False,
+    cut_texts: bool = True,
 ) -> list[str]:
-    """A run, line by line; `so_far`: it is not closed, so more may come."""
+    """A run, line by line; `so_far`: it is not closed, so more may come. `cut_texts` cuts long texts of problems."""
     generation = document["generation"]
     return [
         f"{generation['run_id'] or 'a run without an id'}  {status or 'unknown'}",
@@ -48,7 +50,7 @@ def run_screen(
         *section("Cost so far" if so_far else "Cost", _cost(document)),
         *section("Inputs", file_list(_inputs(document["data_sources"]))),
         *section("Files", file_list(files)),
-        *section("Problems", cut(_problems(document))),
+        *section("Problems", cut(_problems(document, cut_texts=cut_texts))),
         *section("Amendments", cut([f"  {one_line(amendment)}" for amendment in amendments])),
     ]
 
@@ -83,9 +85,7 @@ def _exit_code(document: JsonObject) -> object:
 
 
 def _configuration(document: JsonObject) -> list[str]:
-    values: list[Pair] = [
-        (key, value) for key, value in document["configuration"].items() if value is not None
-    ]
+    values = settings_shown(document["configuration"])
     hidden = len(values) - MAX_LINES
     more: list[Pair] = [("…", f"and {hidden:,} more")] if hidden > 0 else []
     return fields([*values[:MAX_LINES], *more, *_environment(document["environment"])])
@@ -147,9 +147,10 @@ def _inputs(sources: JsonObject) -> list[tuple[str, int | None]]:
     return [(file["path"], file.get("bytes")) for file in files]
 
 
-def _problems(document: JsonObject) -> list[str]:
+def _problems(document: JsonObject, *, cut_texts: bool) -> list[str]:
+    form = one_line if cut_texts else printable
     return [
-        f"  {label}: {one_line(problem_text(problem))}"
+        f"  {label}: {form(problem_text(problem))}"
         for key, label in _PROBLEMS.items()
         for problem in document.get(key) or ()
     ]

@@ -161,7 +161,8 @@ def _without_counts(reply: ReplyFields, reader: Reader) -> Usage:
 def _unknown_counts(names: list[str]) -> UsageError:
     return UsageError(
         f"{', '.join(printable(name[:80]) for name in names[:5])}: unknown count in the usage, so the tokens may be incomplete",
-        hint="update runcard, or pass the counts that you know: input, output, cache_read, …",
+        hint="update runcard, and report it if that does not help; meanwhile pass the counts that you know as a dict: "
+        "run.add_usage({'input': …, 'output': …}, model=…)",
     )
 
 

@@ -120,7 +120,8 @@ def _announce(found: "PruneCandidates", max_size: int | None) -> None:
     """List what would be deleted and, with a size limit, what that makes of each store."""
     chosen = found.records
     for candidate in chosen:
-        say(f"{candidate.path}: {_size(candidate.bytes)}")
+        with_files = " with its index and metadata" if candidate.entry else ""
+        say(f"{candidate.path}: {_size(candidate.bytes)}{with_files}")
     say(f"{len(chosen):,} to delete, {_total(chosen)}" if chosen else "nothing to delete")
     if max_size is None:
         return

@@ -69,6 +69,7 @@ def _run(shown: "ShownRun") -> list[str]:
         shown.files,
         shown.amendments.descriptions,
         so_far=shown.is_open,
+        cut_texts=sys.stdout.isatty(),
     )
 
 

@@ -58,7 +58,7 @@ def copy_examples(given: str | None) -> int:
     installed = resources.files("runcard").joinpath("examples")
     with resources.as_file(installed) as path:
         source = path if path.is_dir() else path.parents[2] / "examples"  # of a checkout
-        for example in sorted(source.iterdir()):
+        for example in sorted(path for path in source.iterdir() if path.is_file()):  # pip adds __pycache__
             shutil.copy(example, folder)
             say(os.path.join(folder, example.name))
     return ExitCode.OK

@@ -113,6 +113,8 @@ def carry_out(  # noqa: PLR0913 - the options
         _check_text(*assignments, *labels, model or "", provider or "")
         _check_patterns(output_patterns)
         folder = _folder_of(experiment)
+        if experiment is not None and folder is None and not is_quiet():
+            _hint_at_experiments(experiment)
         ran = run(
             command_line,
             outputs=outputs or (folder.outputs if folder else None),
@@ -143,8 +145,6 @@ def carry_out(  # noqa: PLR0913 - the options
     for run_problem in ran.problems:
         _complain("Error", run_problem.message, run_problem.hint)
     if not is_quiet():
-        if experiment is not None and folder is None:
-            _hint_at_experiments(experiment)
         if ran.changed is not None and ran.changed.paths:
             _list_changed_files(ran.changed.paths, is_complete=ran.changed.is_complete)
         _announce(ran.path)
@@ -215,7 +215,19 @@ def _list_changed_files(paths: list[str], *, is_complete: bool) -> None:
     start = count if is_complete else f"at least {count}"
     names = [path if len(path) <= _LONGEST_NAME else f"{path[:_LONGEST_NAME]}…" for path in paths[:_NAMES]]
     shown = ", ".join([*names, "…"] if len(paths) > _NAMES else names)
-    _print(f"Note: {start} {verb} not part of this record: {shown}; pass --output")
+    _print(f"Note: {start} {verb} not part of this record: {shown}; {_output_advice(paths)}")
+
+
+def _output_advice(paths: list[str]) -> str:
+    """What to pass for these files to be in the record, ready to copy if they are few and have plain names."""
+    from shlex import quote  # noqa: PLC0415
+
+    from runcard.files import printable  # noqa: PLC0415
+
+    is_plain = all(len(path) <= _LONGEST_NAME and printable(path) == path for path in paths[:_NAMES])
+    if len(paths) > _NAMES or not is_plain or any(set(path) & set("*?[") for path in paths):
+        return "pass --output with a path, a directory or a quoted pattern"
+    return f"pass {' '.join(f'--output {quote(path)}' for path in paths)}"
 
 
 def _announce(path: str) -> None:

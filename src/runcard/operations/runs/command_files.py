@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from runcard.encoding import JsonObject
+from runcard.files import decode_name
 from runcard.store import layout
 from runcard.store.runs import config_file
 
@@ -25,6 +26,7 @@ class CommandFiles:
         self._run, self._run_id, self._directory = run, run_id, directory
         self._outputs: OutputWatch | None = None
         self._search: ChangeSearch | None = None
+        self._matched: set[str] = set()  # names of the files that the output patterns select
 
     def write_config(self, configuration: JsonObject) -> dict[str, str]:
         """Write the configuration for the command; returns the variable that names it. Raises OSError."""
@@ -46,6 +48,7 @@ class CommandFiles:
         from runcard.store.runs.output_copies import copy_outputs  # noqa: PLC0415
 
         files, omissions, warnings = self._outputs.changed()
+        self._matched = {*omissions, *(file.name for file in files)}
         warnings += copy_outputs(self._run, files, omissions)
         more = len(warnings) - _MOST_WARNINGS
         return [*warnings[:_MOST_WARNINGS], *([f"--output: {more:,} more problems"] if more > 0 else ())]
@@ -64,3 +67,10 @@ class CommandFiles:
             return None
         wanted = self._search.elapsed * _SEARCH_SHARE
         return self._search.run(min(_LONGEST_SEARCH, max(_SHORTEST_SEARCH, wanted)))
+
+    def unselected(self, changed: "ChangedFiles | None") -> "ChangedFiles | None":
+        """Those of the changed files that no output pattern selects; `copy_outputs` has been called."""
+        if changed is None or not self._matched:
+            return changed
+        paths = [path for path in changed.paths if decode_name(os.fsencode(path)) not in self._matched]
+        return changed._replace(paths=paths)

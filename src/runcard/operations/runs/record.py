@@ -17,6 +17,7 @@ from runcard.recording.run import RecordOptions, Run
 from runcard.recording.start_document import start_settings
 from runcard.settings import OUTPUTS, PRICES, read_settings
 from runcard.settings.apply import use_masking_settings
+from runcard.store import layout
 from runcard.store.journal import EVENT_LIMIT
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ def start(  # noqa: PLR0913 - as `record`
 ) -> Run:
     """Start a run that no block ends: `run.finish()` ends it. The arguments are those of `record`.
 
-    It is the current run of the whole program, in every thread. A run that is not finished when the program ends is closed
+    It is the current run of all code that is in no block, also in other threads while no block is open. A run that is not finished when the program ends is closed
     then: as `failed` after an uncaught exception, as `interrupted` otherwise, with a warning.
     """
     from runcard.recording.started_runs import begin_started_run  # noqa: PLC0415 - few programs need it
@@ -151,6 +152,8 @@ def _options(  # noqa: PLR0913
     settings = start_settings(
         model=model, provider=provider, config=config, experiment=experiment, labels=labels, parent=parent
     )
+    if experiment is not None:
+        _warn_of_similar_experiment(experiment)
     patterns = tuple(os.fspath(pattern) for pattern in inputs)
     configured = read_settings()
     use_masking_settings(configured)
@@ -161,6 +164,18 @@ def _options(  # noqa: PLR0913
     store = configured[OUTPUTS] if outputs is None else os.fspath(outputs)
     limit = _check_event_limit(max_event_bytes)
     return RecordOptions(store, settings, patterns, check_prices(prices), keep_secrets, strict, limit)
+
+
+def _warn_of_similar_experiment(name: str) -> None:
+    """Warn of a name that is probably mistyped: it has no folder, and a similar one has."""
+    if os.path.lexists(layout.experiment_folder(name)) or not os.path.isdir(layout.EXPERIMENTS):
+        return
+    from runcard.operations.experiments.find import similar_names  # noqa: PLC0415 - rarely needed
+
+    if names := similar_names(name):
+        warn_caller(
+            f"there is no folder {layout.experiment_folder(name)}, so only the name is recorded; did you mean {names[0]}?"
+        )
 
 
 def _check_event_limit(limit: int) -> int:

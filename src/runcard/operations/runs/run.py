@@ -81,7 +81,7 @@ def run(  # noqa: PLR0913 - each is a thing to say about a run
     `variables` are added to the environment of the command.
     `output_patterns` select the files that are copied into the record if the command creates or changes them.
     With `template_args`, `{name}` in the command stands for a value of the configuration. With `find_changes`, the result
-    names files of the working directory that changed and are not in the record, unless there are output patterns.
+    names files of the working directory that changed and are not in the record.
     """
     settings = start_settings(
         model=model, provider=provider, config=config, experiment=experiment, labels=labels, parent=parent
@@ -213,7 +213,7 @@ class _CommandRun:
         """Prepare to find the files that the command writes outside its run directory."""
         if output_patterns:
             self.files.watch_outputs(output_patterns)
-        elif find_changes:
+        if find_changes:
             self.files.watch_changes(self._original_directory)
 
     def run(self, arguments: list[str], signals: Signals, variables: dict[str, str]) -> None:
@@ -310,7 +310,8 @@ class _CommandRun:
         except (RuncardError, OSError, ImportError) as error:
             self._problems.append(_closing_error(error, self._path))
             self._code = self._code or FAILED
-        return CommandResult(self._path, self._code, self._warnings, self._problems, self._changed)
+        changed = self.files.unselected(self._changed)
+        return CommandResult(self._path, self._code, self._warnings, self._problems, changed)
 
     def _close_log(self) -> None:
         log = self._log.close()

@@ -100,7 +100,7 @@ class _CallRecorder:
         texts = dict.fromkeys(match.candidates, f"a model call may belong to this run and {kept}")
         if match.run is not None:
             texts[match.run] = "a model call was recorded here that may belong to another run"
-        reason = match.describe()
+        reason = f"{match.describe()}; pass run= to runcard.watch, or the context to the thread"
         is_new = [
             _warn_once(events_of(run), f"{text}: {reason}", _UNCERTAIN, key=_UNCERTAIN)
             for run, text in texts.items()
