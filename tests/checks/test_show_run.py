@@ -65,7 +65,7 @@ def test_a_typical_run_fits_on_one_screen(cli: Cli, closed: Path) -> None:
         "  related     parent run-of-somebody",
         "  total   $0.26694 (by the price table)",
         "  input   45,230",
-        "  tokens  reported by the vendor",
+        "  counts  reported by the vendor",
         "  notes.txt        10 B",
         "  personas/1.json  16 B",
     ):

@@ -1,5 +1,6 @@
 """What the calls of a run say about it: the model that made it, and how long its calls took."""
 
+from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from documents.test_fold import NOTHING, START, Fields, ListRecorder, start
 from runcard.documents.percentiles import percentile, time_summary
 from runcard.documents.run import events, fold
-from runcard.documents.run.call_facts import performance
+from runcard.documents.run.call_facts import performance, server_tool_uses
 from runcard.documents.run.config_digest import config_digest
 from runcard.documents.run.generation import Generation
 from runcard.documents.run.journal_check import compare_with_journal
@@ -116,9 +117,43 @@ def test_a_call_inside_another_has_no_time_of_its_own() -> None:
     recorder.add_usage(reply, latency=2.0)
     document = fold.fold(start(), recorder.lines, NOTHING)
     assert len(document["token_usage"]["breakdown_by_model"]) == 2
-    assert document["performance"]["calls"] == 1
-    assert document["performance"]["latency_seconds"]["mean"] == 2
+    assert document["performance"]["calls"] == 2  # as in the breakdowns
+    assert [part["calls"] for part in document["token_usage"]["breakdown_by_step"]] == [2]
+    latency = document["performance"]["latency_seconds"]
+    assert (latency["count"], latency["mean"]) == (1, 2)
+    earlier = deepcopy(document)  # as earlier versions wrote it
+    earlier["performance"]["calls"] = 1
+    del earlier["performance"]["latency_seconds"]["count"]
+    lines = [{"event": events.RUN_STARTED, "payload": start()}, *recorder.lines]
+    for sealed in (document, earlier):
+        assert compare_with_journal(sealed, lines).differences == ()
     assert document["configuration"]["model"] is None  # two models made it
+
+
+def test_uses_of_server_tools_are_counted_by_model() -> None:
+    recorder = ListRecorder()
+    for searches in (1, 2):
+        usage = {"input": 1000, "output": 100, "server_tools": {"web_search": searches}}
+        recorder.add_usage(usage, model=SONNET)
+    recorder.add_usage({"input": 1, "output": 1}, model="gpt-5")
+    document = fold.fold(start(), recorder.lines, NOTHING)
+    searching, plain = document["token_usage"]["breakdown_by_model"]
+    assert searching["server_tools"] == {"web_search": 3}
+    assert "server_tools" not in plain
+    row = document["costs"]["price_rows"][0]
+    tokens = 2000 * row["usd_per_million"]["input"] + 200 * row["usd_per_million"]["output"]
+    tools = 3 * row["usd_per_thousand"]["web_search"]
+    assert searching["cost_usd"] == pytest.approx(tokens / 1_000_000 + tools / 1000)
+    earlier = deepcopy(document)  # as earlier versions wrote it
+    del earlier["token_usage"]["breakdown_by_model"][0]["server_tools"]
+    lines = [{"event": events.RUN_STARTED, "payload": start()}, *recorder.lines]
+    for sealed in (document, earlier):
+        assert compare_with_journal(sealed, lines).differences == ()
+
+
+@pytest.mark.parametrize("wrong", [None, 3, "web_search", {"web_search": "3"}, {"a": True}, {"a": -1}, [1]])
+def test_uses_that_are_no_counts_are_left_out(wrong: Any) -> None:
+    assert server_tool_uses([{"server_tools": wrong}, {"server_tools": {"a": 1}}]) == {"a": 1}
 
 
 @given(values=st.lists(st.floats(0, 1e6) | st.integers(0, 10**6), min_size=1))

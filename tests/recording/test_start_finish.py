@@ -136,6 +136,38 @@ def test_how_the_program_ended_decides_for_a_run_that_is_not_finished(
     assert [warning["type"] for warning in document["warnings"]] == warnings
 
 
+@pytest.mark.parametrize("obstacle", ["warnings.simplefilter('error')", "sys.stderr.close()"])
+def test_a_warning_that_cannot_be_printed_leaves_no_run_open(here: Path, obstacle: str) -> None:
+    done = program(here, f"import runcard, sys, warnings; {obstacle}; runcard.start(); runcard.start()")
+    assert done.returncode == 0
+    runs = list((here / "outputs").glob("2*"))
+    assert [read(run)["generation"]["status"] for run in runs] == ["interrupted"] * 2
+
+
+def test_a_program_that_closes_all_files_goes_on_with_a_warning(here: Path) -> None:
+    code = "import os, runcard; run = runcard.start(); os.closerange(3, 100); run.finish(); print('went on')"
+    done = program(here, code)
+    assert (done.returncode, done.stdout) == (0, "went on\n")
+    assert "recording failed: cannot write the journal" in done.stderr
+
+
+def test_nothing_is_written_to_a_file_that_got_the_number_of_the_journal(here: Path) -> None:
+    code = """
+import os, runcard
+run = runcard.start()
+os.closerange(3, 100)
+files = [open(f"mine-{number}", "w") for number in range(20)]
+run.log("hello")
+run.finish()
+for file in files:
+    file.write("mine")
+    file.close()
+"""
+    done = program(here, code)
+    assert done.returncode == 0, done.stderr
+    assert {path.read_text() for path in here.glob("mine-*")} == {"mine"}
+
+
 def test_an_exception_at_the_prompt_does_not_fail_the_run(here: Path) -> None:
     lines = "import runcard\nrun = runcard.start()\nraise LookupError('nothing there')\n"
     done = program(here, "", "-i", stdin=lines)

@@ -222,16 +222,6 @@ def test_an_end_that_was_estimated_is_said_to_be() -> None:
     assert "**Duration** at least 2 min 15 s (estimated: the end was not observed)" in page
 
 
-@pytest.mark.parametrize(
-    ("known", "text"),
-    [(0.25, "≥ $0.25"), (1e-9, "> $0.00"), (0, "unknown"), (None, "unknown")],
-)
-def test_the_known_part_of_a_cost(known: float | None, text: str) -> None:
-    assert formats.cost_or_known(None, known) == text
-    assert formats.cost_or_known(0.5, known) == "$0.50"
-    assert formats.total_or_known(None, known, formats.money).removesuffix(" (a part is unknown)") == text
-
-
 def test_a_cost_that_is_partly_known_is_said_to_be() -> None:
     parts = [{"model": "a", "cost_usd": 0.25}, {"model": "b", "cost_usd": None}]
     document = run(costs={"total_cost_usd": None}, token_usage={"breakdown_by_model": parts})

@@ -43,7 +43,7 @@ def test_the_screen_is_as_it_was_agreed() -> None:
         "  total   $0.26694 (by the price table)",
         "  input   45,230 (1,200 read from the cache, 300 written to the cache)",
         "  output  8,750",
-        "  tokens  reported by the vendor",
+        "  counts  reported by the vendor",
         "  calls   3; median 1.2 s, p95 3.1 s, longest 3.1 s; first token after 0.4 s (median)",
         "  by step",
         "    extract: $0.10, 30,230 in, 1,750 out",

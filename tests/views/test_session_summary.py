@@ -175,7 +175,7 @@ def test_failures_and_errors_are_told() -> None:
     )
     page = summary(document, SummaryFigures("/", 0, 0, 0), PRODUCER)
     assert "**Status**: ⚠️ 1 of 1 instances did not complete" in page
-    assert "- **Failed**: 1 ❌" in page
+    assert "- **Failed**: 1 (1 error ❌)\n" in page
     assert "## Errors\n\n- a: broke \\| the table\n" in page
     assert "Running" not in page
 
@@ -259,3 +259,41 @@ def test_notable_files_are_those_that_people_open() -> None:
 )
 def test_time_spans(seconds: int, in_words: str, in_short: str) -> None:
     assert (long_duration(seconds), short_duration(seconds)) == (in_words, in_short)
+
+
+def test_failures_are_named_as_in_the_table() -> None:
+    others = [entry("b", status="timeout"), entry("c", status="terminated"), entry("d", status="timeout")]
+    page = summary(team(entry("a"), *others, failed_instances=3), SummaryFigures("/", 0, 0, 0), PRODUCER)
+    assert "- **Failed**: 3 (2 timeout ⏰, 1 terminated ⏹️)\n" in page
+
+
+def test_a_role_has_the_title_that_was_given() -> None:
+    document = team(entry("a", role="general", role_title="wizard | of_oz"))
+    page = summary(document, SummaryFigures("/", 0, 0, 0), PRODUCER)
+    assert "| a | wizard \\| of_oz |" in page
+
+
+def test_the_source_of_a_total_is_named_if_all_parts_have_one() -> None:
+    priced, given = entry("a", cost_source="priced"), entry("b", cost_source="given")
+    for instances, text in (
+        ([priced], "$1.25 (by the price table)"),
+        ([priced, given], "$1.25 (by the price table, given by the caller)"),
+        ([priced, entry("c")], "$1.25"),
+    ):
+        page = summary(team(*instances), SummaryFigures("/", 0, 0, 0), PRODUCER)
+        assert f"- **Total Cost**: {text}\n" in page
+
+
+def test_files_that_are_not_stored_and_masked_secrets_are_counted() -> None:
+    document = team(entry("a"))
+    document["audit"] = {
+        "excluded": [{"pattern": "*.pyc", "count": 3}, {"pattern": ".git", "count": 9}],
+        "omissions": [{"path": "a", "reason": "unreadable"}],
+        "redactions": [{"rule": "github", "where": "output", "count": 2}],
+    }
+    page = summary(document, SummaryFigures("/", 0, 0, 0), PRODUCER)
+    assert (
+        "- **Not Stored**: 12 files excluded by patterns, 1 omitted (see Errors)\n- **Masked**: 2 secrets\n"
+        in page
+    )
+    assert "Not Stored" not in summary(team(entry("a")), SummaryFigures("/", 0, 0, 0), PRODUCER)

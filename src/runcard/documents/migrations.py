@@ -35,6 +35,7 @@ _ADDED_TO_INSTANCE = (
     "role_title",
     "terminated_at_source",
     "tokens",
+    "server_tools",
 )
 _ADDED_TO_TEAM = (
     *_ADDED_TO_BOTH,

@@ -22,6 +22,7 @@ def begin_started_run(options: RecordOptions) -> Run:
 def _end_unfinished() -> None:
     """End the runs that are open when the program ends. What it ended with is not known, unless it was an exception."""
     error = _uncaught_exception()
+    messages = []
     for run in reversed(started_runs()):
         lifetime = lifetime_of(run)
         if lifetime is None or not lifetime.is_open:  # a forked child does not end the run of its parent
@@ -29,8 +30,10 @@ def _end_unfinished() -> None:
         if error is None and received_signal() is None:
             message = "the program ended before the run was finished: call run.finish()"
             run.add_warning(message, type="not-finished")
-            warn_caller(f"{run.path}: {message}")
+            messages.append(f"{run.path}: {message}")
         lifetime.end(error, None if error else "interrupted")
+    for message in messages:  # only now: a warning may raise
+        warn_caller(message)
 
 
 def _uncaught_exception() -> BaseException | None:

@@ -9,6 +9,7 @@ signal handler raised in the middle of one.
 """
 
 import contextlib
+import errno
 import fcntl
 import hashlib
 import os
@@ -81,6 +82,7 @@ class JournalWriter:
         self.has_lock = False
         try:
             self._descriptor = os.open(path, _CREATE, mode)
+            self._opened = os.fstat(self._descriptor)
         except OSError as error:
             raise failure(error, path, "create the journal") from error
         if lock:
@@ -112,7 +114,7 @@ class JournalWriter:
             raise self._closed_error()
         try:
             self._finish_pending()
-            status = os.fstat(self._descriptor)
+            status = self._status()
         except OSError as error:
             raise failure(error, self.path, "write the journal") from error
         if status.st_nlink == 0:
@@ -158,7 +160,7 @@ class JournalWriter:
         line = self._pending
         if line is None:
             return
-        if os.fstat(self._descriptor).st_size >= line.start + len(line.data):
+        if self._status().st_size >= line.start + len(line.data):
             self._advance(line)  # it was written completely before the interruption
         else:
             os.ftruncate(self._descriptor, line.start)
@@ -187,9 +189,21 @@ class JournalWriter:
         """Close the file and release the lock."""
         self._ended = True
         with self._mutex:
-            descriptor, self._descriptor = self._descriptor, -1
-            if descriptor >= 0:
-                os.close(descriptor)
+            self._close_descriptor()
+
+    def _close_descriptor(self) -> None:
+        if self._descriptor >= 0:
+            with contextlib.suppress(OSError):  # closed by the program
+                self._status()
+                os.close(self._descriptor)
+            self._descriptor = -1
+
+    def _status(self) -> os.stat_result:
+        """The status of the file; OSError if the program has closed it, as daemons do: the number may be another file's."""
+        status = os.fstat(self._descriptor)
+        if not os.path.samestat(status, self._opened):
+            raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+        return status
 
 
 def _cut(
@@ -209,9 +223,7 @@ def _cut(
 def _forget_in_child() -> None:
     """A forked child would keep its parent's lock alive, and must not write its parent's lines."""
     for writer in list(_writers):
-        if writer._descriptor >= 0:  # noqa: SLF001 - of this module
-            os.close(writer._descriptor)  # noqa: SLF001
-            writer._descriptor = -1  # noqa: SLF001
+        writer._close_descriptor()  # noqa: SLF001 - of this module
         writer._mutex = threading.Lock()  # noqa: SLF001 - another thread of the parent may have held it
     _writers.clear()
 

@@ -10,6 +10,7 @@ from runcard.documents.run.fields import has_calls, known_cost, model_breakdown
 from runcard.documents.run.program import ProgramKind, is_recorded_by_program, program_kind
 from runcard.encoding import JsonObject
 from runcard.views.call_times import call_count, call_times
+from runcard.views.charges import server_tools, special_prices
 from runcard.views.formats import (
     byte_size,
     command_line,
@@ -140,6 +141,10 @@ def _cost(document: JsonObject) -> str:
     ]
     if costs.get("token_source"):
         lines.append(f"* **Token counts**: {source_text(costs['token_source'])}")
+    if tools := server_tools(model_breakdown(document)):
+        lines.append(f"* **Tools of the vendor**: {escape(tools)}")
+    if prices := special_prices(costs.get("price_rows")):
+        lines.append(f"* **Prices**: {escape(prices)}")
     if models := _models(document):
         lines.append(f"* **Models**: {models}")
     if times := call_times(document):

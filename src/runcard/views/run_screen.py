@@ -10,6 +10,7 @@ from runcard.documents.run.fields import has_calls, model_breakdown
 from runcard.encoding import JsonObject
 from runcard.files import printable
 from runcard.views.call_times import call_count, call_times
+from runcard.views.charges import server_tools, special_prices
 from runcard.views.formats import (
     command_line,
     money,
@@ -117,7 +118,9 @@ def _cost(document: JsonObject) -> list[str]:
             ("total", total_cost(document)),
             ("input", token_count(costs["input_tokens"]) + _cached(costs)),
             ("output", token_count(costs["output_tokens"])),
-            ("tokens", source and source_text(source)),
+            ("counts", source and source_text(source)),
+            ("tools", server_tools(model_breakdown(document))),
+            ("prices", special_prices(costs.get("price_rows"))),
             ("model", _only_model(document)),
             ("calls", call_times(document)),
         ]

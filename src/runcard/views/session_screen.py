@@ -11,6 +11,7 @@ from runcard.documents.session.team import work_end, work_start
 from runcard.documents.times import parse_time
 from runcard.encoding import JsonObject
 from runcard.files import printable
+from runcard.views.charges import server_tools, special_prices, total_source
 from runcard.views.formats import (
     byte_size,
     cost_or_known,
@@ -151,10 +152,12 @@ def _cost(document: JsonObject) -> list[str]:
     source = document.get("token_source")
     return fields(
         [
-            ("total", _total(summary, "cost", money)),
+            ("total", _total(summary, "cost", money) + total_source(document["instances"])),
             ("tokens", _total(summary, "tokens", token_count)),
             *_token_classes((document.get("resources") or {}).get("tokens") or {}),
             ("counts", source and source_text(source)),
+            ("tools", server_tools(document["instances"])),
+            ("prices", special_prices(document.get("price_rows"))),
         ]
     )
 
@@ -288,6 +291,8 @@ def _instance_cost(document: JsonObject) -> list[str]:
             ("tokens", token_count(document.get("tokens_used"))),
             *_token_classes(document.get("tokens") or {}),
             ("counts", token_source and source_text(token_source)),
+            ("tools", server_tools([document])),
+            ("prices", special_prices(document.get("price_rows"))),
         ]
     )
 

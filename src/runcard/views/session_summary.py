@@ -18,8 +18,10 @@ from typing import Any, NamedTuple
 
 from runcard.encoding import JsonObject
 from runcard.files import encode_name, file_type, printable
+from runcard.views.charges import total_source
 from runcard.views.formats import (
     byte_size,
+    counted,
     long_duration,
     money,
     short_duration,
@@ -165,13 +167,20 @@ def _statistics(figures: JsonObject, instances: Sequence[JsonObject]) -> str:
     lines = [
         f"**Total Instances**: {figures['total_instances']:,}",
         f"**Completed**: {figures['completed_instances']:,} ✅",
-        f"**Failed**: {failed:,}" + (" ❌" if failed else ""),
+        f"**Failed**: {failed:,}{_statuses(instances)}",
         *([f"**Running**: {running:,} 🏃"] if running else []),
         f"**Total Tokens**: {_total(figures, 'tokens', token_count)}",
-        f"**Total Cost**: {_total(figures, 'cost', money)}",
+        f"**Total Cost**: {_total(figures, 'cost', money)}{total_source(instances)}",
         f"**Duration**: {long_duration(figures['total_execution_time_seconds'])}",
     ]
     return "## Execution Statistics\n\n" + "\n".join(f"- {line}" for line in lines)
+
+
+def _statuses(instances: Sequence[JsonObject]) -> str:
+    """` (1 error ❌, 1 timeout ⏰)`: how the others ended."""
+    ended = [entry["status"] for entry in instances if entry["status"] not in {"completed", "running"}]
+    counts = [f"{ended.count(status):,} {status} {_STATUS[status]}" for status in dict.fromkeys(ended)]
+    return f" ({', '.join(counts)})" if counts else ""
 
 
 def _total(figures: JsonObject, what: str, format_amount: Callable[[Any], str]) -> str:
@@ -187,7 +196,7 @@ def _breakdown(instances: Sequence[JsonObject]) -> str:
 
 _COLUMNS: dict[str, Callable[[JsonObject], str]] = {
     "Name": lambda entry: _plain(truncated(entry["name"], 80)),
-    "Role": lambda entry: str(entry["role"]),
+    "Role": lambda entry: _plain(truncated(entry.get("role_title") or entry["role"], 80)),
     "Status": lambda entry: _STATUS[entry["status"]],
     "Tokens": lambda entry: token_count(entry.get("tokens_used")),
     "Cost": lambda entry: total_or_known(entry.get("cost"), entry.get("known_cost"), money),
@@ -218,7 +227,26 @@ def _location(document: JsonObject, figures: SummaryFigures) -> str:
         f"**Workspace Files**: {figures.workspace_files:,}",
         f"**Output Lines**: {figures.output_lines:,}",
     ]
+    lines += _left_out(document.get("audit") or {})
     return "## Artifacts Location\n\n" + "\n".join(f"- {line}" for line in lines)
+
+
+def _left_out(audit: JsonObject) -> list[str]:
+    """What of the team's files is not stored as it was."""
+    excluded = sum(rule["count"] for rule in audit.get("excluded") or ())
+    omitted, masked = (
+        len(audit.get("omissions") or ()),
+        sum(rule["count"] for rule in audit.get("redactions") or ()),
+    )
+    parts = [
+        f"{counted(excluded, 'file')} excluded by patterns" if excluded else "",
+        f"{omitted:,} omitted (see Errors)" if omitted else "",
+    ]
+    not_stored = ", ".join(part for part in parts if part)
+    return [
+        *([f"**Not Stored**: {not_stored}"] if not_stored else []),
+        *([f"**Masked**: {counted(masked, 'secret')}"] if masked else []),
+    ]
 
 
 def _notable_files(instances: Sequence[JsonObject], notable: Mapping[str, Sequence[NotableFile]]) -> str:

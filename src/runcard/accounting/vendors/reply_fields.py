@@ -25,13 +25,13 @@ def as_mapping(value: object) -> Mapping[str, Any] | None:
         return value
     if isinstance(value, _SCALARS):
         return None
+    if hasattr(type(value), "__pydantic_fields_set__"):  # cheaper than model_dump, and without its warnings
+        data = {**vars(value), **(getattr(value, "__pydantic_extra__", None) or {})}
+        return {name: part for name, part in data.items() if type(part).__name__ != "Unset"}  # Mistral's null
     if isinstance(value, Mapping):
         return value
     if is_dataclass(value):
         return {field.name: getattr(value, field.name) for field in fields(value)}
-    if hasattr(value, "__pydantic_fields_set__"):  # cheaper than model_dump, and without its warnings
-        data = {**vars(value), **(getattr(value, "__pydantic_extra__", None) or {})}
-        return {name: part for name, part in data.items() if type(part).__name__ != "Unset"}  # Mistral's null
     for name in _CONVERTERS:
         if callable(method := getattr(value, name, None)) and isinstance(data := method(), Mapping):
             return data

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from runcard.checksums import Listing
 from runcard.documents.chain import Head, Line
 from runcard.documents.exact_sums import all_known, exact_sum, money_agrees, plain_number
-from runcard.documents.run.call_facts import performance, with_model_of_calls
+from runcard.documents.run.call_facts import SERVER_TOOLS, performance, server_tool_uses, with_model_of_calls
 from runcard.documents.run.config_digest import config_digest
 from runcard.documents.run.estimated_end import estimated_end
 from runcard.documents.run.events import (
@@ -103,10 +103,12 @@ def fold_events(
     newest_file: str | None = None,
     *,
     with_repeats: bool = False,
+    with_parts: bool = True,
 ) -> JsonObject:
     """The document as far as the events decide it; `newest_file` is when a killed run wrote its newest file.
 
-    Earlier versions of runcard counted repeated reports of a response as well: `with_repeats` folds as they did.
+    Earlier versions of runcard counted repeated reports of a response as well, and no calls inside others in `performance`:
+    `with_repeats` and `with_parts` fold as they did.
     """
     journal = list(lines)
     events = _events_by_name(journal)
@@ -117,10 +119,8 @@ def fold_events(
     for payload in _payloads(events, ENVIRONMENT_OBSERVED):
         environment |= payload["environment"]
     all_calls = list(_payloads(events, MODEL_CALLED))
-    calls = [call for call in all_calls if not _is_unanswered(call)]
-    repeats = 0
-    if not with_repeats:
-        calls, repeats = count_once(calls)
+    answered = [call for call in all_calls if not _is_unanswered(call)]
+    calls, repeats = (answered, 0) if with_repeats else count_once(answered)
     configuration = with_model_of_calls(_with_settings(start, events), calls or all_calls)
     costs = _costs(calls, list(_payloads(events, COSTS_SET)))
     document: JsonObject = {
@@ -134,7 +134,7 @@ def fold_events(
         "token_usage": _token_usage(calls, costs) | ({"repeated_reports": repeats} if repeats else {}),
     }
     document["resources"] = _last(events, RUN_ENDED).get("resources")
-    if (call_times := performance(calls)) is not None:
+    if (call_times := performance(calls, with_parts=with_parts)) is not None:
         document["performance"] = call_times
     document["relations"] = [*start.get("relations", []), *_payloads(events, RELATION_ADDED)]
     document["trace"] = start.get("trace")
@@ -361,7 +361,7 @@ def _breakdown(calls: list[JsonObject], by: str) -> list[JsonObject]:
 
 
 def _breakdown_row(by: str, name: str | None, calls: list[JsonObject]) -> JsonObject:
-    row = {
+    row: JsonObject = {
         by: name,
         "calls": len(calls),
         "input": _total(calls, "input"),
@@ -369,6 +369,8 @@ def _breakdown_row(by: str, name: str | None, calls: list[JsonObject]) -> JsonOb
         "cost_usd": _total_cost(calls),
         "token_source": weakest_source(call.get("token_source") for call in calls),
     }
+    if by == "model" and (tools := server_tool_uses(calls)):
+        row[SERVER_TOOLS] = tools
     return _with_known_cost(row, "cost_usd", calls)
 
 

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 from runcard.documents.chain import Line
 from runcard.documents.differences import ValueDifference, differences
 from runcard.documents.run import events, fold
-from runcard.documents.run.call_facts import FILLED
+from runcard.documents.run.call_facts import FILLED, SERVER_TOOLS
+from runcard.documents.run.fields import model_breakdown
 from runcard.documents.run.size_limit import TRUNCATED
 from runcard.documents.times import parse_time
 from runcard.encoding import JsonObject
@@ -91,22 +92,27 @@ def _as_earlier_versions(document: JsonObject, start: JsonObject, lines: Sequenc
     """The document folded as earlier versions of runcard did, as far as it lacks the fields that were added since."""
     is_counted_once = "repeated_reports" in (document.get("token_usage") or {})
     folded = fold.fold_events(start, lines, with_repeats=not is_counted_once)
+    calls = (document.get("performance") or {}).get("calls")
+    if calls is not None and calls != (folded.get("performance") or {}).get("calls"):
+        folded = fold.fold_events(start, lines, with_repeats=not is_counted_once, with_parts=False)
+    if not any(SERVER_TOOLS in part for part in model_breakdown(document)):
+        folded = _without(folded, SERVER_TOOLS)
     if fold.KNOWN_COST not in document["costs"]:
-        folded = _without_known_costs(folded)
+        folded = _without(folded, fold.KNOWN_COST)
     return folded if "performance" in document else fold.without_call_facts(folded, start, lines)
 
 
-def _without_known_costs(folded: JsonObject) -> JsonObject:
-    """A folded document without what is known of unknown costs."""
+def _without(folded: JsonObject, field: str) -> JsonObject:
+    """A folded document without a field of its costs and their breakdowns."""
     usage = {
-        name: [_without_known_cost(part) for part in value] if isinstance(value, list) else value
+        name: [_without_field(part, field) for part in value] if isinstance(value, list) else value
         for name, value in folded["token_usage"].items()
     }
-    return folded | {"costs": _without_known_cost(folded["costs"]), "token_usage": usage}
+    return folded | {"costs": _without_field(folded["costs"], field), "token_usage": usage}
 
 
-def _without_known_cost(fields: JsonObject) -> JsonObject:
-    return {name: value for name, value in fields.items() if name != fold.KNOWN_COST}
+def _without_field(fields: JsonObject, field: str) -> JsonObject:
+    return {name: value for name, value in fields.items() if name != field}
 
 
 def _free_estimates(folded: JsonObject, document: JsonObject) -> list[str]:

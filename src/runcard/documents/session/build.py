@@ -33,6 +33,7 @@ class InstanceUsage:
     cost_source: str | None = None
     known_cost: float | None = None  # the part of an unknown cost that is known
     price_rows: tuple[JsonObject, ...] = ()
+    server_tools: dict[str, int] | None = None  # uses of tools that the vendor bills apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +207,7 @@ def _entry(member: TeamMember, children: int, facts: CollectionFacts) -> JsonObj
         "tokens_used": usage.tokens_used,
         "token_source": usage.token_source,
         "tokens": usage.tokens,
+        "server_tools": usage.server_tools,
         "cost": usage.cost,
         "cost_source": usage.cost_source,
         "known_cost": usage.known_cost,

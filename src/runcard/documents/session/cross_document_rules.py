@@ -26,6 +26,7 @@ _IN_INSTANCE = (
     "cost_source",
     "known_cost",
     "tokens",
+    "server_tools",
     "error_details",
 )
 _TIMES = ("created_at", "terminated_at")

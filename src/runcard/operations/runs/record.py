@@ -161,9 +161,18 @@ def _options(  # noqa: PLR0913
     from_settings = (setting for setting, value in arguments.items() if value is None)
     for message, hint in configured.refusals(*from_settings):
         warn_caller(f"{message}; {hint}")
-    store = configured[OUTPUTS] if outputs is None else os.fspath(outputs)
+    store = configured[OUTPUTS] if outputs is None else _check_outputs(outputs)
     limit = _check_event_limit(max_event_bytes)
     return RecordOptions(store, settings, patterns, check_prices(prices), keep_secrets, strict, limit)
+
+
+def _check_outputs(outputs: object) -> str:
+    path = os.fspath(outputs) if isinstance(outputs, os.PathLike) else outputs
+    if isinstance(path, str):
+        return path
+    if isinstance(outputs, property):
+        raise UsageError("a property cannot be recorded", hint="write @property above @runcard.record")
+    raise UsageError(f"outputs is of the type {type(outputs).__name__}", hint="pass the path of a directory")
 
 
 def _warn_of_similar_experiment(name: str) -> None:

@@ -1,5 +1,6 @@
 """The tokens and costs of a session's instances: from the SPEC, or else from the price table."""
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -43,6 +44,7 @@ class UsageReader:
         usage = InstanceUsage(
             tokens=_by_class(tokens) if tokens else None,
             tokens_used=used,
+            server_tools=dict(sum((Counter(call.server_tools) for call in calls), Counter())) or None,
             token_source=None if used is None and tokens is None else given.get("token_source", "given"),
         )
         if "cost" in given:
