@@ -73,6 +73,18 @@ def test_what_goes_leaves_a_tombstone(here: Path, cli: Cli) -> None:
         assert judged(here / store)["findings"] == []
 
 
+def test_a_store_whose_records_were_all_deleted_has_no_records(here: Path, cli: Cli) -> None:
+    for _ in range(2):
+        make_run(here / "outputs")
+    assert cli("prune", "--older-than", "0s", "--yes").code == 0
+    done = cli("verify", "outputs")
+    assert (done.code, done.out) == (0, "outputs: no records; 2 were deleted on purpose\n")
+    data = json.loads(cli("verify", "outputs", "--json").out)
+    assert (data["records"], data["findings"]) == (0, [])
+    make_run(here / "outputs")
+    assert "no records" not in cli("verify", "outputs").out
+
+
 def test_what_was_changed_stays(here: Path, cli: Cli) -> None:
     good, bad = make_run(here / "outputs"), make_run(here / "outputs")
     (bad / "a.txt").write_text("forged")

@@ -42,7 +42,7 @@ def refused(folder: Path, run: Path) -> None:
     """The command is shown, an error says how to go on, and nothing ran."""
     before = sorted(folder.rglob("*"))
     done = runcard(folder, "rerun", str(run))
-    assert (done.returncode, done.stdout) == (1, ""), done.stderr
+    assert (done.returncode, done.stdout) == (64, ""), done.stderr
     lines = done.stderr.splitlines()
     assert any(line.startswith("runcard: command: ") for line in lines)
     assert "there is no terminal to confirm on" in done.stderr
@@ -165,7 +165,7 @@ def test_a_command_cannot_hide_behind_control_characters(tmp_path: Path, home: P
         folder, "sh", "-c", "touch x #\r\x1b[2K\x1b[1Aecho harmless\u202e", **strangers(home)
     )
     done = runcard(folder, "rerun", str(run))
-    assert r"runcard: command: sh -c 'touch x #\r\x1b[2K\x1b[1Aecho harmless\u202e'" in done.stderr
+    assert r"runcard: command: sh -c $'touch x #\r\x1b[2K\x1b[1Aecho harmless\u202e'" in done.stderr
     assert not {"\x1b", "\r", "\u202e"} & set(done.stderr)
 
 
@@ -225,7 +225,7 @@ def test_without_a_state_folder_recording_goes_on_and_rerun_asks(
     run = record(project, **user)
     assert read(run)["generation"]["status"] == "completed"
     assert runcard(project, "verify", "outputs", **user).returncode == 0
-    assert runcard(project, "rerun", str(run), **user).returncode == 1
+    assert runcard(project, "rerun", str(run), **user).returncode == 64
 
 
 def test_a_key_that_others_can_read_proves_nothing(project: Path, home: Path) -> None:
@@ -242,7 +242,7 @@ def test_root_leaves_nothing_in_the_home_of_another_user(project: Path, tmp_path
     os.chown(theirs, 65534, 65534)
     run = record(project, XDG_STATE_HOME=str(theirs / "state"))
     assert os.listdir(theirs) == []
-    assert runcard(project, "rerun", str(run), XDG_STATE_HOME=str(theirs / "state")).returncode == 1
+    assert runcard(project, "rerun", str(run), XDG_STATE_HOME=str(theirs / "state")).returncode == 64
 
 
 def test_a_link_to_the_users_own_store_makes_no_command_trusted(project: Path, tmp_path: Path) -> None:

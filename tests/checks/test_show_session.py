@@ -49,6 +49,13 @@ def test_an_agent_that_is_not_there(cli: Cli, session: Path) -> None:
     assert done.err == "Error: the session has no agent codder\n  hint: did you mean coder?\n"
     assert "its agents are: coordinator, coder, tester" in cli("show", session, "--instance", "zzz").err
     assert cli("log", session, "codder").code == 64
+    assert cli("log", session, "--instance", "codder").err == done.err
+
+
+def test_the_agent_of_a_log_can_be_named_with_an_option_as_for_show(cli: Cli, session: Path) -> None:
+    done = cli("log", session, "--instance", LEAD)
+    assert (done.code, done.out) == (0, cli("log", session, LEAD).out)
+    assert cli("log", session, LEAD, "--instance", LEAD).code == 64
 
 
 def test_a_name_that_two_agents_have(cli: Cli, session: Path) -> None:

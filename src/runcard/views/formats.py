@@ -7,7 +7,7 @@ from typing import Any
 from runcard.encoding import JsonObject
 from runcard.files import printable
 
-_LAST_OF_FOUR_DIGITS = 0xFFFF
+_LAST_OF_ASCII, _LAST_OF_FOUR_DIGITS = 0x7F, 0xFFFF
 _CENT, _MILLIONTH = "0.01", "0.000001"  # of a dollar
 _MOST_DIGITS = 5000  # of an amount; more than a document can have
 _SOURCES = {
@@ -51,13 +51,12 @@ def _escaped_word(word: str) -> str:
 
 
 def _escaped_character(character: str) -> str:
+    number = ord(character)
     if printable(character) == character:
         return character
-    if character == "\n":
-        return r"\n"
-    return (
-        rf"\u{ord(character):04x}" if ord(character) <= _LAST_OF_FOUR_DIGITS else rf"\U{ord(character):08x}"
-    )
+    if number <= _LAST_OF_ASCII:
+        return {"\n": r"\n", "\r": r"\r", "\t": r"\t"}.get(character, rf"\x{number:02x}")
+    return rf"\u{number:04x}" if number <= _LAST_OF_FOUR_DIGITS else rf"\U{number:08x}"
 
 
 def long_duration(seconds: int) -> str:

@@ -82,14 +82,16 @@ def parents(run: Path) -> list[str]:
 def test_the_run_that_the_program_records_is_compared(project: Path) -> None:
     [first] = recorded(project, 1)
     before = contents(first)
-    done = runcard(project, "rerun", str(first), COUNT="1")
+    done = runcard(project, "rerun", os.path.relpath(first, project), COUNT="1")
     assert done.returncode == 0, done.stderr
     assert done.stderr == f"runcard: command: {sys.executable} loop.py\n"
     assert "  same     personas.json" in done.stdout.splitlines()
     assert "gone" not in done.stdout
     assert contents(first) == before
     _, command, again = all_runs(project / "outputs")
-    assert f"Now     {again}" in done.stdout.splitlines()
+    assert f"\nBefore  {first}\nNow     {again}\n" in done.stdout
+    own = f"This rerun has a record of its own, with the output of the program: {command}"
+    assert own in done.stdout.splitlines()
     assert parents(again) == [read(command)["generation"]["run_id"]]
     [origin] = read(command)["relations"]
     assert (origin["type"], origin["id"]) == ("derived-from", read(first)["generation"]["run_id"])
@@ -124,7 +126,7 @@ def test_a_program_that_recorded_several_runs_is_not_run_unasked(
 ) -> None:
     runs = recorded(project, 3, "outputs", **variables)
     done = runcard(project, "rerun", str(runs[1]))
-    assert (done.returncode, done.stdout) == (1, "")
+    assert (done.returncode, done.stdout) == (64, "")
     assert done.stderr.splitlines()[1:] == [
         f"runcard: it recorded 3 runs (last cost {cost}) and will record all of them again; this is number 2",
         "Error: the program will record all 3 runs again, and there is no terminal to confirm on",
@@ -189,7 +191,7 @@ def test_all_does_not_agree_to_a_strangers_command(project: Path, tmp_path: Path
     runs = recorded(project)
     shutil.copytree(project, tmp_path / "fork")
     done = runcard(tmp_path / "fork", "rerun", "--all", f"outputs/{runs[0].name}")
-    assert done.returncode == 1
+    assert done.returncode == 64
     assert done.stderr.endswith("  hint: read the command; to run it, pass --yes\n")
     assert len(all_runs(tmp_path / "fork" / "outputs")) == 3
 

@@ -59,7 +59,7 @@ def command(paths: tuple[str, ...], pin: str | None, shows_progress: bool, as_js
     if as_json:
         say_json(summary(results, pinned))
         return _code(worst(_code_of(result.verdict) for result in results), pinned)
-    if any(_code_of(result.verdict) != ExitCode.FAILED for result in results):
+    if any(_code_of(result.verdict) != ExitCode.FAILED and not _is_empty(result) for result in results):
         say_done(_NOT_SIGNED)
     if pinned is not None:
         _add_pins(batch, pinned)
@@ -102,11 +102,20 @@ def _add(batch: "Batch", result: "Verified") -> None:
         batch.complain(f"{result.path}: {_words(verdict)}", details=[_line(one, result) for one in findings])
         return
     known = [_line(finding, result) for finding in verdict.findings if _code_of(finding) == ExitCode.OK]
-    if verdict.records:
+    if _is_empty(result):
+        were = "was" if result.deleted == 1 else "were"
+        deleted = f"; {result.deleted:,} {were} deleted on purpose" if result.deleted else ""
+        batch.done(f"{result.path}: no records{deleted}")
+    elif verdict.records:
         batch.done(f"{result.path}: {_words(verdict)}", known)
     for finding in verdict.findings:
         if _code_of(finding) != ExitCode.OK:
             batch.warn(f"{result.path}: {_line(finding, result)}")
+
+
+def _is_empty(result: "Verified") -> bool:
+    """Whether this is a store without records."""
+    return not result.verdict.records and not result.verdict.findings
 
 
 def _line(finding: "Finding", result: "Verified") -> str:

@@ -12,7 +12,7 @@ import click
 from runcard.cli.exit_codes import ExitCode
 from runcard.cli.options import PATH, json_option, yes_option
 from runcard.cli.printing import complain, say, say_json
-from runcard.errors import StoreError
+from runcard.errors import UsageError
 
 if TYPE_CHECKING:
     from runcard.encoding import JsonObject
@@ -53,7 +53,8 @@ def command(run: str, outputs: str | None, dry_run: bool, compare_all: bool, yes
     records now. If the program recorded several runs, it records all of them again, so rerun asks first; or pass --yes to
     compare only RUN, or --all to compare every run. A command that someone else recorded still needs --yes.
 
-    Exit codes: 0 identical, 1 not run or not recorded, or it failed and had not failed before, 2 something differs.
+    Exit codes: 0 identical, 1 not run or not recorded, or it failed and had not failed before, 2 something differs,
+    64 confirmation needed: pass --yes.
     """
     from runcard.operations.runs.rerun import plan_rerun, rerun_directory  # noqa: PLC0415
 
@@ -156,18 +157,18 @@ def _program_runs(plan: "RerunPlan") -> str:
 
 
 def _is_agreed(plan: "RerunPlan") -> bool:
-    """Ask whether to run a stranger's command, or a program that makes other runs, too; StoreError without a terminal."""
+    """Ask whether to run a stranger's command, or a program that makes other runs, too; UsageError without a terminal."""
     from runcard.cli.confirm import can_ask, is_agreed  # noqa: PLC0415
     from runcard.files import printable  # noqa: PLC0415
 
     count = f"all {len(plan.program.runs):,} runs" if plan.repeats_others else "this command"
     if not can_ask() and not plan.trust.is_trusted:
-        raise StoreError(
+        raise UsageError(
             f"{printable(plan.path)} is not trusted, and there is no terminal to confirm on",
             hint="read the command; to run it, pass --yes",
         )
     if not can_ask():
-        raise StoreError(
+        raise UsageError(
             f"the program will record {count} again, and there is no terminal to confirm on",
             hint="pass --yes to compare only this run, or --all to compare every run",
         )
@@ -220,13 +221,13 @@ def _program_report(plan: "RerunPlan", result: "RerunResult") -> Iterator[str]:
     before = len(plan.program.runs)
     if plan.program.position is not None:
         yield ""
-        yield f"Output of the program: {os.path.join(result.command.path, 'output.log')}"
+        yield f"This rerun has a record of its own, with the output of the program: {result.command.path}"
         if result.command.code:
             yield f"Exit code of the program: {result.command.code}"
     if before or result.recorded:
         yield f"Runs of the program: {before:,} before, {result.recorded:,} now"
-        yield from view.output_list("gone", result.gone)
-        yield from view.output_list("new", result.added)
+        yield from view.output_list("gone", [os.path.abspath(path) for path in result.gone])
+        yield from view.output_list("new", [os.path.abspath(path) for path in result.added])
 
 
 def _show_plan(plan: "RerunPlan", *, as_json: bool) -> None:
@@ -248,8 +249,8 @@ def _report(comparison: "RunComparison") -> Iterator[str]:
     from runcard.views import run_comparison as view  # noqa: PLC0415
 
     yield ""
-    yield f"Before  {comparison.old.path}"
-    yield f"Now     {comparison.new.path}"
+    yield f"Before  {os.path.abspath(comparison.old.path)}"
+    yield f"Now     {os.path.abspath(comparison.new.path)}"
     yield ""
     yield "Outputs"
     listed = [

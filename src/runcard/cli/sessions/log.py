@@ -22,7 +22,8 @@ _COLOURS = re.compile(r"\x1b\[[0-9;:]*m")
 @click.command("log")
 @click.argument("record", metavar="RECORD", type=PATH)
 @click.argument("name", metavar="[NAME]", required=False)
-def command(record: str, name: str | None) -> int:
+@click.option("--instance", metavar="NAME", help="The same as the argument NAME, as in `show`.")
+def command(record: str, name: str | None, instance: str | None) -> int:
     """Print the output of the run RECORD, or the transcript of the agent NAME of the session RECORD.
 
     RECORD is a path, an id, a prefix of an id, a name, or @latest (@latest~1 is the one before); archived or not. NAME
@@ -34,7 +35,9 @@ def command(record: str, name: str | None) -> int:
     """
     from runcard.settings import read_settings  # noqa: PLC0415
 
-    with _open(record, name, read_settings().limits) as file:
+    if name is not None and instance is not None:
+        raise UsageError("two agents are named", hint="leave out --instance")
+    with _open(record, instance if name is None else name, read_settings().limits) as file:
         if sys.stdout.isatty():
             click.echo_via_pager(_printable_lines(file))
         else:

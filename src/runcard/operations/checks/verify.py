@@ -15,7 +15,7 @@ from runcard.files import failure, printable
 from runcard.operations.checks.verify_result import Verified, guarded
 from runcard.store import layout
 from runcard.store.find_record import open_record
-from runcard.store.ledger import LedgerEntry, LedgerKey, entries, history_of, ledgers
+from runcard.store.ledger import DELETED, LedgerEntry, LedgerKey, entries, history_of, ledgers
 from runcard.store.record import SESSION, DirectoryRecord, Progress, Record
 from runcard.store.verification import (
     LedgerFile,
@@ -200,26 +200,37 @@ def _open_message(run: DirectoryRecord) -> str:
 
 def _folder(root: str, progress: Progress | None, limits: Limits | None) -> Iterator[Verified]:
     """Every store at a path or below it, such as the outputs of an experiment; a path that is not a folder is a finding."""
-    is_any_found = False
+    is_any_found = has_results = False
+    deleted = 0
     folders = [root]
     while folders:
         folder = folders.pop()
         try:
             inner = _folders_in(folder)
         except RuncardError as error:
-            is_any_found = True
+            is_any_found = has_results = True
             yield Verified(folder, replace(unreadable(folder, error), records=0))
             continue
         is_record = _is_record if folder == root else _is_surely_record
         records = [path for path in inner if is_record(path)]
         if records or _is_store(folder, is_named=folder == root):
             is_any_found = True
-            yield from _store(folder, records, progress, limits)
+            for result in _store(folder, records, progress, limits):
+                has_results = True
+                yield result
+            deleted += _count_deleted(folder)
         passed_over = set(records)
         folders += [path for path in reversed(inner) if path not in passed_over and not _is_hidden(path)]
     if not is_any_found:
         nothing = StoreError(f"{printable(root)} holds no records")
         yield Verified(root, replace(unreadable(root, nothing), records=0))
+    elif not has_results:
+        yield Verified(root, Verdict((), records=0), os.path.abspath(root), deleted=deleted)
+
+
+def _count_deleted(store: str) -> int:
+    """How many records of a store were deleted on purpose."""
+    return len({entry.key for entry in history_of(_ledger_files(store, [])) if entry.event == DELETED})
 
 
 def _folders_in(folder: str) -> list[str]:

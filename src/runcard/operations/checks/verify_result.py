@@ -1,4 +1,4 @@
-"""One result of `verify`: the verdict on a record, or on the ledgers of a store."""
+"""One result of `verify`: the verdict on a record, on the ledgers of a store, or on a store without records."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,6 +17,7 @@ class Verified:
     store: str | None = None  # whose ledgers have it
     is_named: bool = False  # whether this very record was named, and not its store
     hint: str | None = None  # for a record that was not found
+    deleted: int = 0  # for a store without records: how many were deleted on purpose
 
 
 def guarded(path: str, check: Callable[[], Verdict], store: str | None = None) -> Verified:
