@@ -134,7 +134,8 @@ def test_the_template_is_a_spec_that_can_be_collected(cli: Cli, here: Path) -> N
     done = cli("collect", "--template")
     assert done.code == 0
     (here / "spec.yaml").write_text(done.out)
-    assert cli("collect", here / "spec.yaml").err.count("Warning:") == 4  # its files are not there
+    done = cli("collect", here / "spec.yaml")
+    assert (done.code, done.err) == (0, "")
     assert sessions(here / "artifacts")[0].name.endswith("-research-team-001")
 
 

@@ -593,6 +593,35 @@ def test_a_tier_without_a_price_is_named() -> None:
     assert "'claude-haiku-4-5' in the service tier 'priority'" in finding.message
 
 
+def test_the_result_of_claude_code_names_its_model_and_is_as_reported() -> None:
+    counts = {"inputTokens": 10, "outputTokens": 5, "cacheReadInputTokens": 0, "cacheCreationInputTokens": 0}
+    totals = counts | {"webSearchRequests": 2, "costUSD": 0.25}
+    one = {"type": "result", "total_cost_usd": 0.25, "modelUsage": {"claude-sonnet-4-5": totals}}
+    two = one | {"modelUsage": {"claude-sonnet-4-5": totals, "claude-haiku-4-5": totals}}
+    result = runcard.collect(
+        team(
+            instance("a", model=None, usage=one),
+            instance("b", model=None, usage=two),
+            instance("c", usage={"input": 1, "output": 1}, cost=1),
+        )
+    )
+    first, second, by_hand = result.document.instances
+    assert (first["model"], first["token_source"]) == ("claude-sonnet-4-5", "reported")
+    assert (second["model"], second["token_source"]) == ("unknown", "reported")  # of several models
+    assert by_hand["token_source"] == "given"  # noqa: S105
+    assert (first["server_tools"], second["server_tools"]) == ({"web_search": 2}, {"web_search": 4})
+    assert "server_tools" not in by_hand
+
+
+def test_names_in_the_usage_are_masked_as_all_of_the_spec() -> None:
+    secret = "ghp_" + "aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5"
+    usage = {"input": 1, "output": 1, "model": secret, "server_tools": {secret: 2}}
+    result = runcard.collect(team(instance("a", model=None, usage=usage, cost=1)))
+    stored = [path.read_bytes() for path in Path(result.path).rglob("*") if path.is_file()]
+    assert stored
+    assert not any(secret.encode() in data for data in stored)
+
+
 def test_a_price_for_large_calls_leaves_the_cost_known_in_part() -> None:
     usage = {"input": 300_000, "output": 3}
     result = runcard.collect(team(instance(model="claude-sonnet-4-5", usage=usage)))

@@ -34,6 +34,7 @@ class InstanceUsage:
     known_cost: float | None = None  # the part of an unknown cost that is known
     price_rows: tuple[JsonObject, ...] = ()
     server_tools: dict[str, int] | None = None  # uses of tools that the vendor bills apart
+    model: str | None = None  # as the usage names it, if it is of one model only
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +197,7 @@ def _entry(member: TeamMember, children: int, facts: CollectionFacts) -> JsonObj
         "name": spec_fields["name"],
         "role": known_role(role),
         "role_title": role if known_role(role) != role else None,
-        "model": spec_fields.get("model", UNKNOWN),
+        "model": spec_fields.get("model") or usage.model or UNKNOWN,
         "status": spec_fields["status"],
         "created_at": format_time_ms(spec.created),
         "terminated_at": format_time_ms(terminated),

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
-from runcard.accounting import Charge, Prices, Tokens, Usage, read_usage, sum_tokens
+from runcard.accounting import Charge, Prices, Tokens, Usage, read_usage, sum_tokens, weakest
 from runcard.accounting.missing_prices import missing_price
 from runcard.documents.exact_sums import exact_sum, plain_number
 from runcard.documents.findings import Finding, display_value, finding
@@ -45,7 +45,8 @@ class UsageReader:
             tokens=_by_class(tokens) if tokens else None,
             tokens_used=used,
             server_tools=dict(sum((Counter(call.server_tools) for call in calls), Counter())) or None,
-            token_source=None if used is None and tokens is None else given.get("token_source", "given"),
+            token_source=None if used is None and tokens is None else _token_source(given, calls),
+            model=_only_model(calls),
         )
         if "cost" in given:
             return replace(usage, cost=given["cost"], cost_source="given")
@@ -107,6 +108,19 @@ class UsageReader:
     def _tier(self, call: Usage, instance: InstanceSpec) -> str | None:
         tier: str | None = instance.fields.get("service_tier") or call.service_tier
         return tier
+
+
+def _token_source(given: JsonObject, calls: tuple[Usage, ...]) -> str | None:
+    """As given, or else that of the usage: a vendor's own form is as reliable as the vendor."""
+    if "token_source" in given or "tokens_used" in given:
+        source: str | None = given.get("token_source", "given")
+        return source
+    return weakest(call.source for call in calls)
+
+
+def _only_model(calls: tuple[Usage, ...]) -> str | None:
+    models = {call.model for call in calls}
+    return models.pop() if len(models) == 1 else None
 
 
 def usage_findings(given: JsonObject, at: str) -> Iterator[Finding]:

@@ -20,7 +20,7 @@ from runcard.documents.session.session_spec import InstanceSpec, SessionSpec
 from runcard.encoding import BOM, JsonObject, Limits, as_text, decode_json, encode_json, locate
 from runcard.errors import EncodingError, RuncardError
 from runcard.files import printable
-from runcard.masking import mask_data
+from runcard.masking import mask_data, mask_text
 from runcard.operations.checks.load import STDIN, read_document
 from runcard.operations.sessions.instance_usage import UsageReader, usage_findings
 from runcard.store.sessions.instance_copies import InstancePaths
@@ -101,11 +101,19 @@ def read_spec(
     return CheckedSpec(
         masked,
         {instance.instance_id: _paths(instance, base) for instance in session.instances},
-        usages,
+        usages if keep_secrets else {own: _masked_names(usage) for own, usage in usages.items()},
         report.findings,
         redactions,
         {"path": name if base is None else os.path.abspath(name), "sha256": sha256_bytes(data).hex},
     )
+
+
+def _masked_names(usage: InstanceUsage) -> InstanceUsage:
+    """The usage with the secrets masked in its names, which come from the SPEC; `_masked` counts them."""
+    tools = usage.server_tools and {
+        mask_text(name).value: count for name, count in usage.server_tools.items()
+    }
+    return replace(usage, model=usage.model and mask_text(usage.model).value, server_tools=tools)
 
 
 def _made_id(seed: str) -> str:
