@@ -23,7 +23,7 @@ from docs.pages import Block
 _MARK = "\x1f"
 _VARYING = {
     r"\b(run|exp)-[0-9a-z]{16,}\b": r"\1-<id>",
-    r"\bw-[0-9a-f]{8}\b": "<writer>",
+    r"\bw-[0-9a-f]{8}(:\d+)?\b": "<writer>",  # and an event of it
     r"(?m)^runcard: /.+/(?=[^/]+/[^/]+$)": "runcard: <place>/",
     r"\b[0-9]{4}-[0-9]{2}-[0-9]{2}_[0-9]{6}(-[0-9]+)?\b": "<name>",
     r"\b[0-9]{4}-[0-9]{2}-[0-9]{2}_[0-9]{2}-[0-9]{2}-[0-9]{2}\b": "<second>",
