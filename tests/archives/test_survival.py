@@ -51,7 +51,7 @@ def sound(store: Path) -> bool:
 
 def tidy(store: Path) -> bool:
     """Whether nobody's work lies about in a store."""
-    own = {path.name for path in (store / ".runcard").iterdir()} - {"experiment", "open"}
+    own = {path.name for path in (store / ".runcard").iterdir()} - {"experiment", "heartbeats", "open"}
     return all(name.startswith("ledger-") for name in own) and not list((store / "archive").glob("*/.*"))
 
 

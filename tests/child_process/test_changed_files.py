@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from child_process.commands import Done, Runner
+from files.unprivileged import as_nobody, everybodys_directory
 from runcard.observe import changed_files
 from runcard.observe.changed_files import ChangeSearch
 
@@ -180,12 +181,16 @@ main()
     )
 
 
-def test_a_folder_that_cannot_be_read_makes_the_search_incomplete(tmp_path: Path) -> None:
-    if os.geteuid() == 0:
-        pytest.skip("root can read everything")
-    new = make_tree(tmp_path, 2, 1)
-    (tmp_path / "d0").chmod(0)
-    assert search(tmp_path, new, 60) == (["d1/f0"], False)
+def test_a_folder_that_cannot_be_read_makes_the_search_incomplete() -> None:
+    with everybodys_directory() as place:
+        make_tree(place, 2, 1)
+        (place / "d0").chmod(0)
+        found = as_nobody(
+            place,
+            "print(*ChangeSearch(root, os.stat(root + '/new'), skip=(), is_own=lambda _: False).run(60))",
+            "from runcard.observe.changed_files import ChangeSearch",
+        )
+    assert found == "['d1/f0'] False\n"
 
 
 def test_another_file_system_is_not_searched(tmp_path: Path) -> None:

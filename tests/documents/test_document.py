@@ -80,10 +80,9 @@ def test_one_fault_is_told_without_counting() -> None:
 def test_a_fault_of_the_whole_document_names_no_place() -> None:
     data = samples.team()
     del data["errors"], data["created_at"]
-    with pytest.raises(
-        InvalidDocument, match=r"^the team document is not valid: 'created_at' is a required property$"
-    ):
+    with pytest.raises(InvalidDocument) as raised:
         Team.from_dict(data)
+    assert str(raised.value) == "the team document is not valid: 'created_at' is a required property"
 
 
 @settings(deadline=None, max_examples=60)

@@ -115,7 +115,7 @@ def test_a_holder_whose_name_is_hidden_still_has_a_number(
     monkeypatch.setattr(locks, "_PROC", str(table))
     with (
         process(HOLDER, tmp_path, "exclusive"),
-        pytest.raises(StoreError, match=r"by process 4711$"),
+        pytest.raises(StoreError, match=r"(?m)by process 4711$"),
         locked(tmp_path, timeout=0),
     ):
         pass

@@ -387,7 +387,7 @@ def test_what_surrounds_the_run_is_observed(outputs: Path) -> None:
         ({"prices": "prices.json"}, UsageError),
         ({"inputs": [3]}, TypeError),
         ({"inputs": Path("in")}, TypeError),
-        ({"outputs": 3}, TypeError),
+        ({"outputs": 3}, UsageError),
     ],
 )
 def test_what_no_document_can_hold_raises_before_anything_is_begun(

@@ -22,7 +22,7 @@ from runcard.store.ledger import entries, ledgers
 TESTS = Path(__file__).parent.parent
 MEMORY = Path("/dev/shm")  # noqa: S108 - a file system that is quick to sync, whatever else the machine does
 
-_OWN = {"experiment", "open"}
+_OWN = {"experiment", "heartbeats", "open"}
 _CHECK = 'for run; do cd "$run" && sha256sum --check --strict --quiet SHA256SUMS || exit 1; done'
 
 

@@ -201,7 +201,7 @@ def _open_message(run: DirectoryRecord) -> str:
 def _folder(root: str, progress: Progress | None, limits: Limits | None) -> Iterator[Verified]:
     """Every store at a path or below it, such as the outputs of an experiment; a path that is not a folder is a finding."""
     is_any_found = has_results = False
-    deleted = 0
+    stores: list[str] = []
     folders = [root]
     while folders:
         folder = folders.pop()
@@ -215,16 +215,17 @@ def _folder(root: str, progress: Progress | None, limits: Limits | None) -> Iter
         records = [path for path in inner if is_record(path)]
         if records or _is_store(folder, is_named=folder == root):
             is_any_found = True
+            stores.append(folder)
             for result in _store(folder, records, progress, limits):
                 has_results = True
                 yield result
-            deleted += _count_deleted(folder)
         passed_over = set(records)
         folders += [path for path in reversed(inner) if path not in passed_over and not _is_hidden(path)]
     if not is_any_found:
         nothing = StoreError(f"{printable(root)} holds no records")
         yield Verified(root, replace(unreadable(root, nothing), records=0))
     elif not has_results:
+        deleted = sum(map(_count_deleted, stores))
         yield Verified(root, Verdict((), records=0), os.path.abspath(root), deleted=deleted)
 
 
