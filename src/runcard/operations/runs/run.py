@@ -105,8 +105,8 @@ def run(  # noqa: PLR0913 - each is a thing to say about a run
     options = RecordOptions(store, settings, (), None, keep_secrets, strict=True)
     command_run = _CommandRun(start_run(options, warnings.append), store, warnings)
     try:
-        command_run.prepare(patterns, relations, keep_secrets=keep_secrets)
         command_run.watch_files(wanted, find_changes=find_changes)
+        command_run.prepare(patterns, relations, keep_secrets=keep_secrets)
         for message, hint in configured.warnings(OUTPUTS):
             command_run.warn("settings", f"{message}; {hint}")
         with Signals() as signals:
