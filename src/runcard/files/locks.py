@@ -23,7 +23,7 @@ from runcard.errors import RuncardError, StoreError
 from runcard.files.names import printable
 from runcard.files.os_errors import failure
 
-_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.001, 0.02
+_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.002, 0.05
 _PROC = "/proc"
 _HOLDER = r"(?m)^\d+: FLOCK +\S+ +\S+ (\d+) ([0-9a-f]+):([0-9a-f]+):(\d+) "
 
